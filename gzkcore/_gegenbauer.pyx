@@ -1,0 +1,118 @@
+"""Gegenbauer features: a polynomial per row, at the cosines between rows and directions.
+
+Formula    out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>), with p_0 = 1, p_1 = t and
+           p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `special.recurrence` this is the sum of
+           Eq 13 of Han, Zandieh, Avron; with beta = 0 it is Horner's rule on monomials.
+Why        Clenshaw's rule needs two fused operations per degree and direction, Horner's one; the
+           plain recurrence needs three. Which of the two is safe is decided in `gegenbauer.py`.
+Cost       n m (d + 2 q) fused operations (d + q by Horner); reads X and coefficients once, writes
+           out once. For d = 3, q = 15 and Horner arithmetic and memory take equally long.
+Order      Parallel over tiles of rows. In a tile, four rows share the loads of the directions
+           (stored transposed, so that vectors run over directions); then each row's cosines, in L1,
+           turn into its features in place, and are copied out, past the cache if out is large.
+Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit column stride.
+           Each entry is computed by the same operations whatever the tile or thread: the same bits.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange, threadid
+from libc.stdlib cimport free, malloc
+
+cdef extern from "_leaf.h" nogil:
+    int GZK_LANES_F32, GZK_LANES_F64
+    void gzk_copy(void* dst, const void* src, Py_ssize_t n, int stream)
+    void GZK_FENCE()
+    void gzk_dots_f32(const float* x, Py_ssize_t ldx, const float* w, Py_ssize_t ldw, float* t,
+                      Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
+    void gzk_dots_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw, double* t,
+                      Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
+    void gzk_clenshaw_f32(float* t, Py_ssize_t m, const float* c, const float* b, Py_ssize_t degree)
+    void gzk_clenshaw_f64(double* t, Py_ssize_t m, const double* c, const double* b, Py_ssize_t degree)
+    void gzk_horner_f32(float* t, Py_ssize_t m, const float* c, Py_ssize_t degree)
+    void gzk_horner_f64(double* t, Py_ssize_t m, const double* c, Py_ssize_t degree)
+
+# Rows whose cosines are formed together, columns that are worked on while they stay in L1, and rows
+# that a thread takes at a time.
+cdef enum:
+    ROWS = 4
+    COLUMNS = 512
+    TILE = 64
+
+
+cdef inline void _dots(const floating* x, Py_ssize_t ldx, const floating* w, Py_ssize_t ldw,
+                       floating* t, Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m,
+                       int rows) noexcept nogil:
+    if floating is float:
+        gzk_dots_f32(x, ldx, w, ldw, t, ldt, d, m, rows)
+    else:
+        gzk_dots_f64(x, ldx, w, ldw, t, ldt, d, m, rows)
+
+
+cdef inline void _polynomial(floating* t, Py_ssize_t m, const floating* c, const floating* b,
+                             Py_ssize_t degree, bint horner) noexcept nogil:
+    if floating is float:
+        if horner:
+            gzk_horner_f32(t, m, c, degree)
+        else:
+            gzk_clenshaw_f32(t, m, c, b, degree)
+    else:
+        if horner:
+            gzk_horner_f64(t, m, c, degree)
+        else:
+            gzk_clenshaw_f64(t, m, c, b, degree)
+
+
+def gegenbauer_features(
+    const floating[:, ::1] X,              # IN   (n, d), unit rows
+    const floating[:, ::1] W,              # IN   (m, d), unit rows (times the recurrence's scale)
+    const floating[:, ::1] coefficients,   # IN   (n, q + 1), or (1, q + 1) for all rows
+    const floating[::1] beta,              # IN   (q + 1,), beta[0] unused
+    floating[:, :] out,                    # OUT  (n, m), unit column stride
+    bint stream,
+    int n_threads,
+):
+    """out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>); see the head of this file."""
+    cdef:
+        Py_ssize_t n = X.shape[0], d = X.shape[1], m = W.shape[0]
+        Py_ssize_t degree = coefficients.shape[1] - 1
+        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+        Py_ssize_t ldw = (m + lanes - 1) // lanes * lanes
+        Py_ssize_t one_row = coefficients.shape[0] == 1
+        Py_ssize_t tile, strip, group, i, j, r, a, rows, columns, width, last
+        bint horner = True
+        floating* w
+        floating* t
+    if n == 0 or m == 0:
+        return
+    if out.strides[1] != sizeof(floating):
+        raise ValueError("out needs unit column stride")
+    for a in range(1, degree + 1):
+        horner = horner and beta[a] == 0
+    # The directions transposed and padded to whole vectors, then one strip of cosines a thread.
+    w = <floating*> malloc((d * ldw + n_threads * ROWS * COLUMNS) * sizeof(floating))
+    if w == NULL:
+        raise MemoryError("no memory for the directions of gegenbauer_features")
+    for a in range(d):
+        for j in range(m):
+            w[a * ldw + j] = W[j, a]
+        for j in range(m, ldw):
+            w[a * ldw + j] = 0
+    for tile in prange((n + TILE - 1) // TILE, schedule="static", nogil=True,
+                       num_threads=n_threads):
+        t = w + d * ldw + threadid() * ROWS * COLUMNS
+        last = min(n, (tile + 1) * TILE)
+        for strip in range((m + COLUMNS - 1) // COLUMNS):
+            j = strip * COLUMNS
+            columns = min(<Py_ssize_t> COLUMNS, ldw - j)
+            width = min(<Py_ssize_t> COLUMNS, m - j)
+            for group in range((last - tile * TILE + ROWS - 1) // ROWS):
+                i = tile * TILE + group * ROWS
+                rows = min(<Py_ssize_t> ROWS, last - i)
+                _dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
+                for r in range(rows):
+                    _polynomial(t + r * COLUMNS, columns,
+                                &coefficients[0 if one_row else i + r, 0], &beta[0],
+                                degree, horner)
+                    gzk_copy(&out[i + r, j], t + r * COLUMNS, width * sizeof(floating), stream)
+        GZK_FENCE()
+    free(w)

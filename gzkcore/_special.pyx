@@ -1,0 +1,41 @@
+"""Gegenbauer polynomials P_d^l at many points, for `special.gegenbauer`.
+
+Formula    P_0 = 1, P_1 = t, (l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1): normalised so that P(1) = 1,
+           hence |P| <= 1 on [-1, 1] and nothing overflows with degree or dimension.
+Why        Summing Eq 2 of Han, Zandieh, Avron cancels: 5 % relative error at degree 100 in float64.
+Cost       4 flops per degree and point, one read and one write per point.
+Layout     t and out contiguous; every point is independent, points in parallel.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange
+
+
+cdef inline double _gegenbauer(Py_ssize_t degree, Py_ssize_t dim, double t) noexcept nogil:
+    cdef double before = 1.0, value = t, following
+    cdef Py_ssize_t k
+    if degree == 0:
+        return 1.0
+    if dim == 1:                       # the sphere is two points: only l = 0, 1 exist
+        return t if degree == 1 else 0.0
+    for k in range(1, degree):
+        if dim == 2:
+            following = 2.0 * t * value - before
+        else:
+            following = ((2 * k + dim - 2) * t * value - k * before) / (k + dim - 2)
+        before = value
+        value = following
+    return value
+
+
+def gegenbauer(
+    Py_ssize_t degree,
+    Py_ssize_t dim,
+    const floating[::1] t,             # IN   (n,)
+    floating[::1] out,                 # OUT  (n,)
+    int n_threads,
+):
+    """P_dim^degree(t) by the three-term recurrence, in double for either type."""
+    cdef Py_ssize_t i
+    for i in prange(t.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        out[i] = <floating> _gegenbauer(degree, dim, t[i])

@@ -1,0 +1,50 @@
+"""One place decides how many threads a kernel may use."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ._cpu import openmp_max_threads
+
+_local = threading.local()
+
+
+def _usable_processors() -> int:
+    """Count the processors that this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows have no affinity to ask for
+        return os.cpu_count() or 1
+
+
+def n_threads() -> int:
+    """Return how many threads a kernel called now, from this Python thread, may use.
+
+    In this order: the limit set by `limit_threads` in this thread; the environment variable
+    ``GZKCORE_NUM_THREADS``; what OpenMP allows (``OMP_NUM_THREADS``, threadpoolctl), but not more
+    than the processors that this process may use.
+    """
+    limit = getattr(_local, "limit", None)
+    if limit is not None:
+        return limit
+    asked = os.environ.get("GZKCORE_NUM_THREADS")
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise ValueError(
+                f"GZKCORE_NUM_THREADS={asked!r} is not a positive whole number; "
+                "set it to the number of threads or unset it"
+            )
+        return int(asked)
+    return max(1, min(openmp_max_threads(), _usable_processors()))
+
+
+@contextmanager
+def limit_threads(limit: int) -> Iterator[None]:
+    """Let kernels called from this Python thread use at most `limit` threads."""
+    before = getattr(_local, "limit", None)
+    _local.limit = max(1, int(limit))
+    try:
+        yield
+    finally:
+        _local.limit = before
