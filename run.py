@@ -70,7 +70,9 @@ def check() -> int:
             (away, ["stubtest", "gzkcore", "--mypy-config-file", config]),
             (away, ["pytest", "-c", config, "--doctest-modules", "--pyargs", "gzkcore"]),
         ]
-        failed = [" ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)]
+        failed = [
+            " ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)
+        ]
     print("\n".join(["Failed:", *failed]) if failed else "All checks passed.")
     return len(failed)
 
