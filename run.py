@@ -3,7 +3,7 @@
 
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests
-python3 run.py check    linters, types, stubs, doctests and the rules of the house
+python3 run.py check    linters, types, stubs, doctests
 
 What follows `demo` or `test` goes to its command: `python3 run.py test -k harmonics`.
 
@@ -46,11 +46,11 @@ def install(*groups: str) -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     if not (BIN / "pip").exists():
         must(sys.executable, "-m", "venv", VENV)
-    must(BIN / "pip", "install", "--quiet", "pip>=25.1", "ninja", *build)  # older ones lack --group
-    must(
-        *(BIN / "pip", "install", "--no-build-isolation", "-Cbuild-dir=.venv/build", ".[cli]"),
-        *(f"--group={group}" for group in groups),
-    )
+    pip = (BIN / "pip", "install", "--quiet")
+    must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
+    print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
+    package = ("--no-build-isolation", "-Cbuild-dir=.venv/build", ".[cli]")
+    must(*pip, *package, *(f"--group={group}" for group in groups))
 
 
 def check() -> int:
