@@ -61,7 +61,7 @@ def spherical_harmonics(X, degree):
     -------
     ndarray of shape (n_samples, n_harmonics(degree, dim))
         Degree 0 first, then degree 1, ...; unit second moment over the unit sphere. In R^1: 1 and
-        sign(x), nothing above.
+        x, nothing above.
 
     Notes
     -----
