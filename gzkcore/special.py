@@ -112,7 +112,7 @@ def gegenbauer(degree, dim, t):
     dim = check_dim(dim)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
-    _special.gegenbauer(degree, dim, t, out, n_threads())
+    _special.gegenbauer(degree, dim, t, out, n_threads(t.size * degree))
     return out.reshape(shape)[()]
 
 
@@ -159,14 +159,14 @@ def rodrigues(degree, dim, t):
     Examples
     --------
     >>> from gzkcore.special import rodrigues
-    >>> round(float(rodrigues(5, 6, 0.3)), 6)
-    -0.095569
+    >>> round(float(rodrigues(6, 5, 0.3)), 12)  # 3453241/64000000
+    0.053956890625
     """
     degree = check_integer("degree", degree, 0)
     dim = check_integer("dim", dim, 2)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
-    _special.rodrigues(_leibniz(degree, dim), t, out, n_threads())
+    _special.rodrigues(_leibniz(degree, dim), t, out, n_threads(t.size * degree**2))
     return out.reshape(shape)[()]
 
 
