@@ -564,9 +564,11 @@ class GegenbauerFeatures(_Features):
         candidates = []
         if self.basis in ("auto", "harmonic", "adapted"):
             candidates.append(harmonic(wide))
-        if self.basis in ("auto", "random"):
+        # On the line, and where nothing is missing, there is nothing that random columns could add.
+        exact = candidates and (dim == 1 or candidates[0][0] <= self._tol**2)
+        if self.basis == "random" or (self.basis == "auto" and not exact):
             candidates.append(mixed(0))
-        if self.basis in ("auto", "hybrid"):
+        if self.basis == "hybrid" or (self.basis == "auto" and not exact):
             candidates += [mixed(n_blocks) for n_blocks in split.choices(width)]
         _, spread, functions, counts, families = min(candidates, key=lambda option: option[0])
         self._use_exact(functions, counts, families)
