@@ -126,8 +126,8 @@ class Recurrence:
             beta = level * (level + dim - 3) / ((2 * level + dim - 2) * (2 * level + dim - 4))
             growth = (2 * level + dim - 4) / (level + dim - 3)
         beta[:1], growth[:1] = 1 / dim, 1.0
-        if dim == 1:  # only l = 0, 1 exist
-            beta[1:], growth[1:] = 0.0, 1.0
+        if dim == 1:  # t^l, as on the two points of the sphere
+            beta[:], growth[:] = 0.0, 1.0
         log_lead = np.concatenate([[0.0], np.cumsum(np.log(growth))])  # of P_d^k
         norm = log_lead + 0.5 * np.where(np.isfinite(a := log_alpha(np.arange(degree + 1), dim)), a, 0)
         self.tau = math.exp(norm[-1] / degree) if degree else 1.0
