@@ -4,11 +4,11 @@ A file is an uncompressed zip archive of `model.json` (classes, parameters, smal
 .npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its
 last 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses it.
 
-`load` makes objects of the classes in `CLASSES` only and never unpickles. Of an object its attributes
-are kept, unless its class says what by `_to_data(self) -> dict` and, where the attributes
-don't follow, `_from_data(data) -> object`. Values may be None, bool, int, float, str, dtypes, arrays,
-objects of `CLASSES`, and lists, tuples and dicts of these. Random generators are kept as None: what
-was drawn from them is in the fitted arrays.
+`load` makes objects of the classes in `CLASSES` only and never unpickles. Of an object its
+attributes are kept, unless its class says what by `_to_data(self) -> dict` and, where that does not
+give the attributes back, `_from_data(data) -> object`. Values may be None, bool, int, float, str,
+dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these. Random generators are
+kept as None: what was drawn from them is in the fitted arrays.
 """
 
 import hashlib

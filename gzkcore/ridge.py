@@ -58,7 +58,7 @@ TINY = np.finfo(np.float64).tiny
 ALPHAS = tuple(np.logspace(-8, 2, 21).tolist())
 
 ONE_BASIS = (
-    "partial_fit sees each row once, but these features need a pass for each kernel of kernel_grid; "
+    "partial_fit sees each row once, but these features need a pass for each entry of kernel_grid; "
     "use fit, or kernel_grid=None, or features with an exact basis on a sphere"
 )
 
