@@ -86,6 +86,20 @@ def ratio(times, slow, fast):
     return float(middle), (float(low), float(high))
 
 
+def percent_of(limit, call, amount, rounds=5):
+    """Return how much of a limit a call reaches, in percent.
+
+    Parameters
+    ----------
+    limit : callable
+        Does its work once and returns how much that was (see `Limits`).
+    call : callable
+        Does `amount` of the same work.
+    """
+    times = interleave({"limit": limit, "call": call}, rounds)
+    return 100 * amount / limit() * ratio(times, "limit", "call")[0]
+
+
 # ---- the limits of the machine
 
 

@@ -42,6 +42,7 @@ from .common import kernel_module, must_agree, sphere
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 BATCHES = (16, 32, 64, 128, 256, 512, 1024)
+COMPILED_BATCHES = (64, 512)  # each is compiled for itself
 TRIED_ROWS = 4096
 STABLE = ("recurrence", "clenshaw", "stacked")
 MONOMIAL = ("horner", "blocked")
@@ -132,7 +133,7 @@ def _monomials(dim, degree):
 
 
 def _steps(dim, degree):
-    """Return s_l and a_l: r_l = P_d^l / s_l obeys r_(l+1) = a_l t r_l - r_(l-1), r_0 = 1, r_1 = t."""
+    """Return s_l and a_l such that r_l = P_d^l / s_l obeys r_(l+1) = a_l t r_l - r_(l-1)."""
     s, a = [1.0, 1.0], [0.0]
     for level in range(1, degree):
         s.append(s[level - 1] * level / (level + dim - 2))
@@ -422,6 +423,7 @@ class Batched:
         if rule not in RULES[library]:
             raise NotImplementedError(f"{library} has no rule {rule}")
         self.name = f"{library} {rule}, {batch} rows"
+        self.chosen = library, rule, batch
         self._workers = [RULES[library][rule](problem, out, batch) for _ in range(threads)]
         self._batches = [
             slice(start, min(start + batch, problem.shape[0]))
@@ -455,6 +457,8 @@ def best_batched(rules, problem, out, threads, libraries=LIBRARIES, report=None)
         try:
             call = Batched(library, rule, problem, out, batch, threads)
         except NotImplementedError:
+            continue
+        if library == "torch.compile" and batch not in COMPILED_BATCHES:
             continue
         if report:
             report(f"trying {call.name}")
