@@ -212,15 +212,29 @@ def empty(shape, dtype, offset=0):
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
+def data_generator(seed):
+    """Return a stream for data that shares no draw with features of the same `random_state`.
+
+    Points and directions made of the same normals would coincide, and features are at their worst
+    where a direction hits a point.
+    """
+    return np.random.default_rng([seed, 20_220_207])
+
+
+def gaussian(n, dim, dtype="float64", seed=0):
+    """Return standard normal points."""
+    return data_generator(seed).standard_normal((n, dim)).astype(dtype)
+
+
 def sphere(n, dim, dtype="float64", seed=0):
     """Return points uniform on the unit sphere."""
-    X = np.random.default_rng(seed).standard_normal((n, dim))
+    X = gaussian(n, dim, seed=seed)
     return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(dtype)
 
 
 def ball(n, dim, dtype="float64", seed=0):
     """Return points uniform in the unit ball."""
-    rng = np.random.default_rng(seed)
+    rng = data_generator(seed)
     X = rng.standard_normal((n, dim))
     X *= rng.random((n, 1)) ** (1 / dim) / np.linalg.norm(X, axis=1, keepdims=True)
     return X.astype(dtype)
