@@ -359,19 +359,21 @@ class ArrayTable(Table):
             yield values, (first() + len(values)) / total, None
 
     def _blocks(self, array, rows):
-        """Yield `rows` rows of an array at a time, without reading all of it where that is possible."""
-        if array == "":
-            whole = np.load(self.path, mmap_mode="r")
-        else:
-            with zipfile.ZipFile(self.path) as archive, archive.open(f"{array}.npy") as file:
-                shape, by_column, dtype = _npy_header(file)
-                if not by_column and not dtype.hasobject:
-                    row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
-                    while block := file.read(rows * row_bytes):
-                        yield np.frombuffer(block, dtype).reshape(-1, *shape[1:])
-                    return
-            with np.load(self.path, allow_pickle=False) as archive:
-                whole = archive[array]
+        """Yield `rows` rows of an array at a time; only an array stored by columns is read whole."""
+        with contextlib.ExitStack() as stack:
+            if array == "":
+                file = stack.enter_context(open(self.path, "rb"))
+            else:
+                archive = stack.enter_context(zipfile.ZipFile(self.path))
+                file = stack.enter_context(archive.open(f"{array}.npy"))
+            shape, by_column, dtype = _npy_header(file)
+            if not by_column and not dtype.hasobject:
+                row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
+                while block := file.read(rows * row_bytes):
+                    yield np.frombuffer(block, dtype).reshape(-1, *shape[1:])
+                return
+        whole = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        whole = whole[array] if array else whole
         for start in range(0, len(whole), rows):
             yield whole[start : start + rows]
 
