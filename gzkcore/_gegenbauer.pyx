@@ -16,12 +16,13 @@ Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit c
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.stdlib cimport free, malloc
 
 cdef extern from "_leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64
     void gzk_copy(void* dst, const void* src, Py_ssize_t n, int stream)
     void GZK_FENCE()
+    void* gzk_alloc(size_t bytes)
+    void gzk_free(void* p)
     void gzk_dots_f32(const float* x, Py_ssize_t ldx, const float* w, Py_ssize_t ldw, float* t,
                       Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
     void gzk_dots_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw, double* t,
@@ -89,7 +90,7 @@ def gegenbauer_features(
     for a in range(1, degree + 1):
         horner = horner and beta[a] == 0
     # The directions transposed and padded to whole vectors, then one strip of cosines a thread.
-    w = <floating*> malloc((d * ldw + n_threads * ROWS * COLUMNS) * sizeof(floating))
+    w = <floating*> gzk_alloc((d * ldw + n_threads * ROWS * COLUMNS) * sizeof(floating))
     if w == NULL:
         raise MemoryError("no memory for the directions of gegenbauer_features")
     for a in range(d):
@@ -115,4 +116,4 @@ def gegenbauer_features(
                                 degree, horner)
                     gzk_copy(&out[i + r, j], t + r * COLUMNS, width * sizeof(floating), stream)
         GZK_FENCE()
-    free(w)
+    gzk_free(w)

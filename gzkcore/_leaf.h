@@ -41,6 +41,40 @@ typedef double gzk_vec_f64;
 #define GZK_LANES_F64 1
 #endif
 
+/* Interleaving the first and the second halves of two vectors: the steps of a transposition. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define GZK_CAN_SHUFFLE 1
+#define GZK_LO16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define GZK_HI16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define GZK_LO8 0, 8, 1, 9, 2, 10, 3, 11
+#define GZK_HI8 4, 12, 5, 13, 6, 14, 7, 15
+#define GZK_LO4 0, 4, 1, 5
+#define GZK_HI4 2, 6, 3, 7
+#define GZK_LO2 0, 2
+#define GZK_HI2 1, 3
+#if GZK_BYTES == 64
+#define GZK_LO_F32 GZK_LO16
+#define GZK_HI_F32 GZK_HI16
+#define GZK_LO_F64 GZK_LO8
+#define GZK_HI_F64 GZK_HI8
+#elif GZK_BYTES == 32
+#define GZK_LO_F32 GZK_LO8
+#define GZK_HI_F32 GZK_HI8
+#define GZK_LO_F64 GZK_LO4
+#define GZK_HI_F64 GZK_HI4
+#else
+#define GZK_LO_F32 GZK_LO4
+#define GZK_HI_F32 GZK_HI4
+#define GZK_LO_F64 GZK_LO2
+#define GZK_HI_F64 GZK_HI2
+#endif
+#endif
+#endif
+#ifndef GZK_CAN_SHUFFLE
+#define GZK_CAN_SHUFFLE 0
+#endif
+
 /* Streaming stores leave the cache alone and save reading a line before it is overwritten. */
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
 #include <immintrin.h>
@@ -58,6 +92,17 @@ typedef double gzk_vec_f64;
 #else
 #define GZK_CAN_STREAM 0
 #define GZK_FENCE() ((void)0)
+#endif
+
+/* Scratch memory on cache-line boundaries, so that no vector straddles two lines; NULL on failure. */
+#if defined(_MSC_VER)
+#include <malloc.h>
+static void *gzk_alloc(size_t bytes) { return _aligned_malloc(bytes + 64, 64); }
+static void gzk_free(void *p) { _aligned_free(p); }
+#else
+#include <stdlib.h>
+static void *gzk_alloc(size_t bytes) { return aligned_alloc(64, (bytes + 127) / 64 * 64); }
+static void gzk_free(void *p) { free(p); }
 #endif
 
 /* Copy n bytes; with `stream`, past the cache for the part that fills whole aligned vectors. */
@@ -83,20 +128,28 @@ GZK_INLINE void gzk_copy(void *dst, const void *src, ptrdiff_t n, int stream)
 #define VEC gzk_vec_f32
 #define LANES GZK_LANES_F32
 #define NAME(f) f##_f32
+#define LO GZK_LO_F32
+#define HI GZK_HI_F32
 #include "_leaf_ops.h"
 #undef REAL
 #undef VEC
 #undef LANES
 #undef NAME
+#undef LO
+#undef HI
 
 #define REAL double
 #define VEC gzk_vec_f64
 #define LANES GZK_LANES_F64
 #define NAME(f) f##_f64
+#define LO GZK_LO_F64
+#define HI GZK_HI_F64
 #include "_leaf_ops.h"
 #undef REAL
 #undef VEC
 #undef LANES
 #undef NAME
+#undef LO
+#undef HI
 
 #endif

@@ -103,3 +103,121 @@ static void NAME(gzk_horner)(REAL *t, ptrdiff_t m, const REAL *c, ptrdiff_t degr
         NAME(gzk_horner_chains)(t + j, c, degree, GZK_CHAINS);
     for (; j < m; j += LANES) NAME(gzk_horner_chains)(t + j, c, degree, 1);
 }
+
+/* Spherical harmonics of LANES points at once, one point a lane. x, rho2 are (d, LANES): the
+ * coordinates and the sums of squares up to each; factor, node are (count, LANES). */
+
+/* x <- the points' coordinates transposed; rho2[a] <- x_0^2 + ... + x_a^2. Missing points are 0. */
+static void NAME(gzk_load_points)(const REAL *points, ptrdiff_t ld, int count, ptrdiff_t d, REAL *x,
+                                  REAL *rho2)
+{
+    VEC sum = (VEC){0};
+    for (ptrdiff_t a = 0; a < d; a++) {
+        for (int r = 0; r < LANES; r++) x[a * LANES + r] = r < count ? points[r * ld + a] : (REAL)0;
+        VEC xa = *(const VEC *)(x + a * LANES);
+        sum += xa * xa;
+        *(VEC *)(rho2 + a * LANES) = sum;
+    }
+}
+
+/* power[2k], power[2k+1] <- Re, Im (x_0 + i x_1)^k for k = 0..degree. */
+static void NAME(gzk_powers)(const REAL *x, const REAL *y, REAL *power, ptrdiff_t degree)
+{
+    VEC a = *(const VEC *)x, b = y ? *(const VEC *)y : (VEC){0};
+    VEC re = NAME(gzk_splat)(1), im = (VEC){0};
+    for (ptrdiff_t k = 0; k <= degree; k++) {
+        *(VEC *)(power + 2 * k * LANES) = re;
+        *(VEC *)(power + (2 * k + 1) * LANES) = im;
+        VEC next = re * a - im * b;
+        im = re * b + im * a;
+        re = next;
+    }
+}
+
+/* factor[0] <- 1, factor[n] <- up[n] x factor[n-1] - down[n] rho2 factor[n-2] for n = 1..degree. */
+static void NAME(gzk_factors)(const REAL *x, const REAL *rho2, const REAL *up, const REAL *down,
+                              REAL *factor, ptrdiff_t degree)
+{
+    VEC t = *(const VEC *)x, r = *(const VEC *)rho2;
+    VEC before = (VEC){0}, value = NAME(gzk_splat)(1);
+    *(VEC *)factor = value;
+    for (ptrdiff_t n = 1; n <= degree; n++) {
+        VEC next = up[n] * t * value - down[n] * r * before;
+        before = value;
+        value = next;
+        *(VEC *)(factor + n * LANES) = value;
+    }
+}
+
+/* node[i] <- scale[i] power[which[i]] for i = 0..count-1: the nodes that start every product. */
+static void NAME(gzk_scaled)(const REAL *power, const ptrdiff_t *which, const REAL *scale, REAL *node,
+                             ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(power + which[i] * LANES);
+}
+
+/* node[i] <- scale[i] factor[which[i]] node[parent[i]] for i = first..count-1. */
+static void NAME(gzk_nodes)(const REAL *factor, const ptrdiff_t *which, const ptrdiff_t *parent,
+                            const REAL *scale, REAL *node, ptrdiff_t first, ptrdiff_t count)
+{
+    for (ptrdiff_t i = first; i < count; i++)
+        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(factor + which[i] * LANES)
+                                     * *(const VEC *)(node + parent[i] * LANES);
+}
+
+/* v <- the transpose of the LANES x LANES matrix v: log2(LANES) rounds of interleaving. */
+GZK_INLINE void NAME(gzk_transpose)(VEC *v)
+{
+#if GZK_CAN_SHUFFLE
+    for (int step = 1; step < LANES; step *= 2) {
+        VEC w[LANES];
+        for (int i = 0; i < LANES / 2; i++) {
+            w[2 * i] = __builtin_shufflevector(v[i], v[i + LANES / 2], LO);
+            w[2 * i + 1] = __builtin_shufflevector(v[i], v[i + LANES / 2], HI);
+        }
+        for (int i = 0; i < LANES; i++) v[i] = w[i];
+    }
+#elif LANES > 1
+    for (int i = 0; i < LANES; i++)
+        for (int j = 0; j < i; j++) {
+            REAL swap = v[i][j];
+            v[i][j] = v[j][i];
+            v[j][i] = swap;
+        }
+#else
+    (void)v;
+#endif
+}
+
+/* out (LANES, count) <- radial[ring[c]] node[of[c]], transposed so that a point's columns adjoin.
+ * count is a multiple of LANES, and so is the row stride ldo. */
+static void NAME(gzk_columns)(const REAL *node, const ptrdiff_t *of, const REAL *radial,
+                              const ptrdiff_t *ring, REAL *out, ptrdiff_t ldo, ptrdiff_t count)
+{
+    for (ptrdiff_t c = 0; c < count; c += LANES) {
+        VEC v[LANES];
+        for (int i = 0; i < LANES; i++)
+            v[i] = *(const VEC *)(node + of[c + i] * LANES)
+                   * *(const VEC *)(radial + ring[c + i] * LANES);
+        NAME(gzk_transpose)(v);
+        for (int i = 0; i < LANES; i++) *(VEC *)(out + i * ldo + c) = v[i];
+    }
+}
+
+/* out (columns, LANES) <- the transpose of rows (count, columns), missing rows 0; ld 0 repeats one row. */
+static void NAME(gzk_load_radial)(const REAL *rows, ptrdiff_t ld, int count, ptrdiff_t columns,
+                                  REAL *out)
+{
+    ptrdiff_t c = 0;
+#if LANES > 1
+    for (; c + LANES <= columns && count == LANES; c += LANES) {
+        VEC v[LANES];
+        for (int i = 0; i < LANES; i++) v[i] = *(const VEC *)(rows + i * ld + c);
+        NAME(gzk_transpose)(v);
+        for (int i = 0; i < LANES; i++) *(VEC *)(out + (c + i) * LANES) = v[i];
+    }
+#endif
+    for (; c < columns; c++)
+        for (int r = 0; r < LANES; r++) out[c * LANES + r] = r < count ? rows[r * ld + c] : (REAL)0;
+}

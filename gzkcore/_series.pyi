@@ -1,0 +1,27 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def radial_table(
+    log_c: NDArray[Any],
+    norms: NDArray[Any],
+    envelope: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def interpolate(
+    table: NDArray[Any],
+    norms: NDArray[Any],
+    low: float,
+    high: float,
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def polar(
+    X: NDArray[Any],
+    center: NDArray[Any],
+    scale: NDArray[Any],
+    unit: NDArray[Any],
+    norms: NDArray[Any],
+    n_threads: int,
+) -> None: ...

@@ -28,6 +28,31 @@ cdef inline double _gegenbauer(Py_ssize_t degree, Py_ssize_t dim, double t) noex
     return value
 
 
+def rodrigues(
+    const double[::1] factors,         # IN   (degree + 1,) of (t-1)^(l-j) (t+1)^j
+    const floating[::1] t,             # IN   (n,)
+    floating[::1] out,                 # OUT  (n,)
+    int n_threads,
+):
+    """P_dim^degree(t) from the factors of Rodrigues' formula (Eq 5), in double for either type."""
+    cdef Py_ssize_t i
+    for i in prange(t.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        out[i] = <floating> _two_sided(factors, t[i])
+
+
+cdef inline double _two_sided(const double[::1] factors, double t) noexcept nogil:
+    cdef double value = 0.0, high = 1.0
+    cdef Py_ssize_t j, k, degree = factors.shape[0] - 1
+    cdef double low
+    for j in range(degree + 1):        # (t + 1)^j grows in high, (t - 1)^(l-j) is formed anew
+        low = 1.0
+        for k in range(degree - j):
+            low = low * (t - 1.0)
+        value = value + factors[j] * low * high
+        high = high * (t + 1.0)
+    return value
+
+
 def gegenbauer(
     Py_ssize_t degree,
     Py_ssize_t dim,

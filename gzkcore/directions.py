@@ -1,0 +1,115 @@
+"""Sets of directions: points spread over the unit sphere S^(d-1).
+
+What the features need is that sums over directions come close to integrals over the sphere. Every
+method here gives directions that are each uniform on the sphere, so that features stay unbiased; they
+differ in how evenly the whole set is spread.
+"""
+
+import inspect
+import math
+import warnings
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from ._random import generator
+from ._validation import check_dim, check_integer
+
+__all__ = ["best_method", "sample_directions"]
+
+# SciPy 1.15 renamed the argument.
+_SOBOL_RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
+
+METHODS = ("iid", "orthogonal", "sobol", "fibonacci")
+
+
+def sample_directions(n_directions, dim, method="iid", rng=None):
+    """Draw directions on the unit sphere S^(d-1).
+
+    Parameters
+    ----------
+    n_directions : int
+        m >= 1.
+    dim : int
+        d >= 1.
+    method : {"iid", "orthogonal", "sobol", "fibonacci"}, default="iid"
+        "iid": independent; "orthogonal": blocks of d Haar-distributed orthonormal rows; "sobol": a
+        scrambled Sobol sequence through the normal quantiles; "fibonacci": the Fibonacci lattice
+        turned by a random rotation (d = 3 only).
+    rng : None, int, RandomState, Generator or SeedSequence
+        Seed or source of the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_directions, dim), float64
+        Unit rows, each uniform on the sphere.
+
+    Notes
+    -----
+    Cost O(m d), orthogonal O(m d^2). Which is best is told by `best_method`: on S^2 the lattice has
+    about 1/100 of the error of independent directions at 256, Sobol's sequence 1/3; from d = 12 on
+    only orthogonality still helps.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Definition 8 (iid). Yu et al., Orthogonal Random Features, 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore.directions import sample_directions
+    >>> W = sample_directions(100, 3, method="fibonacci", rng=0)
+    >>> bool(np.allclose(np.sum(W**2, axis=1), 1.0))
+    True
+    """
+    m = check_integer("n_directions", n_directions, 1)
+    dim = check_dim(dim)
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is unknown; use one of {METHODS}")
+    if method == "fibonacci" and dim != 3:
+        raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
+    rng = generator(rng)
+    if method == "orthogonal":
+        blocks = [_haar(rng.standard_normal((dim, dim))) for _ in range(-(-m // dim))]
+        return np.concatenate(blocks)[:m]
+    if method == "fibonacci":
+        return _fibonacci(m) @ _haar(rng.standard_normal((3, 3)))
+    if method == "sobol":
+        return _unit(ndtri(_sobol(m, dim, rng)))
+    return _unit(rng.standard_normal((m, dim)))
+
+
+def best_method(dim):
+    """Return the method with the smallest error in this dimension ("auto")."""
+    if dim == 3:
+        return "fibonacci"
+    return "sobol" if 2 <= dim <= 11 else "orthogonal"
+
+
+def _unit(points):
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def _haar(normals):
+    """Orthonormal rows from a square of normals. QR alone is not Haar: R's signs must be undone."""
+    q, r = np.linalg.qr(normals)
+    return q * np.sign(np.diag(r))
+
+
+def _fibonacci(m):
+    """Return the lattice z_i = 1 - (2i+1)/m, angle i pi (3 - sqrt 5): m points of equal area on S^2."""
+    i = np.arange(m)
+    z = 1 - (2 * i + 1) / m
+    rho = np.sqrt(1 - z * z)
+    angle = i * (math.pi * (3 - math.sqrt(5)))
+    return np.stack([rho * np.cos(angle), rho * np.sin(angle), z], axis=1)
+
+
+def _sobol(m, dim, rng):
+    """Return m points in (0, 1)^dim of a scrambled Sobol sequence."""
+    with warnings.catch_warnings():
+        # Any m is wanted here, not only powers of two, for which alone the balance is perfect.
+        warnings.filterwarnings("ignore", message="The balance properties", category=UserWarning)
+        points = qmc.Sobol(dim, scramble=True, **{_SOBOL_RNG: rng}).random(m)
+    return np.clip(points, 2.0**-54, 1 - 2.0**-53)  # the normal quantiles of 0 and 1 are infinite

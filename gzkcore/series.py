@@ -1,0 +1,465 @@
+"""Gegenbauer series of kernels: coefficients, radial functions, truncation, radial compression.
+
+A generalized zonal kernel is k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Eq 11). On the sphere
+h_l = sqrt(c_l) with the c_l of Eq 8; for a dot-product kernel, and the Gaussian, h_l is the sequence of
+monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that data have, so that
+`RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few that matter.
+
+All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do not.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from . import _series
+from ._threads import n_threads
+from ._validation import as_floating, check_dim, check_integer, check_positive
+from .special import alpha, gegenbauer, log_alpha, mu, sphere_area
+
+__all__ = ["angular_energy", "gegenbauer_series", "radial_table", "truncate", "zonal_sum"]
+
+# Norms that differ by less than this, relatively, are one sphere.
+SPHERE = 1e-6
+
+# Energies below this are zero: nothing computed in float64 can tell.
+_UNDERFLOW = 1e-290
+
+
+def gegenbauer_series(function, dim, degree, *, derivatives=None):
+    """Coefficients c_0..c_q of kappa(t) = sum_l c_l P_d^l(t) (Eq 8).
+
+    Parameters
+    ----------
+    function : callable or None
+        kappa: an array of cosines in [-1, 1] to an array of values.
+    dim : int
+        d >= 1.
+    degree : int
+        q >= 0.
+    derivatives : array-like, optional
+        kappa^(j)(0), j = 0, 1, ..., instead of `function`: then c_l = sum_j mu_l^j kappa^(j)(0) / j!,
+        without cancellation where the derivatives are not negative.
+
+    Returns
+    -------
+    ndarray of shape (degree + 1,), float64
+
+    Notes
+    -----
+    By Gauss-Legendre quadrature in the angle, t = cos(theta), which converges fast even for kernels
+    with a square root at t = 1, such as the neural tangent ones. The error of c_l is about
+    1e-15 sqrt(alpha(l, d)) max|kappa|. Cost O(q^2 + q n_nodes), n_nodes = 2 q + 512.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 8; Eq 29 for the sum over derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore.series import gegenbauer_series
+    >>> gegenbauer_series(lambda t: np.exp(2 * t), 3, 2).round(6)
+    array([1.81343 , 2.923148, 1.75928 ])
+    """
+    dim = check_dim(dim)
+    degree = check_integer("degree", degree, 0)
+    if derivatives is not None:
+        taylor = [float(value) / math.factorial(j) for j, value in enumerate(derivatives)]
+        return np.array(
+            [
+                math.fsum(mu(level, j, dim) * value for j, value in enumerate(taylor) if value)
+                for level in range(degree + 1)
+            ]
+        )
+    if dim == 1:
+        plus, minus = np.asarray(function(np.array([1.0, -1.0])), dtype=np.float64)
+        c = np.zeros(degree + 1)
+        c[:2] = np.array([(plus + minus) / 2, (plus - minus) / 2])[: degree + 1]
+        return c
+    nodes, weights = np.polynomial.legendre.leggauss(2 * degree + 512)
+    theta = (nodes + 1) * (math.pi / 2)
+    values = np.asarray(function(np.cos(theta)), dtype=np.float64)
+    if values.shape != theta.shape or not np.isfinite(values).all():
+        raise ValueError(
+            "function must map an array of cosines in [-1, 1] to an array of finite values of the "
+            f"same shape; got shape {values.shape} for {theta.shape}"
+        )
+    area = sphere_area(dim - 1) / sphere_area(dim)
+    values = values * weights * (math.pi / 2) * area * np.sin(theta) ** (dim - 2)
+    t = np.cos(theta)
+    return np.array(
+        [alpha(level, dim) * float(gegenbauer(level, dim, t) @ values) for level in range(degree + 1)]
+    )
+
+
+def series_noise(function, dim, degree):
+    """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
+    size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
+    root_alpha = np.exp(0.5 * log_alpha(np.arange(degree + 1), dim))
+    return 64 * np.finfo(float).eps * size * np.where(np.isfinite(root_alpha), root_alpha, 1.0)
+
+
+def zonal_sum(coefficients, dim, t):
+    """Evaluate a Gegenbauer series, kappa(t) = sum_l c_l P_d^l(t) (Eq 7).
+
+    Examples
+    --------
+    >>> from gzkcore.series import zonal_sum
+    >>> float(zonal_sum([1.0, 2.0], 3, 0.5))
+    2.0
+    """
+    dim = check_dim(dim)
+    coefficients, _ = as_floating("coefficients", coefficients)
+    t, shape = as_floating("t", t)
+    total = np.zeros(t.shape)
+    for level, c in enumerate(coefficients):
+        total += c * gegenbauer(level, dim, t)
+    return total.reshape(shape)[()]
+
+
+def log_squared_coefficients(kernel, dim, degrees, orders):
+    """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
+
+    alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
+    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!).
+    """
+    degrees, orders = np.asarray(degrees, dtype=float), np.asarray(orders, dtype=float)
+    powers = degrees + 2 * orders
+    return (
+        log_alpha(degrees, dim)
+        + math.lgamma(dim / 2)
+        + kernel.log_derivative(powers)
+        - powers * math.log(2)
+        - gammaln(orders + 1)
+        - gammaln(orders + degrees + dim / 2)
+    )
+
+
+def radial_table(kernel, norms, dim, degree, order):
+    """Values of the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
+
+    The printed Eq 22 and 23 let i run from 1; i = 0 is the first.
+
+    Parameters
+    ----------
+    kernel : Gaussian or another kernel with `log_derivative` and `log_envelope`
+        Norms are those of the scaled inputs, |sqrt(2 gamma) x| for the Gaussian.
+    norms : array-like of shape (n,)
+        t >= 0.
+    dim, degree, order : int
+        d, q and s: l = 0..q and i = 0..s-1.
+
+    Returns
+    -------
+    ndarray of shape (n, degree + 1, order), float64
+        Each at most 1 for the Gaussian, whose squares sum to 1 over all l and i.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 12, 22 and 23.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Gaussian
+    >>> from gzkcore.series import radial_table
+    >>> round(float(radial_table(Gaussian(0.5), [1.5], 5, 2, 2)[0, 2, 1]), 12)
+    0.25360575164
+    """
+    dim = check_dim(dim)
+    degree = check_integer("degree", degree, 0)
+    order = check_integer("order", order, 1)
+    norms = np.ascontiguousarray(norms, dtype=np.float64)
+    if norms.ndim != 1 or not (norms >= 0).all():
+        raise ValueError("norms must be a list of numbers >= 0")
+    log_c = log_squared_coefficients(
+        kernel, dim, np.arange(degree + 1)[:, None], np.arange(order)[None, :]
+    )
+    out = np.empty((norms.size, degree + 1, order))
+    _series.radial_table(
+        np.ascontiguousarray(log_c), norms, np.asarray(kernel.log_envelope(norms)), out, n_threads()
+    )
+    return out
+
+
+def angular_energy(degree, a, b, dim):
+    """A_l(a, b) of the Gaussian: the coefficient of P_d^l at norms a and b (Funk-Hecke).
+
+    exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive series.
+
+    Examples
+    --------
+    >>> from gzkcore.series import angular_energy
+    >>> round(angular_energy(0, 1.0, 1.0, 3), 12)
+    0.432332358382
+    """
+    from .kernels import Gaussian
+
+    degree = check_integer("degree", degree, 0)
+    kernel = Gaussian(0.5)
+    orders = np.arange(_first_order_count(degree, math.sqrt(a * b), dim))
+    log_c = log_squared_coefficients(kernel, dim, degree, orders)
+    powers = degree + 2 * orders
+    if a == 0 or b == 0:
+        return float(np.exp(log_c[0] - (a * a + b * b) / 2)) if degree == 0 else 0.0
+    terms = log_c + powers * (math.log(a) + math.log(b)) - (a * a + b * b) / 2
+    return math.fsum(np.exp(terms))
+
+
+def truncate(kernel, dim, radius, tol):
+    """Choose degree and order so that the truncated kernel is within tol on a ball.
+
+    For a dot-product kernel all (l, i) with l + 2i <= N are kept, N the smallest with a Taylor
+    remainder (for the Gaussian a Poisson tail, Pr(Poisson(r^2) > N)) of at most tol; the sup of the
+    error over the ball is that remainder, at x = y on the rim. For a zonal kernel order is 1.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    dim : int
+    radius : float
+        In the units of the data (from the centre).
+    tol : float
+
+    Returns
+    -------
+    degree, order : int
+    error : float
+        The certified error, at most tol.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Theorems 11 and 12 choose q and s safely but far larger.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Gaussian
+    >>> from gzkcore.series import truncate
+    >>> truncate(Gaussian(0.5), 3, 1.0, 1e-3)[:2]
+    (5, 3)
+    """
+    dim = check_dim(dim)
+    radius = check_positive("radius", radius)
+    tol = check_positive("tol", tol)
+    if kernel.unit_sphere:
+        degree = 16
+        while degree <= 4096:
+            c = kernel.series(dim, degree)
+            tail = kernel.at_one(dim) - np.cumsum(c)
+            enough = np.flatnonzero(tail <= tol)
+            if enough.size:
+                return int(enough[0]), 1, float(max(tail[enough[0]], 0.0))
+            degree *= 4
+        raise ValueError(
+            f"tol={tol} needs a degree above 4096 in dimension {dim}; use a larger tol"
+        )
+    r = float(np.max(kernel.scale())) * radius
+    count = int(r * r + 12 * r + 64)
+    while True:
+        j = np.arange(count)
+        log_terms = kernel.log_derivative(j) + 2 * j * math.log(r) - gammaln(j + 1)
+        terms = np.exp(log_terms + 2 * kernel.log_envelope(np.array(r)))
+        tail = np.cumsum(terms[::-1])[::-1]  # tail[N] = sum over j >= N, small terms first
+        enough = np.flatnonzero(tail[1:] <= tol)
+        if enough.size and terms[-1] <= 1e-3 * tol:
+            degree = int(enough[0])
+            return degree, degree // 2 + 1, float(tail[degree + 1])
+        count *= 2
+
+
+def _first_order_count(degree, r, dim):
+    """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
+    nu = degree + dim / 2
+    peak = (math.sqrt(nu * nu + r**4) - nu) / 2
+    return int(peak + 9 * math.sqrt(peak + 1) + 24)
+
+
+class RadialFunctions:
+    """The radial functions of a kernel on a shell of norms, few and ordered by energy.
+
+    Per degree l the monomials h_(l,i) of Eq 12 are rotated by the right singular vectors of their table
+    over the norms of the data; the kernel stays exactly the same, and the rotated functions fall off at
+    the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)). A zonal kernel has one
+    constant function per degree, sqrt(c_l).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    dim : int
+    shell : (float, float)
+        Smallest and largest scaled norm.
+    norms : ndarray
+        Quantiles of the scaled norms, equally likely; energies are means over them.
+    n_columns : int
+        Degrees are added until there are at least so many harmonics,
+    tol : float
+        and until what is left at the outer norm is at most tol.
+    max_degree : int, optional
+        Stop here instead of by n_columns and tol.
+    order : int, optional
+        Keep the first so many monomials of every degree as they are, without rotation.
+
+    Attributes
+    ----------
+    degree, index : ndarray of shape (K,)
+        Degree l and rank within the degree of each function.
+    energy : ndarray of shape (K,)
+        Mean of h^2 over the norms.
+    """
+
+    def __init__(self, kernel, dim, shell, norms, n_columns, tol, max_degree=None, order=None):
+        self.kernel, self.dim, self.shell = kernel, dim, shell
+        self._rotations = []  # per degree: logarithms of squared factors, right singular vectors
+        if kernel.unit_sphere:
+            self._expand_zonal(n_columns, tol, max_degree)
+        else:
+            self._expand_monomials(norms, n_columns, tol, max_degree, order)
+        self._tables = {}
+
+    @property
+    def constant(self):
+        """Whether the functions do not depend on the norm."""
+        return self.kernel.unit_sphere
+
+    def diagonal(self, norms):
+        """k(x, x) at the given scaled norms."""
+        if self.constant:
+            return np.full(np.shape(norms), self.kernel.at_one(self.dim))
+        if hasattr(self.kernel, "diagonal"):
+            return self.kernel.diagonal(norms)
+        return np.ones(np.shape(norms))
+
+    def residual(self, norms, kept):
+        """Bound |k - kept part| at pairs of these norms: the diagonal less the kept squares."""
+        values = np.square(self.exact(np.asarray(norms, dtype=np.float64)))
+        missing = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
+        return values[:, ~kept].sum(axis=1) + missing
+
+    def exact(self, norms, columns=None):
+        """Values (n, K) of the functions, from the formulas; for any norm."""
+        columns = np.arange(self.degree.size) if columns is None else columns
+        out = np.empty((norms.size, len(columns)))
+        if self.constant:
+            out[:] = np.sqrt(self.energy[columns])
+            return out
+        envelope = self.kernel.log_envelope(norms)
+        for degree in np.unique(self.degree[columns]):
+            log_c, rotation = self._rotations[degree]
+            here = self.degree[columns] == degree
+            values = _monomials(log_c, degree, norms, envelope)
+            out[:, here] = values @ rotation[:, self.index[columns][here]]
+        return out
+
+    def __call__(self, norms, columns, dtype=np.float64):
+        """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
+        if self.constant:
+            return np.sqrt(self.energy[columns])[None, :].astype(dtype)
+        low, high, table = self._table(columns)
+        out = np.empty((norms.size, len(columns)), dtype=dtype)
+        _series.interpolate(table, norms, low, high, out, n_threads())
+        outside = np.flatnonzero((norms < low) | (norms > high))
+        if outside.size:
+            out[outside] = self.exact(norms[outside], columns)
+        return out
+
+    def _table(self, columns):
+        """Piecewise polynomials of degree 9 over the shell, refined until they are exact."""
+        key = columns.tobytes()
+        if key not in self._tables:
+            pad = 1e-4 * self.shell[1] + 1e-300
+            low, high = max(self.shell[0] - pad, 0.0), self.shell[1] + pad
+            self._tables[key] = low, high, _piecewise(
+                lambda t: self.exact(t, columns), low, high
+            )
+        return self._tables[key]
+
+    def _expand_zonal(self, n_columns, tol, max_degree):
+        q = max_degree
+        if q is None:
+            q = 8
+            while True:
+                tail = self.kernel.at_one(self.dim) - self.kernel.series(self.dim, q).sum()
+                if (_harmonic_count(q, self.dim) >= n_columns and tail <= tol) or q >= 512:
+                    break
+                q *= 2
+        c = self.kernel.series(self.dim, q)
+        self.degree = np.flatnonzero(c > 0) if max_degree is None else np.arange(q + 1)
+        self.index = np.zeros(self.degree.size, dtype=np.intp)
+        self.energy = c[self.degree]
+
+    def _expand_monomials(self, norms, n_columns, tol, max_degree, order):
+        # The data's norms decide what is kept; a light grid over the whole shell guards its corners.
+        grid = np.concatenate([norms, _chebyshev(*self.shell, 32)])
+        weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(32, 1e-3 / 32)])
+        if self.shell[1] - self.shell[0] <= SPHERE * self.shell[1]:
+            norms, grid, weight = norms[:1], np.array([self.shell[1]]), np.ones(1)
+        envelope = self.kernel.log_envelope(grid)
+        rim = self.diagonal(self.shell[1:])[0]
+        degrees, indices, energies = [], [], []
+        count, covered, level = 0, 0.0, 0
+        while max_degree is None or level <= max_degree:
+            orders = np.arange(order or _first_order_count(level, self.shell[1], self.dim))
+            log_c = log_squared_coefficients(self.kernel, self.dim, level, orders)
+            values = _monomials(log_c, level, grid, envelope)
+            if order is None:
+                _, s, vt = np.linalg.svd(np.sqrt(weight)[:, None] * values, full_matrices=False)
+                keep = (s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)
+                if max_degree is None and not keep.any():
+                    break
+                rotation = vt[: max(int(keep.sum()), 1)].T
+            else:
+                rotation = np.eye(order)
+            rank = rotation.shape[1]
+            self._rotations.append((log_c, np.ascontiguousarray(rotation)))
+            rotated = values @ self._rotations[-1][1]
+            degrees += [level] * rank
+            indices += range(rank)
+            energies += list(np.square(rotated[: norms.size]).mean(axis=0))
+            covered += float(np.square(values[-1]).sum())
+            count += rank * alpha(level, self.dim)
+            level += 1
+            if max_degree is None and count >= n_columns and rim - covered <= tol * rim:
+                break
+        self.degree = np.array(degrees, dtype=np.intp)
+        self.index = np.array(indices, dtype=np.intp)
+        self.energy = np.array(energies)
+
+
+def _harmonic_count(degree, dim):
+    return sum(alpha(level, dim) for level in range(degree + 1))
+
+
+def _monomials(log_c, degree, norms, envelope):
+    """Table (n, orders) of one degree's monomial radial functions."""
+    powers = degree + 2 * np.arange(log_c.size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_t = np.log(norms)[:, None] * powers
+    if degree == 0:
+        log_t[:, 0] = 0.0
+    return np.exp(0.5 * log_c + log_t + np.asarray(envelope)[:, None])
+
+
+def _chebyshev(low, high, n):
+    """Chebyshev's extreme points on [low, high]."""
+    return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * np.arange(n) / (n - 1))
+
+
+def _piecewise(function, low, high, degree=9):
+    """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant."""
+    s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    to_powers = np.linalg.inv(np.vander(s, increasing=True))
+    check = np.array([-1.0, -0.55, 0.0, 0.45, 1.0])
+    bins = 1
+    while True:
+        edges = np.linspace(low, high, bins + 1)
+        middle, half = (edges[1:] + edges[:-1]) / 2, (high - low) / bins / 2
+        values = function((middle[:, None] + half * s).ravel()).reshape(bins, s.size, -1)
+        table = np.ascontiguousarray(to_powers @ values)
+        there = function((middle[:, None] + half * check).ravel()).reshape(bins, check.size, -1)
+        error = np.abs(np.vander(check, s.size, increasing=True) @ table - there).max()
+        if error <= 2e-13 * max(np.abs(values).max(), 1e-300) or bins >= 256:
+            return table
+        bins *= 2

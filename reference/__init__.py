@@ -1,0 +1,51 @@
+"""The formulas, one to one: slow, complete, pure Python.
+
+Every function here is the definition, written so that it can be read beside the paper, and every
+compiled kernel of gzkcore is tested against it. It uses the standard library (NumPy only where the
+papers write a matrix inverse); points are sequences of numbers, matrices are lists of rows.
+Use it to learn, to check a number by hand, or to test your own code. Never for speed.
+
+The paper is Han, Zandieh, Avron, "Random Gegenbauer Features for Scalable Kernel Methods" (2022).
+Its symbols are these names everywhere in gzkcore:
+
+================  ==================  ==========================================================
+in the paper      here                what it is
+================  ==================  ==========================================================
+d                 dim                 dimension of the points; the sphere is S^(d-1)
+l, q              degree              degree of a polynomial; the last degree kept
+s, i              order               number of radial functions per degree, i = 0..s-1
+alpha_(l,d)       special.alpha       number of orthonormal harmonics of degree l
+P_d^l             special.gegenbauer  Gegenbauer polynomial with P(1) = 1
+mu_l^j            special.mu          coefficient of P_d^l in t^j
+abs(S^(d-1))      sphere_area(dim)    surface area of the sphere
+kappa             function, kernel    k(x, y) = kappa(<x, y>)
+kappa^(j)(0)      derivatives         Taylor derivatives of kappa at 0
+c_l               coefficients        Gegenbauer series of kappa
+h_l(t)            radial              radial functions at the norm t; [h_l(t)]_i in R^s
+w, m              W, n_directions     directions: unit vectors drawn from the sphere
+phi_x(w)          feature             feature of the point x along the direction w
+Phi, Phi^*        apply_operator,     v -> sum_j v_j phi_(x_j), and its adjoint
+                  apply_adjoint
+Z                 Z                   features, one row per point (the paper writes Z^T)
+lambda            alpha (of ridge)    what is added to the diagonal of Z^T Z
+================  ==================  ==========================================================
+
+Examples
+--------
+>>> from gzkcore import reference
+>>> reference.special.alpha(3, 9)
+156
+"""
+
+from . import directions, gegenbauer, gram, harmonics, kernels, ridge, series, special
+
+__all__ = [
+    "directions",
+    "gegenbauer",
+    "gram",
+    "harmonics",
+    "kernels",
+    "ridge",
+    "series",
+    "special",
+]

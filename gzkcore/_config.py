@@ -1,0 +1,43 @@
+"""What this installation is made of: for bug reports and for reading benchmarks."""
+
+from threadpoolctl import threadpool_info
+
+from . import _cpu, _isa
+from ._threads import n_threads
+
+
+def show_config():
+    """Tell which build of the kernels is in use, and what it stands on.
+
+    Returns
+    -------
+    dict
+        version; isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain") and
+        supported_isa; compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a kernel
+        would use now; blas, a list of the BLAS libraries loaded with their threads.
+
+    Examples
+    --------
+    >>> import gzkcore
+    >>> sorted(gzkcore.show_config())
+    ['blas', 'compiler', 'isa', 'n_threads', 'openmp', 'supported_isa', 'version']
+    """
+    from . import __version__
+
+    blas = [
+        {
+            "library": library["internal_api"],
+            "version": library["version"],
+            "n_threads": library["num_threads"],
+        }
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
+    return {
+        "version": __version__,
+        "isa": _isa.ISA,
+        "supported_isa": _cpu.supported_levels() or ["plain"],
+        **_cpu.build_info(),
+        "n_threads": n_threads(),
+        "blas": blas,
+    }

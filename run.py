@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Set up everything in `.venv`, then do one job.
+
+python3 run.py demo     the main job on real data: a table and a map
+python3 run.py test     the tests
+python3 run.py check    linters, types, stubs, doctests
+
+What follows `demo` or `test` goes to its command: `python3 run.py test -k harmonics`.
+
+This needs Python with its headers, a C compiler and the package index. The first run compiles for
+a few minutes, later ones only what has changed. To start afresh, delete `.venv`.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / "bin"
+# The environment's programs come first: the build finds its own Cython and ninja there.
+ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> int:
+    """Show a command, run it in the environment and return its exit status."""
+    print("$", *(str(word).replace(f"{ROOT}{os.sep}", "") for word in command), flush=True)
+    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, check=False).returncode
+
+
+def must(*command: str | Path) -> None:
+    """Run a command and stop here if it fails."""
+    if status := run(*command):
+        sys.exit(status)
+
+
+def install(*groups: str) -> None:
+    """Build the package and install it as users have it, with these dependency groups beside it.
+
+    The build runs in the environment itself, not in a passing one of its own, so that its folder
+    can be kept and the next build is quick.
+    """
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    if not (BIN / "pip").exists():
+        must(sys.executable, "-m", "venv", VENV)
+    pip = (BIN / "pip", "install", "--quiet")
+    must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
+    print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
+    package = ("--no-build-isolation", "-Cbuild-dir=.venv/build", ".[cli]")
+    must(*pip, *package, *(f"--group={group}" for group in groups))
+
+
+def check() -> int:
+    """Run every check, also after one has failed, and return how many failed."""
+    config = ROOT / "pyproject.toml"
+    # Types, stubs and doctests are those of the installed package, so they run away from the root.
+    with tempfile.TemporaryDirectory() as folder:
+        away = Path(folder)
+        commands: list[tuple[Path, list[str | Path]]] = [
+            (ROOT, ["ruff", "check"]),
+            (ROOT, ["ruff", "format", "--check"]),
+            (ROOT, ["cython-lint", "gzkcore"]),
+            (ROOT, ["codespell"]),
+            (ROOT, ["zizmor", "--offline", "."]),
+            (ROOT, ["sp-repo-review", "."]),
+            (away, ["mypy", "--config-file", config]),
+            (away, ["stubtest", "gzkcore", "--mypy-config-file", config]),
+            (away, ["pytest", "-c", config, "--doctest-modules", "--pyargs", "gzkcore"]),
+        ]
+        failed = [
+            " ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)
+        ]
+    print("\n".join(["Failed:", *failed]) if failed else "All checks passed.")
+    return len(failed)
+
+
+def main() -> int:
+    """Do the job that the command line names."""
+    match sys.argv[1:]:
+        case ["demo", *options]:
+            install()
+            return run("gzkcore", "demo", *options)
+        case ["test", *options]:
+            install("test")
+            return run("pytest", *options)
+        case ["check"]:
+            install("test", "lint")
+            return check()
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
