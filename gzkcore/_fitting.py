@@ -5,9 +5,9 @@ rows to the ridge, `judge` compares its predictions with the truth. Rows are hel
 their number, so that every pass knows which without keeping a list.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,18 @@ from sklearn.preprocessing import StandardScaler
 
 from ._tables import Table
 from .datasets import LatLonToSphere, off_globe
+from .gegenbauer import GegenbauerFeatures
+from .kernels import Gaussian
+from .ridge import RandomFeatureRidgeCV
 
-# Rows at random that the ridge sees first: they settle centre and radius for all that follow.
+# Random rows that the ridge sees first: they settle the centre and the radius for all that follow.
 SAMPLE_ROWS = 1 << 14
 SAMPLE_VALUES = 1 << 22
 FEWEST_ROWS = 20
-# Rows that a picture of the predictions shows.
-PICTURE_ROWS = 1 << 14
+
+# What gamma is chosen from: on the unit sphere, and times 1 / d for d standardised columns.
+SPHERE_GAMMAS = tuple(2.0**k for k in range(-1, 10))
+COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -37,38 +42,53 @@ class Recipe:
     mean: list[float] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
 
+    def check(self, table: Table, first: int, values: Floats) -> None:
+        """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
+        if self.sphere and (wrong := off_globe(values)) is not None:
+            raise ValueError(f"{table.path}: row {first + wrong[0] + 1}: {wrong[1]}")
+
     def inputs(self, values: Floats) -> Floats:
         """Turn columns into unit vectors, or standardise them."""
         if self.sphere:
             return LatLonToSphere().transform(values)
         return (values - self.mean) / self.scale
 
-    def check(self, table: Table, first: int, values: Floats) -> None:
-        """Raise ValueError, naming the row of the file, where a place is not on the globe."""
-        if self.sphere and (wrong := off_globe(values)) is not None:
-            raise ValueError(f"{table.path}: row {first + wrong[0] + 1}: {wrong[1]}")
+
+@dataclass
+class Score:
+    """Errors of predictions, and of predicting a constant instead."""
+
+    rows: int = 0
+    squares: float = 0.0
+    squares_of_constant: float = 0.0
+
+    def add(self, y: Floats, predicted: Floats, constant: float) -> None:
+        self.rows += len(y)
+        self.squares += float(np.sum((y - predicted) ** 2))
+        self.squares_of_constant += float(np.sum((y - constant) ** 2))
+
+    def summary(self) -> dict[str, float | None]:
+        """Return rows, root mean squared error and R^2 = 1 - squares / those of the constant."""
+        if not self.rows:
+            return {"rows": 0, "rmse": None, "r2": None}
+        relative = self.squares / self.squares_of_constant if self.squares_of_constant else np.nan
+        return {"rows": self.rows, "rmse": (self.squares / self.rows) ** 0.5, "r2": 1 - relative}
 
 
 class TableFit:
-    """A ridge fitted to a table.
+    """A ridge fitted to a table, pass by pass.
 
     Parameters
     ----------
     table : Table
     recipe : Recipe
-        Its mean and scale are filled in by `survey`.
+        `survey` fills in its mean and scale.
     test_fraction : float
         Share of the rows to hold out.
     seed : int
-        Which rows are held out and which are sampled.
+        Decides which rows are held out and which are sampled.
     report : callable
-        Told a pass and the share of it that is done.
-
-    Attributes
-    ----------
-    n_train, n_test : int
-    sample : ndarray of shape (n, n_columns)
-        Random training rows, as the features see them.
+        Is told the name of the pass and the share of it that is done.
     """
 
     def __init__(
@@ -88,71 +108,113 @@ class TableFit:
         most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
         sampled, sample = np.empty(0, np.int64), np.empty((0, width))
         scaler = StandardScaler()
+        n_rows = n_train = 0
         low, high = np.inf, -np.inf
-        self.n_train = self.n_test = 0
         for rows, values, test in self._batches("reading"):
             self.recipe.check(self.table, int(rows[0]), values[:, :-1])
+            n_rows += len(rows)
             low, high = min(low, values[:, -1].min()), max(high, values[:, -1].max())
             rows, values = rows[~test], values[~test]
-            self.n_train += len(rows)
-            self.n_test += int(test.sum())
             if len(rows):
-                scaler.partial_fit(values[:, :-1])
+                n_train += len(rows)
+                scaler.partial_fit(values)
             sampled, sample = np.concatenate([sampled, rows]), np.concatenate([sample, values])
-            lowest = np.argsort(hashed(sampled, self.seed + 1))[:most]
-            sampled, sample = sampled[lowest], sample[lowest]
-        self._check_enough(low, high)
-        self.recipe.mean, self.recipe.scale = scaler.mean_.tolist(), scaler.scale_.tolist()
+            kept = np.argsort(hashed(sampled, self.seed + 1))[:most]
+            sampled, sample = sampled[kept], sample[kept]
+        self._check_enough(n_rows, n_train, low, high)
+        self.mean_of_y = float(scaler.mean_[-1])
+        self.recipe.mean = scaler.mean_[:-1].tolist()
+        self.recipe.scale = scaler.scale_[:-1].tolist()
         self._sampled = np.sort(sampled)
-        self._sample_y = sample[:, -1]
-        self.sample = self.recipe.inputs(sample[:, :-1])
+        self._sample = sample
 
-    def _check_enough(self, low: float, high: float) -> None:
-        n_rows = self.n_train + self.n_test
+    def _check_enough(self, n_rows: int, n_train: int, low: float, high: float) -> None:
         if n_rows < FEWEST_ROWS:
-            raise ValueError(
-                f"{self.table.path} has {n_rows} row(s); to fit and to test takes {FEWEST_ROWS} or more"
-            )
+            raise ValueError(f"{self.table.path} has {n_rows} row(s); a fit takes {FEWEST_ROWS}")
         if low == high:
             raise ValueError(
                 f"{self.table.path}: column {self.recipe.target!r} is {low:g} in every row, so there "
-                "is nothing to predict; choose another --target"
+                "is nothing to predict; choose another target"
             )
-        if self.test_fraction > 0 and self.n_test < 2:
+        if n_train == n_rows and self.test_fraction > 0 or n_train < FEWEST_ROWS // 2:
             raise ValueError(
-                f"--test-fraction {self.test_fraction:g} of {n_rows} rows leaves {self.n_test} to test "
-                "with; raise it, or set it to 0 to use every row for the fit"
+                f"--test-fraction {self.test_fraction:g} leaves {n_train} of {n_rows} rows for the "
+                f"fit and {n_rows - n_train} for the test; choose another fraction, or 0 for no test"
             )
 
-    def learn(self, model: Any) -> None:
-        """Feed the training rows to the model, the sample first."""
-        model.partial_fit(self.sample, self._sample_y)
+    def learn(self, gamma: str | float, n_components: int) -> RandomFeatureRidgeCV:
+        """Choose gamma and alpha, and fit.
+
+        On the sphere one pass serves every gamma; elsewhere gamma is chosen on the sample.
+        """
+        X, y = self.recipe.inputs(self.places), self._sample[:, -1]
+
+        def ridge(gammas: tuple[float, ...]) -> RandomFeatureRidgeCV:
+            return RandomFeatureRidgeCV(
+                GegenbauerFeatures(
+                    Gaussian(gammas[0]),
+                    n_components,
+                    basis="harmonic" if self.recipe.sphere else "auto",
+                    random_state=self.seed,
+                ),
+                kernel_grid={"gamma": gammas} if len(gammas) > 1 else None,
+                cv=2,
+            )
+
+        if gamma == "scale":
+            gammas = (1 / (X.shape[1] * X.var()),)
+        elif gamma == "auto":
+            per_column = tuple(factor / X.shape[1] for factor in COLUMN_GAMMAS)
+            gammas = SPHERE_GAMMAS if self.recipe.sphere else per_column
+        else:
+            gammas = (float(gamma),)
+        if len(gammas) > 1 and not self.recipe.sphere:
+            self.report("choosing", 0)
+            gammas = (ridge(gammas).fit(X, y).best_params_["gamma"],)
+            self.report("choosing", 1)
+        model = ridge(gammas)
+        with warnings.catch_warnings():
+            # A random sample is the right batch to settle radius and centre.
+            warnings.filterwarnings("ignore", "partial_fit without a radius")
+            model.partial_fit(X, y)
         for rows, values, test in self._batches("fitting"):
             new = ~(test | np.isin(rows, self._sampled, assume_unique=True))
             if new.any():
                 model.partial_fit(self.recipe.inputs(values[new, :-1]), values[new, -1])
+        return model
 
-    def judge(self, model: Any) -> dict[str, dict[str, float]]:
-        """Return rmse and R^2 of the training and of the held-out rows.
+    def judge(self, model: RandomFeatureRidgeCV) -> tuple[Score, Score, Floats]:
+        """Return the scores of training and held-out rows, and (y, prediction) of some of the latter.
 
-        R^2 compares with predicting the mean of the training rows. `self.places` and `self.pairs`
-        are set to inputs, truth and prediction of some rows, held out if there are any.
+        Where no rows are held out, these are of training rows.
         """
-        sums = {part: np.zeros(4) for part in ("train", "test")}  # n, sum y, sum y^2, sum of errors^2
-        ...
+        train, test = Score(), Score()
+        pairs = np.empty((0, 2))
+        for rows, values, held_out in self._batches("testing"):
+            y, predicted = values[:, -1], model.predict(self.recipe.inputs(values[:, :-1]))
+            train.add(y[~held_out], predicted[~held_out], self.mean_of_y)
+            test.add(y[held_out], predicted[held_out], self.mean_of_y)
+            shown = held_out if self.test_fraction else ~held_out
+            pairs = np.concatenate([pairs, np.column_stack([y, predicted])[shown]])
+            pairs = pairs[:: 1 + len(pairs) // (2 * SAMPLE_ROWS)]
+        return train, test, pairs
+
+    @property
+    def places(self) -> Floats:
+        """The columns of the sample, as they are in the table."""
+        return self._sample[:, :-1]
 
     def _batches(self, label: str) -> Iterator[tuple[Rows, Floats, NDArray[np.bool_]]]:
         """Yield the numbers of rows, their values (the target last), and which are held out."""
-        names = [*self.recipe.columns, self.recipe.target]
-        for first, values, done in self.table.batches(names):
+        for first, values, done in self.table.batches([*self.recipe.columns, self.recipe.target]):
             rows = np.arange(first, first + len(values))
             yield rows, values, hashed(rows, self.seed) < self.test_fraction
             self.report(label, done)
 
 
 def hashed(rows: Rows, seed: int) -> Floats:
-    """Return a fixed number in [0, 1) for each row number and seed, as good as random (splitmix64)."""
-    z = rows.astype(np.uint64) + np.uint64(1 + (seed << 40) % 2**64)
+    """Return a number in [0, 1) for each row number and seed, fixed but as if random (splitmix64)."""
+    z = rows.astype(np.uint64) + np.uint64(1 + (seed << 40) % 2**63)
     z *= np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
