@@ -187,7 +187,7 @@ class GramAccumulator:
         if self.sums is not None and self.sums.shape != shape:
             old, new = [(s[2] - 2, s[1] - s[2] + 1) for s in (self.sums.shape, shape)]
             raise ValueError(
-                f"these rows have {new[0]} features and {new[1]} targets, those before had {old[0]} "
+                f"these rows have {new[0]} features and {new[1]} targets, those before {old[0]} "
                 f"and {old[1]}; add rows of one kind, or start a new accumulator"
             )
 
@@ -312,7 +312,7 @@ def _controller():
 
 def width_of(features: Any, X) -> int:
     """Count the columns that a fitted transformer makes."""
-    known = getattr(features, "n_features_out_", None)
+    known = getattr(features, "_n_features_out", None)  # where scikit-learn's transformers have it
     return features.transform(X[:1]).shape[1] if known is None else known
 
 

@@ -1,7 +1,7 @@
 """Models as files: data, never code.
 
-A file is an uncompressed zip archive of `model.json` (classes, parameters, small values) and one .npy
-per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its last
+A file is an uncompressed zip archive of `model.json` (classes, parameters, small values) and one
+.npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its last
 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses the file.
 
 `load` makes objects of the classes in `CLASSES` only and never unpickles. A class may say what is
@@ -58,7 +58,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     head = {"format": FORMAT, "version": VERSION, "model": root}
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(part, "w+b") as file:
+        with part.open("w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                 archive.writestr("model.json", json.dumps(head, indent=1))
                 for i, array in enumerate(arrays):
@@ -70,7 +70,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             file.write(digest)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+        part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
@@ -87,7 +87,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     object
         The model. ValueError if the file is cut short, altered, or not a gzkcore model.
     """
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         try:
             if not zipfile.is_zipfile(file):
                 raise ValueError("it is not a gzkcore model, or its end is missing")

@@ -29,6 +29,7 @@ from sklearn.utils.validation import validate_data
 
 from . import _gram
 from ._threads import n_threads
+from .gegenbauer import GegenbauerFeatures
 from .gram import (
     GramAccumulator,
     check_targets,
@@ -54,7 +55,7 @@ ONE_BASIS = (
 
 
 class _Solved:
-    """A fitted attribute that is worked out when first asked for: so `partial_fit` is cheap."""
+    """A fitted attribute, worked out when first asked for, which keeps `partial_fit` cheap."""
 
     def __set_name__(self, owner, name):
         self.name = name
@@ -157,8 +158,6 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _new_features(self, **parameters):
         """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
         if self.features is None:
-            from .gegenbauer import GegenbauerFeatures
-
             features = GegenbauerFeatures()
         elif hasattr(self.features, "transform"):
             features = clone(self.features)
@@ -287,7 +286,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @property
     def degrees_of_freedom_(self):
-        """Trace of the matrix that turns y into the fitted values; one for each of several targets."""
+        """Trace of the matrix that makes the fitted values of y; one for each of several targets."""
         return self._spreads()["degrees_of_freedom"].reshape(self.y_offset_.shape)[()]
 
     @property
@@ -380,8 +379,8 @@ class RandomFeatureRidge(_FeatureRegressor):
     -----
     Time n p^2 + p^3 / 3, memory about 8 p^2 bytes per thread for p components. The coefficients
     come from a Cholesky factorisation. Where that fails, or the matrix is singular to working
-    precision, they come from its eigenvalues: directions lost in rounding errors are left out, and a
-    warning says so.
+    precision, they come from its eigenvalues: directions lost in rounding errors are left out, and
+    a warning says so.
 
     Examples
     --------
@@ -651,8 +650,8 @@ class _System:
         if info:
             self.values, self.vectors = _eigen(gram, dtype)
             warnings.warn(
-                f"the ridge system with alpha={alpha:g} is singular to working precision; solved by "
-                f"eigenvalues, in {len(self.values)} of {len(gram)} directions. A larger alpha "
+                f"the ridge system with alpha={alpha:g} is singular to working precision; solved "
+                f"by eigenvalues, in {len(self.values)} of {len(gram)} directions. A larger alpha "
                 "avoids this",
                 LinAlgWarning,
                 stacklevel=2,
