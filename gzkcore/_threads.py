@@ -18,16 +18,26 @@ def _usable_processors() -> int:
         return os.cpu_count() or 1
 
 
-def n_threads() -> int:
+# Operations that are worth a thread: starting one costs microseconds, on a busy machine far more.
+_WORTH_A_THREAD = 1 << 16
+
+
+def n_threads(work: int | None = None) -> int:
     """Return how many threads a kernel called now, from this Python thread, may use.
 
-    In this order: the limit set by `limit_threads` in this thread; the environment variable
+    `work`, the number of operations ahead if known, keeps small jobs on fewer threads. The limit is,
+    in this order: the limit set by `limit_threads` in this thread; the environment variable
     ``GZKCORE_NUM_THREADS``; what OpenMP allows (``OMP_NUM_THREADS``, threadpoolctl), but not more
     than the processors that this process may use.
     """
+    most = _limit()
+    return most if work is None else max(1, min(most, work // _WORTH_A_THREAD))
+
+
+def _limit() -> int:
     limit = getattr(_local, "limit", None)
     if limit is not None:
-        return limit
+        return int(limit)
     asked = os.environ.get("GZKCORE_NUM_THREADS")
     if asked:
         if not asked.isdigit() or int(asked) < 1:

@@ -30,7 +30,7 @@ from ._validation import check_integer, check_out, check_positive
 from .directions import METHODS, best_method, sample_directions
 from .harmonics import HarmonicTree
 from .kernels import Zonal, as_kernel
-from .series import SPHERE, RadialFunctions
+from .series import SPHERE, RadialFunctions, angles, zonal_sum
 from .special import alpha, log_alpha
 
 __all__ = [
@@ -46,6 +46,9 @@ _STREAM_BYTES = 1 << 24
 BASES = ("auto", "harmonic", "random", "hybrid", "adapted")
 # The signs of i^l, real and imaginary parts together.
 _SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
+# Size of the kernel matrix whose error decides how much of the basis is exact. A smaller one gives
+# more weight to the diagonal, that is to how closely a learner can follow its data.
+_JUDGED = 256
 # Directions of a set that enter the prediction of its error.
 _PROBE = 512
 # Horner's rule is used where it loses at most this factor of the digits of the type.
@@ -152,7 +155,7 @@ class Recurrence:
         _gegenbauer.gegenbauer_features(
             X, np.ascontiguousarray(W * tau, dtype=dtype),
             np.ascontiguousarray(coefficients, dtype=dtype), beta.astype(dtype),
-            out, stream, n_threads(),
+            out, stream, n_threads(out.size * beta.size),
         )  # fmt: skip
 
 
@@ -284,7 +287,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tile = np.ascontiguousarray(tile.toarray() if sparse.issparse(tile) else tile)
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         center = np.zeros(tile.shape[1]) if self.center_ is None else self.center_
-        _series.polar(tile, center, self._scale, unit, norms, n_threads())
+        _series.polar(tile, center, self._scale, unit, norms, n_threads(tile.size))
         return unit, norms
 
     def _norms(self, X):
@@ -538,34 +541,42 @@ class GegenbauerFeatures(_Features):
         sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree])
         density = self._radial.energy / sizes  # mean square of one harmonic column
         order = np.argsort(-density, kind="stable")
-        split = _Split(order, sizes[order], density[order])
+        split = _Split(sizes[order], density[order])
         seeds = as_seed_sequence(self.random_state)
 
+        # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over pairs,
+        # and on the diagonal (what a truncation drops, what random columns scatter).
+        def harmonic(columns):
+            """The strongest columns exactly, nothing else."""
+            counts, spread, missing = split.harmonic(columns)
+            return spread + missing / _JUDGED, spread, order[: counts.size], counts, []
+
         def mixed(n_blocks):
-            """The strongest blocks exactly, random columns for the rest, and the mean squared error."""
+            """The strongest blocks exactly, random columns for the rest."""
             counts = split.sizes[:n_blocks].astype(int)
-            free = width - int(counts.sum())
-            families, error = self._draw(order[n_blocks:], free, method, seeds)
-            return error, order[:n_blocks], counts, families
+            families, spread, diagonal = self._draw(
+                order[n_blocks:], width - int(counts.sum()), method, seeds
+            )
+            return spread + diagonal / _JUDGED, spread, order[:n_blocks], counts, families
 
         candidates = []
         if self.basis in ("auto", "harmonic", "adapted"):
-            candidates.append((*split.harmonic(wide), []))
+            candidates.append(harmonic(wide))
         if self.basis in ("auto", "random"):
             candidates.append(mixed(0))
         if self.basis in ("auto", "hybrid"):
             candidates += [mixed(n_blocks) for n_blocks in split.choices(width)]
-        error, functions, counts, families = min(candidates, key=lambda candidate: candidate[0])
+        _, spread, functions, counts, families = min(candidates, key=lambda option: option[0])
         self._use_exact(functions, counts, families)
-        self.expected_error_ = math.sqrt(error)
+        self.expected_error_ = math.sqrt(spread)
         if self.basis == "adapted":
             self._adapt(X)
         self._summarise()
 
     def _draw(self, functions, width, method, seeds):
-        """Random columns for some radial functions: their directions, and the mean squared error.
+        """Random columns for some radial functions, with their mean squared errors.
 
-        Functions with the same index form a family; each family has directions of its own, in
+        The errors are those over random pairs, and on the diagonal. Functions with the same index form a family; each family has directions of its own, in
         proportion to its energy, at least one. What is below tol altogether is left out.
         """
         radial, dim = self._radial, self.n_features_in_
@@ -574,8 +585,8 @@ class GegenbauerFeatures(_Features):
         present = np.flatnonzero(energy > self._tol * radial.energy.sum())
         present = present[np.argsort(-energy[present], kind="stable")][:width]
         if present.size == 0:
-            return [], 0.0
-        families, error = [], float(np.square(np.delete(energy, present)).sum())
+            return [], 0.0, 0.0
+        families, spread, diagonal = [], float(np.square(np.delete(energy, present)).sum()), 0.0
         for i, m in zip(present, _apportion(energy[present], width), strict=True):
             columns = functions[index == i]
             columns = columns[np.argsort(radial.degree[columns])]
@@ -583,8 +594,13 @@ class GegenbauerFeatures(_Features):
             W = sample_directions(int(m), dim, method, rng)
             degrees = radial.degree[columns]
             families.append(_Directions(dim, degrees, columns, W, _SIGNS[degrees % 4]))
-            error += _spread(W, degrees, radial.energy[columns])
-        return families, error
+            if energy[i] > 1e-3 * energy.sum():
+                here = radial.energy[columns]
+                spread += _spread(W, degrees, here)
+                diagonal += _scatter(dim, degrees, _SIGNS[degrees % 4] * np.sqrt(here)) / m
+            else:
+                spread += energy[i] ** 2 / m
+        return families, spread, diagonal
 
     def _use_exact(self, functions, counts, families=()):
         """Lay out the columns: harmonics of these radial functions first, then the families."""
@@ -684,18 +700,19 @@ class GegenbauerFeatures(_Features):
 class _Split:
     """Blocks (one radial function times all harmonics of its degree), strongest columns first."""
 
-    def __init__(self, order, sizes, density):
-        self.order, self.sizes, self.density = order, sizes, density
+    def __init__(self, sizes, density):
+        self.sizes, self.density = sizes, density
         self.full = np.cumsum(sizes)
 
     def harmonic(self, width):
-        """Mean squared error, functions and counts of the `width` strongest harmonic columns."""
+        """Counts of the `width` strongest columns; mean squares missing, over pairs and on the diagonal."""
         before = self.full - self.sizes
         blocks = int(np.searchsorted(before, width))
         counts = np.minimum(self.sizes[:blocks], width - before[:blocks])
         dropped = self.sizes.copy()
         dropped[:blocks] -= counts
-        return float(np.square(self.density) @ dropped), self.order[:blocks], counts.astype(int)
+        spread, missing = float(np.square(self.density) @ dropped), float(self.density @ dropped) ** 2
+        return counts.astype(int), spread, missing
 
     def choices(self, width):
         """Numbers of exact blocks worth trying, from few to as many as leave room for directions."""
@@ -727,6 +744,21 @@ def _spread(W, degrees, energy):
     pairs = gegenbauer_features(W[:_PROBE], W, row)
     exact = float(np.square(energy) @ np.exp(-log_alpha(degrees, dim)))
     return max(float(np.mean(np.square(pairs))) - exact, 0.0)
+
+
+def _scatter(dim, degrees, radial):
+    """Variance over directions of phi(w)^2, for one random column before division by sqrt(m).
+
+    phi = sum_l radial_l sqrt(alpha) P_d^l(t), by quadrature over t; this is what the signs tame.
+    """
+    if dim == 1:
+        return 0.0
+    theta, weights = angles(2 * int(degrees.max()) + 64, dim)
+    weights = weights / weights.sum()
+    coefficients = np.zeros(int(degrees.max()) + 1)
+    coefficients[degrees] = radial * np.exp(0.5 * log_alpha(degrees, dim))
+    squares = np.square(zonal_sum(coefficients, dim, np.cos(theta)))
+    return max(float(weights @ np.square(squares) - (weights @ squares) ** 2), 0.0)
 
 
 def _degrees_to_fill(width, dim):

@@ -167,7 +167,7 @@ class HarmonicTree:
         t = self._tables
         _harmonics.harmonic_features(
             X, radial, t["axis"], t["start"], up, down, t["which"], t["parent"], scale,
-            t["n_powers"], columns, ring, out, stream, n_threads(),
+            t["n_powers"], columns, ring, out, stream, n_threads(4 * out.size),
         )  # fmt: skip
 
     @staticmethod

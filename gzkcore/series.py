@@ -8,10 +8,11 @@ monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that
 All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do not.
 """
 
+import functools
 import math
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, roots_legendre
 
 from . import _series
 from ._threads import n_threads
@@ -78,8 +79,7 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
         c = np.zeros(degree + 1)
         c[:2] = np.array([(plus + minus) / 2, (plus - minus) / 2])[: degree + 1]
         return c
-    nodes, weights = np.polynomial.legendre.leggauss(2 * degree + 512)
-    theta = (nodes + 1) * (math.pi / 2)
+    theta, weights = angles(2 * degree + 512, dim)
     values = np.asarray(function(np.cos(theta)), dtype=np.float64)
     if values.shape != theta.shape or not np.isfinite(values).all():
         raise ValueError(
@@ -87,11 +87,19 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
             f"same shape; got shape {values.shape} for {theta.shape}"
         )
     area = sphere_area(dim - 1) / sphere_area(dim)
-    values = values * weights * (math.pi / 2) * area * np.sin(theta) ** (dim - 2)
+    values = values * weights * area
     t = np.cos(theta)
     return np.array(
         [alpha(level, dim) * float(gegenbauer(level, dim, t) @ values) for level in range(degree + 1)]
     )
+
+
+@functools.lru_cache(maxsize=16)
+def angles(n_nodes, dim):
+    """Gauss-Legendre nodes and weights for the integral over theta of f(theta) sin^(d-2)(theta)."""
+    nodes, weights = roots_legendre(n_nodes)
+    theta = (nodes + 1) * (math.pi / 2)
+    return theta, weights * (math.pi / 2) * np.sin(theta) ** (dim - 2)
 
 
 def series_noise(function, dim, degree):
@@ -178,7 +186,7 @@ def radial_table(kernel, norms, dim, degree, order):
     )
     out = np.empty((norms.size, degree + 1, order))
     _series.radial_table(
-        np.ascontiguousarray(log_c), norms, np.asarray(kernel.log_envelope(norms)), out, n_threads()
+        np.ascontiguousarray(log_c), norms, np.asarray(kernel.log_envelope(norms)), out, n_threads(8 * out.size)
     )
     return out
 
@@ -359,7 +367,7 @@ class RadialFunctions:
             return np.sqrt(self.energy[columns])[None, :].astype(dtype)
         low, high, table = self._table(columns)
         out = np.empty((norms.size, len(columns)), dtype=dtype)
-        _series.interpolate(table, norms, low, high, out, n_threads())
+        _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
         outside = np.flatnonzero((norms < low) | (norms > high))
         if outside.size:
             out[outside] = self.exact(norms[outside], columns)

@@ -112,7 +112,7 @@ def gegenbauer(degree, dim, t):
     dim = check_dim(dim)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
-    _special.gegenbauer(degree, dim, t, out, n_threads())
+    _special.gegenbauer(degree, dim, t, out, n_threads(t.size * degree))
     return out.reshape(shape)[()]
 
 
@@ -166,7 +166,7 @@ def rodrigues(degree, dim, t):
     dim = check_integer("dim", dim, 2)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
-    _special.rodrigues(_leibniz(degree, dim), t, out, n_threads())
+    _special.rodrigues(_leibniz(degree, dim), t, out, n_threads(t.size * degree**2))
     return out.reshape(shape)[()]
 
 
