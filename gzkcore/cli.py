@@ -46,7 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
         return app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except (ValueError, OSError, ImportError, MemoryError) as error:
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+    except (ValueError, ImportError) as error:
         return _complain(str(error), 2)
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own complaints have it
