@@ -6,6 +6,7 @@ memory is its own.
 """
 
 import functools
+import math
 import multiprocessing
 import signal
 import statistics
@@ -27,9 +28,9 @@ from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from .kernels import Gaussian, Zonal
 from .ridge import RandomFeatureRidgeCV
 
-GAMMAS = (16.0, 32.0, 64.0, 128.0, 256.0)
+GAMMAS = (32.0, 64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
-PUBLISHED_DEGREE = 63
+EARTH_KM = 6371.0
 
 
 def _on_sphere(gamma: float, cosines: NDArray[Any]) -> NDArray[Any]:
@@ -42,12 +43,26 @@ def _gegenbauer(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
 
 
 def _published(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
-    # On the unit sphere the kernel is zonal: Eq 9, one radial function (order 1) for every degree.
+    # On the unit sphere the kernel is zonal, Eq 9: one radial function, order 1, is all it has.
     kernels = [Zonal(functools.partial(_on_sphere, gamma)) for gamma in GAMMAS]
     features = PublishedGegenbauerFeatures(
-        kernels[0], n_components, degree=PUBLISHED_DEGREE, order=1, random_state=seed
+        kernels[0], n_components, degree=published_degree(n_components), order=1, random_state=seed
     )
     return features, {"kernel": kernels}
+
+
+def published_degree(n_components: int) -> int:
+    """Return the lowest degree up to which there are n_components harmonics, (degree + 1)^2.
+
+    Of 31, 40, 63 and 95 with 1,024 features this did best by far: more degrees than the width can
+    tell apart only add variance.
+    """
+    return math.isqrt(n_components - 1)
+
+
+def lengthscale_km(gamma: float) -> float:
+    """Return 1 / sqrt(2 gamma) on the globe."""
+    return EARTH_KM / math.sqrt(2 * gamma)
 
 
 def _fourier(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
@@ -97,8 +112,8 @@ def compare(n_components: int, seeds: int, report: Callable[[str, float], None])
         "airports": len(y),
         "n_components": n_components,
         "seeds": seeds,
-        "gammas": GAMMAS,
-        "published_degree": PUBLISHED_DEGREE,
+        "lengthscales_km": [lengthscale_km(gamma) for gamma in GAMMAS],
+        "published_degree": published_degree(n_components),
         "memory": "peak resident memory (VmHWM) of a fresh process, over that after the imports",
         "methods": rows,
     }
@@ -108,10 +123,11 @@ def _summary(runs: list[dict[str, float]]) -> dict[str, float]:
     errors = [run["rmse"] for run in runs]
     spread = statistics.stdev(errors) if len(errors) > 1 else 0.0
     summary = {"rmse": statistics.fmean(errors), "rmse_spread": spread}
-    if "gamma" in runs[0]:
-        summary |= {key: statistics.mode(run[key] for run in runs) for key in ("gamma", "alpha")}
+    if "alpha" in runs[0]:
+        for key in ("lengthscale_km", "alpha"):
+            summary[key] = statistics.mode(run[key] for run in runs)
         summary["seconds"] = statistics.fmean(run["seconds"] for run in runs)
-        summary["mb"] = max(run["mb"] for run in runs)
+        summary["peak_memory_mb"] = max(run["peak_memory_mb"] for run in runs)
     return summary
 
 
@@ -169,10 +185,10 @@ def _measure(
         send.send(
             {
                 "rmse": float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2))),
-                "gamma": gamma,
+                "lengthscale_km": lengthscale_km(gamma),
                 "alpha": best["alpha"],
                 "seconds": seconds,
-                "mb": (resident_memory()[1] - memory) / 1e6,
+                "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
             }
         )
 
