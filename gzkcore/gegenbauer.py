@@ -20,23 +20,25 @@ import warnings
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _gegenbauer, _series
 from ._random import as_seed_sequence
 from ._threads import n_threads
 from ._validation import check_integer, check_out, check_positive
-from .directions import METHODS, best_method, sample_directions
+from .directions import METHODS, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
 from .kernels import Zonal, as_kernel
-from .series import SPHERE, RadialFunctions, angles, zonal_sum
+from .series import SPHERE, RadialFunctions, angles, truncate, zonal_sum
 from .special import alpha, log_alpha
 
 __all__ = [
     "GegenbauerFeatures",
     "PublishedGegenbauerFeatures",
     "TruncationWarning",
+    "feature_operator",
     "gegenbauer_features",
 ]
 
@@ -850,14 +852,7 @@ class PublishedGegenbauerFeatures(_Features):
             self.kernel_, dim, shell, norms, 0, 0.0, max_degree=degree, order=order
         )
         m = self.n_components // order
-        self.directions_ = sample_directions(m, dim, "iid", as_seed_sequence(self.random_state))
-        plus = np.ones(degree + 1)
-        columns = [np.flatnonzero(radial.index == i) for i in range(order)]
-        self._families = [
-            _Directions(dim, radial.degree[c], c, self.directions_, plus[: c.size]) for c in columns
-        ]
-        for family in self._families:
-            family.allow_horner(radial(np.linspace(*shell, 17), family.columns))
+        self._use(sample_directions(m, dim, "iid", as_seed_sequence(self.random_state)))
         self.truncation_error_ = self._certify(np.ones(radial.degree.size, dtype=bool))
         # Cross moments E h_(l,i) h_(l,j): the radial functions share their directions here.
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
@@ -866,11 +861,92 @@ class PublishedGegenbauerFeatures(_Features):
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
 
+    def _use(self, W):
+        """Take these directions."""
+        self.directions_ = W
+        radial, dim = self._radial, self.n_features_in_
+        columns = [np.flatnonzero(radial.index == i) for i in range(self.order)]
+        self._families = [
+            _Directions(dim, radial.degree[c], c, W, np.ones(c.size)) for c in columns
+        ]
+        for family in self._families:
+            family.allow_horner(radial(np.linspace(*radial.shell, 17), family.columns))
+
     def _fill(self, unit, norms, out, stream):
         m = self.directions_.shape[0]
         for i, family in enumerate(self._families):
             values = self._radial(norms, family.columns)
             family.fill(unit, values, out[:, i * m : (i + 1) * m], stream)
+
+
+def feature_operator(X, kernel="gaussian", *, degree=None, order=None):
+    """Operator Phi of a data set, over a quadrature of the sphere (Eq 14-16).
+
+    Phi v = sum_j v_j phi_(x_j) is a function on the sphere with s values at each w. Here it is given by
+    its values at the nodes of `sphere_quadrature`, times the square roots of the weights, so that plain
+    dot products are the inner product of L2(S^(d-1), R^s): Phi* is the transpose, and Phi* Phi = K,
+    exactly for the kernel truncated at `degree` and `order`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Low dimension: the rule has (2 degree + 1) (degree + 1)^(d-2) nodes.
+    kernel : str or Kernel, default="gaussian"
+    degree, order : int, optional
+        q and s; by default as `series.truncate` chooses for 1e-10 at the largest norm.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator of shape (m * order, n)
+        Row i m + j is radial function i at node j. Nothing of this size is stored: a product costs
+        O(n m order (d + degree)).
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 14 (Phi), Eq 15 (Phi*), Eq 16 (its rows).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian
+    >>> from gzkcore.gegenbauer import feature_operator
+    >>> X = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    >>> phi = feature_operator(X, Gaussian(gamma=0.5))
+    >>> K = phi.T @ (phi @ np.eye(2))
+    >>> bool(np.allclose(K, Gaussian(gamma=0.5)(X), atol=1e-9))
+    True
+    """
+    X = check_array(X, dtype=np.float64)
+    kernel = as_kernel(kernel).resolve(X)
+    if degree is None or order is None:
+        furthest = float(np.sqrt(np.einsum("ij,ij->i", X, X).max()))
+        chosen = truncate(kernel, X.shape[1], max(furthest, 1e-6), 1e-10)
+        degree = chosen[0] if degree is None else degree
+        order = chosen[1] if order is None else order
+    nodes, weights = sphere_quadrature(X.shape[1], 2 * degree)
+    m = weights.size
+    features = PublishedGegenbauerFeatures(kernel, order, degree=degree, order=order).fit(X)
+    features.n_components = m * order
+    features._use(nodes)
+    root = np.tile(np.sqrt(weights * m), order)
+    rows = max(1, _TILE_BYTES // (8 * m * order))
+    tiles = [slice(start, start + rows) for start in range(0, X.shape[0], rows)]
+
+    def apply(v):
+        return root[:, None] * sum(features.transform(X[tile]).T @ v[tile] for tile in tiles)
+
+    def adjoint(f):
+        f = root[:, None] * f
+        return np.concatenate([features.transform(X[tile]) @ f for tile in tiles])
+
+    return LinearOperator(
+        shape=(m * order, X.shape[0]),
+        dtype=np.float64,
+        matvec=lambda v: apply(v.reshape(-1, 1))[:, 0],
+        rmatvec=lambda f: adjoint(f.reshape(-1, 1))[:, 0],
+        matmat=apply,
+        rmatmat=adjoint,
+    )
 
 
 def _check_unit(X):

@@ -172,7 +172,7 @@ def radial_table(kernel, norms, dim, degree, order):
     --------
     >>> from gzkcore.kernels import Gaussian
     >>> from gzkcore.series import radial_table
-    >>> round(float(radial_table(Gaussian(0.5), [1.5], 5, 2, 2)[0, 2, 1]), 12)
+    >>> round(float(radial_table(Gaussian(0.5), [1.5], 3, 2, 2)[0, 2, 1]), 12)
     0.25360575164
     """
     dim = check_dim(dim)

@@ -159,8 +159,8 @@ def rodrigues(degree, dim, t):
     Examples
     --------
     >>> from gzkcore.special import rodrigues
-    >>> round(float(rodrigues(5, 6, 0.3)), 6)
-    -0.095569
+    >>> round(float(rodrigues(6, 5, 0.3)), 12)  # 3453241/64000000
+    0.053956890625
     """
     degree = check_integer("degree", degree, 0)
     dim = check_integer("dim", dim, 2)
