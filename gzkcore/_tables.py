@@ -231,7 +231,7 @@ class CsvTable(Table):
         if ragged:
             row = ragged[0]
             raise ValueError(
-                f"{self.path}: row {first + row.number} has {row.actual_columns} values, "
+                f"{self.path}: row {first + row.number} has {row.actual_columns} value(s), "
                 f"but there are {row.expected_columns} columns: {row.text[:60]!r}"
             )
         return self._from_arrow(table, names, first)

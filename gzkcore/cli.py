@@ -373,9 +373,10 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
+        console=console, transient=True, disable=not console.is_terminal,
     ) as bars:  # fmt: skip
         tasks: dict[str, Any] = {}
 
