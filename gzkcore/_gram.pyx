@@ -78,52 +78,52 @@ def recentre(
                 sums[fold, p, j] -= w * mean[j]
 
 
-def ridge_error(
-    const double[:, ::1] total,        # IN   (n_features + 1 + n_targets, n_features + 2)
-    const double[:, ::1] fold,         # IN   same shape: the rows to predict
-    bint leave_out,                    # IN   fit on total - fold (True) or on total
+def mirror(
+    double[:, ::1] gram,               # INOUT (>= m, >= m)
+    Py_ssize_t m,
+):
+    """Copy the lower triangle of the leading m x m block to the upper one, block by block."""
+    cdef Py_ssize_t i, j, first_i, first_j
+    with nogil:
+        for first_i in range(0, m, 32):       # a block and its mirror stay in cache
+            for first_j in range(0, first_i + 1, 32):
+                for i in range(first_i, min(first_i + 32, m)):
+                    for j in range(first_j, min(first_j + 32, i)):
+                        gram[j, i] = gram[i, j]
+
+
+def solve_ridge(
+    const double[:, ::1] sums,         # IN   (n_features + 1 + n_targets, n_features + 2)
     const Py_ssize_t[::1] kept,        # IN   (m,), ascending: columns of [Z 1] that take part
     const double[::1] penalty,         # IN   (m,)
     double[:, ::1] work,               # WORK (m, m)
     double[:, ::1] coef,               # OUT  (n_targets, m)
-    double[::1] error,                 # OUT  (n_targets,): sum over the fold of w (y - prediction)^2
     bint want_trace,
 ):
-    """Solve (G + diag(penalty)) c = b and sum the squared errors on the fold, all from moments.
+    """Solve (G + diag(penalty)) c = b for each target, G and b the kept columns of the moments.
 
-    Returns LAPACK's `info` (0: solved) and, where it is wanted, tr(diag(penalty) (G + diag(penalty))^-1).
+    Returns LAPACK's `info` (0: solved) and tr(diag(penalty) (G + diag(penalty))^-1) where wanted.
     """
-    cdef Py_ssize_t m = kept.shape[0], p = total.shape[1] - 2, i, j, t, row
+    cdef Py_ssize_t m = kept.shape[0], p = sums.shape[1] - 2, i, j, t
     cdef int n = <int> m, n_targets = <int> coef.shape[0], info = 0
-    cdef double train = 1.0 if leave_out else 0.0
-    cdef double trace = 0.0, inner, form
+    cdef double trace = 0.0
+    cdef const double* row
     with nogil:
         for i in range(m):
-            row = kept[i]
+            row = &sums[kept[i], 0]
             for j in range(i + 1):
-                work[i, j] = total[row, kept[j]] - train * fold[row, kept[j]]
+                work[i, j] = row[kept[j]]
             work[i, i] += penalty[i]
         for t in range(n_targets):
-            row = p + 1 + t
+            row = &sums[p + 1 + t, 0]
             for j in range(m):
-                coef[t, j] = total[row, kept[j]] - train * fold[row, kept[j]]
+                coef[t, j] = row[kept[j]]
         dpotrf("U", &n, &work[0, 0], &n, &info)
         if info == 0:
             dpotrs("U", &n, &n_targets, &work[0, 0], &n, &coef[0, 0], &n, &info)
-            for t in range(n_targets):
-                row = p + 1 + t
-                form = fold[row, p + 1]              # y^T y - 2 c^T b + c^T G c over the fold
-                for j in range(m):
-                    form = form - 2.0 * coef[t, j] * fold[row, kept[j]]
-                for i in range(m):
-                    inner = 0.0
-                    for j in range(i):
-                        inner = inner + fold[kept[i], kept[j]] * coef[t, j]
-                    form = form + coef[t, i] * (2.0 * inner + fold[kept[i], kept[i]] * coef[t, i])
-                error[t] = form
-            if want_trace:
-                dtrtri("U", "N", &n, &work[0, 0], &n, &info)
-                for i in range(m):                   # (A^-1)_jj = sum over i of (L^-1)_ij^2
-                    for j in range(i + 1):
-                        trace = trace + penalty[j] * work[i, j] * work[i, j]
+        if info == 0 and want_trace:
+            dtrtri("U", "N", &n, &work[0, 0], &n, &info)
+            for i in range(m):                       # (A^-1)_jj = sum over i of (L^-1)_ij^2
+                for j in range(i + 1):
+                    trace = trace + penalty[j] * work[i, j] * work[i, j]
     return info, trace

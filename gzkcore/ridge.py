@@ -46,6 +46,12 @@ __all__ = ["RandomFeatureRidge", "RandomFeatureRidgeCV"]
 # this are left out of a candidate's system: the score stays the same to rounding.
 NEGLIGIBLE = 1e-13
 
+# Conjugate gradients: squared residual (in the preconditioner's norm) relative to the first, steps,
+# and up to how many targets they are tried. A step costs 2 m^2 per target, Cholesky m^3 / 3 at once.
+CONVERGED = 1e-20
+MOST_STEPS = 60
+MOST_TARGETS = 4
+
 ALPHAS = tuple(np.logspace(-8, 2, 21).tolist())
 
 ONE_BASIS = (
@@ -718,74 +724,159 @@ def _scaled(sums, scale):
 def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
     """Mean squared errors (n_scales, n_alphas, n_folds) by k folds or generalised cross-validation.
 
-    One factorisation for each scale, alpha and fold, each on one of the threads.
+    The errors of c on some rows are y^T y - 2 c^T b + c^T G c with their moments, and those on a fold
+    are the errors on all rows less those on the rows that c was fitted to.
     """
     sums, _ = _centred(moments.sums, fit_intercept)
     total = sums.sum(axis=0)
     n_folds, p = len(sums), total.shape[1] - 2
-    n_targets = len(total) - p - 1
-    diagonal = np.maximum(total.diagonal()[:p], 0.0)
-    local = threading.local()
+    weights = sums[:, p, p].copy()
+    if not generalised:
+        np.subtract(total, sums, out=sums)  # from here on: all rows but the fold
+    m, n = p + fit_intercept, total[p, p + 1]  # [Z 1] has m columns in use
+    for part in (total, *sums):
+        _gram.mirror(part, m)
+    penalties = _penalties(total, scales, alphas, m)
 
     def error(unit):
-        scale, alpha, fold = unit
-        square = np.ones(p) if scale is None else np.square(scale)
-        kept = np.flatnonzero(square > 0)
-        if alpha > 0:
-            share = square * diagonal / alpha
-            order = np.argsort(share)
-            matters = np.cumsum(share[order]) > NEGLIGIBLE
-            matters[-1] = True
-            kept = np.sort(order[matters])
-        penalty = alpha / square[kept]
-        if fit_intercept:  # one more column, of ones, without penalty
-            kept, penalty = np.append(kept, p), np.append(penalty, 0.0)
-        held_out = total if generalised else sums[fold]
-        m = len(kept)
-        if not hasattr(local, "work"):
-            local.work = np.empty((p + 1) ** 2)
-        coef, squares = np.empty((n_targets, m)), np.empty(n_targets)
-        info, trace = _gram.ridge_error(
-            total,
-            held_out,
-            not generalised,
-            kept,
-            penalty,
-            local.work[: m * m].reshape(m, m),
-            coef,
-            squares,
-            generalised,
-        )
-        freedom = m - trace
-        if info:
-            rows = total if generalised else total - held_out
-            squares, freedom = _error_by_eigenvalues(
-                rows, held_out, scale, alpha, fit_intercept, moments.dtype
-            )
+        fold, chosen = unit
+        train = sums[fold]
+        coef, freedom = _solve_candidates(train, penalties[chosen], moments.dtype, generalised)
         if generalised:
-            n = total[p, p + 1]
-            return squares.mean() / n / (1.0 - freedom / n) ** 2
-        return squares.mean() / held_out[p, p]
+            return _squares(total, coef) / n / np.square(1.0 - freedom / n)
+        return (_squares(total, coef) - _squares(train, coef)) / weights[fold]
 
-    units = itertools.product(scales, alphas, range(n_folds))
+    # Factorisations are dealt out in small parts, conjugate gradients in large ones.
+    n_parts = 4 * n_threads() if generalised else -(-n_threads() // n_folds)
+    parts = [slice(part, None, n_parts) for part in range(min(n_parts, len(penalties)))]
+    errors = np.empty((len(penalties), n_folds))
     with limit_blas(1), ThreadPoolExecutor(n_threads()) as pool:
-        errors = list(pool.map(error, units))
-    return np.reshape(errors, (len(scales), len(alphas), n_folds))
+        units = list(itertools.product(range(n_folds), parts))
+        for (fold, chosen), found in zip(units, pool.map(error, units), strict=True):
+            errors[chosen, fold] = found
+    return errors.reshape(len(scales), len(alphas), n_folds)
 
 
-def _error_by_eigenvalues(rows, fold, scale, alpha, fit_intercept, dtype):
-    """Squared errors on a fold, and degrees of freedom, where Cholesky fails."""
-    sums, mean = _centred(_scaled(rows, scale), fit_intercept)
+def _penalties(total, scales, alphas, m):
+    """What each candidate adds to the diagonal of G, (n_candidates, m); inf where it drops a column.
+
+    alpha / D_j^2 for features, 0 for the intercept.
+    """
+    p = total.shape[1] - 2
+    diagonal = np.maximum(total.diagonal()[:p], 0.0)
+    penalties = np.zeros((len(scales), len(alphas), m))
+    for scale, of_scale in zip(scales, penalties, strict=True):
+        square = np.ones(p) if scale is None else np.square(scale)
+        for alpha, penalty in zip(alphas, of_scale, strict=True):
+            dropped = square == 0
+            if alpha > 0:
+                share = square * diagonal / alpha
+                order = np.argsort(share)
+                dropped[order[np.cumsum(share[order]) <= NEGLIGIBLE]] = True
+            with np.errstate(divide="ignore", over="ignore"):
+                penalty[:p] = np.where(dropped, np.inf, alpha / square)
+    return penalties.reshape(-1, m)
+
+
+def _solve_candidates(sums, penalties, dtype, want_freedom):
+    """Coefficients (n_candidates, n_targets, m) on [Z 1], and degrees of freedom where wanted."""
+    n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
+    freedom = np.full(len(penalties), np.nan)
+    coef = np.zeros((len(penalties), n_targets, m))
+    left = np.arange(len(penalties))
+    if not want_freedom and n_targets <= MOST_TARGETS:
+        coef, solved = _conjugate_gradients(sums, penalties)
+        left = np.flatnonzero(~solved)
+    work = np.empty(m * m if left.size else 0)
+    for i in left:
+        kept = np.flatnonzero(np.isfinite(penalties[i]))
+        penalty, some = penalties[i, kept], np.empty((n_targets, len(kept)))
+        square = work[: len(kept) ** 2].reshape(len(kept), len(kept))
+        info, trace = _gram.solve_ridge(sums, kept, penalty, square, some, want_freedom)
+        freedom[i] = len(kept) - trace
+        if info:
+            some, freedom[i] = _solve_by_eigenvalues(sums, kept, penalty, dtype)
+        coef[i] = 0.0
+        coef[i][:, kept] = some
+    return coef, freedom
+
+
+def _conjugate_gradients(sums, penalties):
+    """Solve (G + diag(penalty)) c = b for all penalties at once; one product with G is a step.
+
+    Preconditioned by the diagonal, which takes out the penalties' range. What remains depends on how
+    evenly the data cover their domain: 30 steps suffice for points all over a sphere. Returns the
+    coefficients (n_candidates, n_targets, m) and whether each candidate has converged; those
+    that are too slow are given up early.
+    """
+    n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
+    gram = sums[:m, :m]
+    kept = np.repeat(np.isfinite(penalties), n_targets, axis=0)
+    penalty = np.where(kept, np.repeat(penalties, n_targets, axis=0), 0.0)
+    inverse = np.where(kept, 1.0 / (gram.diagonal() + penalty), 0.0)
+    r = np.tile(sums[-n_targets:, :m], (len(penalties), 1))
+    c, z = np.zeros_like(r), inverse * r
+    direction = z.copy()
+    size = start = _dots(r, z)
+    coef, solved = np.empty_like(r), np.zeros(len(r), dtype=bool)
+    active = np.arange(len(r))
+    for step in range(1, MOST_STEPS + 1):
+        product = direction @ gram
+        product += penalty * direction
+        length = (size / _dots(direction, product))[:, None]
+        c += length * direction
+        r -= length * product
+        np.multiply(inverse, r, out=z)
+        before, size = size, _dots(r, z)
+        direction *= (size / before)[:, None]
+        direction += z
+        if step % 5 == 0:
+            decrease = size / start
+            done = decrease <= CONVERGED
+            coef[active[done]], solved[active[done]] = c[done], True
+            # At this rate, or even at twice it, would it arrive in time?
+            hopeful = ~done & (decrease ** (2 * MOST_STEPS / step) <= CONVERGED)
+            if not hopeful.any():
+                break
+            if not hopeful.all():
+                active, penalty, inverse, r, c, z, direction, size, start = (
+                    a[hopeful]
+                    for a in (active, penalty, inverse, r, c, z, direction, size, start)
+                )
+    shape = (len(penalties), n_targets, m)
+    return coef.reshape(shape), solved.reshape(shape[:2]).all(axis=1)
+
+
+def _dots(a, b):
+    """Return the products of corresponding rows."""
+    return np.einsum("ij,ij->i", a, b)
+
+
+def _solve_by_eigenvalues(sums, kept, penalty, dtype):
+    """Coefficients and degrees of freedom where Cholesky fails, without directions lost in noise."""
     p = sums.shape[1] - 2
-    values, vectors = _eigen(sums[:p, :p], dtype)
-    coef = (sums[p + 1 :, :p] @ vectors / (values + alpha)) @ vectors.T
-    intercept = mean[p + 1 :] - coef @ mean[:p]
-    c = np.column_stack([coef if scale is None else coef * scale, intercept])
-    gram = np.tril(fold[: p + 1, : p + 1])
-    gram += np.tril(gram, -1).T
-    b = fold[p + 1 :, : p + 1]
-    squares = fold[p + 1 :, p + 1] - 2.0 * np.sum(c * b, axis=1) + np.sum(c * (c @ gram), axis=1)
-    return squares, np.sum(values / (values + alpha)) + fit_intercept
+    gram, b = sums[np.ix_(kept, kept)], sums[p + 1 :, kept]
+    intercept = int(kept[-1] == p)
+    f = len(kept) - intercept  # features
+    mean = gram[f:, :f] / gram[f:, f:].ravel()[:, None]  # (intercept, f)
+    scale = np.where(penalty[:f] > 0, 1.0 / np.sqrt(np.maximum(penalty[:f], 1e-300)), 1.0)
+    centred = gram[:f, :f] - mean.T @ gram[f:, :f]
+    values, vectors = _eigen(scale[:, None] * centred * scale, dtype)
+    ridge = 1.0 if penalty[0] > 0 else 0.0
+    c = (b[:, :f] - b[:, f:] @ mean) * scale @ vectors / (values + ridge) @ vectors.T * scale
+    offset = b[:, f:] / gram[f:, f:].ravel() - c @ mean.T
+    return np.hstack([c, offset]), np.sum(values / (values + ridge)) + intercept
+
+
+def _squares(sums, coef):
+    """Sum the squared errors of each candidate's coefficients over the rows of these moments."""
+    n_targets, m = coef.shape[1:]
+    p = sums.shape[1] - 2
+    flat = coef.reshape(-1, m)
+    form = _dots(flat @ sums[:m, :m], flat).reshape(-1, n_targets)
+    return (sums[p + 1 :, p + 1] - 2.0 * np.einsum("ntm,tm->nt", coef, sums[p + 1 :, :m]) + form).mean(
+        axis=1
+    )
 
 
 def _pooled(errors, moments):
