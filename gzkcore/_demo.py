@@ -25,7 +25,7 @@ from ._memory import resident_memory
 from ._pictures import draw_map
 from .datasets import LatLonToSphere, load
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
-from .kernels import Gaussian, Zonal
+from .kernels import Zonal
 from .ridge import RandomFeatureRidgeCV
 
 GAMMAS = (32.0, 64.0, 128.0, 256.0)
@@ -88,10 +88,10 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def compare(n_components: int, seeds: int, report: Callable[[str, float], None]) -> dict[str, Any]:
-    """Fit and test every method on `seeds` splits; see `gzkcore demo --json` for what is returned."""
+    """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
     degrees, y = airports()
     X = LatLonToSphere().transform(degrees)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for method in METHODS:
         report(method, 0)
         runs = []
@@ -106,7 +106,8 @@ def compare(n_components: int, seeds: int, report: Callable[[str, float], None])
     rows.append({"method": "the mean of all", "runs": constant} | _summary(constant))
     for row in rows:
         row["r2"] = 1 - statistics.fmean(
-            (run["rmse"] / mean["rmse"]) ** 2 for run, mean in zip(row["runs"], constant, strict=True)
+            (run["rmse"] / mean["rmse"]) ** 2
+            for run, mean in zip(row["runs"], constant, strict=True)
         )
     return {
         "airports": len(y),
@@ -141,7 +142,7 @@ def draw(path: Path, n_components: int) -> None:
         path,
         lambda places: model.predict(sphere.transform(places)),
         degrees,
-        f"The surface of the Earth, as {len(y):,} airports tell it",
+        f"Elevation, predicted from {len(y):,} airports by {n_components:,} Gegenbauer features",
         "elevation (m)",
     )
 

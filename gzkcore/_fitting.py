@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from ._tables import Table
+from ._tables import Floats, Table
 from .datasets import LatLonToSphere, off_globe
 from .gegenbauer import GegenbauerFeatures
 from .kernels import Gaussian
@@ -28,7 +28,6 @@ FEWEST_ROWS = 20
 SPHERE_GAMMAS = tuple(2.0**k for k in range(-1, 10))
 COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
@@ -114,11 +113,11 @@ class TableFit:
             self.recipe.check(self.table, int(rows[0]), values[:, :-1])
             n_rows += len(rows)
             low, high = min(low, values[:, -1].min()), max(high, values[:, -1].max())
-            rows, values = rows[~test], values[~test]
-            if len(rows):
-                n_train += len(rows)
-                scaler.partial_fit(values)
-            sampled, sample = np.concatenate([sampled, rows]), np.concatenate([sample, values])
+            n_train += int(np.sum(~test))
+            if not test.all():
+                scaler.partial_fit(values[~test])
+            sampled = np.concatenate([sampled, rows[~test]])
+            sample = np.concatenate([sample, values[~test]])
             kept = np.argsort(hashed(sampled, self.seed + 1))[:most]
             sampled, sample = sampled[kept], sample[kept]
         self._check_enough(n_rows, n_train, low, high)
@@ -133,13 +132,13 @@ class TableFit:
             raise ValueError(f"{self.table.path} has {n_rows} row(s); a fit takes {FEWEST_ROWS}")
         if low == high:
             raise ValueError(
-                f"{self.table.path}: column {self.recipe.target!r} is {low:g} in every row, so there "
-                "is nothing to predict; choose another target"
+                f"{self.table.path}: column {self.recipe.target!r} is {low:g} in every row, so "
+                "there is nothing to predict; choose another target"
             )
-        if n_train == n_rows and self.test_fraction > 0 or n_train < FEWEST_ROWS // 2:
+        if (n_train == n_rows and self.test_fraction > 0) or n_train < FEWEST_ROWS // 2:
             raise ValueError(
-                f"--test-fraction {self.test_fraction:g} leaves {n_train} of {n_rows} rows for the "
-                f"fit and {n_rows - n_train} for the test; choose another fraction, or 0 for no test"
+                f"--test-fraction {self.test_fraction:g} leaves {n_train} of {n_rows} rows for "
+                f"the fit and {n_rows - n_train} for the test; choose another, or 0 for no test"
             )
 
     def learn(self, gamma: str | float, n_components: int) -> RandomFeatureRidgeCV:
@@ -161,6 +160,7 @@ class TableFit:
                 cv=2,
             )
 
+        gammas: tuple[float, ...]
         if gamma == "scale":
             gammas = (1 / (X.shape[1] * X.var()),)
         elif gamma == "auto":
@@ -184,13 +184,13 @@ class TableFit:
         return model
 
     def judge(self, model: RandomFeatureRidgeCV) -> tuple[Score, Score, Floats]:
-        """Return the scores of training and held-out rows, and (y, prediction) of some of the latter.
+        """Return the scores of training and held-out rows, and some pairs (y, prediction).
 
-        Where no rows are held out, these are of training rows.
+        The pairs are of held-out rows if there are any.
         """
         train, test = Score(), Score()
         pairs = np.empty((0, 2))
-        for rows, values, held_out in self._batches("testing"):
+        for _, values, held_out in self._batches("testing"):
             y, predicted = values[:, -1], model.predict(self.recipe.inputs(values[:, :-1]))
             train.add(y[~held_out], predicted[~held_out], self.mean_of_y)
             test.add(y[held_out], predicted[held_out], self.mean_of_y)
@@ -213,7 +213,7 @@ class TableFit:
 
 
 def hashed(rows: Rows, seed: int) -> Floats:
-    """Return a number in [0, 1) for each row number and seed, fixed but as if random (splitmix64)."""
+    """Return a number in [0, 1) for each row and seed: fixed, yet as if random (splitmix64)."""
     z = rows.astype(np.uint64) + np.uint64(1 + (seed << 40) % 2**63)
     z *= np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 
-def resident_memory():
+def resident_memory() -> tuple[int, int]:
     """Return the resident memory in bytes: now, and at its peak.
 
     VmRSS and VmHWM of Linux. Elsewhere the peak that the system counts stands for both.
@@ -17,4 +17,5 @@ def resident_memory():
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return (peak, peak) if sys.platform == "darwin" else (peak * 1024, peak * 1024)
     status = dict(line.split(":", 1) for line in lines)
-    return tuple(1024 * int(status[key].split()[0]) for key in ("VmRSS", "VmHWM"))
+    now, peak = (1024 * int(status[key].split()[0]) for key in ("VmRSS", "VmHWM"))
+    return now, peak

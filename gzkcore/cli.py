@@ -18,29 +18,30 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _demo, _pictures
 from ._config import show_config
 from ._fitting import Recipe, TableFit
 from ._memory import resident_memory
-from ._tables import open_table
+from ._tables import Table, open_table
 from .model_io import load
 
 try:
     import typer
-except ImportError:  # the extra is not installed: main() says how to get it
-    typer = None  # type: ignore[assignment]
+except ImportError:  # main() says how to get it
+    HAS_EXTRA = False
 else:
+    HAS_EXTRA = True
     AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
     Width = Annotated[int, typer.Option(min=1, help="How many features.")]
-    Plot = Annotated[Path | None, typer.Option(help="Draw a picture: .png, .pdf or .svg.")]
 
 __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command with these arguments, by default the process's; return the exit code."""
-    if typer is None:
+    if not HAS_EXTRA:
         return _complain("the command needs a few more packages: pip install 'gzkcore[cli]'", 2)
     try:
         return app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
@@ -88,7 +89,9 @@ def app() -> Any:
 def demo(
     n_components: Width = 1024,
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
-    plot: Plot = Path("elevation.png"),
+    plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
+        "elevation.png"
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Predict the elevation of 28,000 airports from latitude and longitude.
@@ -148,13 +151,16 @@ def fit(
     model: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("model.gzk"),
     n_components: Width = 1024,
     gamma: Annotated[
-        str, typer.Option(help="1 / (2 lengthscale²): auto chooses, scale is 1 / (d var), or a number.")
+        str,
+        typer.Option(help="1 / (2 lengthscale²): auto chooses, scale is 1 / (d var), or a number."),
     ] = "auto",
     test_fraction: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of the rows to hold out and test with.")
     ] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Decides about held-out rows and features.")] = 0,
-    plot: Plot = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a kernel ridge regression to a table, and test it on held-out rows.
@@ -184,7 +190,7 @@ def fit(
                 target,
             )
         elif plot:
-            _pictures.draw_agreement(plot, *pairs.T, f"{target}, rows of {data.name}", target)
+            _pictures.draw_agreement(plot, pairs, f"{target}, rows of {data.name}", target)
     result = {
         "data": str(data),
         "target": target,
@@ -210,7 +216,10 @@ def fit(
         ["", ""],
         [
             ["rows", f"{train.rows:,} to fit, {test.rows:,} held out"],
-            ["columns", f"{len(recipe.columns)} " + ("on the globe" if recipe.sphere else "standardised")],
+            [
+                "columns",
+                f"{len(recipe.columns)} " + ("on the globe" if recipe.sphere else "standardised"),
+            ],
             ["gamma", f"{result['gamma']:g}"],
             ["alpha", f"{result['alpha']:g}"],
             ["error on the rows of the fit", _score(result["train"])],
@@ -260,7 +269,7 @@ def predict(
     _check_output(table, output, names)
     n_rows = 0
 
-    def compute(values):
+    def compute(values: NDArray[np.float64]) -> NDArray[np.float64]:
         nonlocal n_rows
         recipe.check(table, n_rows, values)
         n_rows += len(values)
@@ -297,7 +306,7 @@ def info(as_json: AsJson = False) -> None:
     )  # fmt: skip
 
 
-def _brief(value):
+def _brief(value: Any) -> str:
     return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
 
 
@@ -305,13 +314,15 @@ def _brief(value):
 # What the arguments mean
 
 
-def _recipe(table, target, lat, lon, columns):
+def _recipe(
+    table: Table, target: str, lat: str | None, lon: str | None, columns: str | None
+) -> Recipe:
     """Say which columns the prediction is made from."""
     if (lat is None) != (lon is None):
-        raise ValueError("--lat and --lon name two columns that belong together; give both")
+        raise ValueError("--lat and --lon belong together; give both")
     if lat is not None and columns is not None:
         raise ValueError("--columns does not go with --lat and --lon; give one or the other")
-    if lat is not None:
+    if lat is not None and lon is not None:
         chosen = [lat, lon]
     elif columns is not None:
         chosen = [column.strip() for column in columns.split(",")]
@@ -325,7 +336,7 @@ def _recipe(table, target, lat, lon, columns):
     return Recipe(target, chosen, sphere=lat is not None)
 
 
-def _check_gamma(gamma):
+def _check_gamma(gamma: str) -> None:
     if gamma in ("auto", "scale"):
         return
     with contextlib.suppress(ValueError):
@@ -334,14 +345,14 @@ def _check_gamma(gamma):
     raise ValueError(f"--gamma {gamma} is none of auto, scale or a number > 0")
 
 
-def _check_picture(path):
+def _check_picture(path: Path | None) -> None:
     if path is not None:
         if path.suffix.lower() not in _pictures.ENDINGS:
             raise ValueError(f"--plot {path} should end with one of {', '.join(_pictures.ENDINGS)}")
         _check_folder(path)
 
 
-def _check_folder(path):
+def _check_folder(path: Path) -> None:
     """Complain now, not after the work, about a place where nothing can be written."""
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}")
@@ -349,12 +360,12 @@ def _check_folder(path):
         raise ValueError(f"{path} is a folder; name a file")
 
 
-def _check_output(table, output, names):
+def _check_output(table: Table, output: Path, names: list[str]) -> None:
     _check_folder(output)
     if output.suffix.lower() not in table.outputs:
         raise ValueError(
-            f"--output {output} should end with {' or '.join(table.outputs)} for a {table.path.suffix} "
-            "file"
+            f"--output {output} should end with {' or '.join(table.outputs)} for a "
+            f"{table.path.suffix} file"
         )
     if output.exists() and output.samefile(table.path):
         raise ValueError(f"--output {output} is the table itself; give another name")
@@ -371,7 +382,13 @@ def _check_output(table, output, names):
 def _progress() -> Iterator[Callable[[str, float], None]]:
     """Show a bar on stderr for each kind of work that is reported as (label, share done)."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     with Progress(
@@ -398,13 +415,13 @@ def _notes() -> Iterator[list[str]]:
     notes += dict.fromkeys(f"Note: {warning.message}" for warning in caught)
 
 
-def _score(summary):
+def _score(summary: dict[str, Any]) -> str:
     if summary["rmse"] is None:
         return "no rows were held out"
     return f"{summary['rmse']:.4g} root mean square, R² {summary['r2']:.3f}"
 
 
-def _print_table(title, header, rows):
+def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -416,7 +433,7 @@ def _print_table(title, header, rows):
     Console().print(table)
 
 
-def _print(*lines):
+def _print(*lines: str) -> None:
     from rich.console import Console
 
     console = Console(soft_wrap=True, markup=False, highlight=False)
@@ -424,5 +441,5 @@ def _print(*lines):
         console.print(line)
 
 
-def _print_json(result):
+def _print_json(result: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, indent=2) + "\n")

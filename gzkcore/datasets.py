@@ -3,8 +3,10 @@
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch, check_array
 from sklearn.utils.validation import validate_data
@@ -52,7 +54,7 @@ SETS = {
 METRES_PER_FOOT = 0.3048
 
 
-def load(name, data_home=None):
+def load(name: Any, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     """Load a data set by its name.
 
     Parameters
@@ -81,7 +83,7 @@ def load(name, data_home=None):
     """
     if name == "airports":
         return _airports()
-    if not isinstance(name, str) or not name or Path(name).name != name or name.endswith(".npz"):
+    if not isinstance(name, str) or Path(name).name != name or name.endswith(".npz"):
         raise ValueError(
             f"name={name!r} is not the name of a data set: no folder and no .npz, "
             f"for example {', '.join(map(repr, ('airports', *SETS)))}"
@@ -106,7 +108,7 @@ def load(name, data_home=None):
         return Bunch(**arrays, DESCR=description)
 
 
-def _airports():
+def _airports() -> Bunch:
     try:
         import airportsdata
     except ImportError as error:
@@ -114,13 +116,12 @@ def _airports():
             "the data set 'airports' comes with a package of its own: "
             "pip install 'gzkcore[cli]' (or pip install airportsdata)"
         ) from error
-    entries = list(airportsdata.load("ICAO").values())
-    latitude, longitude, feet = (
-        np.array(
-            [entry[key] if entry[key] not in ("", None) else np.nan for entry in entries], float
-        )
-        for key in ("lat", "lon", "elevation")
-    )
+    entries: list[Any] = list(airportsdata.load("ICAO").values())
+    keys = ("lat", "lon", "elevation")
+    latitude, longitude, feet = np.array(
+        [[np.nan if entry[key] in ("", None) else entry[key] for key in keys] for entry in entries],
+        dtype=np.float64,
+    ).T
     elevation = feet * METRES_PER_FOOT
     usable = (
         (np.abs(latitude) <= 90)
@@ -167,12 +168,12 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
            [0., 0., 1.]])
     """
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> "LatLonToSphere":
         """Check the shape and the ranges of X; there is nothing else to learn."""
         self._validate(X, reset=True)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> NDArray[Any]:
         """Turn (n_samples, 2) degrees into (n_samples, 3) unit vectors."""
         X = self._validate(X, reset=False)
         latitude, longitude = np.radians(X.T, dtype=np.float64)
@@ -182,8 +183,8 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         np.sin(latitude, out=out[:, 2], casting="same_kind")
         return out
 
-    def inverse_transform(self, X):
-        """Turn (n_samples, 3) vectors of any length but 0 into degrees, longitude in -180 to 180."""
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Turn (n_samples, 3) vectors of any length but 0 into latitude and longitude."""
         X = check_array(X, dtype=(np.float64, np.float32))
         if X.shape[1] != 3:
             raise ValueError(
@@ -195,13 +196,14 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"X, row {zero.argmax()}: the zero vector has no latitude or longitude"
             )
-        return np.degrees(np.stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)], axis=1))
+        degrees: NDArray[Any] = np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])
+        return np.ascontiguousarray(degrees.T)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the three coordinates: x, y, z."""
         return np.array(["x", "y", "z"], dtype=object)
 
-    def _validate(self, X, reset):
+    def _validate(self, X: Any, reset: bool) -> Any:
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
         if X.shape[1] != 2:
             raise ValueError(
@@ -211,14 +213,14 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
             raise ValueError("X, row {}: {}".format(*wrong))
         return X
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def off_globe(X):
+def off_globe(X: NDArray[Any]) -> tuple[int, str] | None:
     """Return the first row of X (latitude, longitude) out of range and what is wrong, or None."""
     latitude, longitude = X.T
     bad_latitude = ~(np.abs(latitude) <= 90)
