@@ -6,6 +6,7 @@ predictions, reads them through `for_each_tile`.
 
 import functools
 import inspect
+import numbers
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -212,7 +213,8 @@ class _Lane:
     def add(self, Z, y, weight, first_fold):
         n_folds, p = len(self.sums), Z.shape[1]
         self.dtype = np.result_type(self.dtype, Z.dtype)
-        R = np.column_stack([np.ones(len(y)), y])
+        R = np.ones((len(y), 1 + y.shape[1]))
+        R[:, 1:] = y
         if weight is not None:
             root = np.sqrt(weight)[:, None]
             R *= root
@@ -347,7 +349,7 @@ def check_weights(sample_weight, X):
     """Return the weights in float64, or None for none."""
     if sample_weight is None:
         return None
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(X.shape[0], sample_weight)
     try:
         weight = check_array(

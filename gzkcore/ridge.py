@@ -178,8 +178,10 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 for name, value in features.get_params().items()
                 if name.split("__")[-1] == "random_state" and value is None
             }
-            features.set_params(**states)
-        return features.set_params(**parameters)
+            parameters = states | parameters
+        if parameters:
+            features.set_params(**parameters)
+        return features
 
     def _fit_features(self, features, X, y, one_pass):
         fit = getattr(features, "partial_fit", features.fit) if one_pass else features.fit
@@ -226,6 +228,14 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for alpha in np.unique(alphas):
             targets = np.flatnonzero(alphas == alpha)
             system = _System(sums[:p, :p], alpha, self.moments_.dtype)
+            if system.vectors is not None:
+                warnings.warn(
+                    f"the ridge system with alpha={alpha:g} is singular to working precision; "
+                    f"solved by eigenvalues, in {len(system.values)} of {p} directions. A larger "
+                    "alpha avoids this",
+                    LinAlgWarning,
+                    stacklevel=4,
+                )
             coef[targets] = system.solve(sums[p + 1 + targets, :p].T).T
         shape = self.y_offset_.shape
         intercept = self.y_offset_ + (mean[p + 1 :] - coef @ mean[:p]).reshape(shape)
@@ -318,7 +328,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             roots[float(alpha)] = system.root()
             freedom[alphas == alpha] = system.degrees_of_freedom() + self.fit_intercept
         n = sums[p, p + 1]
-        if (n <= freedom).any():
+        if (n - freedom <= 1e-8 * n).any():
             raise ValueError(
                 f"{n:.0f} rows leave nothing to estimate the noise from after "
                 f"{freedom.max():.4g} degrees of freedom; use more rows or a larger alpha"
@@ -457,6 +467,8 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
     features_, coef_, intercept_, moments_, y_offset_, noise_variance_, degrees_of_freedom_
         As for `RandomFeatureRidge`. With `kernel_grid`, `moments_` may belong to a basis common to
         all candidates.
+    candidates_ : list of dict
+        The entries of `kernel_grid` (`params`) that `moments_` serves, with their `kernel`.
 
     Notes
     -----
@@ -513,7 +525,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         for basis, candidates in self._bases(X, y, one_pass):
             moments = GramAccumulator(basis, n_folds).update(X, y, sample_weight)
             if one_pass:  # there may be more rows to come
-                self._candidates, self.moments_ = candidates, moments
+                self.candidates_, self.moments_ = candidates, moments
                 return None
             if self.cv == "loo":
                 new = self._leave_one_out(moments, candidates, alphas, X, y, sample_weight)
@@ -523,12 +535,12 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
             errors.append(new)
             if _pooled(new, moments).min() < least or not hasattr(self, "moments_"):
                 least = _pooled(new, moments).min()
-                self._candidates, self.moments_ = candidates, moments
+                self.candidates_, self.moments_ = candidates, moments
         return found, np.concatenate(errors)
 
     def _continue(self, X, y, sample_weight):
         self._check_cv(X, one_pass=True)
-        if len(self._candidates) < len(ParameterGrid(self.kernel_grid or {})):
+        if len(self.candidates_) < len(ParameterGrid(self.kernel_grid or {})):
             raise ValueError(ONE_BASIS)
         super()._continue(X, y, sample_weight)
 
@@ -541,7 +553,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         if isinstance(self.cv, bool) or not isinstance(self.cv, numbers.Integral) or self.cv < 2:
             raise ValueError(f'cv={self.cv!r} must be None, "loo" or a whole number of folds >= 2')
         if not one_pass and X.shape[0] < self.cv:
-            raise ValueError(f"cv={self.cv} folds need as many rows, but X has {X.shape[0]}")
+            raise ValueError(f"cv={self.cv} folds need as many rows, but n_samples={X.shape[0]}")
         return int(self.cv)
 
     def _bases(self, X, y, one_pass) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
@@ -553,7 +565,13 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         grid = list(ParameterGrid(self.kernel_grid))
         own = self._new_features().get_params()
         full = {name: name if name in own else f"kernel__{name}" for name in self.kernel_grid}
-        maps = [self._new_features(**{full[k]: v for k, v in params.items()}) for params in grid]
+        try:
+            maps = [self._new_features(**{full[k]: params[k] for k in params}) for params in grid]
+        except (AttributeError, ValueError) as error:
+            raise ValueError(
+                f"kernel_grid names {sorted(full)}, which must be parameters of the kernel or of "
+                f"features: {error}"
+            ) from None
         first = self._fit_features(maps[0], X, y, one_pass)
         if hasattr(first, "shared_basis") and all(n.startswith("kernel") for n in full.values()):
             kernels = [features.kernel.resolve(X) for features in maps]
@@ -611,7 +629,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
     def _solve(self, found=None):
         alphas = _check_alphas(self.alphas, "alphas")
         if found is None:
-            found = self._candidates, self._errors(self.moments_, self._candidates, alphas)
+            found = self.candidates_, self._errors(self.moments_, self.candidates_, alphas)
         candidates, errors = found
         pooled = _pooled(errors, self.moments_)
         i, a = np.unravel_index(np.argmin(pooled), pooled.shape)
@@ -655,13 +673,6 @@ class _System:
             info = dpocon(self.r, norm, uplo="U")[0] < np.finfo(float).eps
         if info:
             self.values, self.vectors = _eigen(gram, dtype)
-            warnings.warn(
-                f"the ridge system with alpha={alpha:g} is singular to working precision; solved "
-                f"by eigenvalues, in {len(self.values)} of {len(gram)} directions. A larger alpha "
-                "avoids this",
-                LinAlgWarning,
-                stacklevel=2,
-            )
 
     def solve(self, b):
         """Return c for each column of b."""
@@ -685,7 +696,7 @@ class _System:
 def _eigen(gram, dtype):
     """Eigenvalues and eigenvectors of a Gram matrix, without those lost in its rounding errors."""
     values, vectors = eigh(gram, lower=True)
-    kept = values > np.sqrt(len(values)) * np.finfo(dtype).eps * values[-1]
+    kept = values > len(values) * np.finfo(dtype).eps * values[-1]
     return values[kept], vectors[:, kept]
 
 
