@@ -84,8 +84,8 @@ def draw_map(
     _save(figure, path)
 
 
-def draw_agreement(path: Path, actual: Floats, predicted: Floats, title: str, label: str) -> None:
-    """Draw predicted against actual values and the line where they agree."""
+def draw_agreement(path: Path, pairs: Floats, title: str, label: str) -> None:
+    """Draw (n, 2) actual and predicted values, and the line where they agree."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 6), layout="constrained")

@@ -42,25 +42,25 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> int:
     """Run the command with these arguments, by default the process's; return the exit code."""
     if not HAS_EXTRA:
-        return _complain("the command needs a few more packages: pip install 'gzkcore[cli]'", 2)
+        return _complain("the command needs a few more packages: pip install 'gzkcore[cli]'")
     try:
         return app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, ImportError) as error:
-        return _complain(str(error), 2)
+        return _complain(str(error))
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own complaints have it
             raise
-        return _complain(error.format_message(), 2)
+        return _complain(error.format_message())
 
 
-def _complain(reason: str, code: int) -> int:
+def _complain(reason: str) -> int:
     if reason:
         sys.stderr.write(f"gzkcore: {' '.join(reason.split())}\n")
-    return code
+    return 2
 
 
 def app() -> Any:
