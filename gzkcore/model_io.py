@@ -35,8 +35,12 @@ CLASSES = {
     "GramAccumulator": "gzkcore.gram",
     "GegenbauerFeatures": "gzkcore.gegenbauer",
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",
+    "Recurrence": "gzkcore.gegenbauer",
+    "_Directions": "gzkcore.gegenbauer",
+    "HarmonicTree": "gzkcore.harmonics",
     "Gaussian": "gzkcore.kernels",
     "Zonal": "gzkcore.kernels",
+    "RadialFunctions": "gzkcore.series",
 }
 
 
@@ -101,7 +105,7 @@ def _read(file):
         raise ValueError("it is not a gzkcore model, or its end is missing")
     with zipfile.ZipFile(file) as archive:
         if len(archive.comment) != DIGEST_BYTES or "model.json" not in archive.namelist():
-            raise ValueError("it is a zip archive, but not a gzkcore model")
+            raise ValueError("it is a zip archive, but not a gzkcore model, or its end is missing")
         if archive.comment != _digest(file):
             raise ValueError("its checksum is wrong: it was altered or damaged")
         head = json.loads(archive.read("model.json"))
