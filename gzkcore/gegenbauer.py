@@ -618,6 +618,7 @@ class GegenbauerFeatures(_Features):
     def _use_exact(self, functions, counts, families=()):
         """Lay out the columns: harmonics of these radial functions first, then the families."""
         radial, dim = self._radial, self.n_features_in_
+        counts = np.asarray(counts, dtype=np.intp)
         self._exact_functions, self._families, self._axes = (functions, counts), list(families), None
         levels = radial.degree[functions]
         wanted = np.zeros(int(levels.max(initial=0)) + 1, dtype=int)

@@ -503,7 +503,9 @@ def _principal_axes(values, weight, many):
     else:
         _, s, vt = np.linalg.svd(weighted, full_matrices=False)
         rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
-    return rotation if rotation.shape[1] else np.eye(values.shape[1], 1)
+    if not rotation.shape[1]:
+        return np.eye(values.shape[1], 1)
+    return rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)  # positive at the rim
 
 
 def _chebyshev(low, high, n):
