@@ -1,12 +1,14 @@
 """What this installation is made of: for bug reports and for reading benchmarks."""
 
+from typing import Any
+
 from threadpoolctl import threadpool_info
 
 from . import _cpu, _isa
 from ._threads import n_threads
 
 
-def show_config():
+def show_config() -> dict[str, Any]:
     """Tell which build of the kernels is in use, and what it stands on.
 
     Returns

@@ -8,8 +8,10 @@ import numbers
 
 import numpy as np
 
+from ._typing import Seed
 
-def as_seed_sequence(random_state) -> np.random.SeedSequence:
+
+def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
     """Turn None, an int, a RandomState, a Generator or a SeedSequence into a SeedSequence.
 
     None gives fresh entropy; the two kinds of generator give 128 bits of their stream, so that a
@@ -37,6 +39,6 @@ def as_seed_sequence(random_state) -> np.random.SeedSequence:
     )
 
 
-def generator(random_state) -> np.random.Generator:
+def generator(random_state: Seed) -> np.random.Generator:
     """Return a Generator (PCG64) seeded through `as_seed_sequence`."""
     return np.random.Generator(np.random.PCG64(as_seed_sequence(random_state)))

@@ -8,12 +8,14 @@ differ in how evenly the whole set is spread.
 import inspect
 import math
 import warnings
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
 from ._random import generator
+from ._typing import Doubles, Seed
 from ._validation import check_dim, check_integer
 
 __all__ = ["best_method", "sample_directions"]
@@ -21,10 +23,13 @@ __all__ = ["best_method", "sample_directions"]
 # SciPy 1.15 renamed the argument.
 _SOBOL_RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
-METHODS = ("iid", "orthogonal", "sobol", "fibonacci")
+Method: TypeAlias = Literal["iid", "orthogonal", "sobol", "fibonacci"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
-def sample_directions(n_directions, dim, method="iid", rng=None):
+def sample_directions(
+    n_directions: int, dim: int, method: Method = "iid", rng: Seed = None
+) -> Doubles:
     """Draw directions on the unit sphere S^(d-1).
 
     Parameters
@@ -69,35 +74,35 @@ def sample_directions(n_directions, dim, method="iid", rng=None):
         raise ValueError(f"method={method!r} is unknown; use one of {METHODS}")
     if method == "fibonacci" and dim != 3:
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
-    rng = generator(rng)
+    draws = generator(rng)
     if method == "orthogonal":
-        blocks = [_haar(rng.standard_normal((dim, dim))) for _ in range(-(-m // dim))]
+        blocks = [_haar(draws.standard_normal((dim, dim))) for _ in range(-(-m // dim))]
         return np.concatenate(blocks)[:m]
     if method == "fibonacci":
-        return _fibonacci(m) @ _haar(rng.standard_normal((3, 3)))
+        return _fibonacci(m) @ _haar(draws.standard_normal((3, 3)))
     if method == "sobol":
-        return _unit(ndtri(_sobol(m, dim, rng)))
-    return _unit(rng.standard_normal((m, dim)))
+        return _unit(ndtri(_sobol(m, dim, draws)))
+    return _unit(draws.standard_normal((m, dim)))
 
 
-def best_method(dim):
+def best_method(dim: int) -> Method:
     """Return the method with the smallest error in this dimension ("auto")."""
     if dim == 3:
         return "fibonacci"
     return "sobol" if 2 <= dim <= 11 else "orthogonal"
 
 
-def _unit(points):
+def _unit(points: Doubles) -> Doubles:
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
-def _haar(normals):
+def _haar(normals: Doubles) -> Doubles:
     """Orthonormal rows from a square of normals. QR alone is not Haar: R's signs must be undone."""
     q, r = np.linalg.qr(normals)
     return q * np.sign(np.diag(r))
 
 
-def _fibonacci(m):
+def _fibonacci(m: int) -> Doubles:
     """Return the lattice z_i = 1 - (2i+1)/m, angle i pi (3 - sqrt 5): m points of equal area on S^2."""
     i = np.arange(m)
     z = 1 - (2 * i + 1) / m
@@ -106,7 +111,7 @@ def _fibonacci(m):
     return np.stack([rho * np.cos(angle), rho * np.sin(angle), z], axis=1)
 
 
-def _sobol(m, dim, rng):
+def _sobol(m: int, dim: int, rng: np.random.Generator) -> Doubles:
     """Return m points in (0, 1)^dim of a scrambled Sobol sequence."""
     with warnings.catch_warnings():
         # Any m is wanted here, not only powers of two, for which alone the balance is perfect.

@@ -13,18 +13,25 @@ They are homogeneous polynomials, scaled to unit second moment on the unit spher
 """
 
 import math
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _harmonics
 from ._threads import n_threads
+from ._typing import Doubles, Floats, Integers
 from ._validation import check_dim, check_integer
 from .special import alpha
 
 __all__ = ["n_harmonics", "spherical_harmonics"]
 
+# A harmonic as its factors: (e, n, k) each, the plane's ("re" or "im", k) last; see `members`.
+Member: TypeAlias = tuple[tuple[Any, ...], ...]
 
-def n_harmonics(degree, dim):
+
+def n_harmonics(degree: int, dim: int) -> int:
     """Count the spherical harmonics of degree at most `degree` in R^dim.
 
     The sum of alpha(l, d) over l <= q, C(q+d-1, q) + C(q+d-2, q-1).
@@ -44,7 +51,7 @@ def n_harmonics(degree, dim):
     return math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, degree - 1)
 
 
-def spherical_harmonics(X, degree):
+def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     """Evaluate all orthonormal spherical harmonics of degree at most `degree`.
 
     Parameters
@@ -96,7 +103,7 @@ def spherical_harmonics(X, degree):
     return out
 
 
-def members(degree, dim):
+def members(degree: int, dim: int) -> Iterator[Member]:
     """Yield the harmonics of one degree in R^dim, in order, as tuples of factors.
 
     A factor (e, n, k) stands for A rho_e^n C_n^(k+(e-2)/2)(x_e/rho_e), n > 0; the last entry is the
@@ -114,7 +121,7 @@ def members(degree, dim):
         yield (("im", degree),)
 
 
-def log_constant(e, k):
+def log_constant(e: int, k: int) -> float:
     """Logarithm of A_(e,0,k), the constant by which Y_k of R^(e-1) becomes one of R^e."""
     lam = k + (e - 2) / 2
     return 0.5 * (
@@ -138,7 +145,7 @@ class HarmonicTree:
         How many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
     """
 
-    def __init__(self, dim, counts):
+    def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
         self.counts = list(counts)
         self._constants = {}
@@ -153,11 +160,20 @@ class HarmonicTree:
         ]
         self._cast = {}
 
-    def nodes(self, degree, count):
+    def nodes(self, degree: int, count: int) -> Integers:
         """Return the nodes of the first `count` harmonics of a degree."""
         return self._nodes[degree][:count]
 
-    def features(self, X, radial, columns, ring, out, *, stream=False):
+    def features(
+        self,
+        X: Floats,
+        radial: Floats,
+        columns: Integers,
+        ring: Integers,
+        out: Floats,
+        *,
+        stream: bool = False,
+    ) -> None:
         """out[:, c] = radial[:, ring[c]] times the harmonic at node columns[c]."""
         dtype = X.dtype
         if dtype not in self._cast:
@@ -171,13 +187,13 @@ class HarmonicTree:
         )  # fmt: skip
 
     @staticmethod
-    def _collect(wanted):
+    def _collect(wanted: list[list[Member]]) -> dict[Member, int]:
         """Number all partial products, powers of the plane first, parents before children."""
         found = {member[i:] for level in wanted for member in level for i in range(len(member))}
         ordered = sorted(found, key=lambda m: (len(m), _degree(m), str(m)))
         return {member: i for i, member in enumerate(ordered)}
 
-    def _log_chain(self, k, first, last):
+    def _log_chain(self, k: int, first: int, last: int) -> float:
         """Sum log A_(e,0,k) for e = first..last, the constants between two true factors."""
         total = self._constants.get(k)
         if total is None:
@@ -185,7 +201,7 @@ class HarmonicTree:
             total = self._constants[k] = np.cumsum(steps)
         return total[last] - total[max(first, 3) - 1]
 
-    def _tabulate(self):
+    def _tabulate(self) -> dict[str, Any]:
         """Lay the factors out as runs (one recursion in n each) and the products as nodes."""
         lengths = {}
         for member in self._index:
@@ -229,11 +245,11 @@ class HarmonicTree:
         }
 
 
-def _degree(member):
+def _degree(member: Member) -> int:
     """Degree of a partial product."""
     return sum(factor[1] for factor in member)
 
 
-def _step(n, lam):
+def _step(n: int, lam: float) -> float:
     """A_n / A_(n-1): how the normalisation changes from one factor of a run to the next."""
     return math.sqrt(n * (n + lam) / ((n + lam - 1) * (n + 2 * lam - 1)))

@@ -15,11 +15,15 @@ What `GegenbauerFeatures` asks of a kernel:
 """
 
 import numbers
+from collections.abc import Callable
+from typing import ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ._typing import Doubles, Rows
 from ._validation import check_positive
 from .special import gegenbauer
 
@@ -32,22 +36,38 @@ _SAMPLE = 1000
 class Kernel(BaseEstimator):
     """Base of all kernels: `k(X, Y)` is the exact matrix, `k.diag(X)` its diagonal."""
 
-    shift_invariant = False
-    unit_sphere = False
+    shift_invariant: ClassVar[bool] = False
+    unit_sphere: ClassVar[bool] = False
 
-    def resolve(self, X):
+    def resolve(self, X: Rows) -> Self:
         """Return a copy with every parameter resolved to a number on the data X."""
         raise NotImplementedError
 
-    def scale(self):
+    def scale(self) -> float | Doubles:
         """Return the factor, or one per column, by which the inputs are multiplied."""
         return 1.0
 
-    def __call__(self, X, Y=None):
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log kappa^(j)(0), for dot-product kernels."""
+        raise NotImplementedError
+
+    def log_envelope(self, norms: ArrayLike) -> Doubles:
+        """Return the envelope at scaled norms, for dot-product kernels."""
+        raise NotImplementedError
+
+    def series(self, dim: int, degree: int) -> Doubles:
+        """Return c_0..c_degree of Eq 8, for zonal kernels."""
+        raise NotImplementedError
+
+    def at_one(self, dim: int) -> float:
+        """Return kappa(1) = k(x, x), for zonal kernels."""
+        raise NotImplementedError
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         raise NotImplementedError
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
         raise NotImplementedError
 
@@ -69,12 +89,12 @@ class Gaussian(Kernel):
     array([[0.606531]])
     """
 
-    shift_invariant = True
+    shift_invariant: ClassVar[bool] = True
 
-    def __init__(self, gamma="scale"):
+    def __init__(self, gamma: Literal["scale", "median"] | ArrayLike = "scale") -> None:
         self.gamma = gamma
 
-    def resolve(self, X):
+    def resolve(self, X: Rows) -> Self:
         """Return a copy with a numeric gamma; X (array or sparse) is read for "scale" and "median"."""
         if isinstance(self.gamma, str):
             return Gaussian(_gamma_from_data(self.gamma, X))
@@ -90,28 +110,28 @@ class Gaussian(Kernel):
             raise ValueError(f"gamma={gamma} is not usable; every value must be finite and > 0")
         return Gaussian(gamma)
 
-    def scale(self):
+    def scale(self) -> float | Doubles:
         return np.sqrt(2 * np.asarray(self._number()))
 
-    def log_derivative(self, orders):
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0): exp has 1 everywhere."""
         return np.zeros(np.shape(orders))
 
-    def log_envelope(self, norms):
+    def log_envelope(self, norms: ArrayLike) -> Doubles:
         """Return -|u|^2 / 2, for scaled norms."""
         return -0.5 * np.square(norms)
 
-    def __call__(self, X, Y=None):
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
         scale = self.scale()
         X = np.asarray(X, dtype=np.float64) * scale
         Y = X if Y is None else np.asarray(Y, dtype=np.float64) * scale
         return np.exp(-0.5 * euclidean_distances(X, Y, squared=True))
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Doubles:
         self._number()
         return np.ones(X.shape[0])
 
-    def _number(self):
+    def _number(self) -> ArrayLike:
         if isinstance(self.gamma, str):
             raise ValueError(
                 f"gamma={self.gamma!r} is not a number yet; call resolve(X), or use kernel_ of the "
@@ -147,13 +167,17 @@ class Zonal(Kernel):
     array([[1.]])
     """
 
-    unit_sphere = True
+    unit_sphere: ClassVar[bool] = True
 
-    def __init__(self, function=None, coefficients=None):
+    def __init__(
+        self,
+        function: Callable[[Doubles], ArrayLike] | None = None,
+        coefficients: ArrayLike | None = None,
+    ) -> None:
         self.function = function
         self.coefficients = coefficients
 
-    def resolve(self, X):
+    def resolve(self, X: Rows) -> Self:
         """Return a copy; checks that exactly one of function and coefficients is usable."""
         if (self.function is None) == (self.coefficients is None):
             raise ValueError(
@@ -174,7 +198,7 @@ class Zonal(Kernel):
             )
         return Zonal(coefficients=c)
 
-    def series(self, dim, degree):
+    def series(self, dim: int, degree: int) -> Doubles:
         """Return c_0..c_degree, with rounding noise below 0 set to 0."""
         if self.coefficients is not None:
             c = np.zeros(degree + 1)
@@ -193,13 +217,13 @@ class Zonal(Kernel):
             )
         return np.where(c > noise, c, 0.0)
 
-    def at_one(self, dim):
+    def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
         if self.coefficients is not None:
             return float(np.sum(self.coefficients))
         return float(np.asarray(self.function(np.ones(1)))[0])
 
-    def __call__(self, X, Y=None):
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
         X = np.asarray(X, dtype=np.float64)
         Y = X if Y is None else np.asarray(Y, dtype=np.float64)
         t = np.clip(X @ Y.T, -1.0, 1.0)
@@ -208,14 +232,14 @@ class Zonal(Kernel):
         dim = X.shape[1]
         return sum(c * gegenbauer(level, dim, t) for level, c in enumerate(self.coefficients))
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Doubles:
         return np.full(X.shape[0], self.at_one(X.shape[1]))
 
 
 ALIASES = {"gaussian": Gaussian, "rbf": Gaussian}
 
 
-def as_kernel(kernel):
+def as_kernel(kernel: str | Kernel) -> Kernel:
     """Return the kernel for an alias, or the kernel itself."""
     if isinstance(kernel, Kernel):
         return kernel
@@ -227,7 +251,7 @@ def as_kernel(kernel):
     )
 
 
-def _gamma_from_data(rule, X):
+def _gamma_from_data(rule: str, X: Rows) -> float:
     """Resolve "scale" or "median" on data, reading X once in tiles."""
     if rule == "scale":
         variance = _variance(X)
@@ -242,7 +266,7 @@ def _gamma_from_data(rule, X):
     raise ValueError(f"gamma={rule!r} is unknown; use a number > 0, 'scale' or 'median'")
 
 
-def _variance(X):
+def _variance(X: Rows) -> float:
     """Return the variance of all entries of X, as scikit-learn's "scale" uses it, in double."""
     if hasattr(X, "tocsr"):
         mean = X.sum(dtype=np.float64) / (X.shape[0] * X.shape[1])

@@ -10,12 +10,15 @@ All coefficients are formed in logarithms and exponentiated once: their factors 
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln, roots_legendre
 
 from . import _series
 from ._threads import n_threads
+from ._typing import Doubles, Floats, Integers, SeriesKernel
 from ._validation import as_floating, check_dim, check_integer, check_positive
 from .special import alpha, gegenbauer, log_alpha, mu, sphere_area
 
@@ -28,7 +31,13 @@ SPHERE = 1e-6
 _UNDERFLOW = 1e-290
 
 
-def gegenbauer_series(function, dim, degree, *, derivatives=None):
+def gegenbauer_series(
+    function: Callable[[Doubles], ArrayLike] | None,
+    dim: int,
+    degree: int,
+    *,
+    derivatives: ArrayLike | None = None,
+) -> Doubles:
     """Coefficients c_0..c_q of kappa(t) = sum_l c_l P_d^l(t) (Eq 8).
 
     Parameters
@@ -95,21 +104,23 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
 
 
 @functools.lru_cache(maxsize=16)
-def angles(n_nodes, dim):
+def angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
     """Gauss-Legendre nodes and weights for the integral over theta of f(theta) sin^(d-2)(theta)."""
     nodes, weights = roots_legendre(n_nodes)
     theta = (nodes + 1) * (math.pi / 2)
     return theta, weights * (math.pi / 2) * np.sin(theta) ** (dim - 2)
 
 
-def series_noise(function, dim, degree):
+def series_noise(
+    function: Callable[[Doubles], ArrayLike], dim: int, degree: int
+) -> Doubles:
     """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
     size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
     root_alpha = np.exp(0.5 * log_alpha(np.arange(degree + 1), dim))
     return 64 * np.finfo(float).eps * size * np.where(np.isfinite(root_alpha), root_alpha, 1.0)
 
 
-def zonal_sum(coefficients, dim, t):
+def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Doubles:
     """Evaluate a Gegenbauer series, kappa(t) = sum_l c_l P_d^l(t) (Eq 7).
 
     Examples
@@ -127,7 +138,9 @@ def zonal_sum(coefficients, dim, t):
     return total.reshape(shape)[()]
 
 
-def log_squared_coefficients(kernel, dim, degrees, orders):
+def log_squared_coefficients(
+    kernel: SeriesKernel, dim: int, degrees: ArrayLike, orders: ArrayLike
+) -> Doubles:
     """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
 
     alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
@@ -145,7 +158,9 @@ def log_squared_coefficients(kernel, dim, degrees, orders):
     )
 
 
-def radial_table(kernel, norms, dim, degree, order):
+def radial_table(
+    kernel: SeriesKernel, norms: ArrayLike, dim: int, degree: int, order: int
+) -> Doubles:
     """Values of the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
 
     The printed Eq 22 and 23 let i run from 1; i = 0 is the first.
@@ -191,7 +206,7 @@ def radial_table(kernel, norms, dim, degree, order):
     return out
 
 
-def angular_energy(degree, a, b, dim):
+def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     """A_l(a, b) of the Gaussian: the coefficient of P_d^l at norms a and b (Funk-Hecke).
 
     exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive series.
@@ -215,7 +230,9 @@ def angular_energy(degree, a, b, dim):
     return math.fsum(np.exp(terms))
 
 
-def truncate(kernel, dim, radius, tol):
+def truncate(
+    kernel: SeriesKernel, dim: int, radius: float, tol: float
+) -> tuple[int, int, float]:
     """Choose degree and order so that the truncated kernel is within tol on a ball.
 
     For a dot-product kernel all (l, i) with l + 2i <= N are kept, N the smallest with a Taylor
@@ -277,7 +294,7 @@ def truncate(kernel, dim, radius, tol):
         count *= 2
 
 
-def _first_order_count(degree, r, dim):
+def _first_order_count(degree: int, r: float, dim: int) -> int:
     """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
     nu = degree + dim / 2
     peak = (math.sqrt(nu * nu + r**4) - nu) / 2
@@ -318,21 +335,31 @@ class RadialFunctions:
         Mean of h^2 over the norms.
     """
 
-    def __init__(self, kernel, dim, shell, norms, n_columns, tol, max_degree=None, order=None):
+    def __init__(
+        self,
+        kernel: SeriesKernel,
+        dim: int,
+        shell: tuple[float, float],
+        norms: Doubles,
+        n_columns: int,
+        tol: float,
+        max_degree: int | None = None,
+        order: int | None = None,
+    ) -> None:
         self.kernel, self.dim, self.shell = kernel, dim, shell
-        self._rotations = []  # per degree: logarithms of squared factors, right singular vectors
+        self._rotations: list[tuple[Doubles, Doubles]] = []  # per degree: logarithms of squared factors, right singular vectors
         if kernel.unit_sphere:
             self._expand_zonal(n_columns, tol, max_degree)
         else:
             self._expand_monomials(norms, n_columns, tol, max_degree, order)
-        self._tables = {}
+        self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
 
     @property
-    def constant(self):
+    def constant(self) -> bool:
         """Whether the functions do not depend on the norm."""
         return self.kernel.unit_sphere
 
-    def diagonal(self, norms):
+    def diagonal(self, norms: ArrayLike) -> Doubles:
         """k(x, x) at the given scaled norms."""
         if self.constant:
             return np.full(np.shape(norms), self.kernel.at_one(self.dim))
@@ -340,13 +367,13 @@ class RadialFunctions:
             return self.kernel.diagonal(norms)
         return np.ones(np.shape(norms))
 
-    def residual(self, norms, kept):
+    def residual(self, norms: ArrayLike, kept: NDArray[np.bool_]) -> Doubles:
         """Bound |k - kept part| at pairs of these norms: the diagonal less the kept squares."""
         values = np.square(self.exact(np.asarray(norms, dtype=np.float64)))
         missing = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
         return values[:, ~kept].sum(axis=1) + missing
 
-    def exact(self, norms, columns=None):
+    def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
         out = np.empty((norms.size, len(columns)))
@@ -361,7 +388,9 @@ class RadialFunctions:
             out[:, here] = values @ rotation[:, self.index[columns][here]]
         return out
 
-    def __call__(self, norms, columns, dtype=np.float64):
+    def __call__(
+        self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64
+    ) -> Floats:
         """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
         if self.constant:
             return np.sqrt(self.energy[columns])[None, :].astype(dtype)
@@ -373,7 +402,7 @@ class RadialFunctions:
             out[outside] = self.exact(norms[outside], columns)
         return out
 
-    def _table(self, columns):
+    def _table(self, columns: Integers) -> tuple[float, float, Doubles]:
         """Piecewise polynomials of degree 9 over the shell, refined until they are exact."""
         key = columns.tobytes()
         if key not in self._tables:
@@ -384,7 +413,7 @@ class RadialFunctions:
             )
         return self._tables[key]
 
-    def _expand_zonal(self, n_columns, tol, max_degree):
+    def _expand_zonal(self, n_columns: int, tol: float, max_degree: int | None) -> None:
         q = max_degree
         if q is None:
             q = 8
@@ -398,7 +427,14 @@ class RadialFunctions:
         self.index = np.zeros(self.degree.size, dtype=np.intp)
         self.energy = c[self.degree]
 
-    def _expand_monomials(self, norms, n_columns, tol, max_degree, order):
+    def _expand_monomials(
+        self,
+        norms: Doubles,
+        n_columns: int,
+        tol: float,
+        max_degree: int | None,
+        order: int | None,
+    ) -> None:
         # The data's norms decide what is kept; a light grid over the whole shell guards its corners.
         grid = np.concatenate([norms, _chebyshev(*self.shell, 32)])
         weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(32, 1e-3 / 32)])
@@ -406,7 +442,9 @@ class RadialFunctions:
             norms, grid, weight = norms[:1], np.array([self.shell[1]]), np.ones(1)
         envelope = self.kernel.log_envelope(grid)
         rim = self.diagonal(self.shell[1:])[0]
-        degrees, indices, energies = [], [], []
+        degrees: list[int] = []
+        indices: list[int] = []
+        energies: list[float] = []
         count, covered, level = 0, 0.0, 0
         while max_degree is None or level <= max_degree:
             orders = np.arange(order or _first_order_count(level, self.shell[1], self.dim))
@@ -436,11 +474,11 @@ class RadialFunctions:
         self.energy = np.array(energies)
 
 
-def _harmonic_count(degree, dim):
+def _harmonic_count(degree: int, dim: int) -> int:
     return sum(alpha(level, dim) for level in range(degree + 1))
 
 
-def _monomials(log_c, degree, norms, envelope):
+def _monomials(log_c: Doubles, degree: int, norms: Doubles, envelope: Doubles) -> Doubles:
     """Table (n, orders) of one degree's monomial radial functions."""
     powers = degree + 2 * np.arange(log_c.size)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -450,12 +488,14 @@ def _monomials(log_c, degree, norms, envelope):
     return np.exp(0.5 * log_c + log_t + np.asarray(envelope)[:, None])
 
 
-def _chebyshev(low, high, n):
+def _chebyshev(low: float, high: float, n: int) -> Doubles:
     """Chebyshev's extreme points on [low, high]."""
     return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * np.arange(n) / (n - 1))
 
 
-def _piecewise(function, low, high, degree=9):
+def _piecewise(
+    function: Callable[[Doubles], Doubles], low: float, high: float, degree: int = 9
+) -> Doubles:
     """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant."""
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))
