@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from . import _isa  # first: it registers the compiled modules under their plain names
+from . import _isa  # noqa: F401  first: it registers the compiled modules under their plain names
 from ._config import show_config
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .kernels import Gaussian, Zonal

@@ -15,8 +15,8 @@ def show_config() -> dict[str, Any]:
     -------
     dict
         version; isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain") and
-        supported_isa; compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a kernel
-        would use now; blas, a list of the BLAS libraries loaded with their threads.
+        supported_isa; compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a
+        kernel would use now; blas, a list of the BLAS libraries loaded with their threads.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from cython.parallel cimport prange, threadid
 
 cdef extern from "_leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64
+    int gzk_on_boundary(const void* p)
     void gzk_copy(void* dst, const void* src, Py_ssize_t n, int stream)
     void GZK_FENCE()
     void* gzk_alloc(size_t bytes)
@@ -27,16 +28,20 @@ cdef extern from "_leaf.h" nogil:
                       Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
     void gzk_dots_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw, double* t,
                       Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
-    void gzk_clenshaw_f32(float* t, Py_ssize_t m, const float* c, const float* b, Py_ssize_t degree)
-    void gzk_clenshaw_f64(double* t, Py_ssize_t m, const double* c, const double* b, Py_ssize_t degree)
-    void gzk_horner_f32(float* t, Py_ssize_t m, const float* c, Py_ssize_t degree)
-    void gzk_horner_f64(double* t, Py_ssize_t m, const double* c, Py_ssize_t degree)
+    void gzk_clenshaw_f32(const float* t, Py_ssize_t m, const float* c, const float* b,
+                          Py_ssize_t degree, float* out, int stream)
+    void gzk_clenshaw_f64(const double* t, Py_ssize_t m, const double* c, const double* b,
+                          Py_ssize_t degree, double* out, int stream)
+    void gzk_horner_f32(const float* t, Py_ssize_t m, const float* c, Py_ssize_t degree,
+                        float* out, int stream)
+    void gzk_horner_f64(const double* t, Py_ssize_t m, const double* c, Py_ssize_t degree,
+                        double* out, int stream)
 
 # Rows whose cosines are formed together, columns that are worked on while they stay in L1, and rows
 # that a thread takes at a time.
 cdef enum:
     ROWS = 4
-    COLUMNS = 512
+    COLUMNS = 256
     TILE = 64
 
 
@@ -49,18 +54,19 @@ cdef inline void _dots(const floating* x, Py_ssize_t ldx, const floating* w, Py_
         gzk_dots_f64(x, ldx, w, ldw, t, ldt, d, m, rows)
 
 
-cdef inline void _polynomial(floating* t, Py_ssize_t m, const floating* c, const floating* b,
-                             Py_ssize_t degree, bint horner) noexcept nogil:
+cdef inline void _polynomial(const floating* t, Py_ssize_t m, const floating* c, const floating* b,
+                             Py_ssize_t degree, bint horner, floating* out,
+                             bint stream) noexcept nogil:
     if floating is float:
         if horner:
-            gzk_horner_f32(t, m, c, degree)
+            gzk_horner_f32(t, m, c, degree, out, stream)
         else:
-            gzk_clenshaw_f32(t, m, c, b, degree)
+            gzk_clenshaw_f32(t, m, c, b, degree, out, stream)
     else:
         if horner:
-            gzk_horner_f64(t, m, c, degree)
+            gzk_horner_f64(t, m, c, degree, out, stream)
         else:
-            gzk_clenshaw_f64(t, m, c, b, degree)
+            gzk_clenshaw_f64(t, m, c, b, degree, out, stream)
 
 
 def gegenbauer_features(
@@ -83,6 +89,8 @@ def gegenbauer_features(
         bint horner = True
         floating* w
         floating* t
+        floating* row
+        const floating* c
     if n == 0 or m == 0:
         return
     if out.strides[1] != sizeof(floating):
@@ -111,9 +119,13 @@ def gegenbauer_features(
                 rows = min(<Py_ssize_t> ROWS, last - i)
                 _dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
                 for r in range(rows):
-                    _polynomial(t + r * COLUMNS, columns,
-                                &coefficients[0 if one_row else i + r, 0], &beta[0],
-                                degree, horner)
-                    gzk_copy(&out[i + r, j], t + r * COLUMNS, width * sizeof(floating), stream)
+                    row = &out[i + r, j]
+                    c = &coefficients[0 if one_row else i + r, 0]
+                    if width == columns and (not stream or gzk_on_boundary(row)):
+                        _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner, row, stream)
+                    else:              # a last, partly filled vector, or rows off the boundary
+                        _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner,
+                                    t + r * COLUMNS, False)
+                        gzk_copy(row, t + r * COLUMNS, width * sizeof(floating), stream)
         GZK_FENCE()
     gzk_free(w)

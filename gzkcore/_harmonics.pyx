@@ -1,14 +1,14 @@
 """Products of radial functions and orthonormal spherical harmonics, in any dimension.
 
-Formula    out[i, c] = radial[i, ring[c]] Y_of[c](x_i). A harmonic of degree l in R^d is a product of at
-           most l one-dimensional factors and one power of x_0 + i x_1 (see `harmonics.py`):
-           Y = scale . G_(e,n,k)(x_e, rho_e) . Y_parent,  G_n = up_n x_e G_(n-1) - down_n rho_e^2 G_(n-2).
-           The normalisation lives in up, down and scale, so that nothing overflows in float32.
-Cost       About 5 flops per output, whatever the dimension: a node of the tree for each harmonic, one
-           product with the radial function. Reads X and radial once, writes out once.
+Formula    out[i, c] = radial[i, ring] Y_c(x_i). A harmonic of degree l in R^d is a product of at most
+           l one-dimensional factors and one power of x_0 + i x_1 (see `harmonics.py`):
+           Y = scale . G_(e,n,k)(x_e, rho_e) . node,  G_n = up_n x_e G_(n-1) - down_n rho_e^2 G_(n-2),
+           where a node is a product that several harmonics share. The normalisation lives in up, down
+           and scale, so that nothing overflows in float32.
+Cost       About 5 flops per output, whatever the dimension. Reads X and radial once, writes out once.
 Order      Parallel over groups of LANES rows, one row a lane: every step of every recursion is then
-           one vector operation, for any shape of the tree. The group's columns are transposed in
-           registers into rows, which are copied out, past the cache if out is large.
+           one vector operation, for any shape of the tree. LANES columns are formed and transposed in
+           registers into pieces of rows, which go past the cache if out is large.
 Layout     X (n, d), radial (n or 1, K), out (n, count) any row stride, unit column stride. Each entry
            is computed by the same operations in any group or thread: the same bits.
 """
@@ -18,6 +18,7 @@ from cython.parallel cimport prange, threadid
 
 cdef extern from "_leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64
+    int gzk_on_boundary(const void* p)
     void gzk_copy(void* dst, const void* src, Py_ssize_t n, int stream)
     void GZK_FENCE()
     void* gzk_alloc(size_t bytes)
@@ -25,146 +26,151 @@ cdef extern from "_leaf.h" nogil:
     void gzk_load_points_f32(const float* points, Py_ssize_t ld, int count, Py_ssize_t d, float* x,
                              float* rho2)
     void gzk_powers_f32(const float* x, const float* y, float* power, Py_ssize_t degree)
-    void gzk_factors_f32(const float* x, const float* rho2, const float* up, const float* down,
-                         float* factor, Py_ssize_t degree)
-    void gzk_scaled_f32(const float* power, const Py_ssize_t* which, const float* scale, float* node,
-                        Py_ssize_t count)
-    void gzk_nodes_f32(const float* factor, const Py_ssize_t* which, const Py_ssize_t* parent,
-                       const float* scale, float* node, Py_ssize_t first, Py_ssize_t count)
+    void gzk_factors_f32(const float* x, const float* rho2, const float* steps, float* factor,
+                         Py_ssize_t degree)
+    void gzk_nodes_f32(const float* power, const float* factor, const Py_ssize_t* tree, const float* scale,
+                       float* node, Py_ssize_t powers, Py_ssize_t count)
     void gzk_load_radial_f32(const float* rows, Py_ssize_t ld, int count, Py_ssize_t columns, float* out)
-    void gzk_columns_f32(const float* node, const Py_ssize_t* of, const float* radial,
-                         const Py_ssize_t* ring, float* out, Py_ssize_t ldo, Py_ssize_t count)
+    void gzk_columns_f32(const float* factor, const float* node, const float* radial,
+                         const Py_ssize_t* column, const float* scale, float* out, Py_ssize_t ldo,
+                         Py_ssize_t count, int stream)
     void gzk_load_points_f64(const double* points, Py_ssize_t ld, int count, Py_ssize_t d, double* x,
                              double* rho2)
     void gzk_powers_f64(const double* x, const double* y, double* power, Py_ssize_t degree)
-    void gzk_factors_f64(const double* x, const double* rho2, const double* up, const double* down,
-                         double* factor, Py_ssize_t degree)
-    void gzk_scaled_f64(const double* power, const Py_ssize_t* which, const double* scale, double* node,
-                        Py_ssize_t count)
-    void gzk_nodes_f64(const double* factor, const Py_ssize_t* which, const Py_ssize_t* parent,
-                       const double* scale, double* node, Py_ssize_t first, Py_ssize_t count)
+    void gzk_factors_f64(const double* x, const double* rho2, const double* steps, double* factor,
+                         Py_ssize_t degree)
+    void gzk_nodes_f64(const double* power, const double* factor, const Py_ssize_t* tree, const double* scale,
+                       double* node, Py_ssize_t powers, Py_ssize_t count)
     void gzk_load_radial_f64(const double* rows, Py_ssize_t ld, int count, Py_ssize_t columns, double* out)
-    void gzk_columns_f64(const double* node, const Py_ssize_t* of, const double* radial,
-                         const Py_ssize_t* ring, double* out, Py_ssize_t ldo, Py_ssize_t count)
+    void gzk_columns_f64(const double* factor, const double* node, const double* radial,
+                         const Py_ssize_t* column, const double* scale, double* out, Py_ssize_t ldo,
+                         Py_ssize_t count, int stream)
 
 
 def harmonic_features(
     const floating[:, ::1] X,             # IN   (n, d)
     const floating[:, ::1] radial,        # IN   (n, K), or (1, K) for all rows
-    const Py_ssize_t[::1] run_axis,       # IN   (runs,)      coordinate e - 1 of each run of factors
-    const Py_ssize_t[::1] run_start,      # IN   (runs + 1,)  where each run begins in up, down
-    const floating[::1] up,               # IN   (factors,)
-    const floating[::1] down,             # IN   (factors,)
-    const Py_ssize_t[::1] which,          # IN   (nodes,)     factor of each node; a power for the first
-    const Py_ssize_t[::1] parent,         # IN   (nodes,)     earlier node that the factor multiplies
-    const floating[::1] scale,            # IN   (nodes,)
-    Py_ssize_t n_powers,                  #      nodes that are powers of x_0 + i x_1
-    const Py_ssize_t[::1] of,             # IN   (count,)     node of each column
-    const Py_ssize_t[::1] ring,           # IN   (count,)     radial function of each column
+    const Py_ssize_t[:, ::1] runs,        # IN   (runs, 3)     coordinate, first factor, highest n
+    const floating[:, ::1] steps,         # IN   (factors, 2)  up and down
+    const Py_ssize_t[:, ::1] tree,        # IN   (nodes, 2)    factor (or power) and parent of a node
+    const floating[::1] tree_scale,       # IN   (nodes,)
+    Py_ssize_t n_powers,                  #      how many nodes, the first ones, are powers
+    const Py_ssize_t[:, ::1] columns,     # IN   (count, 3)    factor, node and radial function
+    const floating[::1] scale,            # IN   (count,)
     floating[:, :] out,                   # OUT  (n, count)
     bint stream,
     int n_threads,
 ):
-    """out[i, c] = radial[i, ring[c]] Y_of[c](x_i); see the head of this file."""
+    """out[i, c] = radial[i, ring] Y_c(x_i); see the head of this file."""
     cdef:
         Py_ssize_t n = X.shape[0], d = X.shape[1], rings = radial.shape[1]
-        Py_ssize_t factors = up.shape[0], nodes = which.shape[0], count = of.shape[0]
+        Py_ssize_t factors = steps.shape[0], nodes = tree.shape[0], count = columns.shape[0]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t padded = (count + lanes - 1) // lanes * lanes
+        Py_ssize_t whole = count // lanes * lanes
         Py_ssize_t powers = 2, size, group, i, r, rows
-        Py_ssize_t row_stride = 0 if radial.shape[0] == 1 else rings
-        Py_ssize_t* column_node
-        Py_ssize_t* column_ring
+        Py_ssize_t ldr = 0 if radial.shape[0] == 1 else rings
+        Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
+        Py_ssize_t* last
         floating* scratch
-        floating* x
-        floating* rho2
+        floating* last_scale
         floating* factor
         floating* node
-        floating* ring_values
+        floating* ring
         floating* row
+        bint direct
     if n == 0 or count == 0:
         return
     if out.strides[1] != sizeof(floating):
         raise ValueError("out needs unit column stride")
     for i in range(n_powers):
-        powers = max(powers, which[i] + 2)
-    # A thread's scratch: coordinates, factors, then powers and nodes, radial values, finished rows.
-    size = (2 * d + factors + powers + nodes + rings + padded) * lanes
-    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
-    column_node = <Py_ssize_t*> gzk_alloc(2 * padded * sizeof(Py_ssize_t))
-    if scratch == NULL or column_node == NULL:
+        powers = max(powers, tree[i, 0] + 2)
+    # A thread's scratch: coordinates and powers, factors, nodes, radial values, unfinished rows.
+    size = (2 * d + powers + factors + nodes + rings + whole + lanes) * lanes
+    scratch = <floating*> gzk_alloc((n_threads * size + lanes) * sizeof(floating))
+    last = <Py_ssize_t*> gzk_alloc(3 * lanes * sizeof(Py_ssize_t))
+    if scratch == NULL or last == NULL:
         gzk_free(scratch)
-        gzk_free(column_node)
+        gzk_free(last)
         raise MemoryError("no memory for the scratch space of harmonic_features")
-    column_ring = column_node + padded
-    for i in range(padded):                # columns beyond the last repeat it and are not copied out
-        column_node[i] = of[min(i, count - 1)]
-        column_ring[i] = ring[min(i, count - 1)]
+    # The last, partly filled vector of columns repeats the last column; only `count` are copied out.
+    last_scale = scratch + n_threads * size
+    for i in range(lanes):
+        r = min(whole + i, count - 1)
+        last[3 * i], last[3 * i + 1], last[3 * i + 2] = columns[r, 0], columns[r, 1], columns[r, 2]
+        last_scale[i] = scale[r]
     for group in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
                         num_threads=n_threads):
         i = group * lanes
         rows = min(lanes, n - i)
-        x = scratch + threadid() * size
-        rho2 = x + d * lanes
-        factor = rho2 + d * lanes
-        node = factor + (factors + powers) * lanes
-        ring_values = node + nodes * lanes
-        row = ring_values + rings * lanes
-        _harmonics(&X[i, 0], d, <int> rows, &run_axis[0], &run_start[0], run_axis.shape[0],
-                   &up[0], &down[0], &which[0], &parent[0], &scale[0], n_powers, powers, nodes,
-                   x, rho2, factor, node, lanes)
-        _rows(node, column_node, column_ring, &radial[0 if row_stride == 0 else i, 0], row_stride,
-              <int> rows, rings, ring_values, row, padded)
+        factor = scratch + threadid() * size
+        node = factor + factors * lanes
+        ring = node + nodes * lanes
+        row = ring + rings * lanes
+        _nodes(&X[i, 0], d, <int> rows, &runs[0, 0], runs.shape[0], &steps[0, 0], &tree[0, 0],
+               &tree_scale[0], n_powers, powers, nodes, row + (whole + lanes) * lanes, factor, node,
+               lanes)
+        _load_radial(&radial[0 if ldr == 0 else i, 0], ldr, <int> rows, rings, ring)
+        direct = rows == lanes and (
+            not stream or (gzk_on_boundary(&out[i, 0]) and gzk_on_boundary(&out[i + 1, 0])))
+        if direct:
+            _columns(factor, node, ring, &columns[0, 0], &scale[0], &out[i, 0], ldo, whole, stream)
+        else:
+            _columns(factor, node, ring, &columns[0, 0], &scale[0], row, whole + lanes, whole, False)
+        if whole < count:
+            _columns(factor, node, ring, last, last_scale, row + whole, whole + lanes, lanes, False)
         for r in range(rows):
-            gzk_copy(&out[i + r, 0], row + r * padded, count * sizeof(floating), stream)
+            if not direct:
+                gzk_copy(&out[i + r, 0], row + r * (whole + lanes), count * sizeof(floating), stream)
+            elif whole < count:
+                gzk_copy(&out[i + r, whole], row + r * (whole + lanes) + whole,
+                         (count - whole) * sizeof(floating), False)
         GZK_FENCE()
     gzk_free(scratch)
-    gzk_free(column_node)
+    gzk_free(last)
 
 
-cdef inline void _harmonics(
-    const floating* points, Py_ssize_t d, int rows, const Py_ssize_t* run_axis,
-    const Py_ssize_t* run_start, Py_ssize_t runs, const floating* up, const floating* down,
-    const Py_ssize_t* which, const Py_ssize_t* parent, const floating* scale, Py_ssize_t n_powers,
-    Py_ssize_t powers, Py_ssize_t nodes, floating* x, floating* rho2, floating* factor,
-    floating* node, Py_ssize_t lanes,
+cdef inline void _nodes(
+    const floating* points, Py_ssize_t d, int rows, const Py_ssize_t* runs, Py_ssize_t n_runs,
+    const floating* steps, const Py_ssize_t* tree, const floating* tree_scale, Py_ssize_t n_powers,
+    Py_ssize_t powers, Py_ssize_t nodes, floating* x, floating* factor, floating* node,
+    Py_ssize_t lanes,
 ) noexcept nogil:
-    """All nodes of the tree for one group of rows; the powers stand behind the factors."""
-    cdef Py_ssize_t run, start, axis
-    cdef Py_ssize_t factors = run_start[runs]
-    cdef floating* power = factor + factors * lanes
+    """All factors and shared products for one group of rows."""
+    cdef Py_ssize_t run, axis, first
+    cdef floating* rho2 = x + d * lanes
+    cdef floating* power = rho2 + d * lanes
     cdef const floating* y = x + lanes if d > 1 else NULL
     if floating is float:
         gzk_load_points_f32(points, d, rows, d, x, rho2)
         gzk_powers_f32(x, y, power, powers // 2 - 1)
-        for run in range(runs):
-            start = run_start[run]
-            axis = run_axis[run]
-            gzk_factors_f32(x + axis * lanes, rho2 + axis * lanes, up + start, down + start,
-                            factor + start * lanes, run_start[run + 1] - start - 1)
-        gzk_scaled_f32(power, which, scale, node, n_powers)
-        gzk_nodes_f32(factor, which, parent, scale, node, n_powers, nodes)
+        for run in range(n_runs):
+            axis, first = runs[3 * run], runs[3 * run + 1]
+            gzk_factors_f32(x + axis * lanes, rho2 + axis * lanes, steps + 2 * first,
+                            factor + first * lanes, runs[3 * run + 2])
+        gzk_nodes_f32(power, factor, tree, tree_scale, node, n_powers, nodes)
     else:
         gzk_load_points_f64(points, d, rows, d, x, rho2)
         gzk_powers_f64(x, y, power, powers // 2 - 1)
-        for run in range(runs):
-            start = run_start[run]
-            axis = run_axis[run]
-            gzk_factors_f64(x + axis * lanes, rho2 + axis * lanes, up + start, down + start,
-                            factor + start * lanes, run_start[run + 1] - start - 1)
-        gzk_scaled_f64(power, which, scale, node, n_powers)
-        gzk_nodes_f64(factor, which, parent, scale, node, n_powers, nodes)
+        for run in range(n_runs):
+            axis, first = runs[3 * run], runs[3 * run + 1]
+            gzk_factors_f64(x + axis * lanes, rho2 + axis * lanes, steps + 2 * first,
+                            factor + first * lanes, runs[3 * run + 2])
+        gzk_nodes_f64(power, factor, tree, tree_scale, node, n_powers, nodes)
 
 
-cdef inline void _rows(
-    const floating* node, const Py_ssize_t* of, const Py_ssize_t* ring, const floating* radial,
-    Py_ssize_t row_stride, int rows, Py_ssize_t rings, floating* ring_values, floating* row,
-    Py_ssize_t padded,
-) noexcept nogil:
-    """The group's finished rows: radial functions times harmonics, transposed."""
+cdef inline void _load_radial(const floating* radial, Py_ssize_t ldr, int rows, Py_ssize_t rings,
+                              floating* ring) noexcept nogil:
     if floating is float:
-        gzk_load_radial_f32(radial, row_stride, rows, rings, ring_values)
-        gzk_columns_f32(node, of, ring_values, ring, row, padded, padded)
+        gzk_load_radial_f32(radial, ldr, rows, rings, ring)
     else:
-        gzk_load_radial_f64(radial, row_stride, rows, rings, ring_values)
-        gzk_columns_f64(node, of, ring_values, ring, row, padded, padded)
+        gzk_load_radial_f64(radial, ldr, rows, rings, ring)
+
+
+cdef inline void _columns(
+    const floating* factor, const floating* node, const floating* ring, const Py_ssize_t* columns,
+    const floating* scale, floating* out, Py_ssize_t ldo, Py_ssize_t count, bint stream,
+) noexcept nogil:
+    if floating is float:
+        gzk_columns_f32(factor, node, ring, columns, scale, out, ldo, count, stream)
+    else:
+        gzk_columns_f64(factor, node, ring, columns, scale, out, ldo, count, stream)

@@ -42,10 +42,23 @@ static void NAME(gzk_dots)(const REAL *x, ptrdiff_t ldx, const REAL *w, ptrdiff_
         NAME(gzk_dots_rows)(x + r * ldx, ldx, w, ldw, t + r * ldt, ldt, d, m, 1);
 }
 
-/* t[j] <- sum_k c[k] p_k(t[j]),  p_0 = 1, p_1 = t, p_(k+1) = t p_k - b[k] p_(k-1)  (Clenshaw).
+/* Store a vector; with `stream` past the cache, and then dst must be on a vector's boundary. */
+GZK_INLINE void NAME(gzk_store)(REAL *dst, VEC v, const int stream)
+{
+#if GZK_CAN_STREAM
+    if (stream) {
+        GZK_STREAM(dst, &v);
+        return;
+    }
+#endif
+    *(VEC *)dst = v;
+}
+
+/* out[j] <- sum_k c[k] p_k(t[j]),  p_0 = 1, p_1 = t, p_(k+1) = t p_k - b[k] p_(k-1)  (Clenshaw).
  * `chains` vectors of points are in flight, since each step waits for the one before.
  * Two fused operations per degree; the roles of the two accumulators alternate, so nothing moves. */
-GZK_INLINE void NAME(gzk_clenshaw_chains)(REAL *t, const REAL *c, const REAL *b, ptrdiff_t degree,
+GZK_INLINE void NAME(gzk_clenshaw_chains)(const REAL *t, const REAL *c, const REAL *b,
+                                          ptrdiff_t degree, REAL *out, const int stream,
                                           const int chains)
 {
     VEC x[GZK_CHAINS], even[GZK_CHAINS], odd[GZK_CHAINS];
@@ -68,23 +81,28 @@ GZK_INLINE void NAME(gzk_clenshaw_chains)(REAL *t, const REAL *c, const REAL *b,
     if (k == 1) {
         for (int v = 0; v < chains; v++) {
             VEC rest = c[0] - b[1] * odd[v];
-            *(VEC *)(t + v * LANES) = rest + x[v] * even[v];
+            NAME(gzk_store)(out + v * LANES, rest + x[v] * even[v], stream);
         }
         return;
     }
-    for (int v = 0; v < chains; v++) *(VEC *)(t + v * LANES) = even[v];
+    for (int v = 0; v < chains; v++) NAME(gzk_store)(out + v * LANES, even[v], stream);
 }
 
-static void NAME(gzk_clenshaw)(REAL *t, ptrdiff_t m, const REAL *c, const REAL *b, ptrdiff_t degree)
+static void NAME(gzk_clenshaw)(const REAL *t, ptrdiff_t m, const REAL *c, const REAL *b,
+                               ptrdiff_t degree, REAL *out, int stream)
 {
     ptrdiff_t j = 0;
+    if (stream)
+        for (; j + GZK_CHAINS * LANES <= m; j += GZK_CHAINS * LANES)
+            NAME(gzk_clenshaw_chains)(t + j, c, b, degree, out + j, 1, GZK_CHAINS);
     for (; j + GZK_CHAINS * LANES <= m; j += GZK_CHAINS * LANES)
-        NAME(gzk_clenshaw_chains)(t + j, c, b, degree, GZK_CHAINS);
-    for (; j < m; j += LANES) NAME(gzk_clenshaw_chains)(t + j, c, b, degree, 1);
+        NAME(gzk_clenshaw_chains)(t + j, c, b, degree, out + j, 0, GZK_CHAINS);
+    for (; j < m; j += LANES) NAME(gzk_clenshaw_chains)(t + j, c, b, degree, out + j, 0, 1);
 }
 
-/* t[j] <- sum_k c[k] t[j]^k  (Horner): one fused operation per degree. */
-GZK_INLINE void NAME(gzk_horner_chains)(REAL *t, const REAL *c, ptrdiff_t degree, const int chains)
+/* out[j] <- sum_k c[k] t[j]^k  (Horner): one fused operation per degree. */
+GZK_INLINE void NAME(gzk_horner_chains)(const REAL *t, const REAL *c, ptrdiff_t degree, REAL *out,
+                                        const int stream, const int chains)
 {
     VEC x[GZK_CHAINS], sum[GZK_CHAINS];
     for (int v = 0; v < chains; v++) {
@@ -93,15 +111,19 @@ GZK_INLINE void NAME(gzk_horner_chains)(REAL *t, const REAL *c, ptrdiff_t degree
     }
     for (ptrdiff_t k = degree - 1; k >= 0; k--)
         for (int v = 0; v < chains; v++) sum[v] = c[k] + x[v] * sum[v];
-    for (int v = 0; v < chains; v++) *(VEC *)(t + v * LANES) = sum[v];
+    for (int v = 0; v < chains; v++) NAME(gzk_store)(out + v * LANES, sum[v], stream);
 }
 
-static void NAME(gzk_horner)(REAL *t, ptrdiff_t m, const REAL *c, ptrdiff_t degree)
+static void NAME(gzk_horner)(const REAL *t, ptrdiff_t m, const REAL *c, ptrdiff_t degree, REAL *out,
+                             int stream)
 {
     ptrdiff_t j = 0;
+    if (stream)
+        for (; j + GZK_CHAINS * LANES <= m; j += GZK_CHAINS * LANES)
+            NAME(gzk_horner_chains)(t + j, c, degree, out + j, 1, GZK_CHAINS);
     for (; j + GZK_CHAINS * LANES <= m; j += GZK_CHAINS * LANES)
-        NAME(gzk_horner_chains)(t + j, c, degree, GZK_CHAINS);
-    for (; j < m; j += LANES) NAME(gzk_horner_chains)(t + j, c, degree, 1);
+        NAME(gzk_horner_chains)(t + j, c, degree, out + j, 0, GZK_CHAINS);
+    for (; j < m; j += LANES) NAME(gzk_horner_chains)(t + j, c, degree, out + j, 0, 1);
 }
 
 /* Spherical harmonics of LANES points at once, one point a lane. x, rho2 are (d, LANES): the
@@ -134,36 +156,32 @@ static void NAME(gzk_powers)(const REAL *x, const REAL *y, REAL *power, ptrdiff_
     }
 }
 
-/* factor[0] <- 1, factor[n] <- up[n] x factor[n-1] - down[n] rho2 factor[n-2] for n = 1..degree. */
-static void NAME(gzk_factors)(const REAL *x, const REAL *rho2, const REAL *up, const REAL *down,
-                              REAL *factor, ptrdiff_t degree)
+/* factor[0] <- 1, factor[n] <- up[n] x factor[n-1] - down[n] rho2 factor[n-2] for n = 1..degree;
+ * up and down are the columns of steps. */
+static void NAME(gzk_factors)(const REAL *x, const REAL *rho2, const REAL *steps, REAL *factor,
+                              ptrdiff_t degree)
 {
     VEC t = *(const VEC *)x, r = *(const VEC *)rho2;
     VEC before = (VEC){0}, value = NAME(gzk_splat)(1);
     *(VEC *)factor = value;
     for (ptrdiff_t n = 1; n <= degree; n++) {
-        VEC next = up[n] * t * value - down[n] * r * before;
+        VEC next = steps[2 * n] * t * value - steps[2 * n + 1] * r * before;
         before = value;
         value = next;
         *(VEC *)(factor + n * LANES) = value;
     }
 }
 
-/* node[i] <- scale[i] power[which[i]] for i = 0..count-1: the nodes that start every product. */
-static void NAME(gzk_scaled)(const REAL *power, const ptrdiff_t *which, const REAL *scale, REAL *node,
-                             ptrdiff_t count)
+/* node[i] <- scale[i] power[tree[i, 0]] for the first `powers` nodes, which start every product, then
+ * node[i] <- scale[i] factor[tree[i, 0]] node[tree[i, 1]]. */
+static void NAME(gzk_nodes)(const REAL *power, const REAL *factor, const ptrdiff_t *tree,
+                            const REAL *scale, REAL *node, ptrdiff_t powers, ptrdiff_t count)
 {
-    for (ptrdiff_t i = 0; i < count; i++)
-        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(power + which[i] * LANES);
-}
-
-/* node[i] <- scale[i] factor[which[i]] node[parent[i]] for i = first..count-1. */
-static void NAME(gzk_nodes)(const REAL *factor, const ptrdiff_t *which, const ptrdiff_t *parent,
-                            const REAL *scale, REAL *node, ptrdiff_t first, ptrdiff_t count)
-{
-    for (ptrdiff_t i = first; i < count; i++)
-        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(factor + which[i] * LANES)
-                                     * *(const VEC *)(node + parent[i] * LANES);
+    for (ptrdiff_t i = 0; i < powers; i++)
+        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(power + tree[2 * i] * LANES);
+    for (ptrdiff_t i = powers; i < count; i++)
+        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(factor + tree[2 * i] * LANES)
+                                     * *(const VEC *)(node + tree[2 * i + 1] * LANES);
 }
 
 /* v <- the transpose of the LANES x LANES matrix v: log2(LANES) rounds of interleaving. */
@@ -190,19 +208,32 @@ GZK_INLINE void NAME(gzk_transpose)(VEC *v)
 #endif
 }
 
-/* out (LANES, count) <- radial[ring[c]] node[of[c]], transposed so that a point's columns adjoin.
- * count is a multiple of LANES, and so is the row stride ldo. */
-static void NAME(gzk_columns)(const REAL *node, const ptrdiff_t *of, const REAL *radial,
-                              const ptrdiff_t *ring, REAL *out, ptrdiff_t ldo, ptrdiff_t count)
+/* out (LANES, count) <- scale[c] factor[column[c, 0]] node[column[c, 1]] radial[column[c, 2]],
+ * transposed in registers so that a point's columns adjoin. count is a multiple of LANES. */
+GZK_INLINE void NAME(gzk_columns_to)(const REAL *factor, const REAL *node, const REAL *radial,
+                                     const ptrdiff_t *column, const REAL *scale, REAL *out,
+                                     ptrdiff_t ldo, ptrdiff_t count, const int stream)
 {
     for (ptrdiff_t c = 0; c < count; c += LANES) {
         VEC v[LANES];
-        for (int i = 0; i < LANES; i++)
-            v[i] = *(const VEC *)(node + of[c + i] * LANES)
-                   * *(const VEC *)(radial + ring[c + i] * LANES);
+        for (int i = 0; i < LANES; i++) {
+            const ptrdiff_t *at = column + 3 * (c + i);
+            v[i] = scale[c + i] * *(const VEC *)(radial + at[2] * LANES)
+                   * (*(const VEC *)(factor + at[0] * LANES) * *(const VEC *)(node + at[1] * LANES));
+        }
         NAME(gzk_transpose)(v);
-        for (int i = 0; i < LANES; i++) *(VEC *)(out + i * ldo + c) = v[i];
+        for (int i = 0; i < LANES; i++) NAME(gzk_store)(out + i * ldo + c, v[i], stream);
     }
+}
+
+static void NAME(gzk_columns)(const REAL *factor, const REAL *node, const REAL *radial,
+                              const ptrdiff_t *column, const REAL *scale, REAL *out, ptrdiff_t ldo,
+                              ptrdiff_t count, int stream)
+{
+    if (stream)
+        NAME(gzk_columns_to)(factor, node, radial, column, scale, out, ldo, count, 1);
+    else
+        NAME(gzk_columns_to)(factor, node, radial, column, scale, out, ldo, count, 0);
 }
 
 /* out (columns, LANES) <- the transpose of rows (count, columns), missing rows 0; ld 0 repeats one row. */

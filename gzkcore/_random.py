@@ -4,8 +4,6 @@ One place turns `random_state` or `rng` into a `SeedSequence`; draws come from i
 purpose or fixed-size block, so that they do not depend on threads, chunks or cluster layout.
 """
 
-import numbers
-
 import numpy as np
 
 from ._typing import Seed
@@ -23,7 +21,7 @@ def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
         return np.random.SeedSequence(
             random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
         )
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
         if random_state < 0:
             raise ValueError(f"random_state={random_state} is negative; use an integer >= 0")
         return np.random.SeedSequence(int(random_state))

@@ -1,5 +1,6 @@
 """Names for the types that several modules use; shapes and units are in the docstrings."""
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -11,14 +12,15 @@ Doubles: TypeAlias = NDArray[np.float64]
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Integers: TypeAlias = NDArray[np.intp]
 
+# A function of a variable in [-1, 1], from arrays to arrays of the same shape.
+Function: TypeAlias = Callable[[Doubles], ArrayLike]
+
 # What users pass as data, and what is left of it after validation.
 Data: TypeAlias = ArrayLike | csr_matrix | csr_array
 Rows: TypeAlias = Floats | csr_matrix | csr_array
 
 # What can seed random draws.
-Seed: TypeAlias = (
-    int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
-)
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 
 class SeriesKernel(Protocol):

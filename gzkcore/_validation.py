@@ -1,13 +1,13 @@
-"""Checks of arguments that several modules share; each names the parameter, the value, the remedy."""
+"""Checks of arguments; each error names the parameter, the value and the remedy."""
 
 import math
 import numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from ._typing import Floats
+from ._typing import Floats, Rows
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
@@ -45,12 +45,26 @@ def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     return np.ascontiguousarray(array).reshape(-1), array.shape
 
 
+def dense(X: Rows) -> Floats:
+    """Return validated rows as an ordinary array, the array itself where they are one."""
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
+    """Return an uninitialised C-ordered array on a cache line, where kernels stream best."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(size + 64, dtype=np.uint8)
+    first = -buffer.ctypes.data % 64
+    return buffer[first : first + size].view(dtype).reshape(shape)
+
+
 def check_out(
     out: Floats | None, shape: tuple[int, ...], dtype: DTypeLike, X: Floats | None = None
 ) -> Floats:
     """Return `out`, or a new array where it is None; raise if `out` can't take the result."""
     if out is None:
-        return np.empty(shape, dtype=dtype)
+        return empty_aligned(shape, dtype)
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; pass a numpy array of shape {shape}")
     if out.shape != shape:

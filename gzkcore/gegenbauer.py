@@ -25,24 +25,26 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _gegenbauer, _series
 from ._random import as_seed_sequence
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
-from ._validation import check_integer, check_out, check_positive
-from .directions import METHODS, Method, best_method, sample_directions
+from ._validation import check_integer, check_out, check_positive, dense
+from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
 from .kernels import Kernel, Zonal, as_kernel
-from .series import SPHERE, RadialFunctions, angles, zonal_sum
+from .series import SPHERE, RadialFunctions, angles, truncate, zonal_sum
 from .special import alpha, log_alpha
 
 __all__ = [
     "GegenbauerFeatures",
     "PublishedGegenbauerFeatures",
     "TruncationWarning",
+    "feature_operator",
     "gegenbauer_features",
 ]
 
@@ -324,7 +326,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _polar(self, tile: Rows) -> tuple[Floats, Doubles]:
         """Unit rows in the dtype of the data, and norms in double, of the scaled, centred tile."""
-        tile = np.ascontiguousarray(_dense(tile))
+        tile = np.ascontiguousarray(dense(tile))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         center = np.zeros(tile.shape[1]) if self.center_ is None else self.center_
         _series.polar(tile, center, self._scale, unit, norms, n_threads(tile.size))
@@ -431,7 +433,9 @@ class GegenbauerFeatures(_Features):
         Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms
         of the data.
 
-    Notes ----- Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each,
+    Notes
+    -----
+    Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each,
     q the degree. Memory: the output and tiles of a few megabytes. The result is the same to the bit
     for any number of threads and any split of the rows, per instruction set.
 
@@ -439,7 +443,9 @@ class GegenbauerFeatures(_Features):
     the mean squared error is (E k(x,x) E k(y,y) - E k(x,y)^2) / m over random pairs, and evenly
     spread ones have less. basis="harmonic" is deterministic.
 
-    References ---------- .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
+    References
+    ----------
+    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
     Methods, Definitions 3
        and 8, Lemma 5.
 
@@ -761,7 +767,7 @@ class GegenbauerFeatures(_Features):
         self._kept = np.zeros(self._radial.degree.size, dtype=bool)
         self._kept[self._exact_functions[0]] = True
         self.truncation_error_ = float(max(diagonal.max(), 0.0)) + 64 * np.finfo(np.float64).eps
-        error = self.kernel_(_dense(sample)) - Z.astype(np.float64) @ Z.T
+        error = self.kernel_(dense(sample)) - Z.astype(np.float64) @ Z.T
         self.expected_error_ = float(np.sqrt(np.mean(np.square(error))))
 
 
@@ -865,10 +871,14 @@ class PublishedGegenbauerFeatures(_Features):
         As for `GegenbauerFeatures`.
     directions_ : ndarray of shape (m, n_features)
 
-    Notes ----- Columns are grouped by radial function: column i m + j is direction j, function i.
+    Notes
+    -----
+    Columns are grouped by radial function: column i m + j is direction j, function i.
     Unbiased for the truncated kernel; the data are not centred. Cost per row 2 m s (d + 2 q) flops.
 
-    References ---------- .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
+    References
+    ----------
+    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
     Methods, Definition 8,
        Eq 19, 22, 23.
 
@@ -918,14 +928,7 @@ class PublishedGegenbauerFeatures(_Features):
             self.kernel_, dim, shell, norms, 0, 0.0, max_degree=degree, order=order
         )
         m = self.n_components // order
-        self.directions_ = sample_directions(m, dim, "iid", as_seed_sequence(self.random_state))
-        plus = np.ones(degree + 1)
-        columns = [np.flatnonzero(radial.index == i) for i in range(order)]
-        self._families = [
-            _Directions(dim, radial.degree[c], c, self.directions_, plus[: c.size]) for c in columns
-        ]
-        for family in self._families:
-            family.allow_horner(radial(np.linspace(*shell, num=17), family.columns))
+        self._use(sample_directions(m, dim, "iid", as_seed_sequence(self.random_state)))
         self.truncation_error_ = self._certify(np.ones(radial.degree.size, dtype=bool))
         # Cross moments E h_(l,i) h_(l,j): the radial functions share their directions here.
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
@@ -936,6 +939,17 @@ class PublishedGegenbauerFeatures(_Features):
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
 
+    def _use(self, W: Doubles) -> None:
+        """Take these directions."""
+        self.directions_ = W
+        radial, dim = self._radial, self.n_features_in_
+        columns = [np.flatnonzero(radial.index == i) for i in range(self.order)]
+        self._families = [
+            _Directions(dim, radial.degree[c], c, W, np.ones(c.size)) for c in columns
+        ]
+        for family in self._families:
+            family.allow_horner(radial(np.linspace(*radial.shell, num=17), family.columns))
+
     def _fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         m = self.directions_.shape[0]
         for i, family in enumerate(self._families):
@@ -943,12 +957,91 @@ class PublishedGegenbauerFeatures(_Features):
             family.fill(unit, values, out[:, i * m : (i + 1) * m], stream)
 
 
+def feature_operator(
+    X: ArrayLike,
+    kernel: str | Kernel = "gaussian",
+    *,
+    degree: int | None = None,
+    order: int | None = None,
+) -> LinearOperator:
+    """Operator Phi of a data set, over a quadrature of the sphere (Eq 14-16).
+
+    Phi v = sum_j v_j phi_(x_j) is a function on the sphere with s values at each w. Here it is
+    given by its values at the nodes of `sphere_quadrature`, times the square roots of the weights,
+    so that plain dot products are the inner product of L2(S^(d-1), R^s): Phi* is the transpose, and
+    Phi* Phi = K, exactly for the kernel truncated at `degree` and `order`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Low dimension: the rule has (2 degree + 1) (degree + 1)^(d-2) nodes.
+    kernel : str or Kernel, default="gaussian"
+    degree, order : int, optional
+        q and s; by default as `series.truncate` chooses for 1e-10 at the largest norm.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator of shape (m * order, n)
+        Row i m + j is radial function i at node j. Nothing of this size is stored: a product costs
+        O(n m order (d + degree)).
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 14 (Phi), Eq 15 (Phi*), Eq 16 (its rows).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian
+    >>> from gzkcore.gegenbauer import feature_operator
+    >>> X = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    >>> phi = feature_operator(X, Gaussian(gamma=0.5))
+    >>> K = phi.T @ (phi @ np.eye(2))
+    >>> bool(np.allclose(K, Gaussian(gamma=0.5)(X), atol=1e-9))
+    True
+    """
+    rows: Doubles = check_array(X, dtype=np.float64)
+    resolved = as_kernel(kernel).resolve(rows)
+    if degree is None or order is None:
+        furthest = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
+        chosen = truncate(resolved, rows.shape[1], max(furthest, 1e-6), 1e-10)
+        degree = chosen[0] if degree is None else degree
+        order = chosen[1] if order is None else order
+    nodes, weights = sphere_quadrature(rows.shape[1], 2 * degree)
+    m = weights.size
+    features = PublishedGegenbauerFeatures(resolved, order, degree=degree, order=order).fit(rows)
+    features.n_components = m * order
+    features._use(nodes)
+    root = np.tile(np.sqrt(weights * m), order)
+    step = max(1, _TILE_BYTES // (8 * m * order))
+    tiles = [slice(start, start + step) for start in range(0, rows.shape[0], step)]
+
+    def apply(v: Doubles) -> Doubles:
+        values = np.zeros((root.size, v.shape[1]))
+        for tile in tiles:
+            values += features.transform(rows[tile]).T @ v[tile]
+        return root[:, None] * values
+
+    def adjoint(f: Doubles) -> Doubles:
+        f = root[:, None] * f
+        return np.concatenate([features.transform(rows[tile]) @ f for tile in tiles])
+
+    return LinearOperator(
+        shape=(m * order, rows.shape[0]),
+        dtype=np.float64,
+        matvec=lambda v: apply(v.reshape(-1, 1))[:, 0],
+        rmatvec=lambda f: adjoint(f.reshape(-1, 1))[:, 0],
+        matmat=apply,
+        rmatmat=adjoint,
+    )
+
+
 def _check_unit(X: Rows) -> None:
     """Raise unless every row has unit norm, as kernels on the sphere need."""
     tolerance = 1e-5 if X.dtype == np.float32 else 1e-8
     rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
     for start in range(0, X.shape[0], rows):
-        tile = np.asarray(_dense(X[start : start + rows]), dtype=np.float64)
+        tile = np.asarray(dense(X[start : start + rows]), dtype=np.float64)
         norms = np.sqrt(np.einsum("ij,ij->i", tile, tile))
         worst = int(np.argmax(np.abs(norms - 1)))
         if abs(norms[worst] - 1) > tolerance:
@@ -988,11 +1081,6 @@ def _memory(X: Rows) -> Floats:
     return X if isinstance(X, np.ndarray) else X.data
 
 
-def _dense(X: Rows) -> Floats:
-    """The rows as an ordinary array."""
-    return X if isinstance(X, np.ndarray) else X.toarray()
-
-
 def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     """Warn if the kernel is numerically the identity or constant on 100 pairs of rows."""
     n = X.shape[0]
@@ -1001,7 +1089,7 @@ def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     rng = np.random.default_rng(0)
     first = rng.integers(0, n, 100)
     second = (first + rng.integers(1, n, 100)) % n
-    a, b = _dense(X[first]), _dense(X[second])
+    a, b = dense(X[first]), dense(X[second])
     apart = (a != b).any(axis=1)
     if not apart.any():
         return

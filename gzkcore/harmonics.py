@@ -2,22 +2,25 @@
 
 A harmonic of degree l in R^e is a factor in the last coordinate times a harmonic Y_k of R^(e-1):
 
-    Y = A rho^n C_n^(lam)(x_e / rho) Y_k(x_1..x_(e-1)),   n = l - k, lam = k + (e-2)/2, rho = |(x_1..x_e)|
+    Y = A rho^n C_n^(lam)(x_e / rho) Y_k(x_1..x_(e-1)),   n = l - k, lam = k + (e-2)/2, rho =
+    |(x_1..x_e)|
 
-and in the plane the harmonics are sqrt2 Re, sqrt2 Im (x_1 + i x_2)^k. Where n = 0 the factor is a mere
-constant, so a harmonic of degree l is a product of at most l factors that depend on x: `HarmonicTree`
-keeps just these, shared between harmonics, and a kernel walks the tree for many rows at once.
-They are homogeneous polynomials, scaled to unit second moment on the unit sphere, so that
+and in the plane the harmonics are sqrt2 Re, sqrt2 Im (x_1 + i x_2)^k. Where n = 0 the factor is a
+mere constant, so a harmonic of degree l is a product of at most l factors that depend on x:
+`HarmonicTree` keeps just these, shared between harmonics, and a kernel walks the tree for many rows
+at once. They are homogeneous polynomials, scaled to unit second moment on the unit sphere, so that
 
     sum over degree l of Y(x) Y(y) = alpha(l, d) P_d^l(<x, y>)      for unit x, y.
 """
 
+import functools
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import _harmonics
 from ._threads import n_threads
@@ -29,6 +32,8 @@ __all__ = ["n_harmonics", "spherical_harmonics"]
 
 # A harmonic as its factors: (e, n, k) each, the plane's ("re" or "im", k) last; see `members`.
 Member: TypeAlias = tuple[tuple[Any, ...], ...]
+# Two indices and a scale.
+Entry: TypeAlias = tuple[int, int, float]
 
 
 def n_harmonics(degree: int, dim: int) -> int:
@@ -57,8 +62,8 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     Parameters
     ----------
     X : array-like of shape (n_samples, dim)
-        Points; usually unit rows. Elsewhere the harmonics are homogeneous polynomials: |x|^l Y(x/|x|).
-        float32 is kept, everything else becomes float64.
+        Points; usually unit rows. Elsewhere the harmonics are homogeneous polynomials: |x|^l
+        Y(x/|x|). float32 is kept, everything else becomes float64.
     degree : int
         Highest degree q >= 0.
 
@@ -66,7 +71,7 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     -------
     ndarray of shape (n_samples, n_harmonics(degree, dim))
         Degree 0 first, then degree 1, ...; unit second moment over the unit sphere. In R^1: 1 and
-        sign(x), nothing above.
+        x, nothing above.
 
     Notes
     -----
@@ -75,8 +80,8 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
 
     References
     ----------
-    Han, Zandieh, Avron, the remark after Lemma 5 calls explicit harmonics intractable in general; by
-    the recursion on dimension each costs O(1).
+    Han, Zandieh, Avron, the remark after Lemma 5 calls explicit harmonics
+    intractable in general; by the recursion on dimension each costs O(1).
 
     Examples
     --------
@@ -86,20 +91,20 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     """
     degree = check_integer("degree", degree, 0)
     X = np.asarray(X)
-    if X.dtype != np.float32:
-        X = X.astype(np.float64, copy=False)
-    if X.ndim != 2 or X.shape[1] < 1:
-        raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")
-    X = np.ascontiguousarray(X)
-    dim = X.shape[1]
+    points: Floats = np.ascontiguousarray(
+        X, dtype=np.float32 if X.dtype == np.float32 else np.float64
+    )
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise ValueError(f"X has shape {points.shape}; pass points as rows, (n_samples, dim)")
+    dim = points.shape[1]
     if dim == 1:
-        X = np.sign(X)
+        points = np.sign(points)
     counts = [alpha(level, dim) for level in range(degree + 1)]
     tree = HarmonicTree(dim, counts)
-    out = np.empty((X.shape[0], sum(counts)), dtype=X.dtype)
-    one = np.ones((1, 1), dtype=X.dtype)
-    columns = np.concatenate([tree.nodes(level, count) for level, count in enumerate(counts)])
-    tree.features(X, one, columns, np.zeros(columns.size, dtype=np.intp), out)
+    out = np.empty((points.shape[0], sum(counts)), dtype=points.dtype)
+    one = np.ones((1, 1), dtype=points.dtype)
+    columns = np.arange(sum(counts))
+    tree.features(points, one, columns, np.zeros_like(columns), out)
     return out
 
 
@@ -121,6 +126,7 @@ def members(degree: int, dim: int) -> Iterator[Member]:
         yield (("im", degree),)
 
 
+@functools.cache
 def log_constant(e: int, k: int) -> float:
     """Logarithm of A_(e,0,k), the constant by which Y_k of R^(e-1) becomes one of R^e."""
     lam = k + (e - 2) / 2
@@ -136,7 +142,7 @@ def log_constant(e: int, k: int) -> float:
 
 
 class HarmonicTree:
-    """The products that make up chosen harmonics, each partial product once.
+    """The products that make up chosen harmonics, each shared product once.
 
     Parameters
     ----------
@@ -147,107 +153,97 @@ class HarmonicTree:
 
     def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
-        self.counts = list(counts)
-        self._constants = {}
-        wanted = []
-        for degree, count in enumerate(self.counts):
-            stream = members(degree, dim)
-            wanted.append([next(stream) for _ in range(count)])
-        self._index = self._collect(wanted)
-        self._tables = self._tabulate()
-        self._nodes = [
-            np.array([self._index[member] for member in level], dtype=np.intp) for level in wanted
+        levels = [
+            itertools.islice(members(degree, dim), count) for degree, count in enumerate(counts)
         ]
-        self._cast = {}
+        wanted = [list(level) for level in levels]
+        self._first = np.concatenate([[0], np.cumsum([len(level) for level in wanted])])
+        self._tabulate([member for level in wanted for member in level])
+        self._cast: dict[np.dtype[Any], list[Floats]] = {}
 
     def nodes(self, degree: int, count: int) -> Integers:
-        """Return the nodes of the first `count` harmonics of a degree."""
-        return self._nodes[degree][:count]
+        """Return the numbers of the first `count` harmonics of a degree."""
+        return np.arange(self._first[degree], self._first[degree] + count)
 
     def features(
         self,
         X: Floats,
         radial: Floats,
-        columns: Integers,
+        nodes: Integers,
         ring: Integers,
         out: Floats,
         *,
         stream: bool = False,
     ) -> None:
-        """out[:, c] = radial[:, ring[c]] times the harmonic at node columns[c]."""
+        """out[:, c] = radial[:, ring[c]] times harmonic number nodes[c]."""
         dtype = X.dtype
         if dtype not in self._cast:
-            up, down, scale = (self._tables[name].astype(dtype) for name in ("up", "down", "scale"))
-            self._cast[dtype] = up, down, scale
-        up, down, scale = self._cast[dtype]
-        t = self._tables
+            tables = self._steps, self._tree_scale, self._scale
+            self._cast[dtype] = [table.astype(dtype) for table in tables]
+        steps, tree_scale, scale = self._cast[dtype]
+        columns = np.column_stack([self._columns[nodes], ring])
         _harmonics.harmonic_features(
-            X, radial, t["axis"], t["start"], up, down, t["which"], t["parent"], scale,
-            t["n_powers"], columns, ring, out, stream, n_threads(4 * out.size),
+            X, radial, self._runs, steps, self._tree, tree_scale, self._n_powers, columns,
+            scale[nodes], out, stream, n_threads(4 * out.size),
         )  # fmt: skip
 
-    @staticmethod
-    def _collect(wanted: list[list[Member]]) -> dict[Member, int]:
-        """Number all partial products, powers of the plane first, parents before children."""
-        found = {member[i:] for level in wanted for member in level for i in range(len(member))}
-        ordered = sorted(found, key=lambda m: (len(m), _degree(m), str(m)))
-        return {member: i for i, member in enumerate(ordered)}
+    def _tabulate(self, wanted: list[Member]) -> None:
+        """Lay out the factors as runs (one recursion in n each), shared products as a tree."""
+        shared = {member[i:] for member in wanted for i in range(1, len(member))}
+        shared |= {member for member in wanted if len(member) == 1}
+        ordered = sorted(shared, key=lambda member: (len(member), _degree(member), str(member)))
+        number = {member: i for i, member in enumerate(ordered)}
+        self._n_powers = sum(len(member) == 1 for member in ordered)
 
-    def _log_chain(self, k: int, first: int, last: int) -> float:
-        """Sum log A_(e,0,k) for e = first..last, the constants between two true factors."""
-        total = self._constants.get(k)
-        if total is None:
-            steps = [0.0, 0.0, 0.0] + [log_constant(e, k) for e in range(3, self.dim + 1)]
-            total = self._constants[k] = np.cumsum(steps)
-        return total[last] - total[max(first, 3) - 1]
-
-    def _tabulate(self) -> dict[str, Any]:
-        """Lay the factors out as runs (one recursion in n each) and the products as nodes."""
-        lengths = {}
-        for member in self._index:
+        highest: dict[tuple[int, int], int] = {}
+        for member in (*wanted, *ordered):
             if len(member) > 1:
                 e, n, k = member[0]
-                lengths[e, k] = max(n, lengths.get((e, k), 0))
-        axis, start, up, down, where = [], [0], [], [], {}
-        for (e, k), n_max in sorted(lengths.items()):
+                highest[e, k] = max(n, highest.get((e, k), 0))
+        runs, steps = [(0, 0, 0)], [(1.0, 0.0)]  # step 0 is the constant 1
+        factor: dict[tuple[int, int, int], int] = {}
+        for (e, k), most in sorted(highest.items()):
             lam = k + (e - 2) / 2
-            axis.append(e - 1)
-            for n in range(n_max + 1):
-                where[e, n, k] = len(up)
-                up.append(_step(n, lam) * 2 * (n + lam - 1) / n if n else 1.0)
-                down.append(_step(n, lam) * _step(n - 1, lam) * (n + 2 * lam - 2) / n if n > 1 else 0.0)
-            start.append(len(up))
-        which, parent, scale = [], [], []
-        n_powers = 0
-        for member in self._index:
+            runs.append((e - 1, len(steps), most))
+            for n in range(most + 1):
+                factor[e, n, k] = len(steps)
+                up = _step(n, lam) * 2 * (n + lam - 1) / n if n else 1.0
+                down = _step(n, lam) * _step(n - 1, lam) * (n + 2 * lam - 2) / n if n > 1 else 0.0
+                steps.append((up, down))
+
+        def entry(member: Member) -> Entry:
+            """Factor (or power), parent and scale of a product."""
             degree = _degree(member)
             if len(member) == 1:
-                n_powers += 1
-                which.append(2 * degree + (member[0][0] == "im"))
-                parent.append(0)
                 root = math.log(2) / 2 if degree and self.dim > 1 else 0.0
-                scale.append(math.exp(root + self._log_chain(degree, 3, self.dim)))
-            else:
-                e, n, k = member[0]
-                which.append(where[e, n, k])
-                parent.append(self._index[member[1:]])
-                chain = self._log_chain(degree, e + 1, self.dim) - self._log_chain(k, e + 1, self.dim)
-                scale.append(math.exp(chain))
-        return {
-            "axis": np.array(axis, dtype=np.intp),
-            "start": np.array(start, dtype=np.intp),
-            "up": np.array(up, dtype=np.float64),
-            "down": np.array(down, dtype=np.float64),
-            "which": np.array(which, dtype=np.intp),
-            "parent": np.array(parent, dtype=np.intp),
-            "scale": np.array(scale, dtype=np.float64),
-            "n_powers": n_powers,
-        }
+                part = 2 * degree + (member[0][0] == "im")
+                return part, 0, math.exp(root + self._log_chain(degree, 3))
+            e, n, k = member[0]
+            chain = self._log_chain(degree, e + 1) - self._log_chain(k, e + 1)
+            return factor[e, n, k], number[member[1:]], math.exp(chain)
+
+        tree = [entry(member) for member in ordered]
+        columns = [
+            entry(member) if len(member) > 1 else (0, number[member], 1.0) for member in wanted
+        ]
+        self._runs, self._steps = np.array(runs, dtype=np.intp), np.array(steps)
+        self._tree, self._tree_scale = _index_and_scale(tree)
+        self._columns, self._scale = _index_and_scale(columns)
+
+    def _log_chain(self, k: int, first: int) -> float:
+        """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor."""
+        return math.fsum(log_constant(e, k) for e in range(max(first, 3), self.dim + 1))
+
+
+def _index_and_scale(entries: list[Entry]) -> tuple[Integers, Doubles]:
+    """Split (index, index, scale) into an array of indices and one of scales."""
+    index = np.array([entry[:2] for entry in entries], dtype=np.intp).reshape(-1, 2)
+    return index, np.array([entry[2] for entry in entries], dtype=np.float64)
 
 
 def _degree(member: Member) -> int:
     """Degree of a partial product."""
-    return sum(factor[1] for factor in member)
+    return sum(int(factor[1]) for factor in member)
 
 
 def _step(n: int, lam: float) -> float:

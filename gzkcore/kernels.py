@@ -1,7 +1,7 @@
 """The exact kernels; each knows what its approximations need.
 
-A kernel stores its arguments untouched (`get_params`, `set_params`, `clone` work); `resolve(X)` returns
-a copy in which every parameter is a number, and only a resolved kernel can be evaluated.
+A kernel stores its arguments untouched (`get_params`, `set_params`, `clone` work); `resolve(X)`
+returns a copy in which every parameter is a number, and only a resolved kernel can be evaluated.
 
 What `GegenbauerFeatures` asks of a kernel:
 
@@ -15,16 +15,16 @@ What `GegenbauerFeatures` asks of a kernel:
 """
 
 import numbers
-from collections.abc import Callable
-from typing import ClassVar, Literal, Self
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ._typing import Doubles, Rows
-from ._validation import check_positive
+from ._typing import Doubles, Function, Rows
+from ._validation import check_positive, dense
 from .special import gegenbauer
 
 __all__ = ["Gaussian", "Kernel", "Zonal", "as_kernel"]
@@ -39,7 +39,7 @@ class Kernel(BaseEstimator):
     shift_invariant: ClassVar[bool] = False
     unit_sphere: ClassVar[bool] = False
 
-    def resolve(self, X: Rows) -> Self:
+    def resolve(self, X: Rows) -> "Kernel":
         """Return a copy with every parameter resolved to a number on the data X."""
         raise NotImplementedError
 
@@ -91,11 +91,13 @@ class Gaussian(Kernel):
 
     shift_invariant: ClassVar[bool] = True
 
-    def __init__(self, gamma: Literal["scale", "median"] | ArrayLike = "scale") -> None:
+    def __init__(
+        self, gamma: float | Sequence[float] | Doubles | Literal["scale", "median"] = "scale"
+    ) -> None:
         self.gamma = gamma
 
-    def resolve(self, X: Rows) -> Self:
-        """Return a copy with a numeric gamma; X (array or sparse) is read for "scale" and "median"."""
+    def resolve(self, X: Rows) -> "Gaussian":
+        """Return a copy with a numeric gamma; "scale" and "median" read X (array or sparse)."""
         if isinstance(self.gamma, str):
             return Gaussian(_gamma_from_data(self.gamma, X))
         if isinstance(self.gamma, numbers.Real):
@@ -111,7 +113,9 @@ class Gaussian(Kernel):
         return Gaussian(gamma)
 
     def scale(self) -> float | Doubles:
-        return np.sqrt(2 * np.asarray(self._number()))
+        """Return sqrt(2 gamma), a number or one per column."""
+        scale: Doubles = np.sqrt(2 * self._number())
+        return scale
 
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0): exp has 1 everywhere."""
@@ -119,25 +123,29 @@ class Gaussian(Kernel):
 
     def log_envelope(self, norms: ArrayLike) -> Doubles:
         """Return -|u|^2 / 2, for scaled norms."""
-        return -0.5 * np.square(norms)
+        envelope: Doubles = -0.5 * np.square(np.asarray(norms, dtype=np.float64))
+        return envelope
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         scale = self.scale()
         X = np.asarray(X, dtype=np.float64) * scale
         Y = X if Y is None else np.asarray(Y, dtype=np.float64) * scale
-        return np.exp(-0.5 * euclidean_distances(X, Y, squared=True))
+        values: Doubles = np.exp(-0.5 * euclidean_distances(X, Y, squared=True))
+        return values
 
     def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) = 1 for every row of X."""
         self._number()
         return np.ones(X.shape[0])
 
-    def _number(self) -> ArrayLike:
+    def _number(self) -> Doubles:
         if isinstance(self.gamma, str):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004  a rule is a legal gamma, only not here
                 f"gamma={self.gamma!r} is not a number yet; call resolve(X), or use kernel_ of the "
                 "fitted features"
             )
-        return self.gamma
+        return np.asarray(self.gamma, dtype=np.float64)
 
 
 class Zonal(Kernel):
@@ -171,13 +179,13 @@ class Zonal(Kernel):
 
     def __init__(
         self,
-        function: Callable[[Doubles], ArrayLike] | None = None,
-        coefficients: ArrayLike | None = None,
+        function: Function | None = None,
+        coefficients: Sequence[float] | Doubles | None = None,
     ) -> None:
         self.function = function
         self.coefficients = coefficients
 
-    def resolve(self, X: Rows) -> Self:
+    def resolve(self, X: Rows) -> "Zonal":
         """Return a copy; checks that exactly one of function and coefficients is usable."""
         if (self.function is None) == (self.coefficients is None):
             raise ValueError(
@@ -200,9 +208,9 @@ class Zonal(Kernel):
 
     def series(self, dim: int, degree: int) -> Doubles:
         """Return c_0..c_degree, with rounding noise below 0 set to 0."""
-        if self.coefficients is not None:
+        if self.function is None:
             c = np.zeros(degree + 1)
-            given = np.asarray(self.coefficients)[: degree + 1]
+            given = np.asarray(self.coefficients, dtype=np.float64)[: degree + 1]
             c[: given.size] = given
             return c
         from .series import gegenbauer_series, series_noise
@@ -219,20 +227,24 @@ class Zonal(Kernel):
 
     def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
-        if self.coefficients is not None:
-            return float(np.sum(self.coefficients))
-        return float(np.asarray(self.function(np.ones(1)))[0])
+        if self.function is None:
+            return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))
+        return float(np.asarray(self.function(np.ones(1)), dtype=np.float64)[0])
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         X = np.asarray(X, dtype=np.float64)
         Y = X if Y is None else np.asarray(Y, dtype=np.float64)
         t = np.clip(X @ Y.T, -1.0, 1.0)
         if self.function is not None:
-            return np.asarray(self.function(t))
-        dim = X.shape[1]
-        return sum(c * gegenbauer(level, dim, t) for level, c in enumerate(self.coefficients))
+            return np.asarray(self.function(t), dtype=np.float64)
+        values = np.zeros(t.shape)
+        for level, c in enumerate(np.asarray(self.coefficients, dtype=np.float64)):
+            values += c * gegenbauer(level, X.shape[1], t)
+        return values
 
     def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) = kappa(1) for every row of X."""
         return np.full(X.shape[0], self.at_one(X.shape[1]))
 
 
@@ -258,8 +270,7 @@ def _gamma_from_data(rule: str, X: Rows) -> float:
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     if rule == "median":
         step = max(1, X.shape[0] // _SAMPLE)
-        rows = X[::step][:_SAMPLE]
-        rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+        rows = dense(X[::step][:_SAMPLE]).astype(np.float64, copy=False)
         squared = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
         middle = float(np.median(squared)) if squared.size else 0.0
         return 1.0 / middle if middle > 0 else 1.0
@@ -268,7 +279,7 @@ def _gamma_from_data(rule: str, X: Rows) -> float:
 
 def _variance(X: Rows) -> float:
     """Return the variance of all entries of X, as scikit-learn's "scale" uses it, in double."""
-    if hasattr(X, "tocsr"):
+    if not isinstance(X, np.ndarray):
         mean = X.sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
         squares = X.multiply(X).sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
         return float(squares - mean * mean)

@@ -1,16 +1,18 @@
 """Gegenbauer series of kernels: coefficients, radial functions, truncation, radial compression.
 
 A generalized zonal kernel is k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Eq 11). On the sphere
-h_l = sqrt(c_l) with the c_l of Eq 8; for a dot-product kernel, and the Gaussian, h_l is the sequence of
-monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that data have, so that
-`RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few that matter.
+h_l = sqrt(c_l) with the c_l of Eq 8; for a dot-product kernel, and the Gaussian, h_l is the
+sequence of monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that data
+have, so that `RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few
+that matter.
 
-All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do not.
+All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do
+not.
 """
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,7 +20,7 @@ from scipy.special import gammaln, roots_legendre
 
 from . import _series
 from ._threads import n_threads
-from ._typing import Doubles, Floats, Integers, SeriesKernel
+from ._typing import Doubles, Floats, Function, Integers, SeriesKernel
 from ._validation import as_floating, check_dim, check_integer, check_positive
 from .special import alpha, gegenbauer, log_alpha, mu, sphere_area
 
@@ -32,11 +34,11 @@ _UNDERFLOW = 1e-290
 
 
 def gegenbauer_series(
-    function: Callable[[Doubles], ArrayLike] | None,
+    function: Function | None,
     dim: int,
     degree: int,
     *,
-    derivatives: ArrayLike | None = None,
+    derivatives: Sequence[float] | Doubles | None = None,
 ) -> Doubles:
     """Coefficients c_0..c_q of kappa(t) = sum_l c_l P_d^l(t) (Eq 8).
 
@@ -49,8 +51,8 @@ def gegenbauer_series(
     degree : int
         q >= 0.
     derivatives : array-like, optional
-        kappa^(j)(0), j = 0, 1, ..., instead of `function`: then c_l = sum_j mu_l^j kappa^(j)(0) / j!,
-        without cancellation where the derivatives are not negative.
+        kappa^(j)(0), j = 0, 1, ..., instead of `function`: then c_l = sum_j mu_l^j kappa^(j)(0) /
+        j!, without cancellation where the derivatives are not negative.
 
     Returns
     -------
@@ -83,6 +85,10 @@ def gegenbauer_series(
                 for level in range(degree + 1)
             ]
         )
+    if not callable(function):
+        raise TypeError(
+            f"function={function!r} is not callable; pass kappa itself, or derivatives="
+        )
     if dim == 1:
         plus, minus = np.asarray(function(np.array([1.0, -1.0])), dtype=np.float64)
         c = np.zeros(degree + 1)
@@ -99,7 +105,10 @@ def gegenbauer_series(
     values = values * weights * area
     t = np.cos(theta)
     return np.array(
-        [alpha(level, dim) * float(gegenbauer(level, dim, t) @ values) for level in range(degree + 1)]
+        [
+            alpha(level, dim) * float(gegenbauer(level, dim, t) @ values)
+            for level in range(degree + 1)
+        ]
     )
 
 
@@ -111,9 +120,7 @@ def angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
     return theta, weights * (math.pi / 2) * np.sin(theta) ** (dim - 2)
 
 
-def series_noise(
-    function: Callable[[Doubles], ArrayLike], dim: int, degree: int
-) -> Doubles:
+def series_noise(function: Function, dim: int, degree: int) -> Doubles:
     """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
     size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
     root_alpha = np.exp(0.5 * log_alpha(np.arange(degree + 1), dim))
@@ -148,7 +155,7 @@ def log_squared_coefficients(
     """
     degrees, orders = np.asarray(degrees, dtype=float), np.asarray(orders, dtype=float)
     powers = degrees + 2 * orders
-    return (
+    total: Doubles = (
         log_alpha(degrees, dim)
         + math.lgamma(dim / 2)
         + kernel.log_derivative(powers)
@@ -156,6 +163,7 @@ def log_squared_coefficients(
         - gammaln(orders + 1)
         - gammaln(orders + degrees + dim / 2)
     )
+    return total
 
 
 def radial_table(
@@ -187,7 +195,7 @@ def radial_table(
     --------
     >>> from gzkcore.kernels import Gaussian
     >>> from gzkcore.series import radial_table
-    >>> round(float(radial_table(Gaussian(0.5), [1.5], 5, 2, 2)[0, 2, 1]), 12)
+    >>> round(float(radial_table(Gaussian(0.5), [1.5], 3, 2, 2)[0, 2, 1]), 12)
     0.25360575164
     """
     dim = check_dim(dim)
@@ -201,7 +209,11 @@ def radial_table(
     )
     out = np.empty((norms.size, degree + 1, order))
     _series.radial_table(
-        np.ascontiguousarray(log_c), norms, np.asarray(kernel.log_envelope(norms)), out, n_threads(8 * out.size)
+        np.ascontiguousarray(log_c),
+        norms,
+        np.asarray(kernel.log_envelope(norms)),
+        out,
+        n_threads(8 * out.size),
     )
     return out
 
@@ -209,7 +221,8 @@ def radial_table(
 def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     """A_l(a, b) of the Gaussian: the coefficient of P_d^l at norms a and b (Funk-Hecke).
 
-    exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive series.
+    exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive
+    series.
 
     Examples
     --------
@@ -230,9 +243,7 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     return math.fsum(np.exp(terms))
 
 
-def truncate(
-    kernel: SeriesKernel, dim: int, radius: float, tol: float
-) -> tuple[int, int, float]:
+def truncate(kernel: SeriesKernel, dim: int, radius: float, tol: float) -> tuple[int, int, float]:
     """Choose degree and order so that the truncated kernel is within tol on a ball.
 
     For a dot-product kernel all (l, i) with l + 2i <= N are kept, N the smallest with a Taylor
@@ -304,10 +315,10 @@ def _first_order_count(degree: int, r: float, dim: int) -> int:
 class RadialFunctions:
     """The radial functions of a kernel on a shell of norms, few and ordered by energy.
 
-    Per degree l the monomials h_(l,i) of Eq 12 are rotated by the right singular vectors of their table
-    over the norms of the data; the kernel stays exactly the same, and the rotated functions fall off at
-    the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)). A zonal kernel has one
-    constant function per degree, sqrt(c_l).
+    Per degree l the monomials h_(l,i) of Eq 12 are rotated by the right singular vectors of their
+    table over the norms of the data; the kernel stays exactly the same, and the rotated functions
+    fall off at the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)). A zonal
+    kernel has one constant function per degree, sqrt(c_l).
 
     Parameters
     ----------
@@ -347,7 +358,8 @@ class RadialFunctions:
         order: int | None = None,
     ) -> None:
         self.kernel, self.dim, self.shell = kernel, dim, shell
-        self._rotations: list[tuple[Doubles, Doubles]] = []  # per degree: logarithms of squared factors, right singular vectors
+        # Per degree: logarithms of squared factors, right singular vectors.
+        self._rotations: list[tuple[Doubles, Doubles]] = []
         if kernel.unit_sphere:
             self._expand_zonal(n_columns, tol, max_degree)
         else:
@@ -364,14 +376,16 @@ class RadialFunctions:
         if self.constant:
             return np.full(np.shape(norms), self.kernel.at_one(self.dim))
         if hasattr(self.kernel, "diagonal"):
-            return self.kernel.diagonal(norms)
+            values: Doubles = self.kernel.diagonal(norms)
+            return values
         return np.ones(np.shape(norms))
 
     def residual(self, norms: ArrayLike, kept: NDArray[np.bool_]) -> Doubles:
         """Bound |k - kept part| at pairs of these norms: the diagonal less the kept squares."""
         values = np.square(self.exact(np.asarray(norms, dtype=np.float64)))
-        missing = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
-        return values[:, ~kept].sum(axis=1) + missing
+        missing: Doubles = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
+        missing += values[:, ~kept].sum(axis=1)
+        return missing
 
     def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
@@ -388,9 +402,7 @@ class RadialFunctions:
             out[:, here] = values @ rotation[:, self.index[columns][here]]
         return out
 
-    def __call__(
-        self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64
-    ) -> Floats:
+    def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
         """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
         if self.constant:
             return np.sqrt(self.energy[columns])[None, :].astype(dtype)
@@ -408,9 +420,7 @@ class RadialFunctions:
         if key not in self._tables:
             pad = 1e-4 * self.shell[1] + 1e-300
             low, high = max(self.shell[0] - pad, 0.0), self.shell[1] + pad
-            self._tables[key] = low, high, _piecewise(
-                lambda t: self.exact(t, columns), low, high
-            )
+            self._tables[key] = low, high, _piecewise(lambda t: self.exact(t, columns), low, high)
         return self._tables[key]
 
     def _expand_zonal(self, n_columns: int, tol: float, max_degree: int | None) -> None:
@@ -435,7 +445,8 @@ class RadialFunctions:
         max_degree: int | None,
         order: int | None,
     ) -> None:
-        # The data's norms decide what is kept; a light grid over the whole shell guards its corners.
+        # The data's norms decide what is kept; a light grid over the whole shell guards its
+        # corners.
         grid = np.concatenate([norms, _chebyshev(*self.shell, 32)])
         weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(32, 1e-3 / 32)])
         if self.shell[1] - self.shell[0] <= SPHERE * self.shell[1]:

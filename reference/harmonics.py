@@ -43,7 +43,7 @@ def spherical_harmonics(X, degree):
     Degree l in R^e, for every k = 0..l with n = l-k and every Y of degree k in R^(e-1), in order:
     B rho^n P_(e+2k)^n(x_e / rho) Y(x_1, ..., x_(e-1)),  rho = ||x||,
     B^2 = alpha_(n,e+2k) (e/2)_k / ((e-1)/2)_k, with rising factorials (x)_k.
-    In R^2: 1, then sqrt(2) Re z^k and sqrt(2) Im z^k with z = x_1 + i x_2. In R^1: 1 and the sign.
+    In R^2: 1, then sqrt(2) Re z^k and sqrt(2) Im z^k with z = x_1 + i x_2. In R^1: 1 and x.
 
     They are the usual B rho^n P = A rho^n C_n^(k+e/2-1), the C normalised to 1 at 1. B follows from
     Eq 3 in dimension e+2k, because (1-t^2)^k, which Y contributes, turns the weight of dimension e
@@ -53,7 +53,7 @@ def spherical_harmonics(X, degree):
     Parameters
     ----------
     X : n rows of d numbers
-        Need not be unit: for d >= 2 the harmonics are homogeneous polynomials, and at 0 all but
+        Need not be unit: the harmonics are homogeneous polynomials, and at 0 all but
         the first are 0.
     degree : int
         q, the last degree.
@@ -79,7 +79,7 @@ def harmonics_of_degree(x, degree):
     if degree == 0:
         return [1.0]
     if e == 1:
-        return [x[0] / rho if rho > 0 else 0.0] if degree == 1 else []
+        return [x[0]] if degree == 1 else []
     if e == 2:
         z = complex(*x) ** degree
         return [sqrt(2) * z.real, sqrt(2) * z.imag]
