@@ -26,8 +26,8 @@ Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | np.random.
 class SeriesKernel(Protocol):
     """What `gzkcore.series` asks of a resolved kernel; every `gzkcore.kernels.Kernel` has it.
 
-    A kernel on the unit sphere answers `series` and `at_one`, any other one `log_derivative` and
-    `log_envelope`.
+    A kernel on the unit sphere answers `series`, `noise` and `at_one`, any other one
+    `log_derivative` and `log_envelope`.
     """
 
     @property
@@ -36,4 +36,5 @@ class SeriesKernel(Protocol):
     def log_derivative(self, orders: ArrayLike) -> Doubles: ...
     def log_envelope(self, norms: ArrayLike) -> Doubles: ...
     def series(self, dim: int, degree: int) -> Doubles: ...
+    def noise(self, dim: int, degree: int) -> float: ...
     def at_one(self, dim: int) -> float: ...

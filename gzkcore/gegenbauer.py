@@ -19,7 +19,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -27,6 +27,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _gegenbauer, _series
@@ -131,8 +132,8 @@ class Recurrence:
             beta = level * (level + dim - 3) / ((2 * level + dim - 2) * (2 * level + dim - 4))
             growth = (2 * level + dim - 4) / (level + dim - 3)
         beta[:1], growth[:1] = 1 / dim, 1.0
-        if dim == 1:  # only l = 0, 1 exist
-            beta[1:], growth[1:] = 0.0, 1.0
+        if dim == 1:  # t^l, as on the two points of the sphere
+            beta[:], growth[:] = 0.0, 1.0
         log_lead = np.concatenate([[0.0], np.cumsum(np.log(growth))])  # of P_d^k
         log_size = log_alpha(np.arange(degree + 1), dim)
         norm = log_lead + 0.5 * np.where(np.isfinite(log_size), log_size, 0)
@@ -227,11 +228,27 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     radius_: float
     truncation_error_: float
     expected_error_: float
+    _n_features_out: int
     _scale: Doubles
     _unit: float
     _tol: float
     _radial: RadialFunctions
     _kept: NDArray[np.bool_]  # which radial functions are whole
+
+    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
+
+    @property
+    def n_features_out_(self) -> int:
+        """Width of the output."""
+        check_is_fitted(self, "kernel_")
+        return self._n_features_out
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if any(name.startswith("kernel__") for name in params):
+            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
+        super().set_params(**params)
+        return self
 
     def fit(self, X: Data, y: object = None) -> Self:
         """Resolve the kernel on X, read the norms of X, choose the basis, draw directions.
@@ -272,7 +289,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if hasattr(self, "kernel_"):
             self._validate(X, reset=False)
             return self
-        if self.radius is None:
+        if self.radius is None and not as_kernel(self.kernel).unit_sphere:
             warnings.warn(
                 "partial_fit without a radius freezes the centre, the radius and gamma of the "
                 "first batch; pass radius= (and a numeric gamma) if later batches reach further",
@@ -484,13 +501,6 @@ class GegenbauerFeatures(_Features):
         self.tol = tol
         self.random_state = random_state
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if isinstance(self.kernel, str) and any(name.startswith("kernel__") for name in params):
-            params.setdefault("kernel", as_kernel(self.kernel))
-        super().set_params(**params)
-        return self
-
     def shared_basis(self, kernels: Iterable[Kernel]) -> "GegenbauerFeatures | None":
         """Return a map whose columns, rescaled, are the features of each of these kernels.
 
@@ -507,7 +517,7 @@ class GegenbauerFeatures(_Features):
         on_sphere = high - low <= 1e-5 * high
         if self.basis_ != "harmonic" or not on_sphere:
             return None
-        for kernel in kernels:
+        for kernel in (self.kernel_, *kernels):
             if np.ndim(kernel.scale()) > 0:
                 return None
         base = copy.copy(self)
@@ -620,9 +630,11 @@ class GegenbauerFeatures(_Features):
         candidates = []
         if self.basis in ("auto", "harmonic", "adapted"):
             candidates.append(harmonic(wide))
-        if self.basis in ("auto", "random"):
+        # On the line, and where nothing is missing, there is nothing that random columns could add.
+        exact = candidates and (dim == 1 or candidates[0][0] <= self._tol**2)
+        if self.basis == "random" or (self.basis == "auto" and not exact):
             candidates.append(mixed(0))
-        if self.basis in ("auto", "hybrid"):
+        if self.basis == "hybrid" or (self.basis == "auto" and not exact):
             candidates += [mixed(n_blocks) for n_blocks in split.choices(width)]
         _, spread, functions, counts, families = min(candidates, key=lambda option: option[0])
         self._use_exact(functions, counts, families)
@@ -794,7 +806,7 @@ class _Split:
     def choices(self, width: int) -> list[int]:
         """Numbers of exact blocks worth trying, from few to all that leave room for directions."""
         fits = int(np.searchsorted(self.full, width))
-        return sorted({round(fits * share) for share in np.linspace(0, 1, 11)[1:]} - {0})
+        return sorted({round(fits * share) for share in np.linspace(0, 1, 11)[1:]} - {0}) or [0]
 
 
 def _apportion(weights: Doubles, total: int) -> Integers:
@@ -933,8 +945,9 @@ class PublishedGegenbauerFeatures(_Features):
         # Cross moments E h_(l,i) h_(l,j): the radial functions share their directions here.
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
         cross = np.einsum("nli,nlj->lij", values, values) / norms.size
-        kernel_part = np.square(cross).sum(axis=(1, 2)) @ np.exp(
-            -log_alpha(np.arange(degree + 1), dim)
+        sizes = [max(alpha(level, dim), 1) for level in range(degree + 1)]  # of none all is 0
+        kernel_part = float(
+            np.sum(np.square(cross).sum(axis=(1, 2)) / np.array(sizes, dtype=float))
         )
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
@@ -1094,7 +1107,7 @@ def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     if not apart.any():
         return
     values = np.diag(kernel(a, b))[apart] / np.sqrt(kernel.diag(a) * kernel.diag(b))[apart]
-    if values.max() < 1e-6:
+    if np.abs(values).max() < 1e-6:
         what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
     elif values.min() > 1 - 1e-6:
         what, remedy = "constant (all points look alike)", "smaller lengthscale (a larger gamma)"

@@ -91,20 +91,16 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     """
     degree = check_integer("degree", degree, 0)
     X = np.asarray(X)
-    points: Floats = np.ascontiguousarray(
-        X, dtype=np.float32 if X.dtype == np.float32 else np.float64
-    )
-    if points.ndim != 2 or points.shape[1] < 1:
-        raise ValueError(f"X has shape {points.shape}; pass points as rows, (n_samples, dim)")
-    dim = points.shape[1]
-    if dim == 1:
-        points = np.sign(points)
+    X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    if X.ndim != 2 or X.shape[1] < 1:
+        raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")
+    dim = X.shape[1]
     counts = [alpha(level, dim) for level in range(degree + 1)]
     tree = HarmonicTree(dim, counts)
-    out = np.empty((points.shape[0], sum(counts)), dtype=points.dtype)
-    one = np.ones((1, 1), dtype=points.dtype)
+    out = np.empty((X.shape[0], sum(counts)), dtype=X.dtype)
+    one = np.ones((1, 1), dtype=X.dtype)
     columns = np.arange(sum(counts))
-    tree.features(points, one, columns, np.zeros_like(columns), out)
+    tree.features(X, one, columns, np.zeros_like(columns), out)
     return out
 
 

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ._typing import Doubles, Function, Rows
-from ._validation import check_positive, dense
+from ._typing import Data, Doubles, Function, Rows
+from ._validation import check_positive
 from .special import gegenbauer
 
 __all__ = ["Gaussian", "Kernel", "Zonal", "as_kernel"]
@@ -59,11 +59,15 @@ class Kernel(BaseEstimator):
         """Return c_0..c_degree of Eq 8, for zonal kernels."""
         raise NotImplementedError
 
+    def noise(self, dim: int, degree: int) -> float:
+        """Return up to what rounding error the sum of c_0..c_degree is known, for zonal kernels."""
+        raise NotImplementedError
+
     def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x), for zonal kernels."""
         raise NotImplementedError
 
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         raise NotImplementedError
 
@@ -126,12 +130,14 @@ class Gaussian(Kernel):
         envelope: Doubles = -0.5 * np.square(np.asarray(norms, dtype=np.float64))
         return envelope
 
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         scale = self.scale()
-        X = np.asarray(X, dtype=np.float64) * scale
-        Y = X if Y is None else np.asarray(Y, dtype=np.float64) * scale
-        values: Doubles = np.exp(-0.5 * euclidean_distances(X, Y, squared=True))
+        X = _dense(X)
+        center = X.mean(axis=0)  # distances by products lose the digits that an offset takes
+        Y = None if Y is None else (_dense(Y) - center) * scale
+        squared = euclidean_distances((X - center) * scale, Y, squared=True)
+        values: Doubles = np.exp(-0.5 * squared)
         return values
 
     def diag(self, X: Rows) -> Doubles:
@@ -209,9 +215,11 @@ class Zonal(Kernel):
     def series(self, dim: int, degree: int) -> Doubles:
         """Return c_0..c_degree, with rounding noise below 0 set to 0."""
         if self.function is None:
+            given = np.asarray(self.coefficients, dtype=np.float64)
+            if dim == 1:  # P_1^l = t^l is 1 or t on the two points of the sphere
+                given = np.array([given[::2].sum(), given[1::2].sum()])
             c = np.zeros(degree + 1)
-            given = np.asarray(self.coefficients, dtype=np.float64)[: degree + 1]
-            c[: given.size] = given
+            c[: given.size] = given[: degree + 1]
             return c
         from .series import gegenbauer_series, series_noise
 
@@ -225,16 +233,24 @@ class Zonal(Kernel):
             )
         return np.where(c > noise, c, 0.0)
 
+    def noise(self, dim: int, degree: int) -> float:
+        """Return up to what rounding error the sum of c_0..c_degree is known."""
+        if self.function is None:
+            return 0.0
+        from .series import series_noise
+
+        return float(series_noise(self.function, dim, degree).sum())
+
     def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
         if self.function is None:
             return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))
         return float(np.asarray(self.function(np.ones(1)), dtype=np.float64)[0])
 
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Doubles:
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        X = np.asarray(X, dtype=np.float64)
-        Y = X if Y is None else np.asarray(Y, dtype=np.float64)
+        X = _dense(X)
+        Y = X if Y is None else _dense(Y)
         t = np.clip(X @ Y.T, -1.0, 1.0)
         if self.function is not None:
             return np.asarray(self.function(t), dtype=np.float64)
@@ -246,6 +262,11 @@ class Zonal(Kernel):
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) = kappa(1) for every row of X."""
         return np.full(X.shape[0], self.at_one(X.shape[1]))
+
+
+def _dense(X: Data) -> Doubles:
+    """Return the rows of X, dense or sparse, as an array of doubles."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 ALIASES = {"gaussian": Gaussian, "rbf": Gaussian}
@@ -270,8 +291,8 @@ def _gamma_from_data(rule: str, X: Rows) -> float:
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     if rule == "median":
         step = max(1, X.shape[0] // _SAMPLE)
-        rows = dense(X[::step][:_SAMPLE]).astype(np.float64, copy=False)
-        squared = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
+        rows = X[::step][:_SAMPLE]
+        squared = euclidean_distances(_dense(rows), squared=True)[np.triu_indices(rows.shape[0], 1)]
         middle = float(np.median(squared)) if squared.size else 0.0
         return 1.0 / middle if middle > 0 else 1.0
     raise ValueError(f"gamma={rule!r} is unknown; use a number > 0, 'scale' or 'median'")
