@@ -11,8 +11,9 @@ not.
 """
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -22,7 +23,7 @@ from . import _series
 from ._threads import n_threads
 from ._typing import Doubles, Floats, Function, Integers, SeriesKernel
 from ._validation import as_floating, check_dim, check_integer, check_positive
-from .special import alpha, gegenbauer, log_alpha, mu, sphere_area
+from .special import alpha, log_alpha, mu, sphere_area
 
 __all__ = ["angular_energy", "gegenbauer_series", "radial_table", "truncate", "zonal_sum"]
 
@@ -110,13 +111,20 @@ def gegenbauer_series(
         )
     area = sphere_area(dim - 1) / sphere_area(dim)
     values = values * weights * area
-    t = np.cos(theta)
-    return np.array(
-        [
-            alpha(level, dim) * float(gegenbauer(level, dim, t) @ values)
-            for level in range(degree + 1)
-        ]
-    )
+    levels = itertools.islice(polynomials(dim, np.cos(theta)), degree + 1)
+    return np.array([alpha(level, dim) * float(P @ values) for level, P in enumerate(levels)])
+
+
+def polynomials(dim: int, t: Doubles) -> Iterator[Doubles]:
+    """Yield P_d^0(t), P_d^1(t), ... at many points, each from the two before."""
+    before, value = np.zeros_like(t), np.ones_like(t)
+    for level in itertools.count():
+        yield value
+        if level == 0 or dim == 1:  # t^l on the two points of the line's sphere
+            before, value = value, t * value
+        else:
+            rise = (2 * level + dim - 2) * t * value - level * before
+            before, value = value, rise / (level + dim - 2)
 
 
 @functools.lru_cache(maxsize=16)
@@ -402,6 +410,16 @@ class RadialFunctions:
         missing: Doubles = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
         missing += values[:, ~kept].sum(axis=1)
         return missing
+
+    def largest_residual(self, kept: NDArray[np.bool_]) -> float:
+        """Largest residual over the shell: on a grid, then between the neighbours of its largest."""
+        grid = _chebyshev(*self.shell, 257) if self.shell[1] > self.shell[0] else self.shell[1:]
+        residual = self.residual(np.asarray(grid), kept)
+        if residual.size == 1:
+            return float(residual[0])
+        worst = int(np.argmax(residual))
+        low, high = grid[max(worst - 1, 0)], grid[min(worst + 1, residual.size - 1)]
+        return float(max(residual[worst], self.residual(np.linspace(low, high, 65), kept).max()))
 
     def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
