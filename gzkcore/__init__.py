@@ -1,6 +1,8 @@
 """Explicit features for kernels: kernel methods as linear algebra in one pass."""
 
-from . import _isa  # first: it registers the compiled modules under their plain names
+from types import ModuleType
+
+from . import _isa  # noqa: F401  first: it registers the compiled modules under their plain names
 from ._config import show_config
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .kernels import Gaussian, Zonal
@@ -19,7 +21,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> ModuleType:
     """Import `gzkcore.reference` when it is first asked for."""
     if name == "reference":
         import importlib
