@@ -14,6 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -390,6 +391,10 @@ class RadialFunctions:
             self._expand_monomials(norms, n_columns, tol, max_degree, order)
         self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
 
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: all but the tables that are made when needed."""
+        return vars(self) | {"_tables": {}}
+
     @property
     def constant(self) -> bool:
         """Whether the functions do not depend on the norm."""
@@ -398,7 +403,7 @@ class RadialFunctions:
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """k(x, x) at the given scaled norms."""
         if self.constant:
-            return np.full(np.shape(norms), self.kernel.at_one(self.dim))
+            return np.full(np.shape(norms), self._at_one)
         if hasattr(self.kernel, "diagonal"):
             values: Doubles = self.kernel.diagonal(norms)
             return values
@@ -469,6 +474,7 @@ class RadialFunctions:
                     break
                 q *= 2
         c = self.kernel.series(self.dim, q)
+        self._at_one = self.kernel.at_one(self.dim)
         self.degree = np.flatnonzero(c > 0) if max_degree is None else np.arange(q + 1)
         self.index = np.zeros(self.degree.size, dtype=np.intp)
         self.energy = c[self.degree]
