@@ -562,7 +562,11 @@ def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
     else:
         _, s, vt = np.linalg.svd(weighted, full_matrices=False)
         rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
-    return rotation if rotation.shape[1] else np.eye(values.shape[1], 1)
+    if rotation.shape[1] == 0:
+        return np.eye(values.shape[1], 1)
+    # A singular vector's sign is the library's whim; on a sphere the function shall be positive.
+    upright: Doubles = rotation * np.where(rotation.sum(axis=0) < 0, -1.0, 1.0)
+    return upright
 
 
 def _chebyshev(low: float, high: float, n: int) -> Doubles:
