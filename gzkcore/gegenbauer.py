@@ -371,12 +371,10 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return (low, high), norms
 
     def _certify(self, kept: NDArray[np.bool_]) -> float:
-        """Largest residual over the shell; it is smooth, so a fine grid finds it."""
-        low, high = self._radial.shell
-        grid = np.linspace(low, high, 257 if high > low else 1)
+        """Largest residual over the shell, and what rounding adds."""
         self._kept = kept
-        rounding = 64 * np.finfo(np.float64).eps * float(self._radial.diagonal(grid).max())
-        return float(self._radial.residual(grid, kept).max()) + rounding
+        largest = float(self._radial.diagonal(np.array(self._radial.shell)).max())
+        return self._radial.largest_residual(kept) + 64 * np.finfo(np.float64).eps * largest
 
     def _warn_beyond(self, furthest: float) -> None:
         if self.kernel_.unit_sphere or furthest <= self.radius_ * self._unit * (1 + 1e-6):
@@ -680,6 +678,7 @@ class GegenbauerFeatures(_Features):
     ) -> None:
         """Lay out the columns: harmonics of these radial functions first, then the families."""
         radial, dim = self._radial, self.n_features_in_
+        counts = np.asarray(counts, dtype=np.intp)
         self._exact_functions = functions, counts
         self._families = list(families)
         self._axes = None

@@ -13,7 +13,6 @@ at once. They are homogeneous polynomials, scaled to unit second moment on the u
     sum over degree l of Y(x) Y(y) = alpha(l, d) P_d^l(<x, y>)      for unit x, y.
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -122,21 +121,6 @@ def members(degree: int, dim: int) -> Iterator[Member]:
         yield (("im", degree),)
 
 
-@functools.cache
-def log_constant(e: int, k: int) -> float:
-    """Logarithm of A_(e,0,k), the constant by which Y_k of R^(e-1) becomes one of R^e."""
-    lam = k + (e - 2) / 2
-    return 0.5 * (
-        math.lgamma((e - 1) / 2)
-        - math.lgamma(e / 2)
-        - 0.5 * math.log(math.pi)
-        + math.log(lam)
-        + 2 * math.lgamma(lam)
-        - (1 - 2 * lam) * math.log(2)
-        - math.lgamma(2 * lam)
-    )
-
-
 class HarmonicTree:
     """The products that make up chosen harmonics, each shared product once.
 
@@ -227,8 +211,13 @@ class HarmonicTree:
         self._columns, self._scale = _index_and_scale(columns)
 
     def _log_chain(self, k: int, first: int) -> float:
-        """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor."""
-        return math.fsum(log_constant(e, k) for e in range(max(first, 3), self.dim + 1))
+        """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor.
+
+        A^2 is (e/2)_k / ((e-1)/2)_k, with rising factorials (x)_k, so that the product telescopes.
+        """
+        below = max(first, 3) - 1
+        above = max(self.dim, below)
+        return 0.5 * math.fsum(math.log((above + 2 * j) / (below + 2 * j)) for j in range(k))
 
 
 def _index_and_scale(entries: list[Entry]) -> tuple[Integers, Doubles]:

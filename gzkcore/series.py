@@ -11,8 +11,9 @@ not.
 """
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -22,7 +23,7 @@ from . import _series
 from ._threads import n_threads
 from ._typing import Doubles, Floats, Function, Integers, SeriesKernel
 from ._validation import as_floating, check_dim, check_integer, check_positive
-from .special import alpha, gegenbauer, log_alpha, mu, sphere_area
+from .special import alpha, log_alpha, mu, sphere_area
 
 __all__ = ["angular_energy", "gegenbauer_series", "radial_table", "truncate", "zonal_sum"]
 
@@ -110,13 +111,20 @@ def gegenbauer_series(
         )
     area = sphere_area(dim - 1) / sphere_area(dim)
     values = values * weights * area
-    t = np.cos(theta)
-    return np.array(
-        [
-            alpha(level, dim) * float(gegenbauer(level, dim, t) @ values)
-            for level in range(degree + 1)
-        ]
-    )
+    levels = itertools.islice(polynomials(dim, np.cos(theta)), degree + 1)
+    return np.array([alpha(level, dim) * float(P @ values) for level, P in enumerate(levels)])
+
+
+def polynomials(dim: int, t: Doubles) -> Iterator[Doubles]:
+    """Yield P_d^0(t), P_d^1(t), ... at many points, each from the two before."""
+    before, value = np.zeros_like(t), np.ones_like(t)
+    for level in itertools.count():
+        yield value
+        if level == 0 or dim == 1:  # t^l on the two points of the line's sphere
+            before, value = value, t * value
+        else:
+            rise = (2 * level + dim - 2) * t * value - level * before
+            before, value = value, rise / (level + dim - 2)
 
 
 @functools.lru_cache(maxsize=16)
@@ -403,6 +411,16 @@ class RadialFunctions:
         missing += values[:, ~kept].sum(axis=1)
         return missing
 
+    def largest_residual(self, kept: NDArray[np.bool_]) -> float:
+        """Largest residual over the shell: on a grid, then between the neighbours of its largest."""
+        grid = _chebyshev(*self.shell, 257) if self.shell[1] > self.shell[0] else self.shell[1:]
+        residual = self.residual(np.asarray(grid), kept)
+        if residual.size == 1:
+            return float(residual[0])
+        worst = int(np.argmax(residual))
+        low, high = grid[max(worst - 1, 0)], grid[min(worst + 1, residual.size - 1)]
+        return float(max(residual[worst], self.residual(np.linspace(low, high, 65), kept).max()))
+
     def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
@@ -562,11 +580,10 @@ def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
     else:
         _, s, vt = np.linalg.svd(weighted, full_matrices=False)
         rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
-    if rotation.shape[1] == 0:
+    if not rotation.shape[1]:
         return np.eye(values.shape[1], 1)
-    # A singular vector's sign is the library's whim; on a sphere the function shall be positive.
-    upright: Doubles = rotation * np.where(rotation.sum(axis=0) < 0, -1.0, 1.0)
-    return upright
+    upright: Doubles = rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)
+    return upright  # positive at the rim
 
 
 def _chebyshev(low: float, high: float, n: int) -> Doubles:
