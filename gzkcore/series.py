@@ -588,7 +588,8 @@ def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
         rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
     if not rotation.shape[1]:
         return np.eye(values.shape[1], 1)
-    return rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)  # positive at the rim
+    upright: Doubles = rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)
+    return upright  # positive at the rim
 
 
 def _chebyshev(low: float, high: float, n: int) -> Doubles:
