@@ -16,10 +16,10 @@ cdef inline double _gegenbauer(Py_ssize_t degree, Py_ssize_t dim, double t) noex
     cdef Py_ssize_t k
     if degree == 0:
         return 1.0
-    if dim == 1:                       # the sphere is two points: only l = 0, 1 exist
-        return t if degree == 1 else 0.0
     for k in range(1, degree):
-        if dim == 2:
+        if dim == 1:                   # on the two points of the sphere 1 - t^2 = 0: t^l is left
+            following = t * value
+        elif dim == 2:
             following = 2.0 * t * value - before
         else:
             following = ((2 * k + dim - 2) * t * value - k * before) / (k + dim - 2)

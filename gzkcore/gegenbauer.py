@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _gegenbauer, _series
@@ -125,8 +126,8 @@ class Recurrence:
             beta = level * (level + dim - 3) / ((2 * level + dim - 2) * (2 * level + dim - 4))
             growth = (2 * level + dim - 4) / (level + dim - 3)
         beta[:1], growth[:1] = 1 / dim, 1.0
-        if dim == 1:  # only l = 0, 1 exist
-            beta[1:], growth[1:] = 0.0, 1.0
+        if dim == 1:  # t^l, as on the two points of the sphere
+            beta[:], growth[:] = 0.0, 1.0
         log_lead = np.concatenate([[0.0], np.cumsum(np.log(growth))])  # of P_d^k
         norm = log_lead + 0.5 * np.where(np.isfinite(a := log_alpha(np.arange(degree + 1), dim)), a, 0)
         self.tau = math.exp(norm[-1] / degree) if degree else 1.0
@@ -194,6 +195,20 @@ class _Directions:
 class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What both classes share: input, norms and centre, and the loop over tiles."""
 
+    __metadata_request__transform = {"out": UNUSED}  # noqa: RUF012
+
+    @property
+    def n_features_out_(self):
+        """Width of the output."""
+        check_is_fitted(self, "kernel_")
+        return self._n_features_out
+
+    def set_params(self, **params):
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if any(name.startswith("kernel__") for name in params):
+            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
+        return super().set_params(**params)
+
     def fit(self, X, y=None):
         """Resolve the kernel on X, read the norms of X, choose the basis, draw directions.
 
@@ -232,7 +247,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if hasattr(self, "kernel_"):
             self._validate(X, reset=False)
             return self
-        if self.radius is None:
+        if self.radius is None and not as_kernel(self.kernel).unit_sphere:
             warnings.warn(
                 "partial_fit without a radius freezes the centre, the radius and gamma of the first "
                 "batch; pass radius= (and a numeric gamma) if later batches reach further",
@@ -441,12 +456,6 @@ class GegenbauerFeatures(_Features):
         self.tol = tol
         self.random_state = random_state
 
-    def set_params(self, **params):
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if isinstance(self.kernel, str) and any(name.startswith("kernel__") for name in params):
-            params.setdefault("kernel", as_kernel(self.kernel))
-        return super().set_params(**params)
-
     def shared_basis(self, kernels):
         """Return a map whose columns, rescaled, are the features of each of these kernels.
 
@@ -463,7 +472,7 @@ class GegenbauerFeatures(_Features):
         on_sphere = high - low <= 1e-5 * high
         if self.basis_ != "harmonic" or not on_sphere:
             return None
-        for kernel in kernels:
+        for kernel in (self.kernel_, *kernels):
             if kernel.shift_invariant and np.ndim(kernel.gamma) > 0:
                 return None
         base = copy.copy(self)
@@ -564,9 +573,11 @@ class GegenbauerFeatures(_Features):
         candidates = []
         if self.basis in ("auto", "harmonic", "adapted"):
             candidates.append(harmonic(wide))
-        if self.basis in ("auto", "random"):
+        # On the line, and where nothing is missing, there is nothing that random columns could add.
+        exact = candidates and (dim == 1 or candidates[0][0] <= self._tol**2)
+        if self.basis == "random" or (self.basis == "auto" and not exact):
             candidates.append(mixed(0))
-        if self.basis in ("auto", "hybrid"):
+        if self.basis == "hybrid" or (self.basis == "auto" and not exact):
             candidates += [mixed(n_blocks) for n_blocks in split.choices(width)]
         _, spread, functions, counts, families = min(candidates, key=lambda option: option[0])
         self._use_exact(functions, counts, families)
@@ -719,7 +730,7 @@ class _Split:
     def choices(self, width):
         """Numbers of exact blocks worth trying, from few to as many as leave room for directions."""
         fits = int(np.searchsorted(self.full, width))
-        return sorted({round(fits * share) for share in np.linspace(0, 1, 11)[1:]} - {0})
+        return sorted({round(fits * share) for share in np.linspace(0, 1, 11)[1:]} - {0}) or [0]
 
 
 def _apportion(weights, total):
@@ -857,7 +868,8 @@ class PublishedGegenbauerFeatures(_Features):
         # Cross moments E h_(l,i) h_(l,j): the radial functions share their directions here.
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
         cross = np.einsum("nli,nlj->lij", values, values) / norms.size
-        kernel_part = np.square(cross).sum(axis=(1, 2)) @ np.exp(-log_alpha(np.arange(degree + 1), dim))
+        sizes = [max(alpha(level, dim), 1) for level in range(degree + 1)]  # of none all is 0
+        kernel_part = float(np.sum(np.square(cross).sum(axis=(1, 2)) / np.array(sizes, dtype=float)))
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
 
@@ -1008,7 +1020,7 @@ def _warn_if_trivial(kernel, X):
     if not apart.any():
         return
     values = np.diag(kernel(a, b))[apart] / np.sqrt(kernel.diag(a) * kernel.diag(b))[apart]
-    if values.max() < 1e-6:
+    if np.abs(values).max() < 1e-6:
         what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
     elif values.min() > 1 - 1e-6:
         what, remedy = "constant (all points look alike)", "smaller lengthscale (a larger gamma)"

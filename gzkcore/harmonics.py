@@ -87,8 +87,6 @@ def spherical_harmonics(X, degree):
         raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")
     X = np.ascontiguousarray(X)
     dim = X.shape[1]
-    if dim == 1:
-        X = np.sign(X)
     counts = [alpha(level, dim) for level in range(degree + 1)]
     tree = HarmonicTree(dim, counts)
     out = np.empty((X.shape[0], sum(counts)), dtype=X.dtype)

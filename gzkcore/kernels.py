@@ -103,9 +103,10 @@ class Gaussian(Kernel):
 
     def __call__(self, X, Y=None):
         scale = self.scale()
-        X = np.asarray(X, dtype=np.float64) * scale
-        Y = X if Y is None else np.asarray(Y, dtype=np.float64) * scale
-        return np.exp(-0.5 * euclidean_distances(X, Y, squared=True))
+        X = _dense(X)
+        center = X.mean(axis=0)  # distances by products lose the digits that an offset takes
+        Y = None if Y is None else (_dense(Y) - center) * scale
+        return np.exp(-0.5 * euclidean_distances((X - center) * scale, Y, squared=True))
 
     def diag(self, X):
         self._number()
@@ -177,9 +178,11 @@ class Zonal(Kernel):
     def series(self, dim, degree):
         """Return c_0..c_degree, with rounding noise below 0 set to 0."""
         if self.coefficients is not None:
+            given = np.asarray(self.coefficients, dtype=np.float64)
+            if dim == 1:  # P_1^l = t^l is 1 or t on the two points of the sphere
+                given = np.array([given[::2].sum(), given[1::2].sum()])
             c = np.zeros(degree + 1)
-            given = np.asarray(self.coefficients)[: degree + 1]
-            c[: given.size] = given
+            c[: given.size] = given[: degree + 1]
             return c
         from .series import gegenbauer_series, series_noise
 
@@ -193,6 +196,14 @@ class Zonal(Kernel):
             )
         return np.where(c > noise, c, 0.0)
 
+    def noise(self, dim, degree):
+        """Return up to what rounding error the sum of c_0..c_degree is known."""
+        if self.coefficients is not None:
+            return 0.0
+        from .series import series_noise
+
+        return float(series_noise(self.function, dim, degree).sum())
+
     def at_one(self, dim):
         """Return kappa(1) = k(x, x)."""
         if self.coefficients is not None:
@@ -200,8 +211,8 @@ class Zonal(Kernel):
         return float(np.asarray(self.function(np.ones(1)))[0])
 
     def __call__(self, X, Y=None):
-        X = np.asarray(X, dtype=np.float64)
-        Y = X if Y is None else np.asarray(Y, dtype=np.float64)
+        X = _dense(X)
+        Y = X if Y is None else _dense(Y)
         t = np.clip(X @ Y.T, -1.0, 1.0)
         if self.function is not None:
             return np.asarray(self.function(t))
@@ -210,6 +221,11 @@ class Zonal(Kernel):
 
     def diag(self, X):
         return np.full(X.shape[0], self.at_one(X.shape[1]))
+
+
+def _dense(X):
+    """Return the rows of X, dense or sparse, as an array of doubles."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 ALIASES = {"gaussian": Gaussian, "rbf": Gaussian}
@@ -235,8 +251,7 @@ def _gamma_from_data(rule, X):
     if rule == "median":
         step = max(1, X.shape[0] // _SAMPLE)
         rows = X[::step][:_SAMPLE]
-        rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-        squared = euclidean_distances(rows, squared=True)[np.triu_indices(rows.shape[0], 1)]
+        squared = euclidean_distances(_dense(rows), squared=True)[np.triu_indices(rows.shape[0], 1)]
         middle = float(np.median(squared)) if squared.size else 0.0
         return 1.0 / middle if middle > 0 else 1.0
     raise ValueError(f"gamma={rule!r} is unknown; use a number > 0, 'scale' or 'median'")

@@ -24,6 +24,13 @@ __all__ = ["angular_energy", "gegenbauer_series", "radial_table", "truncate", "z
 # Norms that differ by less than this, relatively, are one sphere.
 SPHERE = 1e-6
 
+# Scaled norms beyond this are hopeless for any number of features that fits into memory, and their
+# series too long: the functions fade to zero there, and the certificate says so.
+_REACH, _REACH_1D = 48.0, 256.0
+
+# Scaled norms from which the radial spectrum is long.
+_MANY = 6.0
+
 # Energies below this are zero: nothing computed in float64 can tell.
 _UNDERFLOW = 1e-290
 
@@ -96,17 +103,24 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
 
 @functools.lru_cache(maxsize=16)
 def angles(n_nodes, dim):
-    """Gauss-Legendre nodes and weights for the integral over theta of f(theta) sin^(d-2)(theta)."""
-    nodes, weights = roots_legendre(n_nodes)
-    theta = (nodes + 1) * (math.pi / 2)
-    return theta, weights * (math.pi / 2) * np.sin(theta) ** (dim - 2)
+    """Nodes and weights for the integral over theta of f(theta) sin^(d-2)(theta).
+
+    Gauss-Legendre on panels of 32 nodes: the weights of one long rule are off by 1e-13.
+    """
+    nodes, weights = roots_legendre(32)
+    panels = -(-n_nodes // 32)
+    half = math.pi / panels / 2
+    theta = (half * (2 * np.arange(panels)[:, None] + 1 + nodes)).ravel()
+    return theta, half * np.tile(weights, panels) * np.sin(theta) ** (dim - 2)
 
 
 def series_noise(function, dim, degree):
     """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
     size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
-    root_alpha = np.exp(0.5 * log_alpha(np.arange(degree + 1), dim))
-    return 64 * np.finfo(float).eps * size * np.where(np.isfinite(root_alpha), root_alpha, 1.0)
+    level = np.arange(degree + 1)
+    root_alpha = np.exp(0.5 * log_alpha(level, dim))
+    of_one = (64 + level) * np.finfo(float).eps * size  # the recurrence's error grows with l
+    return of_one * np.where(np.isfinite(root_alpha), root_alpha, 1.0)
 
 
 def zonal_sum(coefficients, dim, t):
@@ -119,12 +133,13 @@ def zonal_sum(coefficients, dim, t):
     2.0
     """
     dim = check_dim(dim)
-    coefficients, _ = as_floating("coefficients", coefficients)
+    coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
+    if coefficients.ndim != 1 or coefficients.size == 0:
+        raise ValueError(f"coefficients={coefficients!r} must be a list of one or more numbers")
     t, shape = as_floating("t", t)
-    total = np.zeros(t.shape)
-    for level, c in enumerate(coefficients):
-        total += c * gegenbauer(level, dim, t)
-    return total.reshape(shape)[()]
+    out = np.empty_like(t)
+    _series.zonal_sum(coefficients, dim, t, out, n_threads(t.size * coefficients.size))
+    return out.reshape(shape)[()]
 
 
 def log_squared_coefficients(kernel, dim, degrees, orders):
@@ -206,7 +221,7 @@ def angular_energy(degree, a, b, dim):
 
     degree = check_integer("degree", degree, 0)
     kernel = Gaussian(0.5)
-    orders = np.arange(_first_order_count(degree, math.sqrt(a * b), dim))
+    orders = np.arange(_orders_needed(degree, math.sqrt(a * b), dim))
     log_c = log_squared_coefficients(kernel, dim, degree, orders)
     powers = degree + 2 * orders
     if a == 0 or b == 0:
@@ -272,12 +287,13 @@ def truncate(kernel, dim, radius, tol):
         tail = np.cumsum(terms[::-1])[::-1]  # tail[N] = sum over j >= N, small terms first
         enough = np.flatnonzero(tail[1:] <= tol)
         if enough.size and terms[-1] <= 1e-3 * tol:
-            degree = int(enough[0])
-            return degree, degree // 2 + 1, float(tail[degree + 1])
+            last = int(enough[0])
+            degree = min(last, 1) if dim == 1 else last
+            return degree, last // 2 + 1, float(tail[last + 1])
         count *= 2
 
 
-def _first_order_count(degree, r, dim):
+def _orders_needed(degree, r, dim):
     """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
     nu = degree + dim / 2
     peak = (math.sqrt(nu * nu + r**4) - nu) / 2
@@ -320,7 +336,7 @@ class RadialFunctions:
 
     def __init__(self, kernel, dim, shell, norms, n_columns, tol, max_degree=None, order=None):
         self.kernel, self.dim, self.shell = kernel, dim, shell
-        self._rotations = []  # per degree: logarithms of squared factors, right singular vectors
+        self._rotations = []  # per degree: from the Taylor terms to the functions
         if kernel.unit_sphere:
             self._expand_zonal(n_columns, tol, max_degree)
         else:
@@ -353,12 +369,13 @@ class RadialFunctions:
         if self.constant:
             out[:] = np.sqrt(self.energy[columns])
             return out
-        envelope = self.kernel.log_envelope(norms)
-        for degree in np.unique(self.degree[columns]):
-            log_c, rotation = self._rotations[degree]
-            here = self.degree[columns] == degree
-            values = _monomials(log_c, degree, norms, envelope)
-            out[:, here] = values @ rotation[:, self.index[columns][here]]
+        for rows in range(0, norms.size, 256):
+            part = slice(rows, rows + 256)
+            powers = _powers(self.kernel, norms[part], self._n_powers)
+            for degree in np.unique(self.degree[columns]):
+                here = np.flatnonzero(self.degree[columns] == degree)
+                rotation = self._rotations[degree][:, self.index[columns[here]]]
+                out[part, here] = _of_degree(powers, degree, rotation.shape[0]) @ rotation
         return out
 
     def __call__(self, norms, columns, dtype=np.float64):
@@ -390,7 +407,8 @@ class RadialFunctions:
             q = 8
             while True:
                 tail = self.kernel.at_one(self.dim) - self.kernel.series(self.dim, q).sum()
-                if (_harmonic_count(q, self.dim) >= n_columns and tail <= tol) or q >= 512:
+                reached = tail <= max(tol, self.kernel.noise(self.dim, q))
+                if (_harmonic_count(q, self.dim) >= n_columns and reached) or q >= 512:
                     break
                 q *= 2
         c = self.kernel.series(self.dim, q)
@@ -399,38 +417,41 @@ class RadialFunctions:
         self.energy = c[self.degree]
 
     def _expand_monomials(self, norms, n_columns, tol, max_degree, order):
+        low, high = self.shell
+        reach = min(high, _REACH if self.dim > 1 else _REACH_1D)
+        self._n_powers = int(reach * reach + 12 * reach + 64)
         # The data's norms decide what is kept; a light grid over the whole shell guards its corners.
-        grid = np.concatenate([norms, _chebyshev(*self.shell, 32)])
-        weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(32, 1e-3 / 32)])
-        if self.shell[1] - self.shell[0] <= SPHERE * self.shell[1]:
-            norms, grid, weight = norms[:1], np.array([self.shell[1]]), np.ones(1)
-        envelope = self.kernel.log_envelope(grid)
-        rim = self.diagonal(self.shell[1:])[0]
+        guard = 32 + int(2 * reach)
+        grid = np.concatenate([norms, _chebyshev(low, high, guard)])
+        weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(guard, 1e-2 / guard)])
+        if high - low <= SPHERE * high:
+            norms, grid, weight = norms[:1], np.array([high]), np.ones(1)
+        n_powers = self._n_powers if order is None else max_degree + 2 * order
+        powers = _powers(self.kernel, grid, n_powers)
+        rim = self.diagonal(grid[-1:])[0]
         degrees, indices, energies = [], [], []
         count, covered, level = 0, 0.0, 0
         while max_degree is None or level <= max_degree:
-            orders = np.arange(order or _first_order_count(level, self.shell[1], self.dim))
-            log_c = log_squared_coefficients(self.kernel, self.dim, level, orders)
-            values = _monomials(log_c, level, grid, envelope)
-            if order is None:
-                _, s, vt = np.linalg.svd(np.sqrt(weight)[:, None] * values, full_matrices=False)
-                keep = (s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)
-                if max_degree is None and not keep.any():
-                    break
-                rotation = vt[: max(int(keep.sum()), 1)].T
-            else:
-                rotation = np.eye(order)
+            n_orders = order or min(_orders_needed(level, reach, self.dim), (n_powers - level + 1) // 2)
+            if n_orders < 1:
+                break
+            root_mu = np.exp(0.5 * log_mu(level, np.arange(n_orders), self.dim))
+            values = _of_degree(powers, level, n_orders) * root_mu
+            rotation = np.eye(n_orders) if order else _principal_axes(values, weight, self.dim > 1 and reach > _MANY)
             rank = rotation.shape[1]
-            self._rotations.append((log_c, np.ascontiguousarray(rotation)))
-            rotated = values @ self._rotations[-1][1]
+            energy = np.square(values[: norms.size] @ rotation).mean(axis=0)
+            if max_degree is None and energy.max() < _UNDERFLOW:
+                break
+            self._rotations.append(root_mu[:, None] * rotation)
             degrees += [level] * rank
             indices += range(rank)
-            energies += list(np.square(rotated[: norms.size]).mean(axis=0))
+            energies += list(energy)
             covered += float(np.square(values[-1]).sum())
             count += rank * alpha(level, self.dim)
             level += 1
             if max_degree is None and count >= n_columns and rim - covered <= tol * rim:
                 break
+        self._n_powers = n_powers
         self.degree = np.array(degrees, dtype=np.intp)
         self.index = np.array(indices, dtype=np.intp)
         self.energy = np.array(energies)
@@ -440,14 +461,49 @@ def _harmonic_count(degree, dim):
     return sum(alpha(level, dim) for level in range(degree + 1))
 
 
-def _monomials(log_c, degree, norms, envelope):
-    """Table (n, orders) of one degree's monomial radial functions."""
-    powers = degree + 2 * np.arange(log_c.size)
+def log_mu(degree, orders, dim):
+    """Logarithms of mu_l^(l+2i) for orders i (Eq 29), the share of degree l in t^(l+2i)."""
+    powers = degree + 2 * orders
+    return (
+        log_alpha(degree, dim)
+        + math.lgamma(dim / 2)
+        + gammaln(powers + 1)
+        - powers * math.log(2)
+        - gammaln(orders + 1)
+        - gammaln(orders + degree + dim / 2)
+    )
+
+
+def _powers(kernel, norms, count):
+    """Square roots of the terms of the Taylor series, (n, count): all degrees share them.
+
+    (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times mu_l^j^(1/2) they are the h_(l,i) of Eq 12.
+    """
+    j = np.arange(count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_t = np.log(norms)[:, None] * powers
-    if degree == 0:
-        log_t[:, 0] = 0.0
-    return np.exp(0.5 * log_c + log_t + np.asarray(envelope)[:, None])
+        log_t = np.log(norms)[:, None] * j
+    log_t[:, 0] = 0.0
+    log_c = 0.5 * (kernel.log_derivative(j) - gammaln(j + 1))
+    return np.exp(log_c + log_t + np.asarray(kernel.log_envelope(norms))[:, None])
+
+
+def _of_degree(powers, degree, n_orders):
+    """Columns j = l, l + 2, ... of the table of powers."""
+    return powers[:, degree : degree + 2 * n_orders : 2]
+
+
+def _principal_axes(values, weight, many):
+    """Rotation of a degree's monomials, strongest first, without those lost in rounding."""
+    weighted = np.sqrt(weight)[:, None] * values
+    if many:  # the spectrum is long: its far end is never used, and this is much faster
+        energy, axes = np.linalg.eigh(weighted @ weighted.T)
+        keep = energy > 1e-14 * energy[-1]
+        axes = axes[:, keep][:, ::-1] / np.sqrt(energy[keep][::-1])
+        rotation = weighted.T @ axes
+    else:
+        _, s, vt = np.linalg.svd(weighted, full_matrices=False)
+        rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
+    return rotation if rotation.shape[1] else np.eye(values.shape[1], 1)
 
 
 def _chebyshev(low, high, n):
@@ -460,7 +516,7 @@ def _piecewise(function, low, high, degree=9):
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))
     check = np.array([-1.0, -0.55, 0.0, 0.45, 1.0])
-    bins = 1
+    bins = max(1, int(high - low))
     while True:
         edges = np.linspace(low, high, bins + 1)
         middle, half = (edges[1:] + edges[:-1]) / 2, (high - low) / bins / 2

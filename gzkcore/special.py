@@ -84,7 +84,7 @@ def gegenbauer(degree, dim, t):
     degree : int
         l >= 0.
     dim : int
-        d >= 1. In d = 1 the sphere is two points and only l = 0, 1 exist; higher degrees give 0.
+        d >= 1. In d = 1 the sphere is two points, where 1 - t^2 = 0 and t^l is left of Eq 2.
     t : array-like
         Points, usually in [-1, 1], where abs(P) <= 1; outside P grows like (t + sqrt(t^2-1))^l.
 
@@ -119,7 +119,8 @@ def gegenbauer(degree, dim, t):
 def gegenbauer_coefficients(degree, dim):
     """Coefficients c_j of t^(l-2j) (1-t^2)^j in P_d^l (Eq 2).
 
-    c_0 = 1, c_(j+1) = -(l-2j)(l-2j-1) / (2 (j+1) (d-1+2j)) c_j.
+    c_0 = 1, c_(j+1) = -(l-2j)(l-2j-1) / (2 (j+1) (d-1+2j)) c_j; in d = 1, where 1 - t^2 = 0 on the
+    sphere, only c_0 is not 0.
 
     Returns
     -------
@@ -136,7 +137,9 @@ def gegenbauer_coefficients(degree, dim):
     array([ 1.   , -3.   ,  0.375])
     """
     degree = check_integer("degree", degree, 0)
-    dim = check_integer("dim", dim, 2)
+    dim = check_dim(dim)
+    if dim == 1:
+        return np.eye(1, degree // 2 + 1)[0]
     c = [1.0]
     for j in range(degree // 2):
         c.append(-c[-1] * (degree - 2 * j) * (degree - 2 * j - 1) / (2 * (j + 1) * (dim - 1 + 2 * j)))
