@@ -222,7 +222,7 @@ def test_known_sets(name):
     if not home or not Path(home, f"{name}.npz").is_file():
         pytest.skip(f"{name}.npz is not in the folder GZKCORE_DATA")
     loaded = datasets.load(name)
-    assert loaded.DESCR == datasets.SETS[name][0]
+    assert datasets.SETS[name][0] == loaded.DESCR
     assert len(loaded) > 2
     assert (
         hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == datasets.SETS[name][1]
