@@ -387,7 +387,7 @@ class RadialFunctions:
             log_c, rotation = self._rotations[degree]
             here = self.degree[columns] == degree
             values = _monomials(log_c, degree, norms, envelope)
-            out[:, here] = values @ rotation[:, self.index[columns][here]]
+            out[:, here] = row_products(values, rotation[:, self.index[columns][here]])
         return out
 
     def __call__(self, norms, columns, dtype=np.float64):
@@ -468,6 +468,17 @@ class RadialFunctions:
 
 def _harmonic_count(degree, dim):
     return sum(alpha(level, dim) for level in range(degree + 1))
+
+
+def row_products(values, matrix):
+    """values @ matrix, each row by the same operations however many rows there are.
+
+    BLAS takes other paths for few rows, and its results then differ in the last bit.
+    """
+    out = np.zeros((values.shape[0], matrix.shape[1]))
+    for column, row in zip(values.T, matrix, strict=True):
+        out += column[:, None] * row
+    return out
 
 
 def _monomials(log_c, degree, norms, envelope):
