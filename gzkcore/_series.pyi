@@ -17,6 +17,13 @@ def interpolate(
     out: NDArray[Any],
     n_threads: int,
 ) -> None: ...
+def zonal_sum(
+    coefficients: NDArray[Any],
+    dim: int,
+    t: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
 def polar(
     X: NDArray[Any],
     center: NDArray[Any],

@@ -5,6 +5,7 @@ radial_table   out[i, l, k] = exp(log_c[l, k] / 2 + (l + 2k) log t_i + envelope_
                lies in [0, 1]. One exponential per entry.
 interpolate    out[i, j] = sum_p table[bin, p, j] s^p, the local polynomial of the bin of norm t_i, with
                s in [-1, 1] across the bin: P + 1 fused operations per entry, vectors over j.
+zonal_sum      out[i] = sum_l c_l P_d^l(t_i), by the forward recurrence of P: 6 flops a degree and point.
 polar          norms |u_i| in double and unit rows u_i / |u_i| for u = (x - center) scale.
 Layout         all arrays contiguous, rows in parallel, every row independent of the others.
 """
@@ -77,6 +78,35 @@ cdef inline void _local(const double* table, double s, Py_ssize_t top, Py_ssize_
         for j in range(count):
             out[first + j] = <floating> value[j]
         first = first + STRIP
+
+
+def zonal_sum(
+    const double[::1] coefficients,    # IN   (q + 1,)
+    Py_ssize_t dim,
+    const floating[::1] t,             # IN   (n,)
+    floating[::1] out,                 # OUT  (n,)
+    int n_threads,
+):
+    """sum_l c_l P_dim^l(t), in double for either type."""
+    cdef Py_ssize_t i
+    for i in prange(t.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        out[i] = <floating> _zonal(&coefficients[0], coefficients.shape[0] - 1, dim, t[i])
+
+
+cdef inline double _zonal(const double* c, Py_ssize_t degree, Py_ssize_t dim, double t) noexcept nogil:
+    cdef double before = 1.0, value = t, following, total = c[0]
+    cdef Py_ssize_t k
+    for k in range(1, degree + 1):
+        total = total + c[k] * value
+        if dim == 1:                   # the sphere is two points: P_l = t^l
+            following = t * value
+        elif dim == 2:
+            following = 2.0 * t * value - before
+        else:
+            following = ((2 * k + dim - 2) * t * value - k * before) / (k + dim - 2)
+        before = value
+        value = following
+    return total
 
 
 def polar(

@@ -1,0 +1,221 @@
+"""A ridge on the columns of a table that may be larger than memory: what `gzkcore fit` does.
+
+Three passes over the file: `survey` checks every value and measures the columns, `learn` feeds the
+rows to the ridge, `judge` compares its predictions with the truth. Rows are held out by a hash of
+their number, so that every pass knows which without keeping a list.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
+
+from ._tables import Floats, Table
+from .datasets import LatLonToSphere, off_globe
+from .gegenbauer import GegenbauerFeatures
+from .kernels import Gaussian
+from .ridge import RandomFeatureRidgeCV
+
+# Random rows that the ridge sees first: they settle the centre and the radius for all that follow.
+SAMPLE_ROWS = 1 << 14
+SAMPLE_VALUES = 1 << 22
+FEWEST_ROWS = 20
+
+# What gamma is chosen from: on the unit sphere, and times 1 / d for d standardised columns.
+SPHERE_GAMMAS = tuple(2.0**k for k in range(-1, 10))
+COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
+
+Rows = NDArray[np.int64]
+
+
+@dataclass
+class Recipe:
+    """How columns of a table become the input of the features; saved with the model."""
+
+    target: str
+    columns: list[str]
+    sphere: bool  # the columns are latitude and longitude
+    mean: list[float] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+
+    def check(self, table: Table, first: int, values: Floats) -> None:
+        """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
+        if self.sphere and (wrong := off_globe(values)) is not None:
+            raise ValueError(f"{table.path}: row {first + wrong[0] + 1}: {wrong[1]}")
+
+    def inputs(self, values: Floats) -> Floats:
+        """Turn columns into unit vectors, or standardise them."""
+        if self.sphere:
+            return LatLonToSphere().transform(values)
+        return (values - self.mean) / self.scale
+
+
+@dataclass
+class Score:
+    """Errors of predictions, and of predicting a constant instead."""
+
+    rows: int = 0
+    squares: float = 0.0
+    squares_of_constant: float = 0.0
+
+    def add(self, y: Floats, predicted: Floats, constant: float) -> None:
+        self.rows += len(y)
+        self.squares += float(np.sum((y - predicted) ** 2))
+        self.squares_of_constant += float(np.sum((y - constant) ** 2))
+
+    def summary(self) -> dict[str, float | None]:
+        """Return rows, root mean squared error and R^2 = 1 - squares / those of the constant."""
+        if not self.rows:
+            return {"rows": 0, "rmse": None, "r2": None}
+        relative = self.squares / self.squares_of_constant if self.squares_of_constant else np.nan
+        return {"rows": self.rows, "rmse": (self.squares / self.rows) ** 0.5, "r2": 1 - relative}
+
+
+class TableFit:
+    """A ridge fitted to a table, pass by pass.
+
+    Parameters
+    ----------
+    table : Table
+    recipe : Recipe
+        `survey` fills in its mean and scale.
+    test_fraction : float
+        Share of the rows to hold out.
+    seed : int
+        Decides which rows are held out and which are sampled.
+    report : callable
+        Is told the name of the pass and the share of it that is done.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        recipe: Recipe,
+        test_fraction: float,
+        seed: int,
+        report: Callable[[str, float], None],
+    ) -> None:
+        self.table, self.recipe, self.report = table, recipe, report
+        self.test_fraction, self.seed = test_fraction, seed
+
+    def survey(self) -> None:
+        """Check every value, measure the columns, take a sample of the training rows."""
+        width = len(self.recipe.columns) + 1
+        most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
+        sampled, sample = np.empty(0, np.int64), np.empty((0, width))
+        scaler = StandardScaler()
+        n_rows = n_train = 0
+        low, high = np.inf, -np.inf
+        for rows, values, test in self._batches("reading"):
+            self.recipe.check(self.table, int(rows[0]), values[:, :-1])
+            n_rows += len(rows)
+            low, high = min(low, values[:, -1].min()), max(high, values[:, -1].max())
+            n_train += int(np.sum(~test))
+            if not test.all():
+                scaler.partial_fit(values[~test])
+            sampled = np.concatenate([sampled, rows[~test]])
+            sample = np.concatenate([sample, values[~test]])
+            kept = np.argsort(hashed(sampled, self.seed + 1))[:most]
+            sampled, sample = sampled[kept], sample[kept]
+        self._check_enough(n_rows, n_train, low, high)
+        self.mean_of_y = float(scaler.mean_[-1])
+        self.recipe.mean = scaler.mean_[:-1].tolist()
+        self.recipe.scale = scaler.scale_[:-1].tolist()
+        self._sampled = np.sort(sampled)
+        self._sample = sample
+
+    def _check_enough(self, n_rows: int, n_train: int, low: float, high: float) -> None:
+        if n_rows < FEWEST_ROWS:
+            raise ValueError(f"{self.table.path} has {n_rows} row(s); a fit takes {FEWEST_ROWS}")
+        if low == high:
+            raise ValueError(
+                f"{self.table.path}: column {self.recipe.target!r} is {low:g} in every row, so "
+                "there is nothing to predict; choose another target"
+            )
+        if (n_train == n_rows and self.test_fraction > 0) or n_train < FEWEST_ROWS // 2:
+            raise ValueError(
+                f"--test-fraction {self.test_fraction:g} leaves {n_train} of {n_rows} rows for "
+                f"the fit and {n_rows - n_train} for the test; choose another, or 0 for no test"
+            )
+
+    def learn(self, gamma: str | float, n_components: int) -> RandomFeatureRidgeCV:
+        """Choose gamma and alpha, and fit.
+
+        On the sphere one pass serves every gamma; elsewhere gamma is chosen on the sample.
+        """
+        X, y = self.recipe.inputs(self.places), self._sample[:, -1]
+
+        def ridge(gammas: tuple[float, ...]) -> RandomFeatureRidgeCV:
+            return RandomFeatureRidgeCV(
+                GegenbauerFeatures(
+                    Gaussian(gammas[0]),
+                    n_components,
+                    basis="harmonic" if self.recipe.sphere else "auto",
+                    random_state=self.seed,
+                ),
+                kernel_grid={"gamma": gammas} if len(gammas) > 1 else None,
+                cv=2,
+            )
+
+        gammas: tuple[float, ...]
+        if gamma == "scale":
+            gammas = (1 / (X.shape[1] * X.var()),)
+        elif gamma == "auto":
+            per_column = tuple(factor / X.shape[1] for factor in COLUMN_GAMMAS)
+            gammas = SPHERE_GAMMAS if self.recipe.sphere else per_column
+        else:
+            gammas = (float(gamma),)
+        if len(gammas) > 1 and not self.recipe.sphere:
+            self.report("choosing", 0)
+            gammas = (ridge(gammas).fit(X, y).best_params_["gamma"],)
+            self.report("choosing", 1)
+        model = ridge(gammas)
+        with warnings.catch_warnings():
+            # A random sample is the right batch to settle radius and centre.
+            warnings.filterwarnings("ignore", "partial_fit without a radius")
+            model.partial_fit(X, y)
+        for rows, values, test in self._batches("fitting"):
+            new = ~(test | np.isin(rows, self._sampled, assume_unique=True))
+            if new.any():
+                model.partial_fit(self.recipe.inputs(values[new, :-1]), values[new, -1])
+        return model
+
+    def judge(self, model: RandomFeatureRidgeCV) -> tuple[Score, Score, Floats]:
+        """Return the scores of training and held-out rows, and some pairs (y, prediction).
+
+        The pairs are of held-out rows if there are any.
+        """
+        train, test = Score(), Score()
+        pairs = np.empty((0, 2))
+        for _, values, held_out in self._batches("testing"):
+            y, predicted = values[:, -1], model.predict(self.recipe.inputs(values[:, :-1]))
+            train.add(y[~held_out], predicted[~held_out], self.mean_of_y)
+            test.add(y[held_out], predicted[held_out], self.mean_of_y)
+            shown = held_out if self.test_fraction else ~held_out
+            pairs = np.concatenate([pairs, np.column_stack([y, predicted])[shown]])
+            pairs = pairs[:: 1 + len(pairs) // (2 * SAMPLE_ROWS)]
+        return train, test, pairs
+
+    @property
+    def places(self) -> Floats:
+        """The columns of the sample, as they are in the table."""
+        return self._sample[:, :-1]
+
+    def _batches(self, label: str) -> Iterator[tuple[Rows, Floats, NDArray[np.bool_]]]:
+        """Yield the numbers of rows, their values (the target last), and which are held out."""
+        for first, values, done in self.table.batches([*self.recipe.columns, self.recipe.target]):
+            rows = np.arange(first, first + len(values))
+            yield rows, values, hashed(rows, self.seed) < self.test_fraction
+            self.report(label, done)
+
+
+def hashed(rows: Rows, seed: int) -> Floats:
+    """Return a number in [0, 1) for each row and seed: fixed, yet as if random (splitmix64)."""
+    z = rows.astype(np.uint64) + np.uint64(1 + (seed << 40) % 2**63)
+    z *= np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) / 2.0**64

@@ -1,0 +1,129 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Moments of a tile of features, and the ridge systems that they make: nogil, around BLAS and LAPACK.
+
+Formula    sums[f] += [Z 1 y]^T W [Z 1 y] over the rows of fold f, f = (row + first_fold) mod k.
+Why        Z is never stored, so its Gram matrix grows tile by tile. Each Python thread has its own
+           tile, its own sums and a BLAS held to one thread: a multithreaded syrk is no faster, and its
+           threads go on spinning when it is done and stall the kernel that makes the next tile.
+           SciPy's own wrappers of BLAS hold the interpreter's lock; these don't.
+Cost       n p^2 flops for n rows of p features, p^3 / 3 for a system. Measured on two AVX-512 cores:
+           see `asv_bench/benchmarks/gram.py`.
+Layout     Everything in C order, only lower triangles of Gram matrices are touched. Fortran sees a C
+           matrix transposed, hence 'U' for the lower triangle. The rows of a fold are k apart, which
+           BLAS takes as a leading dimension: no copy.
+float32    Multiplied in float into `scratch`, a tile at a time, and added in double.
+"""
+
+from cython cimport floating
+from scipy.linalg.cython_blas cimport dgemm, dsyrk, sgemm, ssyrk
+from scipy.linalg.cython_lapack cimport dpotrf, dpotrs, dtrtri
+
+
+def add_moments(
+    const floating[:, ::1] Z,          # IN    (n_rows, n_features), rows times the root of their weight
+    const floating[:, ::1] R,          # IN    (n_rows, 1 + n_targets): ones and targets, weighted alike
+    Py_ssize_t first_fold,             # IN    fold of row 0
+    double[:, :, ::1] sums,            # INOUT (n_folds, n_features + 1 + n_targets, n_features + 2)
+    float[:, ::1] scratch,             # WORK  (n_features + 1 + n_targets, n_features); float32 only
+):
+    """Add Z^T Z (lower triangle) and R^T Z of a tile to the moments of its folds."""
+    cdef Py_ssize_t n_rows = Z.shape[0], n_folds = sums.shape[0], fold, row, i, j
+    cdef int p = <int> Z.shape[1], q = <int> R.shape[1], stride = <int> sums.shape[2], n
+    cdef int stride_z = <int> (p * n_folds), stride_r = <int> (q * n_folds)
+    cdef double one_f64 = 1.0
+    cdef float one_f32 = 1.0, zero = 0.0
+    with nogil:
+        for fold in range(n_folds):
+            row = (fold + n_folds - first_fold) % n_folds      # the fold's first row in this tile
+            if row >= n_rows:
+                continue
+            n = <int> ((n_rows - row + n_folds - 1) // n_folds)
+            if floating is double:
+                dsyrk("U", "N", &p, &n, &one_f64, &Z[row, 0], &stride_z,
+                      &one_f64, &sums[fold, 0, 0], &stride)
+                dgemm("N", "T", &p, &q, &n, &one_f64, &Z[row, 0], &stride_z, &R[row, 0], &stride_r,
+                      &one_f64, &sums[fold, p, 0], &stride)
+            else:
+                ssyrk("U", "N", &p, &n, &one_f32, &Z[row, 0], &stride_z, &zero, &scratch[0, 0], &p)
+                sgemm("N", "T", &p, &q, &n, &one_f32, &Z[row, 0], &stride_z, &R[row, 0], &stride_r,
+                      &zero, &scratch[p, 0], &p)
+                for i in range(p + q):
+                    for j in range(min(i + 1, <Py_ssize_t> p)):
+                        sums[fold, i, j] += scratch[i, j]
+
+
+def recentre(
+    double[:, :, ::1] sums,            # INOUT (n_folds, n_features + 1 + n_targets, n_features + 2)
+    const double[::1] mean,            # IN    (n_features + 1 + n_targets,); 0 at n_features
+):
+    """Turn moments of rows v = [z 1 y] into those of v - mean: S - m s^T - s m^T + w m m^T.
+
+    Here s, the sums of v, are row and column n_features of S, and w = S[n_features, n_features].
+    """
+    cdef Py_ssize_t p = sums.shape[2] - 2, size = sums.shape[1], fold, i, j
+    cdef double w, s_i
+    with nogil:
+        for fold in range(sums.shape[0]):
+            w = sums[fold, p, p]
+            for i in range(size):                    # rows of z and y first: they need the old sums
+                if i == p:
+                    continue
+                s_i = sums[fold, p, i] if i < p else sums[fold, i, p]
+                for j in range(min(i + 1, p)):
+                    sums[fold, i, j] += mean[i] * (w * mean[j] - sums[fold, p, j]) - s_i * mean[j]
+                if i > p:
+                    sums[fold, i, p + 1] += mean[i] * (w * mean[i] - 2.0 * s_i)
+                    sums[fold, i, p] = s_i - w * mean[i]
+            for j in range(p):
+                sums[fold, p, j] -= w * mean[j]
+
+
+def mirror(
+    double[:, ::1] gram,               # INOUT (>= m, >= m)
+    Py_ssize_t m,
+):
+    """Copy the lower triangle of the leading m x m block to the upper one, block by block."""
+    cdef Py_ssize_t i, j, first_i, first_j
+    with nogil:
+        for first_i in range(0, m, 32):       # a block and its mirror stay in cache
+            for first_j in range(0, first_i + 1, 32):
+                for i in range(first_i, min(first_i + 32, m)):
+                    for j in range(first_j, min(first_j + 32, i)):
+                        gram[j, i] = gram[i, j]
+
+
+def solve_ridge(
+    const double[:, ::1] sums,         # IN   (n_features + 1 + n_targets, n_features + 2)
+    const Py_ssize_t[::1] kept,        # IN   (m,), ascending: columns of [Z 1] that take part
+    const double[::1] penalty,         # IN   (m,)
+    double[:, ::1] work,               # WORK (m, m)
+    double[:, ::1] coef,               # OUT  (n_targets, m)
+    bint want_trace,
+):
+    """Solve (G + diag(penalty)) c = b for each target, G and b the kept columns of the moments.
+
+    Returns LAPACK's `info` (0: solved) and tr(diag(penalty) (G + diag(penalty))^-1) where wanted.
+    """
+    cdef Py_ssize_t m = kept.shape[0], p = sums.shape[1] - 2, i, j, t
+    cdef int n = <int> m, n_targets = <int> coef.shape[0], info = 0
+    cdef double trace = 0.0
+    cdef const double* row
+    with nogil:
+        for i in range(m):
+            row = &sums[kept[i], 0]
+            for j in range(i + 1):
+                work[i, j] = row[kept[j]]
+            work[i, i] += penalty[i]
+        for t in range(n_targets):
+            row = &sums[p + 1 + t, 0]
+            for j in range(m):
+                coef[t, j] = row[kept[j]]
+        dpotrf("U", &n, &work[0, 0], &n, &info)
+        if info == 0:
+            dpotrs("U", &n, &n_targets, &work[0, 0], &n, &coef[0, 0], &n, &info)
+        if info == 0 and want_trace:
+            dtrtri("U", "N", &n, &work[0, 0], &n, &info)
+            for i in range(m):                       # (A^-1)_jj = sum over i of (L^-1)_ij^2
+                for j in range(i + 1):
+                    trace = trace + penalty[j] * work[i, j] * work[i, j]
+    return info, trace

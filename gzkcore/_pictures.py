@@ -1,0 +1,113 @@
+"""The pictures that the command line draws; matplotlib is imported only here."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ._tables import Floats, replacing
+from .datasets import LatLonToSphere
+
+ENDINGS = (".png", ".pdf", ".svg")
+
+# Blue below zero; above it green, brown and at last white, as on a physical map.
+TERRAIN = (
+    (0.0, "#08306b"), (0.25, "#3f8fc5"), (0.5, "#eff6f1"),
+    (0.53, "#cfe0ad"), (0.6, "#8fae62"), (0.72, "#b8935a"), (0.88, "#74472a"), (1.0, "#f7f3ee"),
+)  # fmt: skip
+EARTH_KM = 6371.0
+NEAR_KM, FAR_KM = 200, 400
+
+
+def draw_map(
+    path: Path, predict: Callable[[Floats], Floats], places: Floats, title: str, label: str
+) -> None:
+    """Draw a fitted surface over the globe, fading out far from all data.
+
+    Parameters
+    ----------
+    path : Path
+        The picture, of one of the kinds in `ENDINGS`.
+    predict : callable
+        Latitude and longitude in degrees, (n, 2), to the n values of the surface.
+    places : ndarray of shape (n, 2)
+        Latitude and longitude of the data: the dots.
+    title, label : str
+        Above the map, and beside its colours.
+    """
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, TwoSlopeNorm
+    from matplotlib.figure import Figure
+
+    latitude, longitude = np.arange(-89.5, 90), np.arange(-179.5, 180)
+    grid = np.stack(np.meshgrid(latitude, longitude, indexing="ij"), axis=-1).reshape(-1, 2)
+    surface = predict(grid)
+    sphere = LatLonToSphere()
+    chord, _ = cKDTree(sphere.transform(places)).query(sphere.transform(grid))
+    opacity = np.clip((FAR_KM - chord * EARTH_KM) / (FAR_KM - NEAR_KM), 0, 1)
+
+    low, high = np.quantile(predict(places), [0.0005, 0.9995])
+    norm: Normalize
+    colors: Colormap
+    if low < 0 < high:
+        norm = TwoSlopeNorm(0, min(low, -high / 5), high)
+        colors = LinearSegmentedColormap.from_list("terrain", TERRAIN)
+    else:
+        norm, colors = Normalize(low, high), colormaps["viridis"]
+    rgba = colors(norm(surface))
+    rgba[:, 3] = opacity
+
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.imshow(
+        rgba.reshape(len(latitude), len(longitude), 4),
+        origin="lower", extent=(-180, 180, -90, 90), interpolation="bilinear",
+    )  # fmt: skip
+    axes.set_facecolor("#ececef")
+    axes.plot(*places.T[::-1], ",", color="black", alpha=0.4)
+    axes.set_xticks(range(-180, 181, 60), ["180°", "120°W", "60°W", "0°", "60°E", "120°E", "180°"])
+    axes.set_yticks(range(-90, 91, 30), ["90°S", "60°S", "30°S", "0°", "30°N", "60°N", "90°N"])
+    axes.grid(color="black", alpha=0.15, linewidth=0.5)
+    axes.set_title(title, loc="left", fontsize=13)
+    axes.set_xlabel(
+        f"dots: {len(places):,} points of the fit; the colours fade from {NEAR_KM} to {FAR_KM} km "
+        "away from all of them",
+        loc="left",
+    )
+    bar = axes.inset_axes((1.015, 0, 0.02, 1))
+    figure.colorbar(
+        ScalarMappable(norm, colors), cax=bar, extend="both", label=label
+    ).ax.set_yscale("linear")
+    _save(figure, path)
+
+
+def draw_agreement(path: Path, pairs: Floats, title: str, label: str) -> None:
+    """Draw (n, 2) actual and predicted values, and the line where they agree."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 6), layout="constrained")
+    axes = figure.add_subplot()
+    both = np.quantile(pairs, [0.001, 0.999])
+    margin = 0.03 * (both[1] - both[0])
+    limits = both[0] - margin, both[1] + margin
+    bins = axes.hexbin(
+        *pairs.T,
+        gridsize=60,
+        extent=(*limits, *limits),
+        mincnt=1,
+        bins="log",
+        cmap="viridis",
+    )
+    axes.axline((both[0], both[0]), slope=1, color="black", linewidth=1)
+    axes.set(xlim=limits, ylim=limits, aspect="equal", xlabel=label, ylabel=f"predicted {label}")
+    axes.set_title(title, loc="left")
+    figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    with replacing(path) as beside:
+        figure.savefig(beside, dpi=150, format=path.suffix[1:])

@@ -1,0 +1,445 @@
+"""The command `gzkcore`: demo, fit, predict and info, for people (tables) and programs (--json).
+
+Results go to stdout, progress and complaints to stderr. Exit codes: 0 done; 2 bad input, with one
+line that says what is wrong; 130 interrupted. Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _demo, _pictures
+from ._config import show_config
+from ._fitting import Recipe, TableFit
+from ._memory import resident_memory
+from ._tables import Table, open_table
+from .model_io import load
+
+try:
+    import typer
+except ImportError:  # main() says how to get it
+    HAS_EXTRA = False
+else:
+    HAS_EXTRA = True
+    AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+    Width = Annotated[int, typer.Option(min=1, help="How many features.")]
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command with these arguments, by default the process's; return the exit code."""
+    if not HAS_EXTRA:
+        return _complain("the command needs a few more packages: pip install 'gzkcore[cli]'")
+    try:
+        return app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (ValueError, ImportError) as error:
+        return _complain(str(error))
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own complaints have it
+            raise
+        return _complain(error.format_message())
+
+
+def _complain(reason: str) -> int:
+    if reason:
+        sys.stderr.write(f"gzkcore: {' '.join(reason.split())}\n")
+    return 2
+
+
+def app() -> Any:
+    """Return the application, for `main` and for typer's test runner."""
+    application = typer.Typer(
+        help="Kernel ridge regression on features, from the command line.",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    for command, example in (
+        (demo, "gzkcore demo --plot elevation.png"),
+        (fit, "gzkcore fit stations.csv --target temperature --lat lat --lon lon --plot map.png"),
+        (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
+        (info, "gzkcore info --json"),
+    ):
+        application.command(epilog=f"Example: {example}")(command)
+    return application
+
+
+# ---------------------------------------------------------------------------------------------
+# Commands
+
+
+def demo(
+    n_components: Width = 1024,
+    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
+    plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
+        "elevation.png"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Predict the elevation of 28,000 airports from latitude and longitude.
+
+    Compares Gegenbauer features, the published ones, random Fourier features and Nystroem in the
+    same ridge: the same splits and width, lengthscale and ridge chosen from the same by the same
+    folds. Then draws the fitted surface as a map.
+    """
+    started = time.perf_counter()
+    _check_picture(plot)
+    with _progress() as report:
+        result = _demo.compare(n_components, seeds, report)
+        _demo.draw(plot, n_components)
+    result |= {"plot": str(plot), "seconds": time.perf_counter() - started}
+    if as_json:
+        _print_json(result)
+        return
+    _print_table(
+        f"Elevation of {result['airports']:,} airports from latitude and longitude",
+        ["", "error (m)", "R²", "lengthscale (km)", "alpha", "time (s)", "memory (MB)"],
+        [
+            [
+                row["method"],
+                f"{row['rmse']:.1f} ± {row['rmse_spread']:.1f}",
+                f"{row['r2']:.3f}",
+                *(
+                    f"{row[key]:{form}}" if key in row else ""
+                    for key, form in (
+                        ("lengthscale_km", ".0f"),
+                        ("alpha", ".2g"),
+                        ("seconds", ".1f"),
+                        ("peak_memory_mb", ".0f"),
+                    )
+                ),
+            ]
+            for row in result["methods"]
+        ],
+    )
+    _print(
+        f"error: root mean square on held-out airports, mean and spread over {seeds} splits",
+        f"lengthscale, alpha: chosen most often, by two folds, from {len(_demo.GAMMAS)} and 21",
+        f"time: to fit {n_components} features and the ridge, with the choice",
+        f"memory: {result['memory']}",
+        f"as published: degree {result['published_degree']}, order 1",
+        f"The fitted surface: {plot}",
+    )
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="A .csv, .parquet, .npy or .npz file of any size.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    lat: Annotated[str | None, typer.Option(help="The column of latitudes, in degrees.")] = None,
+    lon: Annotated[str | None, typer.Option(help="The column of longitudes, in degrees.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="The columns a,b,c to predict from; by default all others.")
+    ] = None,
+    model: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("model.gzk"),
+    n_components: Width = 1024,
+    gamma: Annotated[
+        str,
+        typer.Option(help="1 / (2 lengthscale²): auto chooses, scale is 1 / (d var), or a number."),
+    ] = "auto",
+    test_fraction: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the rows to hold out and test with.")
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, help="Decides about held-out rows and features.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a kernel ridge regression to a table, and test it on held-out rows.
+
+    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
+    is read in pieces, so that it may be larger than memory.
+    """
+    started, (memory, _) = time.perf_counter(), resident_memory()
+    table = open_table(data)
+    recipe = _recipe(table, target, lat, lon, columns)
+    _check_gamma(gamma)
+    _check_picture(plot)
+    _check_folder(model)
+    with _progress() as report, _notes() as notes:
+        work = TableFit(table, recipe, test_fraction, seed, report)
+        work.survey()
+        ridge = work.learn(gamma, n_components)
+        train, test, pairs = work.judge(ridge)
+        ridge.recipe_ = asdict(recipe)
+        ridge.save(model)
+        if plot and recipe.sphere:
+            _pictures.draw_map(
+                plot,
+                lambda places: ridge.predict(recipe.inputs(places)),
+                work.places,
+                f"{target}, fitted to {data.name}",
+                target,
+            )
+        elif plot:
+            _pictures.draw_agreement(plot, pairs, f"{target}, rows of {data.name}", target)
+    result = {
+        "data": str(data),
+        "target": target,
+        "columns": recipe.columns,
+        "sphere": recipe.sphere,
+        "n_components": n_components,
+        "gamma": float(ridge.kernel_.gamma),
+        "alpha": ridge.alpha_,
+        "train": train.summary(),
+        "test": test.summary(),
+        "seconds": time.perf_counter() - started,
+        "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
+        "model": str(model),
+        "plot": str(plot) if plot else None,
+        "notes": notes,
+    }
+    if as_json:
+        _print_json(result)
+        return
+    names = ", ".join(recipe.columns[:4]) + (", ..." if len(recipe.columns) > 4 else "")
+    _print_table(
+        f"{target} from {names}",
+        ["", ""],
+        [
+            ["rows", f"{train.rows:,} to fit, {test.rows:,} held out"],
+            [
+                "columns",
+                f"{len(recipe.columns)} " + ("on the globe" if recipe.sphere else "standardised"),
+            ],
+            ["gamma", f"{result['gamma']:g}"],
+            ["alpha", f"{result['alpha']:g}"],
+            ["error on the rows of the fit", _score(result["train"])],
+            ["error on held-out rows", _score(result["test"])],
+            ["time", f"{result['seconds']:.1f} s"],
+            ["memory", f"{result['peak_memory_mb']:.0f} MB more than at the start, at its peak"],
+        ],
+    )
+    _print(
+        "R² is 1 for perfect predictions and 0 for predicting the mean.",
+        *notes,
+        *([f"Picture: {plot}"] if plot else []),
+        f"Next: gzkcore predict {shlex.quote(str(model))} NEW{data.suffix} --output PREDICTED"
+        + {".npz": ".npy"}.get(data.suffix, data.suffix),
+    )
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="What gzkcore fit has saved.")],
+    data: Annotated[Path, typer.Argument(help="A table with the columns of the fit.")],
+    output: Annotated[Path, typer.Option(help="Where to write the table with its predictions.")],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the new column; by default PREDICTED_<target>.")
+    ] = None,
+    std: Annotated[
+        bool, typer.Option("--std", help="Add the standard deviation of a new observation.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict for every row of a table, in a new last column.
+
+    A .csv file is copied as it stands, but for the new column; a .parquet file becomes .parquet or
+    .csv; of a .npy or .npz file only the predictions are written, as .npy.
+    """
+    started = time.perf_counter()
+    ridge = load(model)
+    if not hasattr(ridge, "recipe_"):
+        raise ValueError(
+            f"{model} does not say which columns it needs: it was saved from Python; use "
+            "gzkcore.load there, or gzkcore fit to make a model for this command"
+        )
+    recipe = Recipe(**ridge.recipe_)
+    table = open_table(data)
+    table.require(recipe.columns)
+    name = name or f"PREDICTED_{recipe.target}"
+    names = [name, f"{name}_STD"] if std else [name]
+    _check_output(table, output, names)
+    n_rows = 0
+
+    def compute(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        nonlocal n_rows
+        recipe.check(table, n_rows, values)
+        n_rows += len(values)
+        predicted = ridge.predict(recipe.inputs(values), return_std=std)
+        return np.column_stack(predicted if std else [predicted])
+
+    with _progress() as report, _notes() as notes:
+        for done in table.append(recipe.columns, compute, names, output):
+            report("predicting", done)
+    result = {
+        "output": str(output),
+        "rows": n_rows,
+        "columns": names,
+        "seconds": time.perf_counter() - started,
+        "notes": notes,
+    }
+    if as_json:
+        _print_json(result)
+    else:
+        _print(f"{n_rows:,} rows with {' and '.join(names)}: {output}", *notes)
+
+
+def info(as_json: AsJson = False) -> None:
+    """Tell version, instruction set, compiler, threads and BLAS: for reports of bugs and speed."""
+    config = show_config()
+    if as_json:
+        _print_json(config)
+        return
+    _print_table(
+        "gzkcore",
+        ["", ""],
+        [[key, ", ".join(map(_brief, value)) if isinstance(value, list) else str(value)]
+         for key, value in config.items()],
+    )  # fmt: skip
+
+
+def _brief(value: Any) -> str:
+    return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+
+
+# ---------------------------------------------------------------------------------------------
+# What the arguments mean
+
+
+def _recipe(
+    table: Table, target: str, lat: str | None, lon: str | None, columns: str | None
+) -> Recipe:
+    """Say which columns the prediction is made from."""
+    if (lat is None) != (lon is None):
+        raise ValueError("--lat and --lon belong together; give both")
+    if lat is not None and columns is not None:
+        raise ValueError("--columns does not go with --lat and --lon; give one or the other")
+    if lat is not None and lon is not None:
+        chosen = [lat, lon]
+    elif columns is not None:
+        chosen = [column.strip() for column in columns.split(",")]
+    else:
+        chosen = [column for column in table.names if column != target]
+    table.require([target, *chosen])
+    if target in chosen or len(set(chosen)) < len(chosen):
+        raise ValueError("a column is named twice; target and columns must all differ")
+    if not chosen:
+        raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
+    return Recipe(target, chosen, sphere=lat is not None)
+
+
+def _check_gamma(gamma: str) -> None:
+    if gamma in ("auto", "scale"):
+        return
+    with contextlib.suppress(ValueError):
+        if 0 < float(gamma) < np.inf:
+            return
+    raise ValueError(f"--gamma {gamma} is none of auto, scale or a number > 0")
+
+
+def _check_picture(path: Path | None) -> None:
+    if path is not None:
+        if path.suffix.lower() not in _pictures.ENDINGS:
+            raise ValueError(f"--plot {path} should end with one of {', '.join(_pictures.ENDINGS)}")
+        _check_folder(path)
+
+
+def _check_folder(path: Path) -> None:
+    """Complain now, not after the work, about a place where nothing can be written."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file")
+
+
+def _check_output(table: Table, output: Path, names: list[str]) -> None:
+    _check_folder(output)
+    if output.suffix.lower() not in table.outputs:
+        raise ValueError(
+            f"--output {output} should end with {' or '.join(table.outputs)} for a "
+            f"{table.path.suffix} file"
+        )
+    if output.exists() and output.samefile(table.path):
+        raise ValueError(f"--output {output} is the table itself; give another name")
+    for name in names:
+        if name in table.names:
+            raise ValueError(f"{table.path} has a column {name!r} already; choose a --name")
+
+
+# ---------------------------------------------------------------------------------------------
+# What people and programs see
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar on stderr for each kind of work that is reported as (label, share done)."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as bars:  # fmt: skip
+        tasks: dict[str, Any] = {}
+
+        def report(label: str, share: float) -> None:
+            if label not in tasks:
+                tasks[label] = bars.add_task(label, total=1.0)
+            bars.update(tasks[label], completed=share)
+
+        yield report
+
+
+@contextlib.contextmanager
+def _notes() -> Iterator[list[str]]:
+    """Collect what the library warns about."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield notes
+    notes += dict.fromkeys(f"Note: {warning.message}" for warning in caught)
+
+
+def _score(summary: dict[str, Any]) -> str:
+    if summary["rmse"] is None:
+        return "no rows were held out"
+    return f"{summary['rmse']:.4g} root mean square, R² {summary['r2']:.3f}"
+
+
+def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=any(header))
+    for i, column in enumerate(header):
+        table.add_column(column, justify="right" if i and any(header) else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _print(*lines: str) -> None:
+    from rich.console import Console
+
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    for line in lines:
+        console.print(line)
+
+
+def _print_json(result: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")

@@ -1,0 +1,955 @@
+"""Ridge regression on features, in one pass over the data and in bounded memory.
+
+From the moments of `gram`, taken about the weighted means, the coefficients are
+
+    c = (G + alpha I)^-1 b,    G = Z^T W Z,  b = Z^T W y,
+
+and everything else follows without looking at the data again: residuals, degrees of freedom,
+generalised cross-validation and, with moments kept per fold, k-fold cross-validation. Where kernels
+only scale the columns of one basis, Z_theta = Z D, the system (D G D + alpha I) v = D b has the
+solution v = c / D with (G + alpha D^-2) c = b: one pass serves every kernel and every alpha.
+"""
+
+import itertools
+import numbers
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgWarning, eigh
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import validate_data
+
+from . import _gram
+from ._threads import n_threads
+from .gegenbauer import GegenbauerFeatures
+from .gram import (
+    GramAccumulator,
+    check_targets,
+    check_weights,
+    for_each_tile,
+    limit_blas,
+    raise_not_finite,
+)
+from .model_io import save
+
+__all__ = ["RandomFeatureRidge", "RandomFeatureRidgeCV"]
+
+# A column's share of a fit is at most D_j^2 G_jj / alpha. Columns whose shares add up to less than
+# this are left out of a candidate's system: the score stays the same to rounding.
+NEGLIGIBLE = 1e-13
+
+# Conjugate gradients: squared residual (in the preconditioner's norm) relative to the first, steps,
+# and up to how many targets they are tried. A step costs 2 m^2 per target, Cholesky m^3 / 3.
+CONVERGED = 1e-20
+MOST_STEPS = 60
+MOST_TARGETS = 4
+
+LEAST_FREE = 1e-2  # rows less degrees of freedom, from which on noise is not estimated
+
+TINY = np.finfo(np.float64).tiny
+
+ALPHAS = tuple(np.logspace(-8, 2, 21).tolist())
+
+ONE_BASIS = (
+    "partial_fit sees each row once, but these features need a pass for each entry of kernel_grid; "
+    "use fit, or kernel_grid=None, or features with an exact basis on a sphere"
+)
+
+
+class _Solved:
+    """A fitted attribute, worked out when first asked for, which keeps `partial_fit` cheap."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, model, owner=None):
+        return self if model is None else model._solved()[self.name]
+
+
+class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """What both regressors share: reading rows, predicting, saving."""
+
+    coef_ = _Solved()
+    intercept_ = _Solved()
+
+    # Constructor parameters, named here for type checkers.
+    features: Any
+    fit_intercept: bool
+    random_state: Any
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the features and the regression.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            A memory map is read tile by tile and never copied.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+            Unfitted, if anything fails or interrupts on the way.
+        """
+        self._forget()
+        try:
+            found = self._start(X, y, sample_weight, one_pass=False)
+            self._solution = self._solve(found)
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+            As before the call, if anything fails or interrupts on the way.
+        """
+        if self.__sklearn_is_fitted__():
+            self._continue(X, y, sample_weight)
+            return self
+        self._forget()
+        try:
+            self._start(X, y, sample_weight, one_pass=True)
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def _continue(self, X, y, sample_weight):
+        X, y = self._validate(X, y, reset=False)
+        if y.shape[1:] != self.y_offset_.shape:
+            raise ValueError(
+                f"y has shape {y.shape}, but the first batch had {self.y_offset_.shape} after the "
+                "rows; pass the same targets in every batch"
+            )
+        self._outdate()
+        self.moments_.update(X, y - self.y_offset_, sample_weight)
+
+    def _validate(self, X, y, reset):
+        """Check X and y but for the values of X, which are checked when they are read."""
+        lenient = {"ensure_all_finite": False}
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            validate_separately=(
+                {"accept_sparse": "csr", **lenient},
+                {"ensure_2d": False, "dtype": None, **lenient},
+            ),
+        )
+        return X, check_targets(y, X)
+
+    def _offset(self, y):
+        """Choose what to subtract from y before summing: sums of squares then lose no digits."""
+        return np.asarray(y.mean(axis=0) if self.fit_intercept else np.zeros(y.shape[1:]))
+
+    def _new_features(self, **parameters):
+        """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
+        if self.features is None:
+            features = GegenbauerFeatures()
+        elif hasattr(self.features, "transform"):
+            features = clone(self.features)
+        else:
+            raise TypeError(
+                f"features={self.features!r} has no transform; pass a transformer such as "
+                "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
+            )
+        if self.random_state is not None:
+            states = {
+                name: self.random_state
+                for name, value in features.get_params().items()
+                if name.split("__")[-1] == "random_state" and value is None
+            }
+            parameters = states | parameters
+        if parameters:
+            features.set_params(**parameters)
+        return features
+
+    def _fit_features(self, features, X, y, one_pass):
+        fit = getattr(features, "partial_fit", features.fit) if one_pass else features.fit
+        try:
+            return fit(X, y)
+        except ValueError:
+            raise_not_finite(X)  # says where, which the transformer may not
+            raise
+
+    # -- state --------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "moments_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _forget(self):
+        self._outdate()
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _outdate(self):
+        vars(self).pop("_solution", None)
+        vars(self).pop("_spread", None)
+
+    def _solved(self):
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+        if "_solution" not in vars(self):
+            self._solution = self._solve()
+        return self._solution
+
+    def _coefficients(self, sums, alphas):
+        """Solve the ridge systems of all targets."""
+        sums, mean = _centred(sums, self.fit_intercept)
+        p = sums.shape[1] - 2
+        coef = np.empty((len(alphas), p))
+        for alpha in np.unique(alphas):
+            targets = np.flatnonzero(alphas == alpha)
+            system = _System(sums[:p, :p], alpha, self.moments_.dtype)
+            if system.vectors is not None:
+                warnings.warn(
+                    f"the ridge system with alpha={alpha:g} is singular to working precision; "
+                    f"solved by eigenvalues, in {len(system.values)} of {p} directions. A larger "
+                    "alpha avoids this",
+                    LinAlgWarning,
+                    stacklevel=4,
+                )
+            coef[targets] = system.solve(sums[p + 1 + targets, :p].T).T
+        shape = self.y_offset_.shape
+        intercept = self.y_offset_ + (mean[p + 1 :] - coef @ mean[:p]).reshape(shape)
+        return {"coef_": coef.reshape(*shape, p), "intercept_": intercept[()]}
+
+    # -- what a fitted model can do -----------------------------------------------------------
+
+    def predict(self, X, return_std=False):
+        """Predict the targets, tile by tile.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation, see Notes.
+
+        Returns
+        -------
+        y : ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
+        std : ndarray of the same shape
+            Only if `return_std` is True.
+
+        Notes
+        -----
+        Ridge regression is the posterior mean for coefficients with prior variance s^2 / alpha and
+        noise of variance s^2, estimated by `noise_variance_`. The variance of a new observation is
+
+            s^2 (1 + 1/n + (z - z_mean)^T (G + alpha I)^-1 (z - z_mean) + (k(x, x) - |z|^2) / alpha)
+
+        where 1/n is the intercept's, and the last term, the prior variance of what the features
+        leave out of the kernel, needs features that know it (`kernel_.diag`) and alpha > 0.
+        """
+        solution = self._solved()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
+        coef = np.atleast_2d(solution["coef_"]).T
+        mean = np.empty((X.shape[0], coef.shape[1]))
+        variance = np.empty_like(mean) if return_std else None
+        spread = self._spreads() if return_std else None
+
+        def use(_lane, rows, Z):
+            mean[rows] = Z @ coef.astype(Z.dtype, copy=False)
+            if return_std:
+                variance[rows] = self._variance(X[rows], Z, spread)
+
+        for_each_tile(self.features_, X, use)
+        mean += np.atleast_1d(solution["intercept_"])
+        shape = (X.shape[0], *self.y_offset_.shape)
+        if not return_std:
+            return mean.reshape(shape)
+        return mean.reshape(shape), np.sqrt(variance).reshape(shape)
+
+    def _variance(self, X, Z, spread):
+        kernel = getattr(self.features_, "kernel_", None)
+        missing = 0.0
+        if hasattr(kernel, "diag"):
+            missing = np.maximum(kernel.diag(X) - np.einsum("ij,ij->i", Z, Z), 0.0)
+        variance = np.empty((len(Z), len(spread["noise"])))
+        for alpha, root in spread["roots"].items():
+            of_mean = np.square((Z - spread["mean"]) @ root).sum(axis=1)
+            factor = 1.0 + spread["of_intercept"] + of_mean + (missing / alpha if alpha else 0.0)
+            targets = spread["alphas"] == alpha
+            variance[:, targets] = factor[:, None] * spread["noise"][targets]
+        return variance
+
+    @property
+    def degrees_of_freedom_(self):
+        """Trace of the matrix that makes fitted values of y; one for each of several targets."""
+        return self._spreads()["degrees_of_freedom"].reshape(self.y_offset_.shape)[()]
+
+    @property
+    def noise_variance_(self):
+        """Residual sum of squares / (n - degrees of freedom); one for each of several targets."""
+        return self._spreads()["noise"].reshape(self.y_offset_.shape)[()]
+
+    def _spreads(self):
+        if "_spread" not in vars(self):
+            self._spread = self._solve_spread()
+        return self._spread
+
+    def _solve_spread(self):
+        sums, alphas = self._system(self._solved())
+        sums, mean = _centred(sums, self.fit_intercept)
+        p = sums.shape[1] - 2
+        c, b = np.atleast_2d(self.coef_), sums[p + 1 :, :p]
+        # |y - Z c|^2 = y^T y - 2 c^T b + c^T G c, and G c = b - alpha c.
+        residual = sums[p + 1 :, p + 1] - np.sum(c * (b + alphas[:, None] * c), axis=1)
+        roots, freedom = {}, np.empty(len(alphas))
+        for alpha in np.unique(alphas):
+            system = _System(sums[:p, :p], alpha, self.moments_.dtype)
+            roots[float(alpha)] = system.root()
+            freedom[alphas == alpha] = system.degrees_of_freedom() + self.fit_intercept
+        n = sums[p, p + 1]
+        if (n - freedom < LEAST_FREE).any():
+            raise ValueError(
+                f"{n:.0f} rows leave nothing to estimate the noise from after "
+                f"{freedom.max():.4g} degrees of freedom; use more rows or a larger alpha"
+            )
+        return {
+            "alphas": alphas,
+            "mean": mean[:p],
+            "roots": roots,
+            "degrees_of_freedom": freedom,
+            "noise": np.maximum(residual, 0.0) / (n - freedom),
+            "of_intercept": 1.0 / sums[p, p] if self.fit_intercept else 0.0,
+        }
+
+    def _to_data(self):
+        """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""
+        kept = {*self._get_param_names(), "_solution"}
+        return {k: v for k, v in vars(self).items() if k in kept or k.endswith("_")}
+
+    def save(self, path):
+        """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        save(self, path)
+
+
+class RandomFeatureRidge(_FeatureRegressor):
+    """Ridge regression on the features of any transformer: kernel ridge regression in linear time.
+
+    Minimises sum_i w_i (y_i - <z(x_i), coef> - intercept)^2 + alpha |coef|^2 in one pass over the
+    data, from sums over tiles of rows. The features of the data are never stored.
+
+    Parameters
+    ----------
+    features : transformer, default=None
+        Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
+        `GegenbauerFeatures()`.
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        Added to the diagonal of Z^T W Z, not negative; one for all targets or one for each.
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    random_state : int, RandomState, Generator or None, default=None
+        Passed on to features whose own `random_state` is None.
+
+    Attributes
+    ----------
+    features_ : transformer
+        The fitted features.
+    coef_ : ndarray of shape (n_components,) or (n_targets, n_components)
+    intercept_ : float or ndarray of shape (n_targets,)
+    moments_ : GramAccumulator
+        The sums that all else is worked out from, of y - `y_offset_`.
+    y_offset_ : ndarray
+        Mean of the first batch's y, 0 without intercept.
+    noise_variance_, degrees_of_freedom_ : float or ndarray of shape (n_targets,)
+        Worked out when first asked for.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        If X has column names that are all strings.
+
+    See Also
+    --------
+    RandomFeatureRidgeCV : Chooses alpha, and the kernel's parameters.
+    sklearn.kernel_ridge.KernelRidge : Exact; time n^3 and memory n^2.
+
+    Notes
+    -----
+    Time n p^2 + p^3 / 3, memory about 8 p^2 bytes per thread for p components. The coefficients
+    come from a Cholesky factorisation. Where that fails, or the matrix is singular to working
+    precision, they come from its eigenvalues: directions lost in rounding errors are left out, and
+    a warning says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = RandomFeatureRidge(RBFSampler(gamma=5.0), alpha=1e-3, random_state=0)
+    >>> model.fit(X, np.sin(6 * X[:, 0])).predict([[0.25]]).round(2)
+    array([1.])
+    """
+
+    def __init__(self, features=None, alpha=1.0, fit_intercept=True, random_state=None):
+        self.features = features
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _start(self, X, y, sample_weight, one_pass):
+        """Read the first rows; return what `_solve` can't know from the moments."""
+        X, y = self._validate(X, y, reset=True)
+        _check_alphas(self.alpha, "alpha", y.shape[1:])
+        self.y_offset_ = self._offset(y)
+        self.features_ = self._fit_features(self._new_features(), X, y, one_pass)
+        moments = GramAccumulator(self.features_)
+        self.moments_ = moments.update(X, y - self.y_offset_, sample_weight)
+
+    def _system(self, solution=None):
+        alphas = _check_alphas(self.alpha, "alpha", self.y_offset_.shape)
+        return self.moments_.sums[0], np.broadcast_to(alphas, self.y_offset_.size)
+
+    def _solve(self, found=None):
+        return self._coefficients(*self._system())
+
+
+class RandomFeatureRidgeCV(_FeatureRegressor):
+    """Ridge regression on features that chooses its alpha, and the kernel's parameters, by itself.
+
+    Parameters
+    ----------
+    features : transformer, default=None
+        As for `RandomFeatureRidge`.
+    alphas : array-like of shape (n_alphas,), default=logspace(-8, 2, 21)
+        Candidates for the ridge.
+    kernel_grid : dict of str to list, default=None
+        Candidates for the kernel's parameters, such as ``{"gamma": [0.5, 1, 2]}``, tried in all
+        combinations. A name that is no parameter of the kernel is looked for in `features`.
+    cv : None, int or "loo", default=None
+        None: generalised cross-validation. An int k: k folds, row i in fold i mod k. "loo": each
+        row is left out once, exactly, at the cost of a second pass.
+    fit_intercept : bool, default=True
+    random_state : int, RandomState, Generator or None, default=None
+        As for `RandomFeatureRidge`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The alpha chosen.
+    kernel_ : kernel or None
+        The kernel chosen, if the features know theirs.
+    best_params_ : dict
+        `alpha` and the names in `kernel_grid`.
+    best_score_ : float
+        Minus the mean squared error expected of the choice.
+    cv_results_ : dict of str to array
+        All candidates, laid out as `GridSearchCV` does: `params`, `param_alpha` ...,
+        `mean_test_score` (minus the mean squared error: each row has its weight, so that folds
+        count by their weights), `rank_test_score` and, for k folds, `split0_test_score` ...
+    features_, coef_, intercept_, moments_, y_offset_, noise_variance_, degrees_of_freedom_
+        As for `RandomFeatureRidge`. With `kernel_grid`, `moments_` may belong to a basis common to
+        all candidates.
+    candidates_ : list of dict
+        The entries of `kernel_grid` (`params`) that `moments_` serves, with their `kernel`.
+
+    Notes
+    -----
+    Features that offer a basis common to all kernels of the grid (`GegenbauerFeatures` with an
+    exact basis on a sphere) are read in one pass; others take one pass for each kernel. A candidate
+    then costs a Cholesky factorisation per fold, whatever the number of rows, and less where the
+    ridge makes part of the columns negligible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> y = np.sin(6 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(200)
+    >>> model = RandomFeatureRidgeCV(
+    ...     RBFSampler(), kernel_grid={"gamma": [0.1, 1.0, 10.0]}, cv=5, random_state=0
+    ... ).fit(X, y)
+    >>> sorted(model.best_params_)
+    ['alpha', 'gamma']
+    """
+
+    alpha_ = _Solved()
+    kernel_ = _Solved()
+    features_ = _Solved()
+    best_params_ = _Solved()
+    best_score_ = _Solved()
+    cv_results_ = _Solved()
+
+    def __init__(
+        self,
+        features=None,
+        alphas=ALPHAS,
+        kernel_grid=None,
+        cv=None,
+        fit_intercept=True,
+        random_state=None,
+    ):
+        self.features = features
+        self.alphas = alphas
+        self.kernel_grid = kernel_grid
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _start(self, X, y, sample_weight, one_pass):
+        """Read the first rows; return candidates and errors, unless more rows may come."""
+        X, y = self._validate(X, y, reset=True)
+        alphas = _check_alphas(self.alphas, "alphas")
+        n_folds = self._check_cv(one_pass)
+        if not one_pass:
+            self._check_enough(X.shape[0])
+        self.y_offset_ = self._offset(y)
+        y = y - self.y_offset_
+        found: list[dict[str, Any]] = []
+        errors, least = [], np.inf
+        for basis, candidates in self._bases(X, y, one_pass):
+            moments = GramAccumulator(basis, n_folds).update(X, y, sample_weight)
+            if one_pass:  # there may be more rows to come
+                self.candidates_, self.moments_ = candidates, moments
+                return None
+            if self.cv == "loo":
+                new = self._leave_one_out(moments, candidates, alphas, X, y, sample_weight)
+            else:
+                new = self._errors(moments, candidates, alphas)
+            found += candidates
+            errors.append(new)
+            if _pooled(new, moments).min() < least or not hasattr(self, "moments_"):
+                least = _pooled(new, moments).min()
+                self.candidates_, self.moments_ = candidates, moments
+        return found, np.concatenate(errors)
+
+    def _continue(self, X, y, sample_weight):
+        self._check_cv(one_pass=True)
+        if len(self.candidates_) < len(ParameterGrid(self.kernel_grid or {})):
+            raise ValueError(ONE_BASIS)
+        super()._continue(X, y, sample_weight)
+
+    def _check_cv(self, one_pass):
+        """Return the number of folds whose sums are kept apart."""
+        if self.cv == "loo" and one_pass:
+            raise ValueError('cv="loo" reads the rows twice; use fit, or cv=None with partial_fit')
+        if self.cv is None or self.cv == "loo":
+            return 1
+        if isinstance(self.cv, bool) or not isinstance(self.cv, numbers.Integral) or self.cv < 2:
+            raise ValueError(f'cv={self.cv!r} must be None, "loo" or a whole number of folds >= 2')
+        return int(self.cv)
+
+    def _check_enough(self, n_samples):
+        least = self.cv if isinstance(self.cv, numbers.Integral) else 2
+        if n_samples < least:
+            raise ValueError(
+                f"cv={self.cv!r} needs {least} rows or more, but n_samples={n_samples}"
+            )
+
+    def _bases(self, X, y, one_pass) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+        """Yield fitted features with the candidates they serve, together all of the grid."""
+        if not self.kernel_grid:
+            features = self._fit_features(self._new_features(), X, y, one_pass)
+            yield features, [{"params": {}, "kernel": None}]
+            return
+        grid = list(ParameterGrid(self.kernel_grid))
+        own = self._new_features().get_params()
+        full = {name: name if name in own else f"kernel__{name}" for name in self.kernel_grid}
+        try:
+            maps = [self._new_features(**{full[k]: params[k] for k in params}) for params in grid]
+        except (AttributeError, ValueError) as error:
+            raise ValueError(
+                f"kernel_grid names {sorted(full)}, which must be parameters of the kernel or of "
+                f"features: {error}"
+            ) from None
+        first = self._fit_features(maps[0], X, y, one_pass)
+        if hasattr(first, "shared_basis") and all(n.startswith("kernel") for n in full.values()):
+            kernels = [features.kernel.resolve(X) for features in maps]
+            basis = first.shared_basis(kernels)
+            if basis is not None:
+                pairs = zip(grid, kernels, strict=True)
+                yield basis, [{"params": params, "kernel": kernel} for params, kernel in pairs]
+                return
+        if one_pass:
+            raise ValueError(ONE_BASIS)
+        yield first, [{"params": grid[0], "kernel": None}]
+        for params, features in zip(grid[1:], maps[1:], strict=True):
+            yield self._fit_features(features, X, y, one_pass), [{"params": params, "kernel": None}]
+
+    def _errors(self, moments, candidates, alphas):
+        """Mean squared errors, (n_candidates, n_alphas, n_folds), from the moments alone."""
+        scales = [_scale(moments, candidate) for candidate in candidates]
+        return _candidate_errors(moments, scales, alphas, self.fit_intercept, self.cv is None)
+
+    def _leave_one_out(self, moments, candidates, alphas, X, y, sample_weight):
+        """Mean squared leave-one-out errors, (n_candidates, n_alphas, 1), by a second pass.
+
+        With G = V diag(l) V^T and q = V^T (z - z_mean), a row's leverage is
+        w (1 / sum of w + sum of q^2 / (l + alpha)), and predicting it from all others errs by its
+        residual / (1 - leverage).
+        """
+        weight = check_weights(sample_weight, X)
+        y = y.reshape(len(y), -1)
+        sums, mean = _centred(moments.sums[0], self.fit_intercept)
+        p = sums.shape[1] - 2
+        of_intercept = 1.0 / sums[p, p] if self.fit_intercept else 0.0
+        rotations, inverses = [], []
+        for candidate in candidates:
+            scale = _scale(moments, candidate)
+            values, vectors = _eigen(_scaled(sums, scale)[:p, :p], moments.dtype)
+            rotations.append(vectors if scale is None else scale[:, None] * vectors)
+            inverses.append(1.0 / (values[:, None] + alphas))
+        shape = (len(candidates), len(alphas))
+        errors = [np.zeros(shape) for _ in range(n_threads())]
+
+        def use(lane, rows, Z):
+            Z = Z - mean[:p]
+            w = np.ones(len(Z)) if weight is None else weight[rows]
+            for i, (rotation, inverse) in enumerate(zip(rotations, inverses, strict=True)):
+                q = Z @ rotation
+                free = 1.0 - w[:, None] * (of_intercept + np.square(q) @ inverse)
+                for t in range(y.shape[1]):
+                    coef = (rotation.T @ sums[p + 1 + t, :p])[:, None] * inverse
+                    residual = (y[rows, t] - mean[p + 1 + t])[:, None] - q @ coef
+                    errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
+
+        for_each_tile(moments.features, X, use)
+        return (np.sum(errors, axis=0) / sums[p, p])[:, :, None]
+
+    def _solve(self, found=None):
+        alphas = _check_alphas(self.alphas, "alphas")
+        if found is None:
+            self._check_enough(self.moments_.n_rows)
+            found = self.candidates_, self._errors(self.moments_, self.candidates_, alphas)
+        candidates, errors = found
+        pooled = _pooled(errors, self.moments_)
+        i, a = np.unravel_index(np.argmin(pooled), pooled.shape)
+        chosen, alpha = candidates[i], float(alphas[a])
+        features = self.moments_.features
+        if chosen["kernel"] is not None:
+            features = features.rescaled(chosen["kernel"])
+        solution = {
+            "chosen": chosen,
+            "alpha_": alpha,
+            "kernel_": getattr(features, "kernel_", None),
+            "features_": features,
+            "best_params_": {"alpha": alpha, **chosen["params"]},
+            "best_score_": -float(pooled[i, a]),
+            "cv_results_": _results([c["params"] for c in candidates], alphas, errors, pooled),
+        }
+        return solution | self._coefficients(*self._system(solution))
+
+    def _system(self, solution):
+        total = self.moments_.sums.sum(axis=0)
+        alphas = np.full(self.y_offset_.size, solution["alpha_"])
+        return _scaled(total, _scale(self.moments_, solution["chosen"])), alphas
+
+
+class _System:
+    """(G + alpha I) c = b for a Gram matrix given by its lower triangle.
+
+    By Cholesky, A = R^T R; by eigenvalues where that fails or A is singular to working precision.
+    """
+
+    def __init__(self, gram, alpha, dtype):
+        self.alpha = alpha
+        self.n_features = len(gram)
+        a = np.array(gram)
+        a.flat[:: len(a) + 1] += alpha
+        norm = a.diagonal().max()
+        # LAPACK sees the lower triangle of a C matrix as the upper one of its transpose.
+        self.r, info = dpotrf(a.T, lower=0, clean=1, overwrite_a=1)
+        self.vectors = None
+        if info == 0:
+            info = dpocon(self.r, norm, uplo="U")[0] < np.finfo(float).eps
+        if info:
+            self.values, self.vectors = _eigen(gram, dtype)
+
+    def solve(self, b):
+        """Return c for each column of b."""
+        if self.vectors is None:
+            return dpotrs(self.r, b, lower=0)[0]
+        return self.vectors @ ((self.vectors.T @ b) / (self.values + self.alpha)[:, None])
+
+    def root(self):
+        """Return U with U U^T = (G + alpha I)^-1."""
+        if self.vectors is None:
+            return dtrtri(self.r, lower=0)[0]
+        return self.vectors / np.sqrt(self.values + self.alpha)
+
+    def degrees_of_freedom(self):
+        """Return tr(G (G + alpha I)^-1)."""
+        if self.vectors is None:
+            return self.n_features - self.alpha * np.square(self.root()).sum()
+        return np.sum(self.values / (self.values + self.alpha))
+
+
+def _eigen(gram, dtype):
+    """Eigenvalues and eigenvectors of a Gram matrix, without those lost in its rounding errors."""
+    values, vectors = eigh(gram, lower=True)
+    kept = values > len(values) * np.finfo(dtype).eps * values[-1]
+    return values[kept], vectors[:, kept]
+
+
+def _centred(sums, fit_intercept):
+    """Return a copy of sums about the weighted means of the rows [z 1 y], and these means."""
+    p = sums.shape[-1] - 2
+    total = sums.reshape(-1, *sums.shape[-2:]).sum(axis=0)
+    if not total[p, p] > 0:
+        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    mean = np.zeros(len(total))
+    if fit_intercept:
+        mean[:p] = total[p, :p] / total[p, p]
+        mean[p + 1 :] = total[p + 1 :, p] / total[p, p]
+    sums = sums.copy()
+    _gram.recentre(sums.reshape(-1, *sums.shape[-2:]), mean)
+    return sums, mean
+
+
+def _scale(moments, candidate):
+    """Return what a candidate's kernel multiplies the columns of the basis by, None for nothing."""
+    kernel = candidate["kernel"]
+    return None if kernel is None else moments.features.column_scales(kernel)
+
+
+def _scaled(sums, scale):
+    """Turn sums for features z into those for scale * z."""
+    if scale is None:
+        return sums
+    p = len(scale)
+    sums = sums.copy()
+    sums[:, :p] *= scale
+    sums[:p] *= scale[:, None]
+    return sums
+
+
+def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
+    """Mean squared errors (n_scales, n_alphas, n_folds) by k folds or generalised cross-validation.
+
+    The errors of c on some rows are y^T y - 2 c^T b + c^T G c with their moments, and those on a
+    fold are the errors on all rows less those on the rows that c was fitted to.
+    """
+    sums, _ = _centred(moments.sums, fit_intercept)
+    total = sums.sum(axis=0)
+    n_folds, p = len(sums), total.shape[1] - 2
+    weights = sums[:, p, p].copy()
+    if not generalised and np.count_nonzero(weights) < 2:
+        raise ValueError("all sample weights are zero in all folds but one; use fewer folds")
+    if not generalised:
+        np.subtract(total, sums, out=sums)  # from here on: all rows but the fold
+    m, n = p + fit_intercept, total[p, p + 1]  # [Z 1] has m columns in use
+    for part in (total, *sums):
+        _gram.mirror(part, m)
+    penalties = _penalties(total, scales, alphas, m)
+
+    def error(unit):
+        fold, chosen = unit
+        train = sums[fold]
+        coef, freedom = _solve_candidates(train, penalties[chosen], moments.dtype, generalised)
+        if generalised:
+            free = np.where(n - freedom < LEAST_FREE, 0.0, n - freedom)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(free > 0, _squares(total, coef) * n / np.square(free), np.inf)
+        if weights[fold] == 0:
+            return 0.0
+        return (_squares(total, coef) - _squares(train, coef)) / weights[fold]
+
+    # Factorisations are dealt out in small parts, conjugate gradients in large ones.
+    n_parts = 4 * n_threads() if generalised else -(-n_threads() // n_folds)
+    parts = [slice(part, None, n_parts) for part in range(min(n_parts, len(penalties)))]
+    errors = np.empty((len(penalties), n_folds))
+    with limit_blas(1), ThreadPoolExecutor(n_threads()) as pool:
+        units = list(itertools.product(range(n_folds), parts))
+        for (fold, chosen), found in zip(units, pool.map(error, units), strict=True):
+            errors[chosen, fold] = found
+    return errors.reshape(len(scales), len(alphas), n_folds)
+
+
+def _penalties(total, scales, alphas, m):
+    """What candidates add to the diagonal of G, (n_candidates, m); inf where they drop a column.
+
+    alpha / D_j^2 for features, 0 for the intercept.
+    """
+    p = total.shape[1] - 2
+    diagonal = np.maximum(total.diagonal()[:p], 0.0)
+    penalties = np.zeros((len(scales), len(alphas), m))
+    for scale, of_scale in zip(scales, penalties, strict=True):
+        square = np.ones(p) if scale is None else np.square(scale)
+        for alpha, penalty in zip(alphas, of_scale, strict=True):
+            dropped = square == 0
+            if alpha > 0:
+                share = square * diagonal / alpha
+                order = np.argsort(share)
+                dropped[order[np.cumsum(share[order]) <= NEGLIGIBLE]] = True
+            with np.errstate(divide="ignore", over="ignore"):
+                penalty[:p] = np.where(dropped, np.inf, alpha / square)
+    return penalties.reshape(-1, m)
+
+
+def _solve_candidates(sums, penalties, dtype, want_freedom):
+    """Coefficients (n_candidates, n_targets, m) on [Z 1], and degrees of freedom where wanted."""
+    n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
+    freedom = np.full(len(penalties), np.nan)
+    coef = np.zeros((len(penalties), n_targets, m))
+    left = np.arange(len(penalties))
+    if not want_freedom and n_targets <= MOST_TARGETS:
+        coef, solved = _conjugate_gradients(sums, penalties)
+        left = np.flatnonzero(~solved)
+    work = np.empty(m * m if left.size else 0)
+    for i in left:
+        kept = np.flatnonzero(np.isfinite(penalties[i]))
+        penalty, some = penalties[i, kept], np.empty((n_targets, len(kept)))
+        square = work[: len(kept) ** 2].reshape(len(kept), len(kept))
+        info, trace = _gram.solve_ridge(sums, kept, penalty, square, some, want_freedom)
+        freedom[i] = len(kept) - trace
+        if info:
+            some, freedom[i] = _solve_by_eigenvalues(sums, kept, penalty, dtype)
+        coef[i] = 0.0
+        coef[i][:, kept] = some
+    return coef, freedom
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # a target of zeros: 0 / 0 never converges
+def _conjugate_gradients(sums, penalties):
+    """Solve (G + diag(penalty)) c = b for all penalties at once; one product with G is a step.
+
+    Preconditioned by the diagonal, which takes out the range of the penalties. What remains depends
+    on how evenly the data cover their domain: 30 steps suffice for points all over a sphere.
+    Returns the coefficients (n_candidates, n_targets, m) and whether each candidate has converged;
+    those that are too slow are given up early.
+    """
+    n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
+    gram = sums[:m, :m]
+    kept = np.repeat(np.isfinite(penalties), n_targets, axis=0)
+    penalty = np.where(kept, np.repeat(penalties, n_targets, axis=0), 0.0)
+    diagonal = gram.diagonal() + penalty
+    inverse = np.where(kept & (diagonal > 0), 1.0 / np.maximum(diagonal, TINY), 0.0)
+    r = np.tile(sums[-n_targets:, :m], (len(penalties), 1))
+    c, z = np.zeros_like(r), inverse * r
+    direction = z.copy()
+    size = start = _dots(r, z)
+    coef, solved = np.empty_like(r), np.zeros(len(r), dtype=bool)
+    active = np.arange(len(r))
+    for step in range(1, MOST_STEPS + 1):
+        product = direction @ gram
+        product += penalty * direction
+        length = (size / _dots(direction, product))[:, None]
+        c += length * direction
+        r -= length * product
+        np.multiply(inverse, r, out=z)
+        before, size = size, _dots(r, z)
+        direction *= (size / before)[:, None]
+        direction += z
+        if step % 5 == 0:
+            decrease = size / start
+            done = decrease <= CONVERGED
+            coef[active[done]], solved[active[done]] = c[done], True
+            # At this rate, or even at twice it, would it arrive in time?
+            hopeful = ~done & (decrease ** (2 * MOST_STEPS / step) <= CONVERGED)
+            if not hopeful.any():
+                break
+            if not hopeful.all():
+                active, penalty, inverse, r, c, z, direction, size, start = (
+                    a[hopeful] for a in (active, penalty, inverse, r, c, z, direction, size, start)
+                )
+    shape = (len(penalties), n_targets, m)
+    return coef.reshape(shape), solved.reshape(shape[:2]).all(axis=1)
+
+
+def _dots(a, b):
+    """Return the products of corresponding rows."""
+    return np.einsum("ij,ij->i", a, b)
+
+
+def _solve_by_eigenvalues(sums, kept, penalty, dtype):
+    """Coefficients and degrees of freedom where Cholesky fails, less directions lost in noise."""
+    p = sums.shape[1] - 2
+    gram, b = sums[np.ix_(kept, kept)], sums[p + 1 :, kept]
+    intercept = int(kept[-1] == p)
+    f = len(kept) - intercept  # features
+    mean = gram[f:, :f] / gram[f:, f:].ravel()[:, None]  # (intercept, f)
+    scale = np.where(penalty[:f] > 0, 1.0 / np.sqrt(np.maximum(penalty[:f], TINY)), 1.0)
+    centred = gram[:f, :f] - mean.T @ gram[f:, :f]
+    values, vectors = _eigen(scale[:, None] * centred * scale, dtype)
+    ridge = 1.0 if penalty[0] > 0 else 0.0
+    c = (b[:, :f] - b[:, f:] @ mean) * scale @ vectors / (values + ridge) @ vectors.T * scale
+    offset = b[:, f:] / gram[f:, f:].ravel() - c @ mean.T
+    return np.hstack([c, offset]), np.sum(values / (values + ridge)) + intercept
+
+
+def _squares(sums, coef):
+    """Sum the squared errors of each candidate's coefficients over the rows of these moments."""
+    n_targets, m = coef.shape[1:]
+    p = sums.shape[1] - 2
+    flat = coef.reshape(-1, m)
+    form = _dots(flat @ sums[:m, :m], flat).reshape(-1, n_targets)
+    return (
+        sums[p + 1 :, p + 1] - 2.0 * np.einsum("ntm,tm->nt", coef, sums[p + 1 :, :m]) + form
+    ).mean(axis=1)
+
+
+def _pooled(errors, moments):
+    """Average mean squared errors over the folds by their weights."""
+    weights = moments.sums[:, moments.sums.shape[2] - 2, -2]  # sum of w, see GramAccumulator
+    return errors @ (weights / weights.sum())
+
+
+def _results(params, alphas, errors, pooled):
+    """Lay all candidates out as GridSearchCV does."""
+    rows = [{"alpha": alpha, **some} for some in params for alpha in alphas.tolist()]
+    results = {"params": rows}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        results[f"param_{name}"] = np.array(values) if np.ndim(values) == 1 else values
+    splits = -errors.reshape(len(rows), -1)
+    if splits.shape[1] > 1:
+        results |= {f"split{f}_test_score": splits[:, f].copy() for f in range(splits.shape[1])}
+        results["std_test_score"] = splits.std(axis=1)
+    results["mean_test_score"] = -pooled.ravel()
+    results["rank_test_score"] = rankdata(pooled.ravel(), method="min").astype(int)
+    return results
+
+
+def _check_alphas(alphas, name, shape=None):
+    """Return one alpha, or one per target, or (shape=None) a list of candidates, in float64."""
+    try:
+        values = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={alphas!r} is not numeric; use numbers >= 0") from None
+    if shape is None:
+        values = np.atleast_1d(values)
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"{name}={alphas!r} must be a list of one or more numbers >= 0")
+    elif values.shape not in ((), shape):
+        raise ValueError(
+            f"{name} has shape {values.shape}, but y has {int(np.prod(shape))} target(s); "
+            "give one number, or one for each target"
+        )
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError(f"{name}={alphas!r} must be finite and >= 0")
+    return values

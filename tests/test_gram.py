@@ -1,0 +1,288 @@
+"""Moments of features: right, the same for every split, and nothing of the caller's touched."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.preprocessing import FunctionTransformer
+
+from gzkcore import _threads, reference
+from gzkcore.gram import GramAccumulator, for_each_tile
+
+
+class Cosines(TransformerMixin, BaseEstimator):
+    """A small map that, like ours, writes into `out` and keeps float32."""
+
+    def __init__(self, n_components=20):
+        self.n_components = n_components
+
+    def fit(self, X, y=None):
+        self._n_features_out = self.n_components
+        rng = np.random.default_rng(0)
+        self.frequencies_ = rng.standard_normal((X.shape[1], self.n_components))
+        return self
+
+    def transform(self, X, *, out=None):
+        product = X @ self.frequencies_.astype(X.dtype)
+        return np.cos(product, out=out)
+
+
+def data(n, seed=0, n_targets=2, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3)).astype(dtype)
+    return X, rng.standard_normal((n, n_targets)), rng.uniform(0, 2, n)
+
+
+def expected(Z, y, weight):
+    """Moments by matrix products."""
+    Z = np.asarray(Z, dtype=np.float64)
+    return {
+        "n_rows": np.count_nonzero(weight),
+        "weight": weight.sum(),
+        "feature_sums": weight @ Z,
+        "target_sums": weight @ y,
+        "target_squares": weight @ y**2,
+        "gram": (Z.T * weight) @ Z,
+        "cross": (Z.T * weight) @ y,
+    }
+
+
+def assert_moments(moments, wanted, rtol=1e-12):
+    for name, value in wanted.items():
+        scale = np.abs(value).max() + 1.0
+        assert_allclose(getattr(moments, name), value, rtol=rtol, atol=rtol * scale, err_msg=name)
+
+
+def test_small_example_by_hand():
+    identity = FunctionTransformer().fit(np.ones((1, 2)))
+    sums = GramAccumulator(identity).update([[1, 2], [3, 4]], [1, 1], [1.0, 0.25]).finalize()
+    total, first, second = reference.gram.moments([[1, 2], [3, 4]], [1, 0.25])
+    assert_array_equal(sums.gram, second)
+    assert_array_equal(sums.gram, reference.gram.gram([[1, 2], [3, 4]], [1, 0.25]))
+    assert_array_equal(sums.feature_sums, first)
+    assert_array_equal(sums.cross[:, 0], first)
+    assert sums.weight == total
+
+
+@pytest.mark.parametrize(
+    "features", [Cosines(), RBFSampler(n_components=17, random_state=0)], ids=repr
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n", [1, 2, 255, 1024, 3001])
+def test_all_moments_and_folds(n, weighted, features):
+    X, y, weight = data(n)
+    weight = weight if weighted else np.ones(n)
+    features.fit(X)
+    Z = features.transform(X)
+    for n_folds in (1, 3):
+        sums = GramAccumulator(features, n_folds).update(X, y, weight if weighted else None)
+        assert_moments(sums.finalize(), expected(Z, y, weight))
+        for fold in range(n_folds):
+            rows = slice(fold, None, n_folds)
+            assert_moments(sums.finalize(fold), expected(Z[rows], y[rows], weight[rows]))
+
+
+def test_float32_is_summed_in_double():
+    X, y, weight = data(20_000, dtype=np.float32)
+    features = Cosines().fit(X)
+    sums = GramAccumulator(features).update(X, y, weight)
+    assert sums.dtype == np.float32
+    # The tiles are multiplied in float32: relative errors of eps sqrt(rows of a tile) at most.
+    assert_moments(sums.finalize(), expected(features.transform(X), y, weight), rtol=4e-6)
+
+
+def test_only_the_lower_triangle_is_kept():
+    for dtype in (np.float32, np.float64):
+        X, y, _ = data(600, dtype=dtype)
+        sums = GramAccumulator(Cosines().fit(X)).update(X, y).sums[0]
+        assert_array_equal(sums[:20, :20], np.tril(sums[:20, :20]))
+
+
+@given(
+    cuts=st.lists(st.integers(0, 700), max_size=5),
+    n_folds=st.integers(1, 4),
+    data_seed=st.integers(0, 9),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_split_and_merge_gives_the_same(cuts, n_folds, data_seed):
+    X, y, weight = data(700, data_seed)
+    features = Cosines(7).fit(X)
+    whole = GramAccumulator(features, n_folds).update(X, y, weight)
+    edges = [0, *sorted(cuts), 700]
+    parts = [slice(a, b) for a, b in pairwise(edges) if a < b]
+    batches = GramAccumulator(features, n_folds)
+    apart = []
+    for part in parts:
+        batches.update(X[part], y[part], weight[part])
+        apart.append(GramAccumulator(features, n_folds).update(X[part], y[part], weight[part]))
+    left = GramAccumulator(features, n_folds)
+    for part in apart:
+        left.merge(part)
+    while len(apart) > 1:  # from the right: a + (b + c)
+        last = apart.pop()
+        apart[-1].merge(last)
+    for other in (batches, left, apart[0]):
+        assert other.n_rows == whole.n_rows
+        assert_allclose(other.sums, whole.sums, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_threads_agree(n_threads):
+    X, y, weight = data(5000)
+    features = RBFSampler(n_components=30, random_state=0).fit(X)
+    wanted = expected(features.transform(X), y, weight)
+    with _threads.limit_threads(n_threads):
+        assert_moments(GramAccumulator(features, 2).update(X, y, weight).finalize(), wanted)
+
+
+def test_threads_are_fewer_where_their_sums_would_fill_the_memory(monkeypatch):
+    X, y, _ = data(4000)
+    seen = set()
+    monkeypatch.setattr("gzkcore.gram.ALL_SUMS_BYTES", 8 * 23 * 22)
+    original = for_each_tile
+
+    def spy(features, X, use, n_lanes=None):
+        seen.add(n_lanes)
+        original(features, X, use, n_lanes)
+
+    monkeypatch.setattr("gzkcore.gram.for_each_tile", spy)
+    with _threads.limit_threads(4):
+        GramAccumulator(Cosines().fit(X)).update(X, y)
+    assert seen == {1}
+
+
+def test_tiles_cover_the_rows_once_and_in_any_width(monkeypatch):
+    monkeypatch.setattr("gzkcore.gram.TILE_BYTES", 8 * 20 * 100)  # 100 rows of 20 features
+    X, _, _ = data(1037)
+    features = Cosines().fit(X)
+    found = np.zeros((1037, 20))
+
+    def use(_, rows, Z):
+        assert len(Z) <= 100
+        found[rows] += Z
+
+    with _threads.limit_threads(2):
+        for_each_tile(features, X, use)
+    assert_allclose(found, features.transform(X), rtol=1e-14)
+
+
+def variants():
+    X, _, _ = data(900)
+    X[X < 0] = 0
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    locked = X.copy()
+    locked.flags.writeable = False
+    yield "list", X.tolist()
+    yield "fortran", np.asfortranarray(X)
+    yield "strided", np.repeat(X, 2, axis=0)[::2]
+    yield "read-only", locked
+    yield "big-endian", X.astype(">f8")
+    yield "csr_array", sparse.csr_array(X)
+    yield "csr_matrix", sparse.csr_matrix(X)
+    yield "csc_matrix", sparse.csc_matrix(X)
+    yield "64-bit indices", wide
+
+
+@pytest.mark.parametrize("X", [pytest.param(X, id=name) for name, X in variants()])
+def test_every_kind_of_rows(X):
+    dense, y, _ = data(900)
+    dense[dense < 0] = 0
+    features = RBFSampler(n_components=9, random_state=0).fit(dense)
+    wanted = expected(features.transform(dense), y, np.ones(900))
+    assert_moments(GramAccumulator(features).update(X, y).finalize(), wanted)
+
+
+def test_nothing_of_the_caller_is_written():
+    X, y, weight = data(2000)
+    copies = X.copy(), y.copy(), weight.copy()
+    # The features are X itself here: weights must not be multiplied into it.
+    GramAccumulator(FunctionTransformer().fit(X)).update(X, y, weight)
+    for before, after in zip(copies, (X, y, weight), strict=True):
+        assert_array_equal(before, after)
+
+
+def test_an_interrupted_update_changes_nothing():
+    X, y, _ = data(3000)
+    features = Cosines().fit(X)
+    sums = GramAccumulator(features).update(X, y)
+    before = sums.sums.copy()
+    for stop in (KeyboardInterrupt, ValueError):
+
+        def interrupt(X, stop=stop):
+            if (X[:, 0] == 99).any():
+                raise stop("now")
+            return np.ones((len(X), 20))
+
+        broken = X.copy()
+        broken[2900:, 0] = 99
+        broken[:1024, 0] = 1
+        sums.features = FunctionTransformer(interrupt)
+        with pytest.raises(stop, match="now"):
+            sums.update(broken[1500:], y[1500:])
+        with pytest.raises(stop, match="now"):
+            sums.update(broken[2900:], y[2900:])
+    assert_array_equal(sums.sums, before)
+    assert sums.n_rows == 3000
+
+
+def test_pickles():
+    X, y, _ = data(500)
+    sums = GramAccumulator(Cosines().fit(X), 2).update(X, y)
+    again = pickle.loads(pickle.dumps(sums))
+    assert_array_equal(again.sums, sums.sums)
+    assert_moments(again.update(X, y).finalize(), vars(sums.update(X, y).finalize()))
+
+
+def with_value(X, row, column, value):
+    X = X.copy()
+    X[row, column] = value
+    return X
+
+
+X, Y, W = data(70_100)
+FEATURES = Cosines(4).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weight", "error", "message"),
+    [
+        (with_value(X, 70_000, 2, np.nan), Y, W, ValueError, "NaN.*row 70000, column 2, both"),
+        (with_value(X, 5, 1, np.inf), Y, W, ValueError, "infinity.*row 5, column 1"),
+        (sparse.csr_array(with_value(X[:9], 7, 0, np.nan)), Y[:9], None, ValueError, "row 7, col"),
+        (X[:9], np.where(np.arange(9) == 3, np.nan, 1), None, ValueError, "y contains NaN.*row 3"),
+        (X[:9], ["a"] * 9, None, ValueError, "y must be one number"),
+        (X[:9], Y[:8], None, ValueError, r"inconsistent numbers of samples: \[9, 8\]"),
+        (X[:0], Y[:0], None, ValueError, "0 sample"),
+        (X[0], Y[:3], None, ValueError, "Expected 2D array"),
+        (X[:3], Y[:3], [1, -2, 3], ValueError, r"sample_weight\[1\] = -2.0 is not a finite number"),
+        (X[:3], Y[:3], [1, 1, np.nan], ValueError, r"sample_weight\[2\] = nan is not"),
+        (X[:3], Y[:3], [1, 1], ValueError, "sample_weight has shape.*X has 3 rows"),
+        (X[:3], Y[:3], "heavy", ValueError, "sample_weight must be one number per row"),
+    ],
+)  # fmt: skip
+def test_bad_rows_are_named(X, y, weight, error, message):
+    with pytest.raises(error, match=message):
+        GramAccumulator(FEATURES).update(X, y, weight)
+
+
+def test_what_does_not_fit_together_is_named():
+    X, y, _ = data(50)
+    sums = GramAccumulator(Cosines(4).fit(X), 2).update(X, y)
+    with pytest.raises(ValueError, match="have 4 features and 1 targets, those before 4 and 2"):
+        sums.update(X, y[:, 0])
+    with pytest.raises(ValueError, match="cannot merge 3 folds into 2"):
+        sums.merge(GramAccumulator(sums.features, 3).update(X, y))
+    with pytest.raises(ValueError, match="these rows have 5 features"):
+        sums.merge(GramAccumulator(Cosines(5).fit(X), 2).update(X, y))
+    with pytest.raises(ValueError, match="no rows yet"):
+        GramAccumulator(sums.features).finalize()
+    with pytest.raises(ValueError, match="made NaN or infinity of finite X"):
+        GramAccumulator(FunctionTransformer(lambda X: X * np.inf).fit(X)).update(np.ones((3, 2)))
