@@ -39,7 +39,7 @@ from ._validation import check_integer, check_out, check_positive, dense
 from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
 from .kernels import Kernel, Zonal, as_kernel
-from .series import SPHERE, RadialFunctions, angles, truncate, zonal_sum
+from .series import SPHERE, RadialFunctions, angles, row_products, truncate, zonal_sum
 from .special import alpha, log_alpha
 
 __all__ = [
@@ -170,7 +170,7 @@ class Recurrence:
         """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
         dtype = X.dtype
         if monomials is not None:
-            coefficients, beta, tau = radial @ monomials, self.plain, 1.0
+            coefficients, beta, tau = row_products(radial, monomials), self.plain, 1.0
         else:
             coefficients, beta, tau = radial * self.factor, self.beta, self.tau
         _gegenbauer.gegenbauer_features(

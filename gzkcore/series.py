@@ -439,7 +439,8 @@ class RadialFunctions:
             for degree in np.unique(self.degree[columns]):
                 here = np.flatnonzero(self.degree[columns] == degree)
                 rotation = self._rotations[degree][:, self.index[columns[here]]]
-                out[part, here] = _of_degree(powers, degree, rotation.shape[0]) @ rotation
+                values = _of_degree(powers, degree, rotation.shape[0])
+                out[part, here] = row_products(values, rotation)
         return out
 
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
@@ -539,6 +540,17 @@ class RadialFunctions:
 
 def _harmonic_count(degree: int, dim: int) -> int:
     return sum(alpha(level, dim) for level in range(degree + 1))
+
+
+def row_products(values: Doubles, matrix: Doubles) -> Doubles:
+    """Return values @ matrix, each row by the same operations however many rows there are.
+
+    BLAS takes other paths for few rows, and its results then differ in the last bit.
+    """
+    out = np.zeros((values.shape[0], matrix.shape[1]))
+    for column, row in zip(values.T, matrix, strict=True):
+        out += column[:, None] * row
+    return out
 
 
 def log_mu(degree: int, orders: Integers, dim: int) -> Doubles:
