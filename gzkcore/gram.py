@@ -184,6 +184,26 @@ class GramAccumulator:
             raise ValueError("there are no rows yet; call update(X, y) first")
         return Moments.from_sums(self.sums.sum(axis=0) if fold is None else self.sums[fold])
 
+    def _to_data(self):
+        """Say what a file keeps, see `model_io`: of Gram matrices the lower triangle only."""
+        data = vars(self) | {"sums": None}
+        if self.sums is not None:
+            lower = np.tril_indices(self.sums.shape[2] - 2)
+            data["lower"] = self.sums[:, *lower]
+            data["rest"] = self.sums[:, self.sums.shape[2] - 2 :].copy()
+        return data
+
+    @classmethod
+    def _from_data(cls, data):
+        self = cls(data["features"], data["n_folds"])
+        self.n_rows, self.dtype = data["n_rows"], data["dtype"]
+        if "rest" in data:
+            n_folds, n_rest, width = data["rest"].shape
+            self.sums = np.zeros((n_folds, width - 2 + n_rest, width))
+            self.sums[:, *np.tril_indices(width - 2)] = data["lower"]
+            self.sums[:, width - 2 :] = data["rest"]
+        return self
+
     def _check_shape(self, shape):
         if self.sums is not None and self.sums.shape != shape:
             old, new = [(s[2] - 2, s[1] - s[2] + 1) for s in (self.sums.shape, shape)]
@@ -233,7 +253,7 @@ class _Lane:
 
 def for_each_tile(
     features: Any,
-    X,
+    X: Any,
     use: Callable[[int, slice, NDArray[Any]], None],
     n_lanes: int | None = None,
 ) -> None:

@@ -1,14 +1,14 @@
 """Models as files: data, never code.
 
 A file is an uncompressed zip archive of `model.json` (classes, parameters, small values) and one
-.npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its last
-64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses the file.
+.npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its
+last 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses it.
 
-`load` makes objects of the classes in `CLASSES` only and never unpickles. A class may say what is
-kept of it by `_to_data(self) -> dict` and the class method `_from_data(data) -> object`; by default
-it is its constructor's parameters and the attributes whose names end with an underscore. Values may
-be None, bool, int, float, str, dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of
-these. Random generators are kept as None: what was drawn from them is in the fitted arrays.
+`load` makes objects of the classes in `CLASSES` only and never unpickles. Of an object its attributes
+are kept, unless its class says what by `_to_data(self) -> dict` and, where the attributes
+don't follow, `_from_data(data) -> object`. Values may be None, bool, int, float, str, dtypes, arrays,
+objects of `CLASSES`, and lists, tuples and dicts of these. Random generators are kept as None: what
+was drawn from them is in the fitted arrays.
 """
 
 import hashlib
@@ -89,27 +89,30 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     with Path(path).open("rb") as file:
         try:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is not a gzkcore model, or its end is missing")
-            with zipfile.ZipFile(file) as archive:
-                if len(archive.comment) != DIGEST_BYTES or "model.json" not in archive.namelist():
-                    raise ValueError("it is a zip archive, but not a gzkcore model")
-                if archive.comment != _digest(file):
-                    raise ValueError("its checksum is wrong: it was altered or damaged")
-                head = json.loads(archive.read("model.json"))
-                if head["format"] != FORMAT:
-                    raise ValueError("it is not a gzkcore model")
-                if head["version"] != VERSION:
-                    raise ValueError(
-                        f"it has format version {head['version']}, this gzkcore reads {VERSION}; "
-                        "use the gzkcore that wrote it, or a newer one"
-                    )
-                return _decode(head["model"], archive)
-        except (
-            ArithmeticError, AttributeError, EOFError, LookupError, NotImplementedError,
-            RecursionError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile,
-        ) as error:  # fmt: skip
+            return _read(file)
+        except OSError:
+            raise
+        except Exception as error:  # whatever is wrong inside a file, it is the file that is wrong
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
+
+
+def _read(file):
+    if not zipfile.is_zipfile(file):
+        raise ValueError("it is not a gzkcore model, or its end is missing")
+    with zipfile.ZipFile(file) as archive:
+        if len(archive.comment) != DIGEST_BYTES or "model.json" not in archive.namelist():
+            raise ValueError("it is a zip archive, but not a gzkcore model")
+        if archive.comment != _digest(file):
+            raise ValueError("its checksum is wrong: it was altered or damaged")
+        head = json.loads(archive.read("model.json"))
+        if head["format"] != FORMAT:
+            raise ValueError("it is not a gzkcore model")
+        if head["version"] != VERSION:
+            raise ValueError(
+                f"it has format version {head['version']}, and this gzkcore reads {VERSION}; use "
+                "the gzkcore that wrote it, or a newer one"
+            )
+        return _decode(head["model"], archive)
 
 
 def _digest(file):
@@ -137,7 +140,7 @@ def _encode(value, arrays, name):
         i = len(arrays) - 1
         return {"array": i, "shape": list(value.shape), "dtype": value.dtype.str}
     if isinstance(value, np.ndarray):  # of objects: feature names
-        return {"object_array": _encode(value.tolist(), arrays, name)}
+        return {"objects": _encode(value.tolist(), arrays, name)}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
     if isinstance(value, list):
@@ -155,7 +158,7 @@ def _encode(value, arrays, name):
             "gzkcore's own classes and plain data; keep this model with skops "
             "(https://skops.readthedocs.io) instead"
         )
-    data = value._to_data() if hasattr(value, "_to_data") else _attributes(value)
+    data = value._to_data() if hasattr(value, "_to_data") else vars(value)
     items = {k: _encode(v, arrays, f"{name}.{k}") for k, v in data.items()}
     return {"class": kind.__name__, "data": items}
 
@@ -167,13 +170,9 @@ def _decode(value, archive):
     if not isinstance(value, dict):
         return value
     if "array" in value:
-        member = io.BytesIO(archive.read(f"{value['array']}.npy"))
-        array = np.lib.format.read_array(member, allow_pickle=False)
-        if list(array.shape) != value["shape"] or array.dtype.str != value["dtype"]:
-            raise ValueError(f"array {value['array']} has another shape or type than announced")
-        return array
-    if "object_array" in value:
-        return np.array(_decode(value["object_array"], archive), dtype=object)
+        return _read_array(value, archive)
+    if "objects" in value:
+        return np.array(_decode(value["objects"], archive), dtype=object)
     if "dtype" in value:
         return np.dtype(value["dtype"])
     if "tuple" in value:
@@ -186,22 +185,16 @@ def _decode(value, archive):
         raise ValueError(f"it holds a {name}, which is none of gzkcore's classes")
     cls = getattr(importlib.import_module(CLASSES[name]), name)
     data = {k: _decode(v, archive) for k, v in value["data"].items()}
-    return cls._from_data(data) if hasattr(cls, "_from_data") else _restore(cls, data)
+    if hasattr(cls, "_from_data"):
+        return cls._from_data(data)
+    made = cls.__new__(cls)
+    vars(made).update(data)
+    return made
 
 
-def _attributes(value):
-    """Collect an estimator's parameters and fitted attributes."""
-    fitted = {k: v for k, v in vars(value).items() if k.endswith("_") and not k.startswith("_")}
-    return value.get_params(deep=False) | fitted
-
-
-def _restore(cls, data):
-    """Build an estimator from its parameters and set its fitted attributes."""
-    names = cls._get_param_names() if hasattr(cls, "_get_param_names") else ()
-    value = cls(**{k: v for k, v in data.items() if k in names})
-    for k, v in data.items():
-        if k not in names:
-            if not k.endswith("_") or k.startswith("_"):
-                raise ValueError(f"{cls.__name__} has no attribute {k!r}")
-            setattr(value, k, v)
-    return value
+def _read_array(value, archive):
+    member = io.BytesIO(archive.read(f"{value['array']}.npy"))
+    array = np.lib.format.read_array(member, allow_pickle=False)
+    if list(array.shape) != value["shape"] or array.dtype.str != value["dtype"]:
+        raise ValueError(f"array {value['array']} has another shape or type than announced")
+    return array

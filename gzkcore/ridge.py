@@ -12,7 +12,6 @@ solution v = c / D with (G + alpha D^-2) c = b: one pass serves every kernel and
 
 import itertools
 import numbers
-import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -47,15 +46,19 @@ __all__ = ["RandomFeatureRidge", "RandomFeatureRidgeCV"]
 NEGLIGIBLE = 1e-13
 
 # Conjugate gradients: squared residual (in the preconditioner's norm) relative to the first, steps,
-# and up to how many targets they are tried. A step costs 2 m^2 per target, Cholesky m^3 / 3 at once.
+# and up to how many targets they are tried. A step costs 2 m^2 per target, Cholesky m^3 / 3.
 CONVERGED = 1e-20
 MOST_STEPS = 60
 MOST_TARGETS = 4
 
+LEAST_FREE = 1e-2  # rows less degrees of freedom, from which on noise is not estimated
+
+TINY = np.finfo(np.float64).tiny
+
 ALPHAS = tuple(np.logspace(-8, 2, 21).tolist())
 
 ONE_BASIS = (
-    "partial_fit sees each row once, but these features need a pass for every kernel of kernel_grid; "
+    "partial_fit sees each row once, but these features need a pass for each kernel of kernel_grid; "
     "use fit, or kernel_grid=None, or features with an exact basis on a sphere"
 )
 
@@ -275,7 +278,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         variance = np.empty_like(mean) if return_std else None
         spread = self._spreads() if return_std else None
 
-        def use(lane, rows, Z):
+        def use(_lane, rows, Z):
             mean[rows] = Z @ coef.astype(Z.dtype, copy=False)
             if return_std:
                 variance[rows] = self._variance(X[rows], Z, spread)
@@ -302,7 +305,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @property
     def degrees_of_freedom_(self):
-        """Trace of the matrix that makes the fitted values of y; one for each of several targets."""
+        """Trace of the matrix that makes fitted values of y; one for each of several targets."""
         return self._spreads()["degrees_of_freedom"].reshape(self.y_offset_.shape)[()]
 
     @property
@@ -328,7 +331,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             roots[float(alpha)] = system.root()
             freedom[alphas == alpha] = system.degrees_of_freedom() + self.fit_intercept
         n = sums[p, p + 1]
-        if (n - freedom <= 1e-8 * n).any():
+        if (n - freedom < LEAST_FREE).any():
             raise ValueError(
                 f"{n:.0f} rows leave nothing to estimate the noise from after "
                 f"{freedom.max():.4g} degrees of freedom; use more rows or a larger alpha"
@@ -341,6 +344,11 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "noise": np.maximum(residual, 0.0) / (n - freedom),
             "of_intercept": 1.0 / sums[p, p] if self.fit_intercept else 0.0,
         }
+
+    def _to_data(self):
+        """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""
+        kept = {*self._get_param_names(), "_solution"}
+        return {k: v for k, v in vars(self).items() if k in kept or k.endswith("_")}
 
     def save(self, path):
         """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
@@ -517,7 +525,9 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         """Read the first rows; return candidates and errors, unless more rows may come."""
         X, y = self._validate(X, y, reset=True)
         alphas = _check_alphas(self.alphas, "alphas")
-        n_folds = self._check_cv(X, one_pass)
+        n_folds = self._check_cv(one_pass)
+        if not one_pass:
+            self._check_enough(X.shape[0])
         self.y_offset_ = self._offset(y)
         y = y - self.y_offset_
         found: list[dict[str, Any]] = []
@@ -539,12 +549,12 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         return found, np.concatenate(errors)
 
     def _continue(self, X, y, sample_weight):
-        self._check_cv(X, one_pass=True)
+        self._check_cv(one_pass=True)
         if len(self.candidates_) < len(ParameterGrid(self.kernel_grid or {})):
             raise ValueError(ONE_BASIS)
         super()._continue(X, y, sample_weight)
 
-    def _check_cv(self, X, one_pass):
+    def _check_cv(self, one_pass):
         """Return the number of folds whose sums are kept apart."""
         if self.cv == "loo" and one_pass:
             raise ValueError('cv="loo" reads the rows twice; use fit, or cv=None with partial_fit')
@@ -552,9 +562,14 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
             return 1
         if isinstance(self.cv, bool) or not isinstance(self.cv, numbers.Integral) or self.cv < 2:
             raise ValueError(f'cv={self.cv!r} must be None, "loo" or a whole number of folds >= 2')
-        if not one_pass and X.shape[0] < self.cv:
-            raise ValueError(f"cv={self.cv} folds need as many rows, but n_samples={X.shape[0]}")
         return int(self.cv)
+
+    def _check_enough(self, n_samples):
+        least = self.cv if isinstance(self.cv, numbers.Integral) else 2
+        if n_samples < least:
+            raise ValueError(
+                f"cv={self.cv!r} needs {least} rows or more, but n_samples={n_samples}"
+            )
 
     def _bases(self, X, y, one_pass) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
         """Yield fitted features with the candidates they serve, together all of the grid."""
@@ -629,6 +644,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
     def _solve(self, found=None):
         alphas = _check_alphas(self.alphas, "alphas")
         if found is None:
+            self._check_enough(self.moments_.n_rows)
             found = self.candidates_, self._errors(self.moments_, self.candidates_, alphas)
         candidates, errors = found
         pooled = _pooled(errors, self.moments_)
@@ -735,13 +751,15 @@ def _scaled(sums, scale):
 def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
     """Mean squared errors (n_scales, n_alphas, n_folds) by k folds or generalised cross-validation.
 
-    The errors of c on some rows are y^T y - 2 c^T b + c^T G c with their moments, and those on a fold
-    are the errors on all rows less those on the rows that c was fitted to.
+    The errors of c on some rows are y^T y - 2 c^T b + c^T G c with their moments, and those on a
+    fold are the errors on all rows less those on the rows that c was fitted to.
     """
     sums, _ = _centred(moments.sums, fit_intercept)
     total = sums.sum(axis=0)
     n_folds, p = len(sums), total.shape[1] - 2
     weights = sums[:, p, p].copy()
+    if not generalised and np.count_nonzero(weights) < 2:
+        raise ValueError("all sample weights are zero in all folds but one; use fewer folds")
     if not generalised:
         np.subtract(total, sums, out=sums)  # from here on: all rows but the fold
     m, n = p + fit_intercept, total[p, p + 1]  # [Z 1] has m columns in use
@@ -754,7 +772,11 @@ def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
         train = sums[fold]
         coef, freedom = _solve_candidates(train, penalties[chosen], moments.dtype, generalised)
         if generalised:
-            return _squares(total, coef) / n / np.square(1.0 - freedom / n)
+            free = np.where(n - freedom < LEAST_FREE, 0.0, n - freedom)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(free > 0, _squares(total, coef) * n / np.square(free), np.inf)
+        if weights[fold] == 0:
+            return 0.0
         return (_squares(total, coef) - _squares(train, coef)) / weights[fold]
 
     # Factorisations are dealt out in small parts, conjugate gradients in large ones.
@@ -769,7 +791,7 @@ def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
 
 
 def _penalties(total, scales, alphas, m):
-    """What each candidate adds to the diagonal of G, (n_candidates, m); inf where it drops a column.
+    """What candidates add to the diagonal of G, (n_candidates, m); inf where they drop a column.
 
     alpha / D_j^2 for features, 0 for the intercept.
     """
@@ -812,19 +834,21 @@ def _solve_candidates(sums, penalties, dtype, want_freedom):
     return coef, freedom
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # a target of zeros: 0 / 0 never converges
 def _conjugate_gradients(sums, penalties):
     """Solve (G + diag(penalty)) c = b for all penalties at once; one product with G is a step.
 
-    Preconditioned by the diagonal, which takes out the penalties' range. What remains depends on how
-    evenly the data cover their domain: 30 steps suffice for points all over a sphere. Returns the
-    coefficients (n_candidates, n_targets, m) and whether each candidate has converged; those
-    that are too slow are given up early.
+    Preconditioned by the diagonal, which takes out the range of the penalties. What remains depends
+    on how evenly the data cover their domain: 30 steps suffice for points all over a sphere.
+    Returns the coefficients (n_candidates, n_targets, m) and whether each candidate has converged;
+    those that are too slow are given up early.
     """
     n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
     gram = sums[:m, :m]
     kept = np.repeat(np.isfinite(penalties), n_targets, axis=0)
     penalty = np.where(kept, np.repeat(penalties, n_targets, axis=0), 0.0)
-    inverse = np.where(kept, 1.0 / (gram.diagonal() + penalty), 0.0)
+    diagonal = gram.diagonal() + penalty
+    inverse = np.where(kept & (diagonal > 0), 1.0 / np.maximum(diagonal, TINY), 0.0)
     r = np.tile(sums[-n_targets:, :m], (len(penalties), 1))
     c, z = np.zeros_like(r), inverse * r
     direction = z.copy()
@@ -851,8 +875,7 @@ def _conjugate_gradients(sums, penalties):
                 break
             if not hopeful.all():
                 active, penalty, inverse, r, c, z, direction, size, start = (
-                    a[hopeful]
-                    for a in (active, penalty, inverse, r, c, z, direction, size, start)
+                    a[hopeful] for a in (active, penalty, inverse, r, c, z, direction, size, start)
                 )
     shape = (len(penalties), n_targets, m)
     return coef.reshape(shape), solved.reshape(shape[:2]).all(axis=1)
@@ -864,13 +887,13 @@ def _dots(a, b):
 
 
 def _solve_by_eigenvalues(sums, kept, penalty, dtype):
-    """Coefficients and degrees of freedom where Cholesky fails, without directions lost in noise."""
+    """Coefficients and degrees of freedom where Cholesky fails, less directions lost in noise."""
     p = sums.shape[1] - 2
     gram, b = sums[np.ix_(kept, kept)], sums[p + 1 :, kept]
     intercept = int(kept[-1] == p)
     f = len(kept) - intercept  # features
     mean = gram[f:, :f] / gram[f:, f:].ravel()[:, None]  # (intercept, f)
-    scale = np.where(penalty[:f] > 0, 1.0 / np.sqrt(np.maximum(penalty[:f], 1e-300)), 1.0)
+    scale = np.where(penalty[:f] > 0, 1.0 / np.sqrt(np.maximum(penalty[:f], TINY)), 1.0)
     centred = gram[:f, :f] - mean.T @ gram[f:, :f]
     values, vectors = _eigen(scale[:, None] * centred * scale, dtype)
     ridge = 1.0 if penalty[0] > 0 else 0.0
@@ -885,9 +908,9 @@ def _squares(sums, coef):
     p = sums.shape[1] - 2
     flat = coef.reshape(-1, m)
     form = _dots(flat @ sums[:m, :m], flat).reshape(-1, n_targets)
-    return (sums[p + 1 :, p + 1] - 2.0 * np.einsum("ntm,tm->nt", coef, sums[p + 1 :, :m]) + form).mean(
-        axis=1
-    )
+    return (
+        sums[p + 1 :, p + 1] - 2.0 * np.einsum("ntm,tm->nt", coef, sums[p + 1 :, :m]) + form
+    ).mean(axis=1)
 
 
 def _pooled(errors, moments):

@@ -1,0 +1,744 @@
+#!/usr/bin/env python3
+"""Print the tables of the README, one command for each.
+
+    python asv_bench/tables.py accuracy
+    python asv_bench/tables.py elevation
+    python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
+    python asv_bench/tables.py memory
+    python asv_bench/tables.py import
+
+Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
+instruction set, threads and versions. --quick runs tiny sizes, only to see that all runs. Speeds
+are worth something only on a machine that does nothing else; docs/speed.md says how to read them.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from benchmarks.common import (
+    DTYPES,
+    THREADS,
+    Limits,
+    NoLimitsError,
+    ball,
+    data_generator,
+    empty,
+    frobenius_error,
+    gaussian,
+    interleave,
+    must_agree,
+    ratio,
+    sphere,
+)
+from benchmarks.competitors import (
+    LIBRARIES,
+    MONOMIAL,
+    STABLE,
+    FeatureSum,
+    NumpyHarmonics,
+    ScipyHarmonics,
+    best_batched,
+    check,
+)
+from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
+from benchmarks.harmonics import Columns
+from scipy.linalg.blas import dsyrk
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from threadpoolctl import threadpool_limits
+
+import gzkcore
+from gzkcore import Gaussian, GegenbauerFeatures, PublishedGegenbauerFeatures, Zonal
+from gzkcore._isa import ISA
+from gzkcore._threads import limit_threads, n_threads
+
+ALPHAS = np.logspace(-8, 2, 21)
+
+
+# ---- what all tables share
+
+
+def report(text):
+    """Say on stderr how far we are, on one line."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text[:100]}")
+        sys.stderr.flush()
+
+
+def machine():
+    """Return what a figure depends on besides the code."""
+    config = gzkcore.show_config()
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = names[0].partition(":")[2].strip() if names else cpu
+    versions = {"python": platform.python_version(), "gzkcore": config["version"]}
+    for name in ("numpy", "scipy", "scikit-learn", "torch"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "processor": cpu,
+        "processors": os.cpu_count(),
+        "isa": config["isa"],
+        "threads": config["n_threads"],
+        "compiler": config["compiler"],
+        "blas": sorted({f"{lib['library']} {lib['version']}" for lib in config["blas"]}),
+        "load": round(os.getloadavg()[0], 1),
+        "versions": versions,
+    }
+
+
+def show(title, rows, notes, options):
+    """Print one table; a row is a dict of column to text or number."""
+    report("")
+    about = machine()
+    if options.json:
+        out = {"table": title, "rows": rows, "notes": notes, "machine": about}
+        sys.stdout.write(json.dumps(out, indent=2) + "\n")
+        return
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_text(row.get(name, "")) for name in columns] for row in rows]
+    width = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    lines = [f"### {title}", ""]
+    for line in [columns, ["-" * w for w in width], *cells]:
+        padded = (cell.ljust(w) for cell, w in zip(line, width, strict=True))
+        lines.append(f"| {' | '.join(padded)} |")
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    lines += [
+        "",
+        notes,
+        "",
+        (
+            f"{about['processor']}, {about['processors']} processors; {about['threads']} threads; "
+            f"instruction set {about['isa']}; compiler {about['compiler']}; {versions}; "
+            f"{', '.join(about['blas'])}."
+        ),
+    ]
+    if about["load"] > 0.5 * about["processors"]:
+        lines.append(
+            f"**Load {about['load']}: other programs may have had a part in these times.**"
+        )
+    sys.stdout.write("\n".join([*lines, "", ""]))
+
+
+def _text(value):
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def mean_and_spread(values):
+    """Mean and standard deviation as text."""
+    return f"{np.mean(values):.3g} ± {np.std(values, ddof=1):.1g}"
+
+
+# ---- accuracy
+
+SETTINGS = {
+    "sphere, d=3, radius 5": (lambda n, seed: 5 * sphere(n, 3, seed=seed), 256),
+    "ball, d=3, radius 4": (lambda n, seed: 4 * ball(n, 3, seed=seed), 1024),
+    "sphere, d=5, radius 2": (lambda n, seed: 2 * sphere(n, 5, seed=seed), 256),
+    "sphere, d=9, radius 2": (lambda n, seed: 2 * sphere(n, 9, seed=seed), 1024),
+    "N(0, I), d=9": (lambda n, seed: gaussian(n, 9, seed=seed), 1024),
+}
+# Of the published features: degrees up to where nothing is cut off, as the paper's theorems ask for,
+# and orders that divide the widths.
+PUBLISHED_DEGREES = (4, 6, 8, 10, 25)
+PUBLISHED_ORDERS = (1, 2, 4)
+
+
+def published(X, width, degree, order, seed):
+    """Return the transform of published features fitted on X; on a sphere, of a zonal kernel."""
+    radius = np.linalg.norm(X, axis=1)
+    if np.ptp(radius) > 1e-9 * radius.max():
+        features = PublishedGegenbauerFeatures(
+            Gaussian(0.5), width, degree=degree, order=order, random_state=seed
+        )
+        return features.fit(X).transform
+    if order > 1:
+        raise NotImplementedError("on a sphere there is one radial function")
+    r = radius.mean()
+    kernel = Zonal(lambda t: np.exp(r * r * (t - 1)))
+    features = PublishedGegenbauerFeatures(
+        kernel, width, degree=degree, order=1, random_state=seed
+    ).fit(X / r)
+    return lambda rows: features.transform(rows / r)
+
+
+def accuracy(options):
+    """Relative Frobenius error of the kernel matrix of 300 points, by four methods."""
+    seeds = range(3 if options.quick else options.seeds)
+    training = 1500 if options.quick else 4096
+    rows = []
+    for setting, (points, width) in SETTINGS.items():
+        ours, rff, nystroem, theirs, found = [], [], [], {}, {}
+        for seed in seeds:
+            report(f"{setting}, seed {seed + 1}/{len(seeds)}")
+            X, test = points(training, 1000 + seed), points(300, seed)
+            K = Gaussian(0.5)(test)
+            maps = {
+                "ours": GegenbauerFeatures(Gaussian(0.5), width, random_state=seed),
+                "rff": RBFSampler(gamma=0.5, n_components=width, random_state=seed),
+                "nystroem": Nystroem(gamma=0.5, n_components=width, random_state=seed),
+            }
+            for name, errors in (("ours", ours), ("rff", rff), ("nystroem", nystroem)):
+                errors.append(frobenius_error(K, maps[name].fit(X).transform(test)))
+            for degree in PUBLISHED_DEGREES:
+                for order in PUBLISHED_ORDERS:
+                    try:
+                        transform = published(X, width, degree, order, seed)
+                    except NotImplementedError:
+                        continue
+                    error = frobenius_error(K, transform(test))
+                    theirs.setdefault((degree, order), []).append(error)
+        whole = [key for key in theirs if key[0] == PUBLISHED_DEGREES[-1]]
+        for name, keys in (("as published", whole), ("best degree", list(theirs))):
+            best = min(keys, key=lambda key, errors=theirs: np.mean(errors[key]))
+            found[name] = f"{mean_and_spread(theirs[best])} (q={best[0]}, s={best[1]})"
+        rows.append(
+            {
+                "points": setting,
+                "features": width,
+                "gzkcore, auto": mean_and_spread(ours),
+                "as published": found["as published"],
+                "as published, best degree": found["best degree"],
+                "RBFSampler": mean_and_spread(rff),
+                "Nystroem": mean_and_spread(nystroem),
+            }
+        )
+    notes = (
+        "|Z Z^T - K| / |K| in Frobenius norm on 300 points, gamma = 0.5; mean and standard "
+        f"deviation of {len(seeds)} seeds, which draw points and features. Every map is fitted "
+        f"on {training} other points of the same kind, so that Nystroem does not know the "
+        f"points it is judged on. As published: degree q = {PUBLISHED_DEGREES[-1]}, which cuts "
+        f"off next to nothing, and the best order s of {PUBLISHED_ORDERS}; then the best of "
+        f"the degrees {PUBLISHED_DEGREES} too, which one would have to know beforehand."
+    )
+    show("Accuracy: relative error of the kernel matrix", rows, notes, options)
+
+
+# ---- elevation
+
+
+def elevation(options):
+    """Elevation of the Earth from 1,024 features: ridge, alpha by 2-fold cross-validation."""
+    from gzkcore.ridge import RandomFeatureRidgeCV
+
+    X, y = load_elevation()
+    if options.quick:
+        X, y = X[::16], y[::16]
+    splits = 2 if options.quick else options.splits
+    width = 256 if options.quick else 1024
+    gammas = np.logspace(0, 3, 7 if options.quick else 13)
+    fixed, chosen = {}, {}
+    for split in range(splits):
+        order = data_generator(split).permutation(len(y))
+        test, train = order[: len(y) // 10], order[len(y) // 10 :]
+        maps = {
+            "gzkcore, auto": GegenbauerFeatures(Gaussian(0.5), width, random_state=split),
+            "as published": PublishedGegenbauerFeatures(
+                Zonal(lambda t: np.exp(t - 1)), width, degree=15, order=1, random_state=split
+            ),
+            "RBFSampler": RBFSampler(gamma=0.5, n_components=width, random_state=split),
+            "Nystroem": Nystroem(gamma=0.5, n_components=width, random_state=split),
+        }
+        for grid, results in ((None, fixed), ({"gamma": gammas}, chosen)):
+            for name, features in maps.items():
+                if grid and name == "as published":
+                    continue  # its degree and order would have to follow gamma
+                report(f"split {split + 1}/{splits}: {name}{', gamma chosen' if grid else ''}")
+                model = RandomFeatureRidgeCV(features, alphas=ALPHAS, kernel_grid=grid, cv=2)
+                start = time.perf_counter()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a singular system at alpha = 1e-8 is expected
+                    model.fit(X[train], y[train])
+                seconds = time.perf_counter() - start
+                error = float(np.mean(np.square(model.predict(X[test]) - y[test])))
+                gamma = model.best_params_.get("gamma", 0.5)
+                results.setdefault(name, []).append((error, model.alpha_, gamma, seconds))
+    rows = []
+    for what, results in (("gamma = 0.5", fixed), ("gamma chosen", chosen)):
+        for name, values in results.items():
+            error, alpha, gamma, seconds = np.array(values).T
+            rows.append(
+                {
+                    "lengthscale": what,
+                    "features": name,
+                    "mean squared error, km²": mean_and_spread(error),
+                    "alpha": _range(alpha),
+                    "gamma": _range(gamma),
+                    "fit, s": float(np.median(seconds)),
+                }
+            )
+    notes = (
+        f"{len(y):,} points on the unit sphere, elevation in km (variance {np.var(y):.3g}); "
+        f"{splits} random splits 90/10, mean and standard deviation over them; {width} "
+        "features each. alpha by 2-fold cross-validation over logspace(-8, 2, 21), gamma over "
+        f"logspace(0, 3, {len(gammas)}); the ranges are what the splits chose."
+    )
+    show("Elevation of the Earth", rows, notes, options)
+
+
+def load_elevation():
+    """Return unit vectors and kilometres from elevation_1deg.npz in $GZKCORE_DATA."""
+    folder = os.environ.get("GZKCORE_DATA")
+    if not folder or not Path(folder, "elevation_1deg.npz").exists():
+        sys.exit("elevation: set GZKCORE_DATA to the folder that holds elevation_1deg.npz")
+    with np.load(Path(folder, "elevation_1deg.npz")) as data:
+        lat, lon = (np.deg2rad(data[name].astype(np.float64)) for name in ("lat", "lon"))
+        y = data["elevation_m"] / 1000.0
+    X = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def _range(values):
+    low, high = np.min(values), np.max(values)
+    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
+
+
+# ---- speed
+
+
+def speed(options):
+    """Shares of what the machine can do, and ratios to the best of NumPy, torch and BLAS."""
+    parts = {"kernel": kernel, "sums": sums, "harmonics": harmonics, "fit": fit}
+    unknown = set(options.parts) - set(parts)
+    if unknown:
+        sys.exit(f"speed: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
+    for name, part in parts.items():
+        if name in (options.parts or parts):
+            part(options)
+
+
+def shapes(options):
+    """Return the shapes to measure, small ones for --quick."""
+    if options.quick:
+        return {name: shape | {"n": 2048} for name, shape in SHAPES.items()}
+    return SHAPES
+
+
+def limits_or_none():
+    """Return the probe of the machine's limits, or None with a word on stderr."""
+    try:
+        return Limits(ISA)
+    except NoLimitsError as error:
+        sys.stderr.write(f"no limits: {error}\n")
+        return None
+
+
+def share(times, limit, done, call, amount):
+    """Return in percent how much of a limit (`done` work in its time) a call's `amount` reaches."""
+    return 100 * amount / done * ratio(times, limit, call)[0]
+
+
+def kernel(options):
+    """Measure the feature kernel against the FMA peak in cache, the write limit to memory."""
+    limits, rows = limits_or_none(), []
+    for (name, shape), dtype in ((item, d) for item in shapes(options).items() for d in DTYPES):
+        for threads in THREADS:
+            rows += _kernel_rows(name, shape, dtype, threads, limits, options)
+    notes = (
+        "Limits are measured in the same run, in turn with the kernel, at as many threads: "
+        "writing past the cache into the same buffer, and fused multiply-adds in registers. "
+        "To memory: all rows into a warm buffer on a boundary of 64 bytes; off boundary: 16 "
+        "bytes past one, as NumPy's own large arrays are. In cache: every row is written to "
+        "the same place. GFLOP/s counts d + q (Horner) or d + 2q (Clenshaw) fused operations "
+        "a feature, two flops each."
+    )
+    show("Feature kernel", rows, notes, options)
+
+
+def _kernel_rows(name, shape, dtype, threads, limits, options):
+    problem = FeatureSum(**shape, dtype=dtype)
+    n, m = problem.shape
+    outputs = {"to memory": empty((n, m), dtype), "off boundary": empty((n, m), dtype, offset=16)}
+    if threads == 1:
+        outputs["in cache"] = one_row_output(n, m, dtype)
+    calls, errors, done = {}, {}, {}
+    for where, out in outputs.items():
+        for way, horner in WAYS.items():
+            stream = where != "in cache"
+            call = problem.ours(ISA, out, threads, horner=horner, stream=stream)
+            if stream:
+                errors[way] = check(call, problem, out)
+            calls[where, way] = call
+    if limits:
+        target = outputs["to memory"]
+        calls["write"] = lambda: limits.write(target, threads)
+        calls["plain"] = lambda: limits.write_plain(target, threads)
+        calls["read"] = lambda: limits.read(target, threads)
+        calls["fma"] = lambda: limits.multiply_add(dtype, threads)
+        done = {key: calls[key]() for key in ("write", "plain", "read", "fma")}
+    times = interleave(
+        calls,
+        options.rounds,
+        report=lambda text: report(f"{name} {dtype} T{threads}, {text}"),
+    )
+    common = {"shape": _shape(problem), "type": dtype, "threads": threads}
+    rows = []
+    for key, limit in done.items():
+        seconds = float(np.median(times[key]))
+        unit = "GFLOP/s" if key == "fma" else "GB/s"
+        names = {"write": "write past cache", "plain": "plain write", "read": "read", "fma": "FMA"}
+        row = {"what": f"limit: {names[key]}", "ms": 1e3 * seconds, unit: limit / seconds / 1e9}
+        rows.append(common | row)
+    for where, way in [key for key in calls if isinstance(key, tuple)]:
+        seconds, flops = float(np.median(times[where, way])), problem.flops(WAYS[way])
+        row = common | {
+            "what": f"{way}, {where}",
+            "ms": 1e3 * seconds,
+            "GB/s": outputs[where].nbytes / seconds / 1e9 if where != "in cache" else "",
+            "GFLOP/s": flops / seconds / 1e9,
+        }
+        if limits:
+            row["% of FMA peak"] = share(times, "fma", done["fma"], (where, way), flops)
+            if where != "in cache":
+                amount = outputs[where].nbytes
+                row["% of write limit"] = share(times, "write", done["write"], (where, way), amount)
+        rows.append(row | {"error": f"{errors[way]:.0e}"})
+    return rows
+
+
+def _shape(problem):
+    n, m = problem.shape
+    return f"n={n:,} d={problem.dim} q={problem.degree} m={m}"
+
+
+def sums(options):
+    """Measure the same features by the best batched NumPy, torch and torch.compile."""
+    rows = []
+    libraries = [*LIBRARIES, *(["torch.compile"] if "torch" in LIBRARIES else [])]
+    for (name, shape), dtype in ((item, d) for item in shapes(options).items() for d in DTYPES):
+        for threads in THREADS:
+            problem = FeatureSum(**shape, dtype=dtype)
+            out = empty(problem.shape, dtype)
+            calls, errors = {}, {}
+            prefix = f"{name} {dtype} T{threads}, "
+            with threadpool_limits(1, user_api="blas"):
+                for way, horner in WAYS.items():
+                    calls[way] = problem.ours(ISA, out, threads, horner=horner)
+                    errors[way] = check(calls[way], problem, out)
+                for library in libraries:
+                    for way, rules in (("clenshaw", STABLE), ("horner", MONOMIAL)):
+                        found = best_batched(
+                            rules,
+                            problem,
+                            out,
+                            threads,
+                            [library],
+                            lambda t, p=prefix: report(p + t),
+                        )
+                        calls[library, way] = found
+                        errors[library, way] = check(found, problem, out)
+                times = interleave(
+                    calls, options.rounds, report=lambda t, p=prefix: report(f"{p}{t}")
+                )
+            for key in [key for key in calls if isinstance(key, tuple)]:
+                times_faster, (low, high) = ratio(times, key, key[1])
+                rows.append(
+                    {
+                        "shape": _shape(problem),
+                        "type": dtype,
+                        "threads": threads,
+                        "sum": "stable" if key[1] == "clenshaw" else "monomial",
+                        "theirs": calls[key].name,
+                        "theirs, ms": 1e3 * float(np.median(times[key])),
+                        "ours, ms": 1e3 * float(np.median(times[key[1]])),
+                        "times faster": times_faster,
+                        "quartiles": f"{low:.3g} to {high:.3g}",
+                        "error theirs": f"{errors[key]:.0e}",
+                        "error ours": f"{errors[key[1]]:.0e}",
+                    }
+                )
+    notes = (
+        "The same sum into the same warm buffer, checked to be the same numbers, timed in "
+        "turn. Theirs is the fastest rule and batch size found in this run; on two threads "
+        "each takes half the rows. Stable: recurrences; monomial: Horner's rule and its kin, "
+        "for sums where it loses no digits. torch.compile generates and compiles C++ on the "
+        "user's machine; that time isn't counted."
+    )
+    show("The sum, against NumPy and torch", rows, notes, options)
+
+
+def harmonics(options):
+    """Measure exact harmonics to memory against the write limit, and against NumPy and SciPy."""
+    limits, rows = limits_or_none(), []
+    n = 2048 if options.quick else 64_800
+    for dim, dtype, threads in ((d, t, k) for d in (3, 5) for t in DTYPES for k in THREADS):
+        buffers = {"ours": Columns(n, dim, 1024, dtype)}
+        buffers["ours, off boundary"] = Columns(n, dim, 1024, dtype, offset=16)
+        calls, done = dict(buffers), 0
+        ours = buffers["ours"]
+        ours()
+        if threads == 1 and dim == 3:  # 1,024 columns are whole degrees here
+            few = slice(0, min(n, 4096))
+            calls |= _other_harmonics(ours, few)
+        if limits:
+            calls["write"] = lambda c=ours, k=threads: limits.write(c.out, k)
+            done = calls["write"]()
+        prefix = f"d={dim} {dtype} T{threads}, "
+        with limit_threads(threads), threadpool_limits(1, user_api="blas"):
+            times = interleave(calls, options.rounds, report=lambda t, p=prefix: report(p + t))
+            ours()
+        common = {"dim": dim, "type": dtype, "threads": threads}
+        for key in calls:
+            seconds = float(np.median(times[key]))
+            row = common | {"what": "limit: write past cache" if key == "write" else key}
+            if key in buffers:
+                row |= {
+                    "ns a row": 1e9 * seconds / n,
+                    "GB/s": ours.out.nbytes / seconds / 1e9,
+                    "error": f"{buffers[key].error():.0e}",
+                }
+                if limits:
+                    row["% of write limit"] = share(times, "write", done, key, ours.out.nbytes)
+            elif key == "write":
+                row |= {"ns a row": 1e9 * seconds / n, "GB/s": done / seconds / 1e9}
+            else:
+                scale = n / calls[key].X.shape[0]
+                row |= {
+                    "ns a row": 1e9 * seconds * scale / n,
+                    "times slower than ours": scale * ratio(times, key, "ours")[0],
+                }
+            rows.append(row)
+    notes = (
+        f"1,024 columns on {n:,} rows into a warm buffer; the limit in the same run, same "
+        "buffer. NumPy and SciPy run on 4,096 rows of the same, on one thread; they are "
+        "checked to compute the same numbers. The error is the largest violation of the "
+        "addition theorem, relative."
+    )
+    show("Exact harmonics", rows, notes, options)
+
+
+def _other_harmonics(ours, rows):
+    """Return NumPy's and SciPy's way to the same columns, checked."""
+    found = {}
+    expected = ours.out[rows].copy()
+    tolerance = 1e-4 if expected.dtype == np.float32 else 1e-11
+    for make in (NumpyHarmonics, ScipyHarmonics):
+        call = make(ours.X[rows], ours.degree, ours.radial, np.full_like(expected, np.nan))
+        call()
+        must_agree(call.name, call.out, expected, tolerance)
+        found[call.name] = call
+    return found
+
+
+def fit(options):
+    """Measure a whole float64 fit from rows to coefficients, against syrk on stored features."""
+    from gzkcore.ridge import RandomFeatureRidge
+
+    rows = []
+    width = 256 if options.quick else 1024
+    for shape in shapes(options).values():
+        n, dim = shape["n"], shape["dim"]
+        X = sphere(n, dim, seed=1)
+        y = np.sin(3 * X[:, 0]) + X[:, 1]
+        features = GegenbauerFeatures(
+            Gaussian(0.5), width, radius=(1.0, 1.0), center=None, random_state=0
+        )
+        # F order without a copy: syrk sees Z^T, whose columns are the rows of Z.
+        Z = features.fit(X).transform(X)
+        gram = np.zeros((width, width), order="F")
+        for threads in THREADS:
+            solve = []
+
+            def whole(features=features, X=X, y=y, solve=solve):
+                model = RandomFeatureRidge(features, alpha=1e-3).partial_fit(X, y)
+                start = time.perf_counter()
+                coef = model.coef_
+                solve.append(time.perf_counter() - start)
+                return coef
+
+            calls = {
+                "fit": whole,
+                "features": lambda f=features, X=X: f.fit(X),
+                "syrk": lambda Z=Z, gram=gram: dsyrk(1.0, Z.T, c=gram, overwrite_c=1),
+            }
+            with limit_threads(threads), threadpool_limits(threads, user_api="blas"):
+                times = interleave(
+                    calls,
+                    options.rounds,
+                    gap=0.3,
+                    report=lambda t, n=n, k=threads: report(f"n={n:,} T{k}, {t}"),
+                )
+            solving = float(np.median(solve))
+            without = {"fit": times["fit"] - solving, "syrk": times["syrk"]}
+            middle, (low, high) = ratio(without, "fit", "syrk")
+            seconds = {key: float(np.median(value)) for key, value in times.items()}
+            rows.append(
+                {
+                    "shape": f"n={n:,} d={dim}, {width} features",
+                    "basis": features.basis_,
+                    "threads": threads,
+                    "fit without solve, s": seconds["fit"] - solving,
+                    "of it choosing the basis, s": seconds["features"],
+                    "solve, s": solving,
+                    "syrk, s": seconds["syrk"],
+                    "syrk GFLOP/s": n * width * (width + 1) / seconds["syrk"] / 1e9,
+                    "fit / syrk": middle,
+                    "quartiles": f"{low:.3g} to {high:.3g}",
+                }
+            )
+    notes = (
+        "float64, one alpha. Fit: from X to coefficients, features included, Z never stored; "
+        "syrk: the same BLAS on as many threads, Z^T Z alone of a stored Z of the same shape."
+    )
+    show("A whole fit, against BLAS", rows, notes, options)
+
+
+# ---- memory
+
+
+def memory(options):
+    """Anonymous memory of a fit from a memory map, over the imports."""
+    if not Path("/proc/self/status").exists():
+        sys.exit("memory: needs Linux, which tells anonymous memory apart (RssAnon)")
+    n = 50_000 if options.quick else options.rows_fitted
+    rows = []
+    for dtype in DTYPES:
+        with tempfile.TemporaryDirectory() as folder:
+            report(f"{dtype}: writing {n:,} rows")
+            path = Path(folder)
+            X = np.lib.format.open_memmap(path / "X.npy", "w+", dtype, (n, 3))
+            y = np.lib.format.open_memmap(path / "y.npy", "w+", dtype, (n,))
+            for start in range(0, n, 100_000):
+                part = sphere(min(100_000, n - start), 3, dtype, seed=start)
+                X[start : start + len(part)] = part
+                y[start : start + len(part)] = np.sin(4 * part[:, 0])
+            X.flush(), y.flush()
+            del X, y
+            report(f"{dtype}: fitting")
+            # A fresh process, so that nothing of ours is in its memory.
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                rows.append(pool.submit(fit_from_disk, path, options.quick).result())
+    notes = (
+        f"{n:,} rows of 3 columns in a memory map, 1,024 features, one alpha. Anonymous memory "
+        "(RssAnon) sampled every 2 ms; imports are what it was before the fit."
+    )
+    show("Memory of a fit larger than memory", rows, notes, options)
+
+
+def fit_from_disk(path, quick):
+    """Fit in this process and return a row of the table."""
+    from gzkcore.ridge import RandomFeatureRidge
+
+    X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy", mmap_mode="r")
+    features = GegenbauerFeatures(Gaussian(0.5), 256 if quick else 1024, random_state=0)
+    model = RandomFeatureRidge(features, alpha=1e-3)
+    before, peak, stop = anonymous_megabytes(), [0.0], threading.Event()
+
+    def sample():
+        while not stop.wait(0.002):
+            peak[0] = max(peak[0], anonymous_megabytes())
+
+    watcher = threading.Thread(target=sample)
+    watcher.start()
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    stop.set()
+    watcher.join()
+    few = slice(0, 2000)
+    return {
+        "type": str(X.dtype),
+        "threads": n_threads(),
+        "imports, MB": before,
+        "fit, MB over imports": max(peak[0], anonymous_megabytes()) - before,
+        "fit, s": seconds,
+        "Z would be, MB": X.shape[0] * features.n_components * X.dtype.itemsize / 1e6,
+        "rms residual": float(np.sqrt(np.mean(np.square(model.predict(X[few]) - y[few])))),
+    }
+
+
+def anonymous_megabytes():
+    """RssAnon of this process."""
+    with Path("/proc/self/status").open() as status:
+        for line in status:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    raise RuntimeError("no RssAnon in /proc/self/status")
+
+
+# ---- import
+
+
+def import_time(options):
+    """Seconds to import gzkcore, over scikit-learn."""
+    commands = {
+        "nothing": "pass",
+        "sklearn": "import sklearn",
+        "gzkcore": "import gzkcore",
+    }
+    with tempfile.TemporaryDirectory() as folder:  # away from the sources, which would be imported
+
+        def call(code):
+            return lambda: subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
+
+        calls = {name: call(code) for name, code in commands.items()}
+        rounds = 3 if options.quick else 3 * options.rounds
+        times = interleave(calls, rounds, visit=0.0, report=report)
+    over = np.quantile(times["gzkcore"] - times["sklearn"], [0.25, 0.5, 0.75])
+    rows = [
+        {"import": name, "s": float(np.median(seconds)), "fastest, s": float(seconds.min())}
+        for name, seconds in times.items()
+    ]
+    rows.append(
+        {
+            "import": "gzkcore over sklearn",
+            "s": float(over[1]),
+            "fastest, s": float(times["gzkcore"].min() - times["sklearn"].min()),
+            "quartiles": f"{over[0]:.3g} to {over[2]:.3g}",
+        }
+    )
+    notes = f"Whole processes, files in the page cache, in turn; median of {rounds} rounds."
+    show("Import", rows, notes, options)
+
+
+# ---- the command
+
+
+def main():
+    """Read the command line and print the table."""
+    about, _, _ = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(prog="tables.py", description=about)
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    shared.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    shared.add_argument("--rounds", type=int, default=7, help="rounds of timing (default 7)")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name, function):
+        added = commands.add_parser(name, parents=[shared], help=function.__doc__)
+        added.set_defaults(function=function)
+        return added
+
+    command("accuracy", accuracy).add_argument("--seeds", type=int, default=10)
+    command("elevation", elevation).add_argument("--splits", type=int, default=10)
+    command("speed", speed).add_argument(
+        "parts", nargs="*", help="kernel, sums, harmonics, fit; all of them by default"
+    )
+    command("memory", memory).add_argument(
+        "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
+    )
+    command("import", import_time)
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds = min(options.rounds, 3)
+    options.function(options)
+
+
+if __name__ == "__main__":
+    main()
