@@ -426,7 +426,12 @@ class RadialFunctions:
         low, high = grid[max(worst - 1, 0)], grid[min(worst + 1, residual.size - 1)]
         return float(max(residual[worst], self.residual(np.linspace(low, high, 65), kept).max()))
 
-    def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
+    def exact(
+        self,
+        norms: Doubles,
+        columns: Integers | None = None,
+        product: Callable[[Doubles, Doubles], Doubles] = np.matmul,
+    ) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
         out = np.empty((norms.size, len(columns)))
@@ -440,7 +445,7 @@ class RadialFunctions:
                 here = np.flatnonzero(self.degree[columns] == degree)
                 rotation = self._rotations[degree][:, self.index[columns[here]]]
                 values = _of_degree(powers, degree, rotation.shape[0])
-                out[part, here] = row_products(values, rotation)
+                out[part, here] = product(values, rotation)
         return out
 
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
@@ -452,7 +457,7 @@ class RadialFunctions:
         _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
         outside = np.flatnonzero((norms < low) | (norms > high))
         if outside.size:
-            out[outside] = self.exact(norms[outside], columns)
+            out[outside] = self.exact(norms[outside], columns, row_products)
         return out
 
     def _table(self, columns: Integers) -> tuple[float, float, Doubles]:
