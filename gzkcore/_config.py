@@ -1,20 +1,22 @@
 """What this installation is made of: for bug reports and for reading benchmarks."""
 
+from typing import Any
+
 from threadpoolctl import threadpool_info
 
 from . import _cpu, _isa
 from ._threads import n_threads
 
 
-def show_config():
+def show_config() -> dict[str, Any]:
     """Tell which build of the kernels is in use, and what it stands on.
 
     Returns
     -------
     dict
         version; isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain") and
-        supported_isa; compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a kernel
-        would use now; blas, a list of the BLAS libraries loaded with their threads.
+        supported_isa; compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a
+        kernel would use now; blas, a list of the BLAS libraries loaded with their threads.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def add_moments(
     const floating[:, ::1] Z,          # IN    (n_rows, n_features), rows times the root of their weight
     const floating[:, ::1] R,          # IN    (n_rows, 1 + n_targets): ones and targets, weighted alike
     Py_ssize_t first_fold,             # IN    fold of row 0
-    double[:, :, ::1] sums,            # INOUT (n_folds, n_features + 1 + n_targets, n_features + 2)
+    double[:, :, ::1] sums,            # IN OUT (n_folds, n_features + 1 + n_targets, n_features + 2)
     float[:, ::1] scratch,             # WORK  (n_features + 1 + n_targets, n_features); float32 only
 ):
     """Add Z^T Z (lower triangle) and R^T Z of a tile to the moments of its folds."""
@@ -53,7 +53,7 @@ def add_moments(
 
 
 def recentre(
-    double[:, :, ::1] sums,            # INOUT (n_folds, n_features + 1 + n_targets, n_features + 2)
+    double[:, :, ::1] sums,            # IN OUT (n_folds, n_features + 1 + n_targets, n_features + 2)
     const double[::1] mean,            # IN    (n_features + 1 + n_targets,); 0 at n_features
 ):
     """Turn moments of rows v = [z 1 y] into those of v - mean: S - m s^T - s m^T + w m m^T.
@@ -79,7 +79,7 @@ def recentre(
 
 
 def mirror(
-    double[:, ::1] gram,               # INOUT (>= m, >= m)
+    double[:, ::1] gram,               # IN OUT (>= m, >= m)
     Py_ssize_t m,
 ):
     """Copy the lower triangle of the leading m x m block to the upper one, block by block."""

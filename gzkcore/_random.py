@@ -4,12 +4,12 @@ One place turns `random_state` or `rng` into a `SeedSequence`; draws come from i
 purpose or fixed-size block, so that they do not depend on threads, chunks or cluster layout.
 """
 
-import numbers
-
 import numpy as np
 
+from ._typing import Seed
 
-def as_seed_sequence(random_state) -> np.random.SeedSequence:
+
+def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
     """Turn None, an int, a RandomState, a Generator or a SeedSequence into a SeedSequence.
 
     None gives fresh entropy; the two kinds of generator give 128 bits of their stream, so that a
@@ -21,7 +21,7 @@ def as_seed_sequence(random_state) -> np.random.SeedSequence:
         return np.random.SeedSequence(
             random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
         )
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
         if random_state < 0:
             raise ValueError(f"random_state={random_state} is negative; use an integer >= 0")
         return np.random.SeedSequence(int(random_state))
@@ -37,6 +37,6 @@ def as_seed_sequence(random_state) -> np.random.SeedSequence:
     )
 
 
-def generator(random_state) -> np.random.Generator:
+def generator(random_state: Seed) -> np.random.Generator:
     """Return a Generator (PCG64) seeded through `as_seed_sequence`."""
     return np.random.Generator(np.random.PCG64(as_seed_sequence(random_state)))

@@ -25,8 +25,8 @@ _WORTH_A_THREAD = 1 << 16
 def n_threads(work: int | None = None) -> int:
     """Return how many threads a kernel called now, from this Python thread, may use.
 
-    `work`, the number of operations ahead if known, keeps small jobs on fewer threads. The limit is,
-    in this order: the limit set by `limit_threads` in this thread; the environment variable
+    `work`, the number of operations ahead if known, keeps small jobs on fewer threads. The limit
+    is, in this order: the limit set by `limit_threads` in this thread; the environment variable
     ``GZKCORE_NUM_THREADS``; what OpenMP allows (``OMP_NUM_THREADS``, threadpoolctl), but not more
     than the processors that this process may use.
     """

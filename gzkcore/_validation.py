@@ -1,12 +1,16 @@
-"""Checks of arguments that several modules share; each names the parameter, the value, the remedy."""
+"""Checks of arguments; each error names the parameter, the value and the remedy."""
 
 import math
 import numbers
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from ._typing import Floats, Rows
 
 
-def check_integer(name, value, minimum):
+def check_integer(name: str, value: Any, minimum: int) -> int:
     """Return value as an int, or raise naming it if it is no integer >= minimum."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is not an integer; use an integer >= {minimum}")
@@ -15,21 +19,22 @@ def check_integer(name, value, minimum):
     return int(value)
 
 
-def check_dim(dim):
+def check_dim(dim: Any) -> int:
     """Return the dimension of the space as an int >= 1."""
     return check_integer("dim", dim, 1)
 
 
-def check_positive(name, value):
+def check_positive(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is no finite number > 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number > 0")
-    if not (np.isfinite(value) and value > 0):
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name}={value} is not usable; use a finite number > 0")
-    return float(value)
+    return number
 
 
-def as_floating(name, values):
+def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     """Return values as a contiguous flat float array (float32 is kept) and their shape."""
     array = np.asarray(values)
     if array.dtype != np.float32:
@@ -40,8 +45,13 @@ def as_floating(name, values):
     return np.ascontiguousarray(array).reshape(-1), array.shape
 
 
-def empty_aligned(shape, dtype):
-    """Return an uninitialised C-ordered array on a cache-line boundary, where kernels stream best."""
+def dense(X: Rows) -> Floats:
+    """Return validated rows as an ordinary array, the array itself where they are one."""
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
+    """Return an uninitialised C-ordered array on a cache line, where kernels stream best."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     buffer = np.empty(size + 64, dtype=np.uint8)
@@ -49,7 +59,9 @@ def empty_aligned(shape, dtype):
     return buffer[first : first + size].view(dtype).reshape(shape)
 
 
-def check_out(out, shape, dtype, X=None):
+def check_out(
+    out: Floats | None, shape: tuple[int, ...], dtype: DTypeLike, X: Floats | None = None
+) -> Floats:
     """Return `out`, or a new array where it is None; raise if `out` can't take the result."""
     if out is None:
         return empty_aligned(shape, dtype)

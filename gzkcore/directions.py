@@ -1,19 +1,21 @@
 """Sets of directions: points spread over the unit sphere S^(d-1).
 
 What the features need is that sums over directions come close to integrals over the sphere. Every
-method here gives directions that are each uniform on the sphere, so that features stay unbiased; they
-differ in how evenly the whole set is spread.
+method here gives directions that are each uniform on the sphere, so that features stay unbiased;
+they differ in how evenly the whole set is spread.
 """
 
 import inspect
 import math
 import warnings
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import ndtri, roots_gegenbauer
 from scipy.stats import qmc
 
 from ._random import generator
+from ._typing import Doubles, Seed
 from ._validation import check_dim, check_integer
 
 __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
@@ -21,10 +23,13 @@ __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
 # SciPy 1.15 renamed the argument.
 _SOBOL_RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
-METHODS = ("iid", "orthogonal", "sobol", "fibonacci")
+Method: TypeAlias = Literal["iid", "orthogonal", "sobol", "fibonacci"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
-def sample_directions(n_directions, dim, method="iid", rng=None):
+def sample_directions(
+    n_directions: int, dim: int, method: Method = "iid", rng: Seed = None
+) -> Doubles:
     """Draw directions on the unit sphere S^(d-1).
 
     Parameters
@@ -69,18 +74,18 @@ def sample_directions(n_directions, dim, method="iid", rng=None):
         raise ValueError(f"method={method!r} is unknown; use one of {METHODS}")
     if method == "fibonacci" and dim != 3:
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
-    rng = generator(rng)
+    draws = generator(rng)
     if method == "orthogonal":
-        blocks = [_haar(rng.standard_normal((dim, dim))) for _ in range(-(-m // dim))]
+        blocks = [_haar(draws.standard_normal((dim, dim))) for _ in range(-(-m // dim))]
         return np.concatenate(blocks)[:m]
     if method == "fibonacci":
-        return _fibonacci(m) @ _haar(rng.standard_normal((3, 3)))
+        return _fibonacci(m) @ _haar(draws.standard_normal((3, 3)))
     if method == "sobol":
-        return _unit(ndtri(_sobol(m, dim, rng)))
-    return _unit(rng.standard_normal((m, dim)))
+        return _unit(ndtri(_sobol(m, dim, draws)))
+    return _unit(draws.standard_normal((m, dim)))
 
 
-def sphere_quadrature(dim, degree):
+def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     """Nodes and weights on S^(d-1) that integrate polynomials up to a degree exactly.
 
     Gauss-Gegenbauer rules in every coordinate from the third on, equispaced angles in the plane.
@@ -110,8 +115,8 @@ def sphere_quadrature(dim, degree):
     degree = check_integer("degree", degree, 0)
     if dim > 2 and (degree + 1) * (degree // 2 + 1) ** (dim - 2) > 10**7:
         raise ValueError(
-            f"a rule of degree={degree} in dim={dim} needs more than 10^7 nodes; use a lower degree, "
-            "or sample_directions"
+            f"a rule of degree={degree} in dim={dim} needs more than 10^7 nodes; use a lower "
+            "degree, or sample_directions"
         )
     if dim == 1:
         return np.array([[1.0], [-1.0]]), np.array([0.5, 0.5])
@@ -127,25 +132,27 @@ def sphere_quadrature(dim, degree):
     return nodes, weights
 
 
-def best_method(dim):
+def best_method(dim: int) -> Method:
     """Return the method with the smallest error in this dimension ("auto")."""
     if dim == 3:
         return "fibonacci"
     return "sobol" if 2 <= dim <= 11 else "orthogonal"
 
 
-def _unit(points):
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
+def _unit(points: Doubles) -> Doubles:
+    unit: Doubles = points / np.linalg.norm(points, axis=1, keepdims=True)
+    return unit
 
 
-def _haar(normals):
+def _haar(normals: Doubles) -> Doubles:
     """Orthonormal rows from a square of normals. QR alone is not Haar: R's signs must be undone."""
     q, r = np.linalg.qr(normals)
-    return q * np.sign(np.diag(r))
+    rows: Doubles = q * np.sign(np.diag(r))
+    return rows
 
 
-def _fibonacci(m):
-    """Return the lattice z_i = 1 - (2i+1)/m, angle i pi (3 - sqrt 5): m points of equal area on S^2."""
+def _fibonacci(m: int) -> Doubles:
+    """Return m points of equal area on S^2: z_i = 1 - (2i+1)/m, angle i pi (3 - sqrt 5)."""
     i = np.arange(m)
     z = 1 - (2 * i + 1) / m
     rho = np.sqrt(1 - z * z)
@@ -153,10 +160,12 @@ def _fibonacci(m):
     return np.stack([rho * np.cos(angle), rho * np.sin(angle), z], axis=1)
 
 
-def _sobol(m, dim, rng):
+def _sobol(m: int, dim: int, rng: np.random.Generator) -> Doubles:
     """Return m points in (0, 1)^dim of a scrambled Sobol sequence."""
     with warnings.catch_warnings():
         # Any m is wanted here, not only powers of two, for which alone the balance is perfect.
         warnings.filterwarnings("ignore", message="The balance properties", category=UserWarning)
         points = qmc.Sobol(dim, scramble=True, **{_SOBOL_RNG: rng}).random(m)
-    return np.clip(points, 2.0**-54, 1 - 2.0**-53)  # the normal quantiles of 0 and 1 are infinite
+    # The normal quantiles of 0 and 1 are infinite.
+    inside: Doubles = np.clip(points, 2.0**-54, 1 - 2.0**-53)
+    return inside

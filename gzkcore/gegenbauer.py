@@ -1,23 +1,29 @@
 """Features for generalized zonal kernels: random directions, exact harmonics, or both.
 
-`GegenbauerFeatures` writes a kernel as k(x, y) = sum over (l, i) of h_(l,i)(|x|) h_(l,i)(|y|) P_d^l(cos)
-and turns each (l, i) into columns in one of two ways:
+`GegenbauerFeatures` writes a kernel as k(x, y) = sum over (l, i) of h_(l,i)(|x|) h_(l,i)(|y|)
+P_d^l(cos) and turns each (l, i) into columns in one of two ways:
 
-- exactly: h_(l,i)(|x|) alpha^(-1/2) Y_j(x/|x|) for the alpha(l, d) harmonics of degree l, no variance;
-- at random: for a direction w, sum_l s_l sqrt(alpha) h_(l,i)(|x|) P_d^l(<x/|x|, w>) / sqrt(m), unbiased
-  over w (Definition 8 of Han, Zandieh, Avron). The signs s = (+, +, -, -, ...) leave the kernel as it
-  is, since different degrees are uncorrelated, and remove the spike that all signs plus have at w = x.
+- exactly: h_(l,i)(|x|) alpha^(-1/2) Y_j(x/|x|) for the alpha(l, d) harmonics of degree l, no
+  variance;
+- at random: for a direction w, sum_l s_l sqrt(alpha) h_(l,i)(|x|) P_d^l(<x/|x|, w>) / sqrt(m),
+  unbiased over w (Definition 8 of Han, Zandieh, Avron). The signs s = (+, +, -, -, ...) leave the
+  kernel as it is, since different degrees are uncorrelated, and remove the spike that all signs
+  plus have at w = x.
 
-Which share is exact is chosen by the predicted error, from the energies of the (l, i) and the spread
-of the directions. `PublishedGegenbauerFeatures` is Definition 8 as printed, the yardstick.
+Which share is exact is chosen by the predicted error, from the energies of the (l, i) and the
+spread of the directions. `PublishedGegenbauerFeatures` is Definition 8 as printed, the yardstick.
 """
 
 import copy
 import math
 import numbers
+import os
 import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
@@ -28,11 +34,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from . import _gegenbauer, _series
 from ._random import as_seed_sequence
 from ._threads import n_threads
-from ._validation import check_integer, check_out, check_positive
-from .directions import METHODS, best_method, sample_directions, sphere_quadrature
+from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
+from ._validation import check_integer, check_out, check_positive, dense
+from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
-from .kernels import Zonal, as_kernel
-from .series import SPHERE, RadialFunctions, angles, truncate, zonal_sum
+from .kernels import Kernel, Zonal, as_kernel
+from .series import SPHERE, RadialFunctions, angles, row_products, truncate, zonal_sum
 from .special import alpha, log_alpha
 
 __all__ = [
@@ -46,7 +53,8 @@ __all__ = [
 # Bytes of output that are worked on together, and from which stores go past the cache.
 _TILE_BYTES = 1 << 22
 _STREAM_BYTES = 1 << 24
-BASES = ("auto", "harmonic", "random", "hybrid", "adapted")
+Basis: TypeAlias = Literal["auto", "harmonic", "random", "hybrid", "adapted"]
+BASES: tuple[Basis, ...] = get_args(Basis)
 # The signs of i^l, real and imaginary parts together.
 _SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
 # Size of the kernel matrix whose error decides how much of the basis is exact. A smaller one gives
@@ -62,7 +70,7 @@ class TruncationWarning(UserWarning):
     """Points lie so far out that the features no longer represent the kernel there."""
 
 
-def gegenbauer_features(X, W, radial):
+def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
     """Sums of Gegenbauer polynomials at the cosines between rows and directions (Eq 13).
 
     out[i, j] = sum_l radial[i, l] P_d^l(<x_i, w_j>).
@@ -96,8 +104,7 @@ def gegenbauer_features(X, W, radial):
     array([[2.32]])
     """
     X = np.asarray(X)
-    dtype = np.float32 if X.dtype == np.float32 else np.float64
-    X = np.ascontiguousarray(X, dtype=dtype)
+    X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
     W = np.ascontiguousarray(W, dtype=np.float64)
     radial = np.ascontiguousarray(radial, dtype=np.float64)
     if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:
@@ -107,7 +114,7 @@ def gegenbauer_features(X, W, radial):
             f"radial has shape {radial.shape}; pass one row, or one for each of {X.shape[0]} rows"
         )
     rule = Recurrence(X.shape[1], radial.shape[1] - 1)
-    out = np.empty((X.shape[0], W.shape[0]), dtype=dtype)
+    out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
     rule.evaluate(X, W, radial, out, stream=out.nbytes > _STREAM_BYTES)
     return out
 
@@ -115,11 +122,11 @@ def gegenbauer_features(X, W, radial):
 class Recurrence:
     """The polynomials p_k that the kernel sums: p_(k+1) = t p_k - beta_k p_(k-1).
 
-    They are P_d^k times known factors, in the variable tau t; tau is chosen so that the factors stay
-    near 1 at both ends of the range of degrees and float32 neither overflows nor underflows.
+    They are P_d^k times known factors, in the variable tau t; tau is chosen so that the factors
+    stay near 1 at both ends of the range of degrees and float32 neither overflows nor underflows.
     """
 
-    def __init__(self, dim, degree):
+    def __init__(self, dim: int, degree: int) -> None:
         self.dim = dim
         level = np.arange(1, degree + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -129,14 +136,15 @@ class Recurrence:
         if dim == 1:  # t^l, as on the two points of the sphere
             beta[:], growth[:] = 0.0, 1.0
         log_lead = np.concatenate([[0.0], np.cumsum(np.log(growth))])  # of P_d^k
-        norm = log_lead + 0.5 * np.where(np.isfinite(a := log_alpha(np.arange(degree + 1), dim)), a, 0)
+        log_size = log_alpha(np.arange(degree + 1), dim)
+        norm = log_lead + 0.5 * np.where(np.isfinite(log_size), log_size, 0)
         self.tau = math.exp(norm[-1] / degree) if degree else 1.0
         self.beta = np.concatenate([[0.0], beta * self.tau**2])
         self.factor = np.exp(log_lead - np.arange(degree + 1) * math.log(self.tau))
         self.plain = np.zeros(degree + 1)
         self._monic = np.concatenate([[0.0], beta]), np.exp(log_lead)
 
-    def monomials(self):
+    def monomials(self) -> Doubles:
         """Matrix (q+1, q+1) whose row l holds the monomial coefficients of P_d^l."""
         beta, lead = self._monic
         q = beta.size - 1
@@ -146,13 +154,23 @@ class Recurrence:
             rows[k + 1, 1:] = rows[k, :-1]
             if k:
                 rows[k + 1] -= beta[k] * rows[k - 1]
-        return rows * lead[:, None]
+        rows *= lead[:, None]
+        return rows
 
-    def evaluate(self, X, W, radial, out, *, monomials=None, stream=False):
-        """out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
+    def evaluate(
+        self,
+        X: Floats,
+        W: Doubles,
+        radial: Doubles,
+        out: Floats,
+        *,
+        monomials: Doubles | None = None,
+        stream: bool = False,
+    ) -> None:
+        """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
         dtype = X.dtype
         if monomials is not None:
-            coefficients, beta, tau = radial @ monomials, self.plain, 1.0
+            coefficients, beta, tau = row_products(radial, monomials), self.plain, 1.0
         else:
             coefficients, beta, tau = radial * self.factor, self.beta, self.tau
         _gegenbauer.gegenbauer_features(
@@ -165,15 +183,17 @@ class Recurrence:
 class _Directions:
     """Random columns for one family of radial functions (one i, several degrees)."""
 
-    def __init__(self, dim, degrees, columns, W, signs):
+    def __init__(
+        self, dim: int, degrees: Integers, columns: Integers, W: Doubles, signs: Doubles
+    ) -> None:
         self.W = W
         self.columns = columns  # radial functions, one for each degree in `degrees`
         self.degrees = degrees
         self.weights = signs * np.exp(0.5 * log_alpha(degrees, dim)) / math.sqrt(W.shape[0])
         self.rule = Recurrence(dim, int(degrees.max()))
-        self._horner = {}
+        self._horner: dict[str, Doubles] = {}
 
-    def fill(self, unit, values, out, stream):
+    def fill(self, unit: Floats, values: Floats, out: Floats, stream: bool) -> None:
         """Write the columns, given the radial functions' values (n or 1, len(columns))."""
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
@@ -181,7 +201,7 @@ class _Directions:
             unit, self.W, radial, out, monomials=self._horner.get(unit.dtype.char), stream=stream
         )
 
-    def allow_horner(self, values):
+    def allow_horner(self, values: Floats) -> None:
         """Use Horner's rule per type where, for these radial values, it is accurate enough."""
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
@@ -192,24 +212,46 @@ class _Directions:
         self._horner = {char: monomials for char, most in _HORNER_LOSS.items() if loss <= most}
 
 
+# A way to choose the columns: by what it is judged, its mean squared error over pairs, the radial
+# functions that are exact, how many harmonics of each, and the random columns.
+_Option: TypeAlias = tuple[float, float, Integers, Integers, list[_Directions]]
+
+
 class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What both classes share: input, norms and centre, and the loop over tiles."""
 
-    __metadata_request__transform = {"out": UNUSED}  # noqa: RUF012
+    kernel: str | Kernel
+    n_components: int
+    radius: float | tuple[float, float] | None
+    random_state: Seed
+    kernel_: Kernel
+    center_: Doubles | None
+    radius_: float
+    truncation_error_: float
+    expected_error_: float
+    _n_features_out: int
+    _scale: Doubles
+    _unit: float
+    _tol: float
+    _radial: RadialFunctions
+    _kept: NDArray[np.bool_]  # which radial functions are whole
+
+    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
 
     @property
-    def n_features_out_(self):
+    def n_features_out_(self) -> int:
         """Width of the output."""
         check_is_fitted(self, "kernel_")
         return self._n_features_out
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
         if any(name.startswith("kernel__") for name in params):
             params["kernel"] = as_kernel(params.get("kernel", self.kernel))
-        return super().set_params(**params)
+        super().set_params(**params)
+        return self
 
-    def fit(self, X, y=None):
+    def fit(self, X: Data, y: object = None) -> Self:
         """Resolve the kernel on X, read the norms of X, choose the basis, draw directions.
 
         Parameters
@@ -239,32 +281,33 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         _warn_if_trivial(kernel, X)
         return self
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: Data, y: object = None) -> Self:
         """Fit on the first batch only; later batches are checked and change nothing.
 
-        Without a `radius` the first batch's norms, centre and gamma are frozen, and a warning says so.
+        Without a `radius` the first batch's norms, centre and gamma are frozen, and a warning says
+        so.
         """
         if hasattr(self, "kernel_"):
             self._validate(X, reset=False)
             return self
         if self.radius is None and not as_kernel(self.kernel).unit_sphere:
             warnings.warn(
-                "partial_fit without a radius freezes the centre, the radius and gamma of the first "
-                "batch; pass radius= (and a numeric gamma) if later batches reach further",
+                "partial_fit without a radius freezes the centre, the radius and gamma of the "
+                "first batch; pass radius= (and a numeric gamma) if later batches reach further",
                 UserWarning,
                 stacklevel=2,
             )
         return self.fit(X)
 
-    def transform(self, X, *, out=None):
+    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
         """Map X to features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer is
-            3-5 times faster to fill than a new array.
+            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
+            is 3-5 times faster to fill than a new array.
 
         Returns
         -------
@@ -287,37 +330,41 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._warn_beyond(furthest)
         return out
 
-    def __sklearn_tags__(self):
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted features to a file, see `gzkcore.load`."""
+        from .model_io import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validate(self, X, *, reset):
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
             dtype=[np.float64, np.float32],
         )  # fmt: skip
 
-    def _polar(self, tile):
+    def _polar(self, tile: Rows) -> tuple[Floats, Doubles]:
         """Unit rows in the dtype of the data, and norms in double, of the scaled, centred tile."""
-        tile = np.ascontiguousarray(tile.toarray() if sparse.issparse(tile) else tile)
+        tile = np.ascontiguousarray(dense(tile))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         center = np.zeros(tile.shape[1]) if self.center_ is None else self.center_
         _series.polar(tile, center, self._scale, unit, norms, n_threads(tile.size))
         return unit, norms
 
-    def _norms(self, X):
+    def _norms(self, X: Rows) -> Doubles:
         rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
-        return np.concatenate(
-            [self._polar(X[i : i + rows])[1] for i in range(0, X.shape[0], rows)]
-        )
+        return np.concatenate([self._polar(X[i : i + rows])[1] for i in range(0, X.shape[0], rows)])
 
-    def _choose_center(self, X):
+    def _choose_center(self, X: Rows) -> Doubles | None:
         return None
 
-    def _read_norms(self, X):
-        """Return the shell of scaled norms and 64 equally likely norms, from `radius` or the data."""
+    def _read_norms(self, X: Rows) -> tuple[tuple[float, float], Doubles]:
+        """Return the shell of scaled norms, and equally likely norms, from `radius` or the data."""
         if self.kernel_.unit_sphere:
             return (1.0, 1.0), np.ones(1)
         likely = (np.arange(64) + 0.5) / 64
@@ -330,15 +377,13 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         norms = high * (likely + (1 - likely) * (low / high) ** dim) ** (1 / dim)
         return (low, high), norms
 
-    def _certify(self, kept):
-        """Largest residual over the shell; it is smooth, so a fine grid finds it."""
-        low, high = self._radial.shell
-        grid = np.linspace(low, high, 257 if high > low else 1)
+    def _certify(self, kept: NDArray[np.bool_]) -> float:
+        """Largest residual over the shell, and what rounding adds."""
         self._kept = kept
-        rounding = 64 * np.finfo(np.float64).eps * float(self._radial.diagonal(grid).max())
-        return float(self._radial.residual(grid, kept).max()) + rounding
+        largest = float(self._radial.diagonal(np.array(self._radial.shell)).max())
+        return self._radial.largest_residual(kept) + 64 * np.finfo(np.float64).eps * largest
 
-    def _warn_beyond(self, furthest):
+    def _warn_beyond(self, furthest: float) -> None:
         if self.kernel_.unit_sphere or furthest <= self.radius_ * self._unit * (1 + 1e-6):
             return
         error = float(self._radial.residual(np.array([furthest]), self._kept)[0])
@@ -362,12 +407,12 @@ class GegenbauerFeatures(_Features):
     n_components : int, default=1024
         Width of the output, exactly.
     basis : {"auto", "harmonic", "random", "hybrid", "adapted"}, default="auto"
-        "harmonic": radial functions times explicit spherical harmonics, strongest columns first, zero
-        variance. "random": Definition 8 with alternating signs, compressed radial functions and evenly
-        spread directions, unbiased. "hybrid": the strongest harmonics exactly, the remainder at random,
-        unbiased. "auto": whichever of these is predicted to have the smallest error. "adapted": four
-        times as many harmonics, compressed to n_components by the principal axes of their Gram matrix
-        on the training data (one more pass; data dependent).
+        "harmonic": radial functions times explicit spherical harmonics, strongest columns first,
+        zero variance. "random": Definition 8 with alternating signs, compressed radial functions
+        and evenly spread directions, unbiased. "hybrid": the strongest harmonics exactly, the
+        remainder at random, unbiased. "auto": whichever of these is predicted to have the smallest
+        error. "adapted": four times as many harmonics, compressed to n_components by the principal
+        axes of their Gram matrix on the training data (one more pass; data dependent).
     directions : {"auto", "iid", "orthogonal", "sobol", "fibonacci"}, default="auto"
         Point set for random columns; see `gzkcore.directions`.
     radius : float or (float, float), optional
@@ -375,12 +420,14 @@ class GegenbauerFeatures(_Features):
         units. None: from the data given to fit. With a radius and a numeric gamma the map does not
         depend on the data at all.
     center : "auto", None or array-like of shape (n_features,), default="auto"
-        What is subtracted first, for shift-invariant kernels (dot-product kernels are never centred).
-        "auto": the mean of the data, but nothing where the data lie on a sphere around the origin or
-        `radius` is given. Centring changes no kernel value and lowers the degree that is needed.
+        What is subtracted first, for shift-invariant kernels (dot-product kernels are never
+        centred). "auto": the mean of the data, but nothing where the data lie on a sphere around
+        the origin or `radius` is given. Centring changes no kernel value and lowers the degree that
+        is needed.
     tol : float or "auto", default="auto"
-        Up to which error degrees are added; "auto" is 1e-12 for float64 and 1e-7 for float32. Columns
-        that are free are filled with further degrees. It is a target: n_components may not suffice.
+        Up to which error degrees are added; "auto" is 1e-12 for float64 and 1e-7 for float32.
+        Columns that are free are filled with further degrees. It is a target: n_components may not
+        suffice.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -401,26 +448,27 @@ class GegenbauerFeatures(_Features):
     n_effective_ : int
         Columns that are not zero.
     truncation_error_ : float
-        Certified: what was dropped for good changes no kernel value between points inside the shell of
-        norms by more than this (in float64; float32 adds its rounding). For basis="adapted" it is the
-        largest over the training rows.
+        Certified: what was dropped for good changes no kernel value between points inside the shell
+        of norms by more than this (in float64; float32 adds its rounding). For basis="adapted" it
+        is the largest over the training rows.
     expected_error_ : float
-        Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms of
-        the data.
+        Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms
+        of the data.
 
     Notes
     -----
-    Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each, q the degree.
-    Memory: the output and tiles of a few megabytes. The result is the same to the bit for any number of
-    threads and any split of the rows, per instruction set.
+    Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each,
+    q the degree. Memory: the output and tiles of a few megabytes. The result is the same to the bit
+    for any number of threads and any split of the rows, per instruction set.
 
-    Unbiased for basis="random" and "hybrid" up to `truncation_error_`; for m independent directions the
-    mean squared error is (E k(x,x) E k(y,y) - E k(x,y)^2) / m over random pairs, and evenly spread ones
-    have less. basis="harmonic" is deterministic.
+    Unbiased for basis="random" and "hybrid" up to `truncation_error_`; for m independent directions
+    the mean squared error is (E k(x,x) E k(y,y) - E k(x,y)^2) / m over random pairs, and evenly
+    spread ones have less. basis="harmonic" is deterministic.
 
     References
     ----------
-    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods, Definitions 3
+    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
+    Methods, Definitions 3
        and 8, Lemma 5.
 
     Examples
@@ -435,18 +483,20 @@ class GegenbauerFeatures(_Features):
     ('harmonic', True)
     """
 
+    _axes: Doubles | None  # of basis="adapted": what the exact columns are multiplied by
+
     def __init__(
         self,
-        kernel="gaussian",
-        n_components=1024,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
         *,
-        basis="auto",
-        directions="auto",
-        radius=None,
-        center="auto",
-        tol="auto",
-        random_state=None,
-    ):
+        basis: Basis = "auto",
+        directions: Method | Literal["auto"] = "auto",
+        radius: float | tuple[float, float] | None = None,
+        center: Literal["auto"] | ArrayLike | None = "auto",
+        tol: float | Literal["auto"] = "auto",
+        random_state: Seed = None,
+    ) -> None:
         self.kernel = kernel
         self.n_components = n_components
         self.basis = basis
@@ -456,7 +506,7 @@ class GegenbauerFeatures(_Features):
         self.tol = tol
         self.random_state = random_state
 
-    def shared_basis(self, kernels):
+    def shared_basis(self, kernels: Iterable[Kernel]) -> "GegenbauerFeatures | None":
         """Return a map whose columns, rescaled, are the features of each of these kernels.
 
         On a sphere a zonal kernel enters exact features as one factor per column only, so that one
@@ -473,22 +523,34 @@ class GegenbauerFeatures(_Features):
         if self.basis_ != "harmonic" or not on_sphere:
             return None
         for kernel in (self.kernel_, *kernels):
-            if kernel.shift_invariant and np.ndim(kernel.gamma) > 0:
+            if np.ndim(kernel.scale()) > 0:
                 return None
         base = copy.copy(self)
         counts = _degrees_to_fill(self.n_components, self.n_features_in_)
         dims = [float(alpha(level, self.n_features_in_)) for level in range(len(counts))]
         base._radial = RadialFunctions(
-            Zonal(coefficients=dims), self.n_features_in_, (1.0, 1.0), np.ones(1), 0, 0.0, len(counts) - 1
+            Zonal(coefficients=dims),
+            self.n_features_in_,
+            (1.0, 1.0),
+            np.ones(1),
+            0,
+            0.0,
+            len(counts) - 1,
         )
         base._use_exact(np.arange(len(counts)), counts)
         return base
 
-    def column_scales(self, kernel):
-        """Return the factors by which the base's columns become the features of a resolved kernel."""
-        return self.rescaled(kernel)._column_energies()
+    def column_scales(self, kernel: Kernel) -> Doubles:
+        """Return what turns the base's columns into the features of a resolved kernel."""
+        other = self.rescaled(kernel)
+        functions, counts = other._exact_functions
+        rim = np.full(1, other._radial.shell[1])
+        scales = np.zeros(self.n_components)  # 0 for free columns
+        values = other._radial.exact(rim, functions)[0] * other._weights
+        scales[: counts.sum()] = np.repeat(values, counts)
+        return scales
 
-    def rescaled(self, kernel):
+    def rescaled(self, kernel: Kernel) -> "GegenbauerFeatures":
         """Return the fitted features of another resolved kernel, in the base's columns."""
         counts = _degrees_to_fill(self.n_components, self.n_features_in_)
         other = copy.copy(self)
@@ -499,38 +561,33 @@ class GegenbauerFeatures(_Features):
         other._radial = RadialFunctions(
             kernel, self.n_features_in_, (rim, rim), np.full(1, rim), 0, 0.0, len(counts) - 1
         )
-        other._use_exact(np.arange(len(counts)), counts)
+        functions = np.arange(len(counts))
+        if not all(map(np.array_equal, self._exact_functions, (functions, counts))):
+            other._use_exact(functions, counts)  # a base has this layout already
         other._summarise()
         return other
 
-    def _column_energies(self):
-        """Root mean square of every exact column on random points, 0 for free columns."""
-        functions, counts = self._exact_functions
-        energy = self._radial.energy[functions]
-        sizes = [alpha(level, self.n_features_in_) for level in self._radial.degree[functions]]
-        scales = np.zeros(self.n_components)
-        scales[: sum(counts)] = np.sqrt(np.repeat(energy / sizes, counts))
-        return scales
-
-    def _choose_tol(self, dtype):
+    def _choose_tol(self, dtype: DTypeLike) -> float:
         if isinstance(self.tol, str):
             if self.tol != "auto":
                 raise ValueError(f"tol={self.tol!r} is unknown; use a number > 0 or 'auto'")
             return 1e-12 if dtype == np.float64 else 1e-7
         return check_positive("tol", self.tol)
 
-    def _choose_center(self, X):
+    def _choose_center(self, X: Rows) -> Doubles | None:
         if not self.kernel_.shift_invariant or self.center is None:
             return None
         if not isinstance(self.center, str):
             center = np.array(self.center, dtype=np.float64)
             if center.shape != (X.shape[1],) or not np.isfinite(center).all():
                 raise ValueError(
-                    f"center={self.center!r} must be {X.shape[1]} finite numbers, one for each column"
+                    f"center={self.center!r} must be {X.shape[1]} finite numbers, one per column"
                 )
             return center
         if self.center != "auto":
-            raise ValueError(f"center={self.center!r} is unknown; use 'auto', None or one number a column")
+            raise ValueError(
+                f"center={self.center!r} is unknown; use 'auto', None or one number a column"
+            )
         if self.radius is not None:
             return None
         self.center_ = None
@@ -539,30 +596,32 @@ class GegenbauerFeatures(_Features):
             return None
         return _mean(X)
 
-    def _expand(self, dim, shell, norms, X):
-        """Choose the columns: which radial functions are exact, which random, with what directions."""
+    def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
+        """Choose which radial functions are exact, which random, and with what directions."""
         if self.basis not in BASES:
             raise ValueError(f"basis={self.basis!r} is unknown; use one of {BASES}")
         method = best_method(dim) if self.directions == "auto" else self.directions
         if method not in METHODS:
-            raise ValueError(f"directions={self.directions!r} is unknown; use 'auto' or one of {METHODS}")
+            raise ValueError(
+                f"directions={self.directions!r} is unknown; use 'auto' or one of {METHODS}"
+            )
         width = self.n_components
         wide = 4 * width if self.basis == "adapted" else width
         self._radial = RadialFunctions(self.kernel_, dim, shell, norms, wide, self._tol)
-        sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree])
+        sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree.tolist()])
         density = self._radial.energy / sizes  # mean square of one harmonic column
         order = np.argsort(-density, kind="stable")
         split = _Split(sizes[order], density[order])
         seeds = as_seed_sequence(self.random_state)
 
-        # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over pairs,
-        # and on the diagonal (what a truncation drops, what random columns scatter).
-        def harmonic(columns):
+        # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over
+        # pairs, and on the diagonal (what a truncation drops, what random columns scatter).
+        def harmonic(columns: int) -> _Option:
             """The strongest columns exactly, nothing else."""
             counts, spread, missing = split.harmonic(columns)
             return spread + missing / _JUDGED, spread, order[: counts.size], counts, []
 
-        def mixed(n_blocks):
+        def mixed(n_blocks: int) -> _Option:
             """The strongest blocks exactly, random columns for the rest."""
             counts = split.sizes[:n_blocks].astype(int)
             families, spread, diagonal = self._draw(
@@ -586,15 +645,18 @@ class GegenbauerFeatures(_Features):
             self._adapt(X)
         self._summarise()
 
-    def _draw(self, functions, width, method, seeds):
+    def _draw(
+        self, functions: Integers, width: int, method: Method, seeds: np.random.SeedSequence
+    ) -> tuple[list[_Directions], float, float]:
         """Random columns for some radial functions, with their mean squared errors.
 
-        The errors are those over random pairs, and on the diagonal. Functions with the same index form a family; each family has directions of its own, in
-        proportion to its energy, at least one. What is below tol altogether is left out.
+        The errors are those over random pairs, and on the diagonal. Functions with the same index
+        form a family; each family has directions of its own, in proportion to its energy, at least
+        one. What is below tol altogether is left out.
         """
         radial, dim = self._radial, self.n_features_in_
         index = radial.index[functions]
-        energy = np.bincount(index, weights=radial.energy[functions])
+        energy = np.bincount(index, radial.energy[functions]).astype(np.float64)
         present = np.flatnonzero(energy > self._tol * radial.energy.sum())
         present = present[np.argsort(-energy[present], kind="stable")][:width]
         if present.size == 0:
@@ -615,36 +677,49 @@ class GegenbauerFeatures(_Features):
                 spread += energy[i] ** 2 / m
         return families, spread, diagonal
 
-    def _use_exact(self, functions, counts, families=()):
+    def _use_exact(
+        self, functions: Integers, counts: Integers, families: Sequence[_Directions] = ()
+    ) -> None:
         """Lay out the columns: harmonics of these radial functions first, then the families."""
         radial, dim = self._radial, self.n_features_in_
-        self._exact_functions, self._families, self._axes = (functions, counts), list(families), None
+        counts = np.asarray(counts, dtype=np.intp)
+        self._exact_functions = functions, counts
+        self._families = list(families)
+        self._axes = None
         levels = radial.degree[functions]
         wanted = np.zeros(int(levels.max(initial=0)) + 1, dtype=int)
         np.maximum.at(wanted, levels, counts)
         self._tree = HarmonicTree(dim, wanted)
-        nodes = [self._tree.nodes(level, count) for level, count in zip(levels, counts, strict=True)]
+        nodes = [
+            self._tree.nodes(level, count) for level, count in zip(levels, counts, strict=True)
+        ]
         self._nodes = np.concatenate([*nodes, np.zeros(0, dtype=np.intp)])
         self._ring = np.repeat(np.arange(len(counts)), counts).astype(np.intp)
         self._weights = np.exp(-0.5 * log_alpha(levels, dim))
-        sample = np.linspace(*radial.shell, 17)
+        sample = np.linspace(*radial.shell, num=17)
         for family in self._families:
             family.allow_horner(radial(sample, family.columns))
 
-    def _summarise(self):
+    def _summarise(self) -> None:
         """Set the fitted attributes that describe the columns in use."""
         radial = self._radial
         functions, counts = self._exact_functions
-        sizes = np.array([float(alpha(level, self.n_features_in_)) for level in radial.degree])
+        sizes = np.array(
+            [float(alpha(level, self.n_features_in_)) for level in radial.degree.tolist()]
+        )
         whole = functions[counts == sizes[functions]]
-        used = np.concatenate([functions, *[family.columns for family in self._families]]).astype(int)
+        used = np.concatenate([functions, *[family.columns for family in self._families]]).astype(
+            int
+        )
         kept = np.zeros(radial.degree.size, dtype=bool)
         kept[whole] = True
         for family in self._families:
             kept[family.columns] = True
         self.degree_ = int(radial.degree[used].max(initial=0))
         self.order_ = int(radial.index[used].max(initial=0)) + 1
-        self.n_directions_ = np.array([family.W.shape[0] for family in self._families], dtype=np.intp)
+        self.n_directions_ = np.array(
+            [family.W.shape[0] for family in self._families], dtype=np.intp
+        )
         if self._axes is None:
             self.n_exact_ = int(counts.sum())
             self.n_effective_ = int(
@@ -659,7 +734,7 @@ class GegenbauerFeatures(_Features):
             dropped[functions] -= counts
             self.expected_error_ = math.sqrt(float(np.square(density) @ dropped))
 
-    def _fill(self, unit, norms, out, stream):
+    def _fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         """Write the features of one tile."""
         if self._axes is not None:
             wide = np.empty((unit.shape[0], self._axes.shape[0]), dtype=unit.dtype)
@@ -668,19 +743,21 @@ class GegenbauerFeatures(_Features):
             return
         self._fill_columns(unit, norms, out, stream)
 
-    def _fill_columns(self, unit, norms, out, stream):
+    def _fill_columns(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         functions, _ = self._exact_functions
         radial, first = self._radial, self._nodes.size
         if first:
             values = radial(norms, functions, unit.dtype) * self._weights.astype(unit.dtype)
-            self._tree.features(unit, values, self._nodes, self._ring, out[:, :first], stream=stream)
+            self._tree.features(
+                unit, values, self._nodes, self._ring, out[:, :first], stream=stream
+            )
         for family in self._families:
             last = first + family.W.shape[0]
             family.fill(unit, radial(norms, family.columns), out[:, first:last], stream)
             first = last
         out[:, first:] = 0
 
-    def _adapt(self, X):
+    def _adapt(self, X: Rows) -> None:
         """Compress the exact columns by the principal axes of their Gram matrix on the data."""
         width = self._nodes.size
         rows = max(64, _TILE_BYTES // (8 * width))
@@ -705,39 +782,41 @@ class GegenbauerFeatures(_Features):
         self._kept = np.zeros(self._radial.degree.size, dtype=bool)
         self._kept[self._exact_functions[0]] = True
         self.truncation_error_ = float(max(diagonal.max(), 0.0)) + 64 * np.finfo(np.float64).eps
-        dense = sample.toarray() if sparse.issparse(sample) else sample
-        error = np.asarray(self.kernel_(dense)) - Z.astype(np.float64) @ Z.T
+        error = self.kernel_(dense(sample)) - Z.astype(np.float64) @ Z.T
         self.expected_error_ = float(np.sqrt(np.mean(np.square(error))))
 
 
 class _Split:
     """Blocks (one radial function times all harmonics of its degree), strongest columns first."""
 
-    def __init__(self, sizes, density):
+    def __init__(self, sizes: Doubles, density: Doubles) -> None:
         self.sizes, self.density = sizes, density
         self.full = np.cumsum(sizes)
 
-    def harmonic(self, width):
-        """Counts of the `width` strongest columns; mean squares missing, over pairs and on the diagonal."""
+    def harmonic(self, width: int) -> tuple[Integers, float, float]:
+        """Count the `width` strongest columns; mean squares missing over pairs, on the diagonal."""
         before = self.full - self.sizes
         blocks = int(np.searchsorted(before, width))
         counts = np.minimum(self.sizes[:blocks], width - before[:blocks])
         dropped = self.sizes.copy()
         dropped[:blocks] -= counts
-        spread, missing = float(np.square(self.density) @ dropped), float(self.density @ dropped) ** 2
+        spread, missing = (
+            float(np.square(self.density) @ dropped),
+            float(self.density @ dropped) ** 2,
+        )
         return counts.astype(int), spread, missing
 
-    def choices(self, width):
-        """Numbers of exact blocks worth trying, from few to as many as leave room for directions."""
+    def choices(self, width: int) -> list[int]:
+        """Numbers of exact blocks worth trying, from few to all that leave room for directions."""
         fits = int(np.searchsorted(self.full, width))
         return sorted({round(fits * share) for share in np.linspace(0, 1, 11)[1:]} - {0}) or [0]
 
 
-def _apportion(weights, total):
+def _apportion(weights: Doubles, total: int) -> Integers:
     """Split `total` in proportion to the weights, at least one each (largest remainders)."""
     share = np.maximum(weights / weights.sum() * total, 1.0)
     share *= 1 + (total - share.sum()) / share.sum()
-    counts = np.maximum(np.floor(share).astype(int), 1)
+    counts: Integers = np.maximum(np.floor(share).astype(np.intp), 1)
     while counts.sum() > total:
         counts[np.argmax(counts)] -= 1
     rest = np.argsort(-(share - counts), kind="stable")[: total - counts.sum()]
@@ -745,8 +824,8 @@ def _apportion(weights, total):
     return counts
 
 
-def _spread(W, degrees, energy):
-    """Mean squared error of a family of random columns over random pairs, for this set of directions.
+def _spread(W: Doubles, degrees: Integers, energy: Doubles) -> float:
+    """Mean squared error of a family of random columns over random pairs, given its directions.
 
     Averaged over random x and y (z.z' - k)^2 is the mean over pairs of directions of E(<w, w'>)^2,
     with E(t) = sum_l energy_l P_d^l(t), less its part that is the kernel itself.
@@ -759,7 +838,7 @@ def _spread(W, degrees, energy):
     return max(float(np.mean(np.square(pairs))) - exact, 0.0)
 
 
-def _scatter(dim, degrees, radial):
+def _scatter(dim: int, degrees: Integers, radial: Doubles) -> float:
     """Variance over directions of phi(w)^2, for one random column before division by sqrt(m).
 
     phi = sum_l radial_l sqrt(alpha) P_d^l(t), by quadrature over t; this is what the signs tame.
@@ -774,19 +853,19 @@ def _scatter(dim, degrees, radial):
     return max(float(weights @ np.square(squares) - (weights @ squares) ** 2), 0.0)
 
 
-def _degrees_to_fill(width, dim):
+def _degrees_to_fill(width: int, dim: int) -> Integers:
     """How many harmonics of degree 0, 1, ... fill `width` columns."""
-    counts = []
+    counts: list[int] = []
     while sum(counts) < width and alpha(len(counts), dim):
         counts.append(min(alpha(len(counts), dim), width - sum(counts)))
-    return counts
+    return np.array(counts, dtype=np.intp)
 
 
 class PublishedGegenbauerFeatures(_Features):
     """Random Gegenbauer features exactly as published (Definition 8): the yardstick.
 
-    Independent uniform directions, all signs plus, monomial radial functions; i runs from 0 (the printed
-    1..s of Eq 22 and 23 gives another kernel).
+    Independent uniform directions, all signs plus, monomial radial functions; i runs from 0 (the
+    printed 1..s of Eq 22 and 23 gives another kernel).
 
     Parameters
     ----------
@@ -809,12 +888,13 @@ class PublishedGegenbauerFeatures(_Features):
 
     Notes
     -----
-    Columns are grouped by radial function: column i m + j is direction j, function i. Unbiased for the
-    truncated kernel; the data are not centred. Cost per row 2 m s (d + 2 q) flops.
+    Columns are grouped by radial function: column i m + j is direction j, function i.
+    Unbiased for the truncated kernel; the data are not centred. Cost per row 2 m s (d + 2 q) flops.
 
     References
     ----------
-    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods, Definition 8,
+    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
+    Methods, Definition 8,
        Eq 19, 22, 23.
 
     Examples
@@ -829,14 +909,14 @@ class PublishedGegenbauerFeatures(_Features):
 
     def __init__(
         self,
-        kernel="gaussian",
-        n_components=1024,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
         *,
-        degree,
-        order,
-        radius=None,
-        random_state=None,
-    ):
+        degree: int,
+        order: int,
+        radius: float | tuple[float, float] | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.kernel = kernel
         self.n_components = n_components
         self.degree = degree
@@ -844,10 +924,10 @@ class PublishedGegenbauerFeatures(_Features):
         self.radius = radius
         self.random_state = random_state
 
-    def _choose_tol(self, dtype):
-        return np.finfo(dtype).eps
+    def _choose_tol(self, dtype: DTypeLike) -> float:
+        return float(np.finfo(dtype).eps)
 
-    def _expand(self, dim, shell, norms, X):
+    def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
         order = check_integer("order", self.order, 1)
         if self.kernel_.unit_sphere and order > 1:
@@ -869,11 +949,13 @@ class PublishedGegenbauerFeatures(_Features):
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
         cross = np.einsum("nli,nlj->lij", values, values) / norms.size
         sizes = [max(alpha(level, dim), 1) for level in range(degree + 1)]  # of none all is 0
-        kernel_part = float(np.sum(np.square(cross).sum(axis=(1, 2)) / np.array(sizes, dtype=float)))
+        kernel_part = float(
+            np.sum(np.square(cross).sum(axis=(1, 2)) / np.array(sizes, dtype=float))
+        )
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
 
-    def _use(self, W):
+    def _use(self, W: Doubles) -> None:
         """Take these directions."""
         self.directions_ = W
         radial, dim = self._radial, self.n_features_in_
@@ -882,22 +964,28 @@ class PublishedGegenbauerFeatures(_Features):
             _Directions(dim, radial.degree[c], c, W, np.ones(c.size)) for c in columns
         ]
         for family in self._families:
-            family.allow_horner(radial(np.linspace(*radial.shell, 17), family.columns))
+            family.allow_horner(radial(np.linspace(*radial.shell, num=17), family.columns))
 
-    def _fill(self, unit, norms, out, stream):
+    def _fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         m = self.directions_.shape[0]
         for i, family in enumerate(self._families):
             values = self._radial(norms, family.columns)
             family.fill(unit, values, out[:, i * m : (i + 1) * m], stream)
 
 
-def feature_operator(X, kernel="gaussian", *, degree=None, order=None):
+def feature_operator(
+    X: ArrayLike,
+    kernel: str | Kernel = "gaussian",
+    *,
+    degree: int | None = None,
+    order: int | None = None,
+) -> LinearOperator:
     """Operator Phi of a data set, over a quadrature of the sphere (Eq 14-16).
 
-    Phi v = sum_j v_j phi_(x_j) is a function on the sphere with s values at each w. Here it is given by
-    its values at the nodes of `sphere_quadrature`, times the square roots of the weights, so that plain
-    dot products are the inner product of L2(S^(d-1), R^s): Phi* is the transpose, and Phi* Phi = K,
-    exactly for the kernel truncated at `degree` and `order`.
+    Phi v = sum_j v_j phi_(x_j) is a function on the sphere with s values at each w. Here it is
+    given by its values at the nodes of `sphere_quadrature`, times the square roots of the weights,
+    so that plain dot products are the inner product of L2(S^(d-1), R^s): Phi* is the transpose, and
+    Phi* Phi = K, exactly for the kernel truncated at `degree` and `order`.
 
     Parameters
     ----------
@@ -928,31 +1016,34 @@ def feature_operator(X, kernel="gaussian", *, degree=None, order=None):
     >>> bool(np.allclose(K, Gaussian(gamma=0.5)(X), atol=1e-9))
     True
     """
-    X = check_array(X, dtype=np.float64)
-    kernel = as_kernel(kernel).resolve(X)
+    rows: Doubles = check_array(X, dtype=np.float64)
+    resolved = as_kernel(kernel).resolve(rows)
     if degree is None or order is None:
-        furthest = float(np.sqrt(np.einsum("ij,ij->i", X, X).max()))
-        chosen = truncate(kernel, X.shape[1], max(furthest, 1e-6), 1e-10)
+        furthest = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
+        chosen = truncate(resolved, rows.shape[1], max(furthest, 1e-6), 1e-10)
         degree = chosen[0] if degree is None else degree
         order = chosen[1] if order is None else order
-    nodes, weights = sphere_quadrature(X.shape[1], 2 * degree)
+    nodes, weights = sphere_quadrature(rows.shape[1], 2 * degree)
     m = weights.size
-    features = PublishedGegenbauerFeatures(kernel, order, degree=degree, order=order).fit(X)
+    features = PublishedGegenbauerFeatures(resolved, order, degree=degree, order=order).fit(rows)
     features.n_components = m * order
     features._use(nodes)
     root = np.tile(np.sqrt(weights * m), order)
-    rows = max(1, _TILE_BYTES // (8 * m * order))
-    tiles = [slice(start, start + rows) for start in range(0, X.shape[0], rows)]
+    step = max(1, _TILE_BYTES // (8 * m * order))
+    tiles = [slice(start, start + step) for start in range(0, rows.shape[0], step)]
 
-    def apply(v):
-        return root[:, None] * sum(features.transform(X[tile]).T @ v[tile] for tile in tiles)
+    def apply(v: Doubles) -> Doubles:
+        values = np.zeros((root.size, v.shape[1]))
+        for tile in tiles:
+            values += features.transform(rows[tile]).T @ v[tile]
+        return root[:, None] * values
 
-    def adjoint(f):
+    def adjoint(f: Doubles) -> Doubles:
         f = root[:, None] * f
-        return np.concatenate([features.transform(X[tile]) @ f for tile in tiles])
+        return np.concatenate([features.transform(rows[tile]) @ f for tile in tiles])
 
     return LinearOperator(
-        shape=(m * order, X.shape[0]),
+        shape=(m * order, rows.shape[0]),
         dtype=np.float64,
         matvec=lambda v: apply(v.reshape(-1, 1))[:, 0],
         rmatvec=lambda f: adjoint(f.reshape(-1, 1))[:, 0],
@@ -961,25 +1052,24 @@ def feature_operator(X, kernel="gaussian", *, degree=None, order=None):
     )
 
 
-def _check_unit(X):
+def _check_unit(X: Rows) -> None:
     """Raise unless every row has unit norm, as kernels on the sphere need."""
     tolerance = 1e-5 if X.dtype == np.float32 else 1e-8
     rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
     for start in range(0, X.shape[0], rows):
-        tile = X[start : start + rows]
-        tile = np.asarray(tile.toarray() if sparse.issparse(tile) else tile, dtype=np.float64)
+        tile = np.asarray(dense(X[start : start + rows]), dtype=np.float64)
         norms = np.sqrt(np.einsum("ij,ij->i", tile, tile))
         worst = int(np.argmax(np.abs(norms - 1)))
         if abs(norms[worst] - 1) > tolerance:
             raise ValueError(
-                f"row {start + worst} of X has norm {norms[worst]:.9g}, but this kernel is defined on "
-                "the unit sphere; divide every row by its norm (sklearn.preprocessing.normalize)"
+                f"row {start + worst} of X has norm {norms[worst]:.9g}, but this kernel is defined "
+                "on the unit sphere; divide every row by its norm (sklearn.preprocessing.normalize)"
             )
 
 
-def _check_radius(radius):
+def _check_radius(radius: float | tuple[float, float]) -> tuple[float, float]:
     """Return (low, high) of a radius given as a number or a pair."""
-    if isinstance(radius, numbers.Real):
+    if isinstance(radius, (int, float, numbers.Real)):
         return 0.0, check_positive("radius", radius)
     try:
         low, high = (float(value) for value in radius)
@@ -990,22 +1080,24 @@ def _check_radius(radius):
     return low, high
 
 
-def _mean(X):
+def _mean(X: Rows) -> Doubles:
     """Column means in double, tile by tile."""
     if sparse.issparse(X):
-        return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]
-    total = np.zeros(X.shape[1])
-    for start in range(0, X.shape[0], 65536):
-        total += X[start : start + 65536].sum(axis=0, dtype=np.float64)
-    return total / X.shape[0]
+        total: Doubles = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    else:
+        total = np.zeros(X.shape[1])
+        for start in range(0, X.shape[0], 65536):
+            total += X[start : start + 65536].sum(axis=0, dtype=np.float64)
+    total /= X.shape[0]
+    return total
 
 
-def _memory(X):
+def _memory(X: Rows) -> Floats:
     """The array that holds the numbers of X."""
-    return X.data if sparse.issparse(X) else X
+    return X if isinstance(X, np.ndarray) else X.data
 
 
-def _warn_if_trivial(kernel, X):
+def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     """Warn if the kernel is numerically the identity or constant on 100 pairs of rows."""
     n = X.shape[0]
     if n < 2:
@@ -1013,9 +1105,7 @@ def _warn_if_trivial(kernel, X):
     rng = np.random.default_rng(0)
     first = rng.integers(0, n, 100)
     second = (first + rng.integers(1, n, 100)) % n
-    a, b = X[first], X[second]
-    if sparse.issparse(X):
-        a, b = a.toarray(), b.toarray()
+    a, b = dense(X[first]), dense(X[second])
     apart = (a != b).any(axis=1)
     if not apart.any():
         return

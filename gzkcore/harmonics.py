@@ -2,31 +2,40 @@
 
 A harmonic of degree l in R^e is a factor in the last coordinate times a harmonic Y_k of R^(e-1):
 
-    Y = A rho^n C_n^(lam)(x_e / rho) Y_k(x_1..x_(e-1)),   n = l - k, lam = k + (e-2)/2, rho = |(x_1..x_e)|
+    Y = A rho^n C_n^(lam)(x_e / rho) Y_k(x_1..x_(e-1)),   n = l - k, lam = k + (e-2)/2, rho =
+    |(x_1..x_e)|
 
-and in the plane the harmonics are sqrt2 Re, sqrt2 Im (x_1 + i x_2)^k. Where n = 0 the factor is a mere
-constant, so a harmonic of degree l is a product of at most l factors that depend on x: `HarmonicTree`
-keeps just these, shared between harmonics, and a kernel walks the tree for many rows at once.
-They are homogeneous polynomials, scaled to unit second moment on the unit sphere, so that
+and in the plane the harmonics are sqrt2 Re, sqrt2 Im (x_1 + i x_2)^k. Where n = 0 the factor is a
+mere constant, so a harmonic of degree l is a product of at most l factors that depend on x:
+`HarmonicTree` keeps just these, shared between harmonics, and a kernel walks the tree for many rows
+at once. They are homogeneous polynomials, scaled to unit second moment on the unit sphere, so that
 
     sum over degree l of Y(x) Y(y) = alpha(l, d) P_d^l(<x, y>)      for unit x, y.
 """
 
-import functools
 import itertools
 import math
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _harmonics
 from ._threads import n_threads
+from ._typing import Doubles, Floats, Integers
 from ._validation import check_dim, check_integer
 from .special import alpha
 
 __all__ = ["n_harmonics", "spherical_harmonics"]
 
+# A harmonic as its factors: (e, n, k) each, the plane's ("re" or "im", k) last; see `members`.
+Member: TypeAlias = tuple[tuple[Any, ...], ...]
+# Two indices and a scale.
+Entry: TypeAlias = tuple[int, int, float]
 
-def n_harmonics(degree, dim):
+
+def n_harmonics(degree: int, dim: int) -> int:
     """Count the spherical harmonics of degree at most `degree` in R^dim.
 
     The sum of alpha(l, d) over l <= q, C(q+d-1, q) + C(q+d-2, q-1).
@@ -46,14 +55,14 @@ def n_harmonics(degree, dim):
     return math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, degree - 1)
 
 
-def spherical_harmonics(X, degree):
+def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     """Evaluate all orthonormal spherical harmonics of degree at most `degree`.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, dim)
-        Points; usually unit rows. Elsewhere the harmonics are homogeneous polynomials: |x|^l Y(x/|x|).
-        float32 is kept, everything else becomes float64.
+        Points; usually unit rows. Elsewhere the harmonics are homogeneous polynomials: |x|^l
+        Y(x/|x|). float32 is kept, everything else becomes float64.
     degree : int
         Highest degree q >= 0.
 
@@ -70,8 +79,8 @@ def spherical_harmonics(X, degree):
 
     References
     ----------
-    Han, Zandieh, Avron, the remark after Lemma 5 calls explicit harmonics intractable in general; by
-    the recursion on dimension each costs O(1).
+    Han, Zandieh, Avron, the remark after Lemma 5 calls explicit harmonics
+    intractable in general; by the recursion on dimension each costs O(1).
 
     Examples
     --------
@@ -81,11 +90,9 @@ def spherical_harmonics(X, degree):
     """
     degree = check_integer("degree", degree, 0)
     X = np.asarray(X)
-    if X.dtype != np.float32:
-        X = X.astype(np.float64, copy=False)
+    X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
     if X.ndim != 2 or X.shape[1] < 1:
         raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")
-    X = np.ascontiguousarray(X)
     dim = X.shape[1]
     counts = [alpha(level, dim) for level in range(degree + 1)]
     tree = HarmonicTree(dim, counts)
@@ -96,7 +103,7 @@ def spherical_harmonics(X, degree):
     return out
 
 
-def members(degree, dim):
+def members(degree: int, dim: int) -> Iterator[Member]:
     """Yield the harmonics of one degree in R^dim, in order, as tuples of factors.
 
     A factor (e, n, k) stands for A rho_e^n C_n^(k+(e-2)/2)(x_e/rho_e), n > 0; the last entry is the
@@ -114,21 +121,6 @@ def members(degree, dim):
         yield (("im", degree),)
 
 
-@functools.cache
-def log_constant(e, k):
-    """Logarithm of A_(e,0,k), the constant by which Y_k of R^(e-1) becomes one of R^e."""
-    lam = k + (e - 2) / 2
-    return 0.5 * (
-        math.lgamma((e - 1) / 2)
-        - math.lgamma(e / 2)
-        - 0.5 * math.log(math.pi)
-        + math.log(lam)
-        + 2 * math.lgamma(lam)
-        - (1 - 2 * lam) * math.log(2)
-        - math.lgamma(2 * lam)
-    )
-
-
 class HarmonicTree:
     """The products that make up chosen harmonics, each shared product once.
 
@@ -139,19 +131,38 @@ class HarmonicTree:
         How many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
     """
 
-    def __init__(self, dim, counts):
+    def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
-        levels = [itertools.islice(members(l, dim), count) for l, count in enumerate(counts)]
+        levels = [
+            itertools.islice(members(degree, dim), count) for degree, count in enumerate(counts)
+        ]
         wanted = [list(level) for level in levels]
         self._first = np.concatenate([[0], np.cumsum([len(level) for level in wanted])])
         self._tabulate([member for level in wanted for member in level])
-        self._cast = {}
+        self._cast: dict[np.dtype[Any], list[Floats]] = {}
 
-    def nodes(self, degree, count):
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: all else follows."""
+        return {"dim": self.dim, "counts": np.diff(self._first).tolist()}
+
+    @classmethod
+    def _from_data(cls, data: dict[str, Any]) -> "HarmonicTree":
+        return cls(data["dim"], data["counts"])
+
+    def nodes(self, degree: int, count: int) -> Integers:
         """Return the numbers of the first `count` harmonics of a degree."""
         return np.arange(self._first[degree], self._first[degree] + count)
 
-    def features(self, X, radial, nodes, ring, out, *, stream=False):
+    def features(
+        self,
+        X: Floats,
+        radial: Floats,
+        nodes: Integers,
+        ring: Integers,
+        out: Floats,
+        *,
+        stream: bool = False,
+    ) -> None:
         """out[:, c] = radial[:, ring[c]] times harmonic number nodes[c]."""
         dtype = X.dtype
         if dtype not in self._cast:
@@ -164,7 +175,7 @@ class HarmonicTree:
             scale[nodes], out, stream, n_threads(4 * out.size),
         )  # fmt: skip
 
-    def _tabulate(self, wanted):
+    def _tabulate(self, wanted: list[Member]) -> None:
         """Lay out the factors as runs (one recursion in n each), shared products as a tree."""
         shared = {member[i:] for member in wanted for i in range(1, len(member))}
         shared |= {member for member in wanted if len(member) == 1}
@@ -172,12 +183,13 @@ class HarmonicTree:
         number = {member: i for i, member in enumerate(ordered)}
         self._n_powers = sum(len(member) == 1 for member in ordered)
 
-        highest = {}
+        highest: dict[tuple[int, int], int] = {}
         for member in (*wanted, *ordered):
             if len(member) > 1:
                 e, n, k = member[0]
                 highest[e, k] = max(n, highest.get((e, k), 0))
-        runs, steps, factor = [(0, 0, 0)], [(1.0, 0.0)], {}  # factor 0 is the constant 1
+        runs, steps = [(0, 0, 0)], [(1.0, 0.0)]  # step 0 is the constant 1
+        factor: dict[tuple[int, int, int], int] = {}
         for (e, k), most in sorted(highest.items()):
             lam = k + (e - 2) / 2
             runs.append((e - 1, len(steps), most))
@@ -187,7 +199,7 @@ class HarmonicTree:
                 down = _step(n, lam) * _step(n - 1, lam) * (n + 2 * lam - 2) / n if n > 1 else 0.0
                 steps.append((up, down))
 
-        def entry(member):
+        def entry(member: Member) -> Entry:
             """Factor (or power), parent and scale of a product."""
             degree = _degree(member)
             if len(member) == 1:
@@ -206,22 +218,27 @@ class HarmonicTree:
         self._tree, self._tree_scale = _index_and_scale(tree)
         self._columns, self._scale = _index_and_scale(columns)
 
-    def _log_chain(self, k, first):
-        """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor."""
-        return math.fsum(log_constant(e, k) for e in range(max(first, 3), self.dim + 1))
+    def _log_chain(self, k: int, first: int) -> float:
+        """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor.
+
+        A^2 is (e/2)_k / ((e-1)/2)_k, with rising factorials (x)_k, so that the product telescopes.
+        """
+        below = max(first, 3) - 1
+        above = max(self.dim, below)
+        return 0.5 * math.fsum(math.log((above + 2 * j) / (below + 2 * j)) for j in range(k))
 
 
-def _index_and_scale(entries):
+def _index_and_scale(entries: list[Entry]) -> tuple[Integers, Doubles]:
     """Split (index, index, scale) into an array of indices and one of scales."""
     index = np.array([entry[:2] for entry in entries], dtype=np.intp).reshape(-1, 2)
     return index, np.array([entry[2] for entry in entries], dtype=np.float64)
 
 
-def _degree(member):
+def _degree(member: Member) -> int:
     """Degree of a partial product."""
-    return sum(factor[1] for factor in member)
+    return sum(int(factor[1]) for factor in member)
 
 
-def _step(n, lam):
+def _step(n: int, lam: float) -> float:
     """A_n / A_(n-1): how the normalisation changes from one factor of a run to the next."""
     return math.sqrt(n * (n + lam) / ((n + lam - 1) * (n + 2 * lam - 1)))

@@ -1,7 +1,7 @@
 """The exact kernels; each knows what its approximations need.
 
-A kernel stores its arguments untouched (`get_params`, `set_params`, `clone` work); `resolve(X)` returns
-a copy in which every parameter is a number, and only a resolved kernel can be evaluated.
+A kernel stores its arguments untouched (`get_params`, `set_params`, `clone` work); `resolve(X)`
+returns a copy in which every parameter is a number, and only a resolved kernel can be evaluated.
 
 What `GegenbauerFeatures` asks of a kernel:
 
@@ -15,11 +15,15 @@ What `GegenbauerFeatures` asks of a kernel:
 """
 
 import numbers
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ._typing import Data, Doubles, Function, Rows
 from ._validation import check_positive
 from .special import gegenbauer
 
@@ -32,22 +36,42 @@ _SAMPLE = 1000
 class Kernel(BaseEstimator):
     """Base of all kernels: `k(X, Y)` is the exact matrix, `k.diag(X)` its diagonal."""
 
-    shift_invariant = False
-    unit_sphere = False
+    shift_invariant: ClassVar[bool] = False
+    unit_sphere: ClassVar[bool] = False
 
-    def resolve(self, X):
+    def resolve(self, X: Rows) -> "Kernel":
         """Return a copy with every parameter resolved to a number on the data X."""
         raise NotImplementedError
 
-    def scale(self):
+    def scale(self) -> float | Doubles:
         """Return the factor, or one per column, by which the inputs are multiplied."""
         return 1.0
 
-    def __call__(self, X, Y=None):
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log kappa^(j)(0), for dot-product kernels."""
+        raise NotImplementedError
+
+    def log_envelope(self, norms: ArrayLike) -> Doubles:
+        """Return the envelope at scaled norms, for dot-product kernels."""
+        raise NotImplementedError
+
+    def series(self, dim: int, degree: int) -> Doubles:
+        """Return c_0..c_degree of Eq 8, for zonal kernels."""
+        raise NotImplementedError
+
+    def noise(self, dim: int, degree: int) -> float:
+        """Return up to what rounding error the sum of c_0..c_degree is known, for zonal kernels."""
+        raise NotImplementedError
+
+    def at_one(self, dim: int) -> float:
+        """Return kappa(1) = k(x, x), for zonal kernels."""
+        raise NotImplementedError
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         raise NotImplementedError
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
         raise NotImplementedError
 
@@ -69,13 +93,15 @@ class Gaussian(Kernel):
     array([[0.606531]])
     """
 
-    shift_invariant = True
+    shift_invariant: ClassVar[bool] = True
 
-    def __init__(self, gamma="scale"):
+    def __init__(
+        self, gamma: float | Sequence[float] | Doubles | Literal["scale", "median"] = "scale"
+    ) -> None:
         self.gamma = gamma
 
-    def resolve(self, X):
-        """Return a copy with a numeric gamma; X (array or sparse) is read for "scale" and "median"."""
+    def resolve(self, X: Rows) -> "Gaussian":
+        """Return a copy with a numeric gamma; "scale" and "median" read X (array or sparse)."""
         if isinstance(self.gamma, str):
             return Gaussian(_gamma_from_data(self.gamma, X))
         if isinstance(self.gamma, numbers.Real):
@@ -90,35 +116,42 @@ class Gaussian(Kernel):
             raise ValueError(f"gamma={gamma} is not usable; every value must be finite and > 0")
         return Gaussian(gamma)
 
-    def scale(self):
-        return np.sqrt(2 * np.asarray(self._number()))
+    def scale(self) -> float | Doubles:
+        """Return sqrt(2 gamma), a number or one per column."""
+        scale: Doubles = np.sqrt(2 * self._number())
+        return scale
 
-    def log_derivative(self, orders):
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0): exp has 1 everywhere."""
         return np.zeros(np.shape(orders))
 
-    def log_envelope(self, norms):
+    def log_envelope(self, norms: ArrayLike) -> Doubles:
         """Return -|u|^2 / 2, for scaled norms."""
-        return -0.5 * np.square(norms)
+        envelope: Doubles = -0.5 * np.square(np.asarray(norms, dtype=np.float64))
+        return envelope
 
-    def __call__(self, X, Y=None):
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         scale = self.scale()
         X = _dense(X)
         center = X.mean(axis=0)  # distances by products lose the digits that an offset takes
         Y = None if Y is None else (_dense(Y) - center) * scale
-        return np.exp(-0.5 * euclidean_distances((X - center) * scale, Y, squared=True))
+        squared = euclidean_distances((X - center) * scale, Y, squared=True)
+        values: Doubles = np.exp(-0.5 * squared)
+        return values
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) = 1 for every row of X."""
         self._number()
         return np.ones(X.shape[0])
 
-    def _number(self):
+    def _number(self) -> Doubles:
         if isinstance(self.gamma, str):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004  a rule is a legal gamma, only not here
                 f"gamma={self.gamma!r} is not a number yet; call resolve(X), or use kernel_ of the "
                 "fitted features"
             )
-        return self.gamma
+        return np.asarray(self.gamma, dtype=np.float64)
 
 
 class Zonal(Kernel):
@@ -148,13 +181,17 @@ class Zonal(Kernel):
     array([[1.]])
     """
 
-    unit_sphere = True
+    unit_sphere: ClassVar[bool] = True
 
-    def __init__(self, function=None, coefficients=None):
+    def __init__(
+        self,
+        function: Function | None = None,
+        coefficients: Sequence[float] | Doubles | None = None,
+    ) -> None:
         self.function = function
         self.coefficients = coefficients
 
-    def resolve(self, X):
+    def resolve(self, X: Rows) -> "Zonal":
         """Return a copy; checks that exactly one of function and coefficients is usable."""
         if (self.function is None) == (self.coefficients is None):
             raise ValueError(
@@ -175,9 +212,21 @@ class Zonal(Kernel):
             )
         return Zonal(coefficients=c)
 
-    def series(self, dim, degree):
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: a function is code; features hold its series."""
+        return {"function": None, "coefficients": self.coefficients}
+
+    def _check_known(self) -> None:
+        if self.function is None and self.coefficients is None:
+            raise ValueError(
+                "this Zonal kernel has no function: files of models keep no functions, which are "
+                "code; make it anew with function="
+            )
+
+    def series(self, dim: int, degree: int) -> Doubles:
         """Return c_0..c_degree, with rounding noise below 0 set to 0."""
-        if self.coefficients is not None:
+        self._check_known()
+        if self.function is None:
             given = np.asarray(self.coefficients, dtype=np.float64)
             if dim == 1:  # P_1^l = t^l is 1 or t on the two points of the sphere
                 given = np.array([given[::2].sum(), given[1::2].sum()])
@@ -196,34 +245,40 @@ class Zonal(Kernel):
             )
         return np.where(c > noise, c, 0.0)
 
-    def noise(self, dim, degree):
+    def noise(self, dim: int, degree: int) -> float:
         """Return up to what rounding error the sum of c_0..c_degree is known."""
-        if self.coefficients is not None:
+        if self.function is None:
             return 0.0
         from .series import series_noise
 
         return float(series_noise(self.function, dim, degree).sum())
 
-    def at_one(self, dim):
+    def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
-        if self.coefficients is not None:
-            return float(np.sum(self.coefficients))
-        return float(np.asarray(self.function(np.ones(1)))[0])
+        self._check_known()
+        if self.function is None:
+            return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))
+        return float(np.asarray(self.function(np.ones(1)), dtype=np.float64)[0])
 
-    def __call__(self, X, Y=None):
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        self._check_known()
         X = _dense(X)
         Y = X if Y is None else _dense(Y)
         t = np.clip(X @ Y.T, -1.0, 1.0)
         if self.function is not None:
-            return np.asarray(self.function(t))
-        dim = X.shape[1]
-        return sum(c * gegenbauer(level, dim, t) for level, c in enumerate(self.coefficients))
+            return np.asarray(self.function(t), dtype=np.float64)
+        values = np.zeros(t.shape)
+        for level, c in enumerate(np.asarray(self.coefficients, dtype=np.float64)):
+            values += c * gegenbauer(level, X.shape[1], t)
+        return values
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) = kappa(1) for every row of X."""
         return np.full(X.shape[0], self.at_one(X.shape[1]))
 
 
-def _dense(X):
+def _dense(X: Data) -> Doubles:
     """Return the rows of X, dense or sparse, as an array of doubles."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
@@ -231,7 +286,7 @@ def _dense(X):
 ALIASES = {"gaussian": Gaussian, "rbf": Gaussian}
 
 
-def as_kernel(kernel):
+def as_kernel(kernel: str | Kernel) -> Kernel:
     """Return the kernel for an alias, or the kernel itself."""
     if isinstance(kernel, Kernel):
         return kernel
@@ -243,7 +298,7 @@ def as_kernel(kernel):
     )
 
 
-def _gamma_from_data(rule, X):
+def _gamma_from_data(rule: str, X: Rows) -> float:
     """Resolve "scale" or "median" on data, reading X once in tiles."""
     if rule == "scale":
         variance = _variance(X)
@@ -257,9 +312,9 @@ def _gamma_from_data(rule, X):
     raise ValueError(f"gamma={rule!r} is unknown; use a number > 0, 'scale' or 'median'")
 
 
-def _variance(X):
+def _variance(X: Rows) -> float:
     """Return the variance of all entries of X, as scikit-learn's "scale" uses it, in double."""
-    if hasattr(X, "tocsr"):
+    if not isinstance(X, np.ndarray):
         mean = X.sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
         squares = X.multiply(X).sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
         return float(squares - mean * mean)

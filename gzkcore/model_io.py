@@ -4,11 +4,11 @@ A file is an uncompressed zip archive of `model.json` (classes, parameters, smal
 .npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its
 last 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses it.
 
-`load` makes objects of the classes in `CLASSES` only and never unpickles. Of an object its attributes
-are kept, unless its class says what by `_to_data(self) -> dict` and, where the attributes
-don't follow, `_from_data(data) -> object`. Values may be None, bool, int, float, str, dtypes, arrays,
-objects of `CLASSES`, and lists, tuples and dicts of these. Random generators are kept as None: what
-was drawn from them is in the fitted arrays.
+`load` makes objects of the classes in `CLASSES` only and never unpickles. Of an object its
+attributes are kept, unless its class says what by `_to_data(self) -> dict` and, where that does not
+give the attributes back, `_from_data(data) -> object`. Values may be None, bool, int, float, str,
+dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these. Random generators are
+kept as None: what was drawn from them is in the fitted arrays.
 """
 
 import hashlib
@@ -18,9 +18,10 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["load", "save"]
 
@@ -35,8 +36,12 @@ CLASSES = {
     "GramAccumulator": "gzkcore.gram",
     "GegenbauerFeatures": "gzkcore.gegenbauer",
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",
+    "Recurrence": "gzkcore.gegenbauer",
+    "_Directions": "gzkcore.gegenbauer",
+    "HarmonicTree": "gzkcore.harmonics",
     "Gaussian": "gzkcore.kernels",
     "Zonal": "gzkcore.kernels",
+    "RadialFunctions": "gzkcore.series",
 }
 
 
@@ -53,7 +58,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         By custom it ends with ``.gzk``. An existing file is replaced.
     """
     path = Path(path)
-    arrays: list[np.ndarray] = []
+    arrays: list[NDArray[Any]] = []
     root = _encode(model, arrays, type(model).__name__)
     head = {"format": FORMAT, "version": VERSION, "model": root}
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -96,12 +101,12 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
 
 
-def _read(file):
+def _read(file: BinaryIO) -> Any:
     if not zipfile.is_zipfile(file):
         raise ValueError("it is not a gzkcore model, or its end is missing")
     with zipfile.ZipFile(file) as archive:
         if len(archive.comment) != DIGEST_BYTES or "model.json" not in archive.namelist():
-            raise ValueError("it is a zip archive, but not a gzkcore model")
+            raise ValueError("it is a zip archive, but not a gzkcore model, or its end is missing")
         if archive.comment != _digest(file):
             raise ValueError("its checksum is wrong: it was altered or damaged")
         head = json.loads(archive.read("model.json"))
@@ -115,7 +120,7 @@ def _read(file):
         return _decode(head["model"], archive)
 
 
-def _digest(file):
+def _digest(file: BinaryIO) -> bytes:
     """Hash all bytes of an open file but its last DIGEST_BYTES."""
     remaining = file.seek(0, os.SEEK_END) - DIGEST_BYTES
     file.seek(0)
@@ -127,7 +132,7 @@ def _digest(file):
     return sha.hexdigest().encode()
 
 
-def _encode(value, arrays, name):
+def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
     """Turn a value into what JSON can hold, moving arrays to a list; `name` is for messages."""
     if isinstance(value, np.random.RandomState | np.random.Generator | np.random.SeedSequence):
         return None
@@ -163,7 +168,7 @@ def _encode(value, arrays, name):
     return {"class": kind.__name__, "data": items}
 
 
-def _decode(value, archive):
+def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
     """Undo `_encode`."""
     if isinstance(value, list):
         return [_decode(item, archive) for item in value]
@@ -192,7 +197,7 @@ def _decode(value, archive):
     return made
 
 
-def _read_array(value, archive):
+def _read_array(value: dict[str, Any], archive: zipfile.ZipFile) -> NDArray[Any]:
     member = io.BytesIO(archive.read(f"{value['array']}.npy"))
     array = np.lib.format.read_array(member, allow_pickle=False)
     if list(array.shape) != value["shape"] or array.dtype.str != value["dtype"]:

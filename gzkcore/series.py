@@ -1,23 +1,30 @@
 """Gegenbauer series of kernels: coefficients, radial functions, truncation, radial compression.
 
 A generalized zonal kernel is k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Eq 11). On the sphere
-h_l = sqrt(c_l) with the c_l of Eq 8; for a dot-product kernel, and the Gaussian, h_l is the sequence of
-monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that data have, so that
-`RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few that matter.
+h_l = sqrt(c_l) with the c_l of Eq 8; for a dot-product kernel, and the Gaussian, h_l is the
+sequence of monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that data
+have, so that `RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few
+that matter.
 
-All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do not.
+All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do
+not.
 """
 
 import functools
+import itertools
 import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln, roots_legendre
 
 from . import _series
 from ._threads import n_threads
+from ._typing import Doubles, Floats, Function, Integers, SeriesKernel
 from ._validation import as_floating, check_dim, check_integer, check_positive
-from .special import alpha, gegenbauer, log_alpha, mu, sphere_area
+from .special import alpha, log_alpha, mu, sphere_area
 
 __all__ = ["angular_energy", "gegenbauer_series", "radial_table", "truncate", "zonal_sum"]
 
@@ -35,7 +42,13 @@ _MANY = 6.0
 _UNDERFLOW = 1e-290
 
 
-def gegenbauer_series(function, dim, degree, *, derivatives=None):
+def gegenbauer_series(
+    function: Function | None,
+    dim: int,
+    degree: int,
+    *,
+    derivatives: Sequence[float] | Doubles | None = None,
+) -> Doubles:
     """Coefficients c_0..c_q of kappa(t) = sum_l c_l P_d^l(t) (Eq 8).
 
     Parameters
@@ -47,8 +60,8 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
     degree : int
         q >= 0.
     derivatives : array-like, optional
-        kappa^(j)(0), j = 0, 1, ..., instead of `function`: then c_l = sum_j mu_l^j kappa^(j)(0) / j!,
-        without cancellation where the derivatives are not negative.
+        kappa^(j)(0), j = 0, 1, ..., instead of `function`: then c_l = sum_j mu_l^j kappa^(j)(0) /
+        j!, without cancellation where the derivatives are not negative.
 
     Returns
     -------
@@ -81,6 +94,10 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
                 for level in range(degree + 1)
             ]
         )
+    if not callable(function):
+        raise TypeError(
+            f"function={function!r} is not callable; pass kappa itself, or derivatives="
+        )
     if dim == 1:
         plus, minus = np.asarray(function(np.array([1.0, -1.0])), dtype=np.float64)
         c = np.zeros(degree + 1)
@@ -95,14 +112,24 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
         )
     area = sphere_area(dim - 1) / sphere_area(dim)
     values = values * weights * area
-    t = np.cos(theta)
-    return np.array(
-        [alpha(level, dim) * float(gegenbauer(level, dim, t) @ values) for level in range(degree + 1)]
-    )
+    levels = itertools.islice(polynomials(dim, np.cos(theta)), degree + 1)
+    return np.array([alpha(level, dim) * float(P @ values) for level, P in enumerate(levels)])
+
+
+def polynomials(dim: int, t: Doubles) -> Iterator[Doubles]:
+    """Yield P_d^0(t), P_d^1(t), ... at many points, each from the two before."""
+    before, value = np.zeros_like(t), np.ones_like(t)
+    for level in itertools.count():
+        yield value
+        if level == 0 or dim == 1:  # t^l on the two points of the line's sphere
+            before, value = value, t * value
+        else:
+            rise = (2 * level + dim - 2) * t * value - level * before
+            before, value = value, rise / (level + dim - 2)
 
 
 @functools.lru_cache(maxsize=16)
-def angles(n_nodes, dim):
+def angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
     """Nodes and weights for the integral over theta of f(theta) sin^(d-2)(theta).
 
     Gauss-Legendre on panels of 32 nodes: the weights of one long rule are off by 1e-13.
@@ -114,7 +141,7 @@ def angles(n_nodes, dim):
     return theta, half * np.tile(weights, panels) * np.sin(theta) ** (dim - 2)
 
 
-def series_noise(function, dim, degree):
+def series_noise(function: Function, dim: int, degree: int) -> Doubles:
     """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
     size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
     level = np.arange(degree + 1)
@@ -123,7 +150,7 @@ def series_noise(function, dim, degree):
     return of_one * np.where(np.isfinite(root_alpha), root_alpha, 1.0)
 
 
-def zonal_sum(coefficients, dim, t):
+def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     """Evaluate a Gegenbauer series, kappa(t) = sum_l c_l P_d^l(t) (Eq 7).
 
     Examples
@@ -142,7 +169,9 @@ def zonal_sum(coefficients, dim, t):
     return out.reshape(shape)[()]
 
 
-def log_squared_coefficients(kernel, dim, degrees, orders):
+def log_squared_coefficients(
+    kernel: SeriesKernel, dim: int, degrees: ArrayLike, orders: ArrayLike
+) -> Doubles:
     """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
 
     alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
@@ -150,7 +179,7 @@ def log_squared_coefficients(kernel, dim, degrees, orders):
     """
     degrees, orders = np.asarray(degrees, dtype=float), np.asarray(orders, dtype=float)
     powers = degrees + 2 * orders
-    return (
+    total: Doubles = (
         log_alpha(degrees, dim)
         + math.lgamma(dim / 2)
         + kernel.log_derivative(powers)
@@ -158,9 +187,12 @@ def log_squared_coefficients(kernel, dim, degrees, orders):
         - gammaln(orders + 1)
         - gammaln(orders + degrees + dim / 2)
     )
+    return total
 
 
-def radial_table(kernel, norms, dim, degree, order):
+def radial_table(
+    kernel: SeriesKernel, norms: ArrayLike, dim: int, degree: int, order: int
+) -> Doubles:
     """Values of the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
 
     The printed Eq 22 and 23 let i run from 1; i = 0 is the first.
@@ -201,15 +233,20 @@ def radial_table(kernel, norms, dim, degree, order):
     )
     out = np.empty((norms.size, degree + 1, order))
     _series.radial_table(
-        np.ascontiguousarray(log_c), norms, np.asarray(kernel.log_envelope(norms)), out, n_threads(8 * out.size)
+        np.ascontiguousarray(log_c),
+        norms,
+        np.asarray(kernel.log_envelope(norms)),
+        out,
+        n_threads(8 * out.size),
     )
     return out
 
 
-def angular_energy(degree, a, b, dim):
+def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     """A_l(a, b) of the Gaussian: the coefficient of P_d^l at norms a and b (Funk-Hecke).
 
-    exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive series.
+    exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive
+    series.
 
     Examples
     --------
@@ -230,7 +267,7 @@ def angular_energy(degree, a, b, dim):
     return math.fsum(np.exp(terms))
 
 
-def truncate(kernel, dim, radius, tol):
+def truncate(kernel: SeriesKernel, dim: int, radius: float, tol: float) -> tuple[int, int, float]:
     """Choose degree and order so that the truncated kernel is within tol on a ball.
 
     For a dot-product kernel all (l, i) with l + 2i <= N are kept, N the smallest with a Taylor
@@ -293,7 +330,7 @@ def truncate(kernel, dim, radius, tol):
         count *= 2
 
 
-def _orders_needed(degree, r, dim):
+def _orders_needed(degree: int, r: float, dim: int) -> int:
     """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
     nu = degree + dim / 2
     peak = (math.sqrt(nu * nu + r**4) - nu) / 2
@@ -303,10 +340,10 @@ def _orders_needed(degree, r, dim):
 class RadialFunctions:
     """The radial functions of a kernel on a shell of norms, few and ordered by energy.
 
-    Per degree l the monomials h_(l,i) of Eq 12 are rotated by the right singular vectors of their table
-    over the norms of the data; the kernel stays exactly the same, and the rotated functions fall off at
-    the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)). A zonal kernel has one
-    constant function per degree, sqrt(c_l).
+    Per degree l the monomials h_(l,i) of Eq 12 are rotated by the right singular vectors of their
+    table over the norms of the data; the kernel stays exactly the same, and the rotated functions
+    fall off at the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)). A zonal
+    kernel has one constant function per degree, sqrt(c_l).
 
     Parameters
     ----------
@@ -334,35 +371,62 @@ class RadialFunctions:
         Mean of h^2 over the norms.
     """
 
-    def __init__(self, kernel, dim, shell, norms, n_columns, tol, max_degree=None, order=None):
+    def __init__(
+        self,
+        kernel: SeriesKernel,
+        dim: int,
+        shell: tuple[float, float],
+        norms: Doubles,
+        n_columns: int,
+        tol: float,
+        max_degree: int | None = None,
+        order: int | None = None,
+    ) -> None:
         self.kernel, self.dim, self.shell = kernel, dim, shell
-        self._rotations = []  # per degree: from the Taylor terms to the functions
+        # Per degree: from the Taylor terms to the functions.
+        self._rotations: list[Doubles] = []
         if kernel.unit_sphere:
             self._expand_zonal(n_columns, tol, max_degree)
         else:
             self._expand_monomials(norms, n_columns, tol, max_degree, order)
-        self._tables = {}
+        self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
+
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: all but the tables that are made when needed."""
+        return vars(self) | {"_tables": {}}
 
     @property
-    def constant(self):
+    def constant(self) -> bool:
         """Whether the functions do not depend on the norm."""
         return self.kernel.unit_sphere
 
-    def diagonal(self, norms):
+    def diagonal(self, norms: ArrayLike) -> Doubles:
         """k(x, x) at the given scaled norms."""
         if self.constant:
-            return np.full(np.shape(norms), self.kernel.at_one(self.dim))
+            return np.full(np.shape(norms), self._at_one)
         if hasattr(self.kernel, "diagonal"):
-            return self.kernel.diagonal(norms)
+            values: Doubles = self.kernel.diagonal(norms)
+            return values
         return np.ones(np.shape(norms))
 
-    def residual(self, norms, kept):
+    def residual(self, norms: ArrayLike, kept: NDArray[np.bool_]) -> Doubles:
         """Bound |k - kept part| at pairs of these norms: the diagonal less the kept squares."""
         values = np.square(self.exact(np.asarray(norms, dtype=np.float64)))
-        missing = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
-        return values[:, ~kept].sum(axis=1) + missing
+        missing: Doubles = np.maximum(self.diagonal(norms) - values.sum(axis=1), 0.0)
+        missing += values[:, ~kept].sum(axis=1)
+        return missing
 
-    def exact(self, norms, columns=None):
+    def largest_residual(self, kept: NDArray[np.bool_]) -> float:
+        """Largest residual over the shell: on a grid, then between its worst point's neighbours."""
+        grid = _chebyshev(*self.shell, 257) if self.shell[1] > self.shell[0] else self.shell[1:]
+        residual = self.residual(np.asarray(grid), kept)
+        if residual.size == 1:
+            return float(residual[0])
+        worst = int(np.argmax(residual))
+        low, high = grid[max(worst - 1, 0)], grid[min(worst + 1, residual.size - 1)]
+        return float(max(residual[worst], self.residual(np.linspace(low, high, 65), kept).max()))
+
+    def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
         out = np.empty((norms.size, len(columns)))
@@ -375,10 +439,11 @@ class RadialFunctions:
             for degree in np.unique(self.degree[columns]):
                 here = np.flatnonzero(self.degree[columns] == degree)
                 rotation = self._rotations[degree][:, self.index[columns[here]]]
-                out[part, here] = _of_degree(powers, degree, rotation.shape[0]) @ rotation
+                values = _of_degree(powers, degree, rotation.shape[0])
+                out[part, here] = row_products(values, rotation)
         return out
 
-    def __call__(self, norms, columns, dtype=np.float64):
+    def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
         """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
         if self.constant:
             return np.sqrt(self.energy[columns])[None, :].astype(dtype)
@@ -390,18 +455,16 @@ class RadialFunctions:
             out[outside] = self.exact(norms[outside], columns)
         return out
 
-    def _table(self, columns):
+    def _table(self, columns: Integers) -> tuple[float, float, Doubles]:
         """Piecewise polynomials of degree 9 over the shell, refined until they are exact."""
         key = columns.tobytes()
         if key not in self._tables:
             pad = 1e-4 * self.shell[1] + 1e-300
             low, high = max(self.shell[0] - pad, 0.0), self.shell[1] + pad
-            self._tables[key] = low, high, _piecewise(
-                lambda t: self.exact(t, columns), low, high
-            )
+            self._tables[key] = low, high, _piecewise(lambda t: self.exact(t, columns), low, high)
         return self._tables[key]
 
-    def _expand_zonal(self, n_columns, tol, max_degree):
+    def _expand_zonal(self, n_columns: int, tol: float, max_degree: int | None) -> None:
         q = max_degree
         if q is None:
             q = 8
@@ -412,32 +475,50 @@ class RadialFunctions:
                     break
                 q *= 2
         c = self.kernel.series(self.dim, q)
+        self._at_one = self.kernel.at_one(self.dim)
         self.degree = np.flatnonzero(c > 0) if max_degree is None else np.arange(q + 1)
         self.index = np.zeros(self.degree.size, dtype=np.intp)
         self.energy = c[self.degree]
 
-    def _expand_monomials(self, norms, n_columns, tol, max_degree, order):
+    def _expand_monomials(
+        self,
+        norms: Doubles,
+        n_columns: int,
+        tol: float,
+        max_degree: int | None,
+        order: int | None,
+    ) -> None:
         low, high = self.shell
         reach = min(high, _REACH if self.dim > 1 else _REACH_1D)
         self._n_powers = int(reach * reach + 12 * reach + 64)
-        # The data's norms decide what is kept; a light grid over the whole shell guards its corners.
+        # The data's norms decide what is kept; a light grid guards the corners of the shell.
         guard = 32 + int(2 * reach)
         grid = np.concatenate([norms, _chebyshev(low, high, guard)])
         weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(guard, 1e-2 / guard)])
         if high - low <= SPHERE * high:
             norms, grid, weight = norms[:1], np.array([high]), np.ones(1)
-        n_powers = self._n_powers if order is None else max_degree + 2 * order
+        n_powers = self._n_powers
+        if order is not None and max_degree is not None:
+            n_powers = max_degree + 2 * order
         powers = _powers(self.kernel, grid, n_powers)
         rim = self.diagonal(grid[-1:])[0]
-        degrees, indices, energies = [], [], []
+        degrees: list[int] = []
+        indices: list[int] = []
+        energies: list[float] = []
         count, covered, level = 0, 0.0, 0
         while max_degree is None or level <= max_degree:
-            n_orders = order or min(_orders_needed(level, reach, self.dim), (n_powers - level + 1) // 2)
+            n_orders = order or min(
+                _orders_needed(level, reach, self.dim), (n_powers - level + 1) // 2
+            )
             if n_orders < 1:
                 break
             root_mu = np.exp(0.5 * log_mu(level, np.arange(n_orders), self.dim))
             values = _of_degree(powers, level, n_orders) * root_mu
-            rotation = np.eye(n_orders) if order else _principal_axes(values, weight, self.dim > 1 and reach > _MANY)
+            rotation = (
+                np.eye(n_orders)
+                if order
+                else _principal_axes(values, weight, self.dim > 1 and reach > _MANY)
+            )
             rank = rotation.shape[1]
             energy = np.square(values[: norms.size] @ rotation).mean(axis=0)
             if max_degree is None and energy.max() < _UNDERFLOW:
@@ -457,14 +538,25 @@ class RadialFunctions:
         self.energy = np.array(energies)
 
 
-def _harmonic_count(degree, dim):
+def _harmonic_count(degree: int, dim: int) -> int:
     return sum(alpha(level, dim) for level in range(degree + 1))
 
 
-def log_mu(degree, orders, dim):
+def row_products(values: Doubles, matrix: Doubles) -> Doubles:
+    """Return values @ matrix, each row by the same operations however many rows there are.
+
+    BLAS takes other paths for few rows, and its results then differ in the last bit.
+    """
+    out = np.zeros((values.shape[0], matrix.shape[1]))
+    for column, row in zip(values.T, matrix, strict=True):
+        out += column[:, None] * row
+    return out
+
+
+def log_mu(degree: int, orders: Integers, dim: int) -> Doubles:
     """Logarithms of mu_l^(l+2i) for orders i (Eq 29), the share of degree l in t^(l+2i)."""
     powers = degree + 2 * orders
-    return (
+    total: Doubles = (
         log_alpha(degree, dim)
         + math.lgamma(dim / 2)
         + gammaln(powers + 1)
@@ -472,27 +564,30 @@ def log_mu(degree, orders, dim):
         - gammaln(orders + 1)
         - gammaln(orders + degree + dim / 2)
     )
+    return total
 
 
-def _powers(kernel, norms, count):
+def _powers(kernel: SeriesKernel, norms: Doubles, count: int) -> Doubles:
     """Square roots of the terms of the Taylor series, (n, count): all degrees share them.
 
-    (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times mu_l^j^(1/2) they are the h_(l,i) of Eq 12.
+    (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times (mu_l^j)^(1/2) they are the h_(l,i) of
+    Eq 12.
     """
     j = np.arange(count)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_t = np.log(norms)[:, None] * j
     log_t[:, 0] = 0.0
     log_c = 0.5 * (kernel.log_derivative(j) - gammaln(j + 1))
-    return np.exp(log_c + log_t + np.asarray(kernel.log_envelope(norms))[:, None])
+    terms: Doubles = np.exp(log_c + log_t + np.asarray(kernel.log_envelope(norms))[:, None])
+    return terms
 
 
-def _of_degree(powers, degree, n_orders):
+def _of_degree(powers: Doubles, degree: int, n_orders: int) -> Doubles:
     """Columns j = l, l + 2, ... of the table of powers."""
     return powers[:, degree : degree + 2 * n_orders : 2]
 
 
-def _principal_axes(values, weight, many):
+def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
     """Rotation of a degree's monomials, strongest first, without those lost in rounding."""
     weighted = np.sqrt(weight)[:, None] * values
     if many:  # the spectrum is long: its far end is never used, and this is much faster
@@ -503,15 +598,20 @@ def _principal_axes(values, weight, many):
     else:
         _, s, vt = np.linalg.svd(weighted, full_matrices=False)
         rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
-    return rotation if rotation.shape[1] else np.eye(values.shape[1], 1)
+    if not rotation.shape[1]:
+        return np.eye(values.shape[1], 1)
+    upright: Doubles = rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)
+    return upright  # positive at the rim
 
 
-def _chebyshev(low, high, n):
+def _chebyshev(low: float, high: float, n: int) -> Doubles:
     """Chebyshev's extreme points on [low, high]."""
     return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * np.arange(n) / (n - 1))
 
 
-def _piecewise(function, low, high, degree=9):
+def _piecewise(
+    function: Callable[[Doubles], Doubles], low: float, high: float, degree: int = 9
+) -> Doubles:
     """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant."""
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))

@@ -7,9 +7,11 @@ d = 2 gives Chebyshev's polynomials, d = 3 Legendre's, d to infinity the monomia
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _special
 from ._threads import n_threads
+from ._typing import Doubles, Floats
 from ._validation import as_floating, check_dim, check_integer
 
 __all__ = [
@@ -22,7 +24,7 @@ __all__ = [
 ]
 
 
-def alpha(degree, dim):
+def alpha(degree: int, dim: int) -> int:
     """Dimension of the spherical harmonics of one degree, alpha(l, d) (Eq 4).
 
     C(d+l-1, l) - C(d+l-3, l-2): the number of linearly independent harmonic polynomials of degree
@@ -59,7 +61,7 @@ def alpha(degree, dim):
     return math.comb(dim + degree - 1, degree) - math.comb(dim + degree - 3, degree - 2)
 
 
-def log_alpha(degrees, dim):
+def log_alpha(degrees: ArrayLike, dim: int) -> Doubles:
     """Logarithm of alpha(l, d) for an array of degrees, -inf where there is no harmonic."""
     from scipy.special import gammaln
 
@@ -76,7 +78,7 @@ def log_alpha(degrees, dim):
     return np.where(degrees == 0, 0.0, value)
 
 
-def gegenbauer(degree, dim, t):
+def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     """Gegenbauer polynomial P_d^l(t), normalised to 1 at t = 1 (Eq 2).
 
     Parameters
@@ -95,8 +97,9 @@ def gegenbauer(degree, dim, t):
 
     Notes
     -----
-    By the three-term recurrence (l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1), in double: 4 l flops a
-    point, error at most a few 1e-13 up to degree 100. Summing Eq 2 as it stands loses all digits there.
+    By the three-term recurrence (l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1), in double: 4 l flops
+    a point, error at most a few 1e-13 up to degree 100. Summing Eq 2 as it stands
+    loses all digits there.
 
     References
     ----------
@@ -116,7 +119,7 @@ def gegenbauer(degree, dim, t):
     return out.reshape(shape)[()]
 
 
-def gegenbauer_coefficients(degree, dim):
+def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     """Coefficients c_j of t^(l-2j) (1-t^2)^j in P_d^l (Eq 2).
 
     c_0 = 1, c_(j+1) = -(l-2j)(l-2j-1) / (2 (j+1) (d-1+2j)) c_j; in d = 1, where 1 - t^2 = 0 on the
@@ -139,21 +142,23 @@ def gegenbauer_coefficients(degree, dim):
     degree = check_integer("degree", degree, 0)
     dim = check_dim(dim)
     if dim == 1:
-        return np.eye(1, degree // 2 + 1)[0]
+        return np.array([1.0] + [0.0] * (degree // 2))
     c = [1.0]
     for j in range(degree // 2):
-        c.append(-c[-1] * (degree - 2 * j) * (degree - 2 * j - 1) / (2 * (j + 1) * (dim - 1 + 2 * j)))
+        c.append(
+            -c[-1] * (degree - 2 * j) * (degree - 2 * j - 1) / (2 * (j + 1) * (dim - 1 + 2 * j))
+        )
     return np.array(c)
 
 
-def rodrigues(degree, dim, t):
+def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     """P_d^l(t) by Rodrigues' formula (Eq 5), its derivative written out by Leibniz' rule.
 
     With a = l + (d-3)/2 the l-th derivative of (1-t^2)^a is a sum over j of falling powers, and
     P = Gamma((d-1)/2) / (2^l Gamma(l+(d-1)/2)) sum_j C(l,j) a^(j) a^(l-j) (t-1)^(l-j) (t+1)^j.
 
-    For verification: the terms alternate in sign inside (-1, 1), so digits are lost as l grows (about
-    10^(l/4)); use `gegenbauer`.
+    For verification: the terms alternate in sign inside (-1, 1), so digits are lost as l grows
+    (about 10^(l/4)); use `gegenbauer`.
 
     References
     ----------
@@ -173,11 +178,11 @@ def rodrigues(degree, dim, t):
     return out.reshape(shape)[()]
 
 
-def _leibniz(degree, dim):
+def _leibniz(degree: int, dim: int) -> Doubles:
     """Factors of (t-1)^(l-j) (t+1)^j in Rodrigues' formula, j = 0..l."""
     a = degree + (dim - 3) / 2
 
-    def log_falling(count):
+    def log_falling(count: int) -> float:
         return math.lgamma(a + 1) - math.lgamma(a + 1 - count)
 
     log_front = (
@@ -185,14 +190,13 @@ def _leibniz(degree, dim):
     )
     return np.array(
         [
-            math.comb(degree, j)
-            * math.exp(log_front + log_falling(j) + log_falling(degree - j))
+            math.comb(degree, j) * math.exp(log_front + log_falling(j) + log_falling(degree - j))
             for j in range(degree + 1)
         ]
     )
 
 
-def mu(degree, power, dim):
+def mu(degree: int, power: int, dim: int) -> float:
     """Coefficient of P_d^l in the Gegenbauer series of t^j, mu_l^j (Eq 29).
 
     alpha(l, d) / 2^l  Gamma(d/2) j! / (sqrt(pi) (j-l)!)  Gamma((j-l+1)/2) / Gamma((j+l+d)/2) where
@@ -226,7 +230,7 @@ def mu(degree, power, dim):
     return math.exp(log_value)
 
 
-def sphere_area(dim):
+def sphere_area(dim: int) -> float:
     """Surface area of the unit sphere S^(d-1) in R^d, 2 pi^(d/2) / Gamma(d/2).
 
     Examples

@@ -223,6 +223,6 @@ def test_known_sets(name):
         pytest.skip(f"{name}.npz is not in the folder GZKCORE_DATA")
     description, checksum = datasets.SETS[name]
     loaded = datasets.load(name)
-    assert loaded.DESCR == description
+    assert description == loaded.DESCR
     assert len(loaded) > 2
     assert hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == checksum

@@ -1,0 +1,26 @@
+"""Point clouds that several tests share."""
+
+import numpy as np
+
+
+def sphere(n, dim, radius=1.0, seed=0):
+    """Return n uniform points on the sphere of a radius."""
+    X = np.random.default_rng(seed).standard_normal((n, dim))
+    return radius * X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def ball(n, dim, radius=1.0, seed=0):
+    """Return n uniform points in the ball of a radius."""
+    return shell(n, dim, 0.0, radius, seed)
+
+
+def shell(n, dim, low, high, seed=0):
+    """Return n uniform points with norms between low and high."""
+    share = np.random.default_rng([seed, 1]).random((n, 1))
+    norms = high * (share + (1 - share) * (low / high) ** dim) ** (1 / dim)
+    return np.clip(norms, low, high) * sphere(n, dim, 1.0, seed)
+
+
+def gaussian(n, dim, scale=1.0, seed=0):
+    """Return n standard normal points times a scale."""
+    return scale * np.random.default_rng(seed).standard_normal((n, dim))

@@ -1,0 +1,316 @@
+"""Twins: every formula of the reference has its mirror in gzkcore, and they agree.
+
+`REGISTRY` is all there is to keep: what has no mirror says why, everything else is compared on shared
+inputs. A formula that is in neither list fails, and so does a signature that drifted.
+"""
+
+import importlib
+import inspect
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tolerances import TWINS
+
+from gzkcore import Gaussian, reference
+
+DIMS = st.sampled_from([1, 2, 3, 5, 9, 16])
+ROWS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33])
+TYPES = st.sampled_from([np.float32, np.float64])
+
+WITHOUT_MIRROR = {
+    "special.orthogonality": "an identity that shows what the constants are for; nobody needs its value",
+    "kernels.ExponentialDot": "a description for the reference's own series",
+    "kernels.gaussian": "calling kernels.Gaussian: test_kernels compares them",
+    "kernels.zonal": "calling kernels.Zonal: test_kernels compares them",
+    "directions.fibonacci_directions": "sample_directions draws and maps: test_directions compares them",
+    "directions.iid_directions": "sample_directions draws and maps: test_directions compares them",
+    "directions.orthogonal_directions": "sample_directions draws and maps: test_directions compares them",
+    "directions.sobol_directions": "sample_directions draws and maps: test_directions compares them",
+    "gegenbauer.apply_adjoint": "feature_operator(...).T: test_gegenbauer compares them",
+    "gegenbauer.apply_operator": "feature_operator(...): test_gegenbauer compares them",
+    "gegenbauer.feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
+    "gegenbauer.feature_matrix": "PublishedGegenbauerFeatures: test_gegenbauer compares them",
+    "gegenbauer.gzk_kernel": "the kernel that GegenbauerFeatures stand for: test_gegenbauer compares them",
+    "gegenbauer.operator_rows": "rows of feature_operator: test_gegenbauer compares them",
+    "gegenbauer.zonal_feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
+    "gram.gram": "GramAccumulator adds it up tile by tile",
+    "gram.moments": "GramAccumulator adds them up tile by tile",
+    "ridge.gcv_score": "RandomFeatureRidgeCV(cv=None)",
+    "ridge.k_fold_error": "RandomFeatureRidgeCV(cv=k)",
+    "ridge.loo_errors": "RandomFeatureRidgeCV(cv='loo')",
+    "ridge.ridge": "RandomFeatureRidge",
+}
+
+
+# ---- signatures
+
+
+def wings():
+    """Yield (idea, formulas, fast path or None) for every idea of the reference."""
+    for idea in reference.__all__:
+        try:
+            fast = importlib.import_module(f"gzkcore.{idea}")
+        except ModuleNotFoundError:
+            fast = None
+        yield idea, getattr(reference, idea), fast
+
+
+def check_twins(pairs, without_mirror):
+    """Yield what is wrong between formulas and fast path, one line each."""
+    known = set()
+    for idea, formulas, fast in pairs:
+        for name in formulas.__all__:
+            known.add(where := f"{idea}.{name}")
+            there = name in getattr(fast, "__all__", ())
+            if where in without_mirror:
+                if there:
+                    yield f"{where}: listed as without a mirror, but it has one"
+            elif not there:
+                yield f"{where}: no mirror of this name"
+            elif inspect.isfunction(getattr(formulas, name)):
+                yield from drift(where, getattr(formulas, name), getattr(fast, name))
+    yield from (f"{where}: listed, but no such formula" for where in set(without_mirror) - known)
+
+
+def drift(where, formula, mirror):
+    """Yield how the mirror's leading arguments differ from the formula's: name, kind, default."""
+    ours = list(inspect.signature(formula).parameters.values())
+    theirs = list(inspect.signature(mirror).parameters.values())
+    for mine, other in zip(ours, theirs[: len(ours)] + [None] * len(ours), strict=False):
+        if other is None or (mine.name, mine.kind, mine.default) != (
+            other.name, other.kind, other.default
+        ):  # fmt: skip
+            yield f"{where}: the formula has {mine}, the mirror {other}"
+    for extra in theirs[len(ours) :]:
+        if extra.default is extra.empty:
+            yield f"{where}: the mirror asks for {extra} too"
+
+
+def test_every_formula_has_its_mirror():
+    assert list(check_twins(wings(), WITHOUT_MIRROR)) == []
+
+
+def room(**functions):
+    return SimpleNamespace(__all__=list(functions), **functions)
+
+
+RIGHT = room(f=lambda degree, t, *, tol=1.0: None)
+
+
+@pytest.mark.parametrize(
+    ("fast", "without_mirror", "fault"),
+    [
+        (room(f=lambda degree, t, *, tol=1.0, out=None: None), {}, None),
+        (None, {}, "no mirror"),
+        (room(g=RIGHT.f), {}, "no mirror"),
+        (room(f=lambda t, degree, *, tol=1.0: None), {}, "the formula has degree, the mirror t"),
+        (room(f=lambda degree, x, *, tol=1.0: None), {}, "the formula has t, the mirror x"),
+        (room(f=lambda degree, t, *, tol=2.0: None), {}, "the mirror tol=2.0"),
+        (room(f=lambda degree, t, tol=1.0: None), {}, "the mirror tol=1.0"),
+        (room(f=lambda degree, t: None), {}, "the mirror None"),
+        (room(f=lambda degree, t, *, tol=1.0, more: None), {}, "asks for more"),
+        (RIGHT, {"idea.f": "no reason"}, "it has one"),
+        (RIGHT, {"idea.gone": "no reason"}, "no such formula"),
+    ],
+)
+def test_the_checker_can_fail(fast, without_mirror, fault):
+    found = list(check_twins([("idea", RIGHT, fast)], without_mirror))
+    assert bool(found) == (fault is not None), found
+    assert fault is None or any(fault in line for line in found), found
+
+
+# ---- values
+
+
+def unit(rows):
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1)
+
+
+@st.composite
+def points(draw, rows=ROWS, dims=DIMS, on_sphere=False):
+    """Return a cloud of points of either type, sometimes with a row of zeros."""
+    n, dim = draw(rows), draw(dims)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rng.standard_normal((n, dim))
+    if n > 1 and draw(st.booleans()):
+        X[-1] = 0
+    return (unit(X) if on_sphere else X).astype(draw(TYPES))
+
+
+@st.composite
+def cosines(draw):
+    """Return numbers in [-1, 1] of either type, the ends among them."""
+    values = draw(st.lists(st.floats(-1, 1, width=32), max_size=17))
+    return np.array([*values, -1, 1], dtype=draw(TYPES))
+
+
+@st.composite
+def angles_and_weights(draw):
+    """Return unit rows, unit directions and radial values, one row of these or one for each."""
+    X = draw(points(on_sphere=True))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    W = unit(rng.standard_normal((draw(ROWS), X.shape[1])))
+    q = draw(st.integers(0, 9))
+    radial = rng.standard_normal((len(X) if draw(st.booleans()) else 1, q + 1))
+    return X, W.astype(X.dtype).astype(np.float64), radial
+
+
+def slope(degree, dim):
+    """Return the derivative of P_d^l at 1 (in one dimension that of t^l)."""
+    return degree * (degree + dim - 2) / max(dim - 1, 1) if dim > 1 else degree
+
+
+degrees = st.integers(0, 30)
+dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
+radii = st.floats(0.1, 6.0)
+reference_gaussian, fast_gaussian = reference.kernels.Gaussian(), Gaussian(0.5)
+
+
+def alpha(degree, dim):
+    return reference.special.alpha(degree, dim)
+
+
+# name -> strategy of arguments, and the length for its tolerance, from these arguments and the value.
+# Where an argument is a kernel, both wings get their own.
+KERNEL = object()
+VALUES = {
+    "special.alpha": (st.tuples(st.integers(0, 60), st.integers(1, 40)), lambda *_: 1),
+    "special.gegenbauer": (
+        st.tuples(degrees, DIMS, cosines()),
+        lambda degree, *_: (degree + 1) ** 2,
+    ),
+    "special.gegenbauer_coefficients": (
+        st.tuples(degrees, DIMS),
+        lambda degree, dim, c: (degree + 1) * np.square(np.array(c, dtype=float)),
+    ),
+    "special.mu": (
+        st.tuples(st.integers(0, 20), st.integers(0, 40), DIMS),
+        lambda degree, power, dim, value: float(value) ** 2,
+    ),
+    "special.rodrigues": (
+        st.tuples(st.integers(0, 16), dims_of_rodrigues, cosines()),
+        lambda degree, *_: 10 ** (degree / 2),
+    ),
+    "special.sphere_area": (st.tuples(st.integers(1, 60)), lambda dim, area: area**2),
+    "series.gegenbauer_series": (
+        st.tuples(st.just(np.exp), DIMS, st.integers(0, 6)),
+        lambda function, dim, degree, c: [9 * alpha(ell, dim) for ell in range(degree + 1)],
+    ),
+    "series.zonal_sum": (
+        st.tuples(st.lists(st.floats(-2, 2), min_size=1, max_size=20), DIMS, cosines()),
+        lambda c, dim, t, _: (len(c) * sum(map(abs, c))) ** 2,
+    ),
+    "series.radial_table": (
+        st.tuples(
+            st.just(KERNEL), st.lists(st.floats(0, 9), max_size=5), DIMS, degrees, st.integers(1, 9)
+        ),
+        lambda *_: 1,
+    ),
+    "series.truncate": (
+        st.tuples(st.just(KERNEL), DIMS, radii, st.sampled_from([1e-2, 1e-5, 1e-9])),
+        lambda kernel, dim, radius, tol, value: [0, 0, value[2] ** 2],
+    ),
+    "series.angular_energy": (
+        st.tuples(degrees, st.floats(0, 8), st.floats(0, 8), DIMS),
+        lambda degree, a, b, dim, value: max(value, 1e-290) ** 2,
+    ),
+    "harmonics.n_harmonics": (st.tuples(st.integers(0, 40), DIMS), lambda *_: 1),
+    "harmonics.spherical_harmonics": (
+        st.one_of(
+            st.tuples(points(dims=st.sampled_from([1, 2, 3])), st.integers(0, 9)),
+            st.tuples(points(rows=st.sampled_from([0, 1, 3]), dims=DIMS), st.integers(0, 3)),
+        ),
+        lambda X, degree, _: [
+            [
+                (ell + 1) ** 2 * alpha(ell, X.shape[1]) * float(x @ x) ** ell
+                for ell in range(degree + 1)
+                for _ in range(alpha(ell, X.shape[1]))
+            ]
+            for x in X
+        ],
+    ),
+    "gegenbauer.gegenbauer_features": (
+        angles_and_weights().map(lambda args: args),
+        lambda X, W, radial, _: np.square(
+            np.abs(radial) @ [1 + slope(ell, X.shape[1]) for ell in range(radial.shape[1])]
+        )[:, None],
+    ),
+}
+
+
+def both(where):
+    idea, name = where.split(".")
+    fast = importlib.import_module(f"gzkcore.{idea}")
+    return getattr(getattr(reference, idea), name), getattr(fast, name)
+
+
+def call(function, args, kernel):
+    return function(*(kernel if arg is KERNEL else arg for arg in args))
+
+
+def test_every_mirror_is_compared():
+    mirrored = {f"{idea}.{name}" for idea, formulas, _ in wings() for name in formulas.__all__}
+    classes = {"kernels.Gaussian"}  # compared in test_kernels
+    assert set(VALUES) == mirrored - set(WITHOUT_MIRROR) - classes
+
+
+@pytest.mark.parametrize("where", VALUES)
+@given(data=st.data())
+def test_values(where, data):
+    strategy, length = VALUES[where]
+    args = data.draw(strategy)
+    formula, mirror = both(where)
+    expected, value = call(formula, args, reference_gaussian), call(mirror, args, fast_gaussian)
+    dtype = next((a.dtype for a in args if getattr(a, "dtype", None) == np.float32), np.float64)
+    lengths = np.asarray(length(*args, expected), dtype=np.float64)
+    allowed = TWINS[where](dtype) * np.sqrt(lengths)
+    if TWINS[where].c == 0:
+        assert value == expected
+        return
+    value, expected = np.asarray(value, float), np.asarray(expected, float)
+    if value.size == expected.size == 0:  # a list of no rows has no width in the reference
+        return
+    assert value.shape == expected.shape
+    difference = np.abs(value - expected)
+    assert np.all(difference <= allowed), f"off by {difference.max()}, allowed {np.max(allowed)}"
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 9])
+def test_series_from_derivatives(dim):
+    formula, mirror = both("series.gegenbauer_series")
+    derivatives = [2.0**j for j in range(30)]
+    expected = formula(None, dim, 8, derivatives=derivatives)
+    tolerance = TWINS["special.mu"](length=8)
+    assert mirror(None, dim, 8, derivatives=derivatives) == pytest.approx(
+        [float(c) for c in expected], rel=tolerance
+    )
+
+
+# ---- exceptions
+
+BAD = [
+    ("special.alpha", (-1, 3), ValueError),
+    ("special.alpha", (2.5, 3), TypeError),
+    ("special.gegenbauer", (2.5, 3, 0.1), TypeError),
+    ("special.gegenbauer_coefficients", (2.5, 3), TypeError),
+    ("special.rodrigues", (2, 1, 0.5), ValueError),
+    ("special.sphere_area", (0,), ValueError),
+    ("series.gegenbauer_series", (None, 3, 2), TypeError),
+    ("series.truncate", (KERNEL, 3, 1.0, 0.0), ValueError),
+    ("series.truncate", (KERNEL, 3, 1.0, -1e-3), ValueError),
+    ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
+    ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
+]
+
+
+@pytest.mark.parametrize(("where", "args", "error"), BAD)
+def test_exceptions(where, args, error):
+    formula, mirror = both(where)
+    with pytest.raises(error):
+        call(formula, args, reference_gaussian)
+    with pytest.raises(error):
+        call(mirror, args, fast_gaussian)

@@ -1,0 +1,88 @@
+"""How far two ways of computing the same number may differ, and why. There is no other place for it.
+
+A tolerance is c eps(dtype) sqrt(length): rounding errors add up like a random walk over `length`
+operations. What grows otherwise has its law in the reason, and the test passes `length` for it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """c eps(dtype) sqrt(length)."""
+
+    c: float
+    reason: str
+
+    def __call__(self, dtype=np.float64, length=1):
+        return self.c * float(np.finfo(dtype).eps) * float(length) ** 0.5
+
+
+EXACT = Tolerance(0, "integers, or the same operations in the same order")
+
+# Twins: the reference (exact fractions, or sums in double) against the compiled package.
+TWINS = {
+    "special.alpha": EXACT,
+    "special.gegenbauer": Tolerance(
+        8, "the recurrence loses up to l eps at t = +-1 in low dimension: length is (l+1)^2"
+    ),
+    "special.gegenbauer_coefficients": Tolerance(4, "relative; one product for each step"),
+    "special.mu": Tolerance(512, "relative; four log Gammas of size 100, exponentiated"),
+    "special.rodrigues": Tolerance(
+        64, "Leibniz' terms alternate: digits are lost as 10^(l/4), so length is 10^(l/2)"
+    ),
+    "special.sphere_area": Tolerance(16, "relative; log Gamma exponentiated"),
+    "series.angular_energy": Tolerance(512, "relative; log Gammas of size 300, exponentiated"),
+    "series.gegenbauer_series": Tolerance(
+        64, "Eq 8 multiplies a mean of size alpha^(-1/2) by alpha: length is alpha max|kappa|^2"
+    ),
+    "series.radial_table": Tolerance(512, "logarithms of size 300, exponentiated; values are <= 1"),
+    "series.truncate": Tolerance(1024, "relative; a tail of terms exponentiated from logarithms"),
+    "series.zonal_sum": Tolerance(8, "as special.gegenbauer, times the sum of |c_l|"),
+    "harmonics.n_harmonics": EXACT,
+    "harmonics.spherical_harmonics": Tolerance(
+        8, "O(1) steps for each degree; |Y| <= alpha^(1/2) |x|^l, so length is (l+1)^2 alpha |x|^2l"
+    ),
+    "gegenbauer.gegenbauer_features": Tolerance(
+        8, "Clenshaw's sums, and a cosine rounded in the type of the data before P_l, whose slope is "
+        "l(l+d-2)/(d-1): length is the square of the sum of (1 + slope) |radial|"
+    ),
+    "gegenbauer.feature_matrix": Tolerance(
+        1024, "Horner's rule is allowed to lose 1e4 eps of the size of a feature; piecewise "
+        "interpolation of the radial functions 2e-13"
+    ),
+    "kernels.gaussian": Tolerance(16, "distances by products lose digits to |x|^2: length is |x|^4"),
+    "kernels.zonal": Tolerance(8, "a dot product; |kappa'| <= e for the exponential"),
+    "directions": Tolerance(
+        16, "Gram and Schmidt lose the condition of a square of normals, about d: length is d^3"
+    ),
+}  # fmt: skip
+
+# Closed forms and identities, in double.
+IDENTITY = {
+    "orthonormality": Tolerance(64, "sums over some hundred quadrature nodes of |Y|^2 <= alpha"),
+    "addition": Tolerance(
+        64, "alpha harmonics of size alpha^(1/2), l steps each: length is (alpha (l+1))^2"
+    ),
+    "exact basis": Tolerance(
+        2**14, "tol='auto' stops at 1e-12 of the kernel, which is 4500 eps; rounding adds to it"
+    ),
+    "exact kernel": Tolerance(
+        16, "distances by products of centred rows: length is the largest |x|^4"
+    ),
+    "closed form": Tolerance(64, "coefficients of size 1 from quadrature or logarithms"),
+    "unit": Tolerance(4, "a norm and a division"),
+    "same kernel": Tolerance(4096, "one kernel in two bases; each may be off by its Horner loss"),
+    "rescaled": Tolerance(64, "one product more or less for each entry"),
+}
+
+# float32 features against float64 ones, relative to a row of norm 1: eps32 enters through x, the
+# cosines (times the slope of P_l) and Horner's rule (allowed to lose a factor 32).
+SINGLE = Tolerance(256, "Horner's rule may lose 32, the cosine 10; degrees to 30")
+
+# One instruction set against another.
+ISA = Tolerance(
+    2**14, "other FMAs and vector lengths; Horner may lose 1e4 (float32: 32, and more room)"
+)
