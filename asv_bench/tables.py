@@ -154,8 +154,8 @@ SETTINGS = {
     "sphere, d=9, radius 2": (lambda n, seed: 2 * sphere(n, 9, seed=seed), 1024),
     "N(0, I), d=9": (lambda n, seed: gaussian(n, 9, seed=seed), 1024),
 }
-# Of the published features: degrees up to where nothing is cut off, as the paper's theorems ask for,
-# and orders that divide the widths.
+# Of the published features: degrees up to where nothing is cut off, as the paper's theorems ask
+# for, and orders that divide the widths.
 PUBLISHED_DEGREES = (4, 6, 8, 10, 25)
 PUBLISHED_ORDERS = (1, 2, 4)
 
@@ -636,7 +636,7 @@ def fit_from_disk(path, quick):
     from gzkcore.ridge import RandomFeatureRidge
 
     X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy", mmap_mode="r")
-    features = GegenbauerFeatures(Gaussian(0.5), 256 if quick else 1024, random_state=0)
+    features = GegenbauerFeatures(Gaussian(20.0), 256 if quick else 1024, random_state=0)
     model = RandomFeatureRidge(features, alpha=1e-3)
     before, peak, stop = anonymous_megabytes(), [0.0], threading.Event()
 

@@ -1,27 +1,36 @@
 """Explicit features for kernels: kernel methods as linear algebra in one pass."""
 
-from types import ModuleType
+from typing import Any
 
-from . import _isa  # noqa: F401  first: it registers the compiled modules under their plain names
+from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
+from .datasets import LatLonToSphere
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
+from .gram import GramAccumulator
 from .kernels import Gaussian, Zonal
+from .model_io import load
+from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Gaussian",
     "GegenbauerFeatures",
+    "GramAccumulator",
+    "LatLonToSphere",
     "PublishedGegenbauerFeatures",
+    "RandomFeatureRidge",
+    "RandomFeatureRidgeCV",
     "TruncationWarning",
     "Zonal",
     "__version__",
+    "load",
     "reference",
     "show_config",
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     """Import `gzkcore.reference` when it is first asked for."""
     if name == "reference":
         import importlib

@@ -24,7 +24,7 @@ def add_moments(
     const floating[:, ::1] Z,          # IN    (n_rows, n_features), rows times root of weight
     const floating[:, ::1] R,          # IN    (n_rows, 1 + n_targets): ones, targets, alike
     Py_ssize_t first_fold,             # IN    fold of row 0
-    double[:, :, ::1] sums,            # INOUT (folds, features + 1 + targets, features + 2)
+    double[:, :, ::1] sums,            # IN OUT (folds, features + 1 + targets, features + 2)
     float[:, ::1] scratch,             # WORK  (features + 1 + targets, features); float only
 ):
     """Add Z^T Z (lower triangle) and R^T Z of a tile to the moments of its folds."""
@@ -54,7 +54,7 @@ def add_moments(
 
 
 def recentre(
-    double[:, :, ::1] sums,            # INOUT (folds, features + 1 + targets, features + 2)
+    double[:, :, ::1] sums,            # IN OUT (folds, features + 1 + targets, features + 2)
     const double[::1] mean,            # IN    (features + 1 + targets,); 0 at n_features
 ):
     """Turn moments of rows v = [z 1 y] into those of v - mean: S - m s^T - s m^T + w m m^T.
@@ -80,7 +80,7 @@ def recentre(
 
 
 def mirror(
-    double[:, ::1] gram,               # INOUT (>= m, >= m)
+    double[:, ::1] gram,               # IN OUT (>= m, >= m)
     Py_ssize_t m,
 ):
     """Copy the lower triangle of the leading m x m block to the upper one, block by block."""

@@ -17,6 +17,7 @@ spread of the directions. `PublishedGegenbauerFeatures` is Definition 8 as print
 import copy
 import math
 import numbers
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
@@ -38,7 +39,7 @@ from ._validation import check_integer, check_out, check_positive, dense
 from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
 from .kernels import Kernel, Zonal, as_kernel
-from .series import SPHERE, RadialFunctions, angles, truncate, zonal_sum
+from .series import SPHERE, RadialFunctions, angles, row_products, truncate, zonal_sum
 from .special import alpha, log_alpha
 
 __all__ = [
@@ -169,7 +170,7 @@ class Recurrence:
         """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
         dtype = X.dtype
         if monomials is not None:
-            coefficients, beta, tau = radial @ monomials, self.plain, 1.0
+            coefficients, beta, tau = row_products(radial, monomials), self.plain, 1.0
         else:
             coefficients, beta, tau = radial * self.factor, self.beta, self.tau
         _gegenbauer.gegenbauer_features(
@@ -328,6 +329,12 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self._fill(unit, norms, out[start : start + rows], stream)
         self._warn_beyond(furthest)
         return out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted features to a file, see `gzkcore.load`."""
+        from .model_io import save
+
+        save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -535,7 +542,13 @@ class GegenbauerFeatures(_Features):
 
     def column_scales(self, kernel: Kernel) -> Doubles:
         """Return what turns the base's columns into the features of a resolved kernel."""
-        return self.rescaled(kernel)._column_energies()
+        other = self.rescaled(kernel)
+        functions, counts = other._exact_functions
+        rim = np.full(1, other._radial.shell[1])
+        scales = np.zeros(self.n_components)  # 0 for free columns
+        values = other._radial.exact(rim, functions)[0] * other._weights
+        scales[: counts.sum()] = np.repeat(values, counts)
+        return scales
 
     def rescaled(self, kernel: Kernel) -> "GegenbauerFeatures":
         """Return the fitted features of another resolved kernel, in the base's columns."""
@@ -548,20 +561,11 @@ class GegenbauerFeatures(_Features):
         other._radial = RadialFunctions(
             kernel, self.n_features_in_, (rim, rim), np.full(1, rim), 0, 0.0, len(counts) - 1
         )
-        other._use_exact(np.arange(len(counts)), counts)
+        functions = np.arange(len(counts))
+        if not all(map(np.array_equal, self._exact_functions, (functions, counts))):
+            other._use_exact(functions, counts)  # a base has this layout already
         other._summarise()
         return other
-
-    def _column_energies(self) -> Doubles:
-        """Root mean square of every exact column on random points, 0 for free columns."""
-        functions, counts = self._exact_functions
-        energy = self._radial.energy[functions]
-        sizes = [
-            alpha(level, self.n_features_in_) for level in self._radial.degree[functions].tolist()
-        ]
-        scales = np.zeros(self.n_components)
-        scales[: sum(counts)] = np.sqrt(np.repeat(energy / sizes, counts))
-        return scales
 
     def _choose_tol(self, dtype: DTypeLike) -> float:
         if isinstance(self.tol, str):

@@ -141,6 +141,14 @@ class HarmonicTree:
         self._tabulate([member for level in wanted for member in level])
         self._cast: dict[np.dtype[Any], list[Floats]] = {}
 
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: all else follows."""
+        return {"dim": self.dim, "counts": np.diff(self._first).tolist()}
+
+    @classmethod
+    def _from_data(cls, data: dict[str, Any]) -> "HarmonicTree":
+        return cls(data["dim"], data["counts"])
+
     def nodes(self, degree: int, count: int) -> Integers:
         """Return the numbers of the first `count` harmonics of a degree."""
         return np.arange(self._first[degree], self._first[degree] + count)

@@ -16,7 +16,7 @@ What `GegenbauerFeatures` asks of a kernel:
 
 import numbers
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -212,8 +212,20 @@ class Zonal(Kernel):
             )
         return Zonal(coefficients=c)
 
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: a function is code; features hold its series."""
+        return {"function": None, "coefficients": self.coefficients}
+
+    def _check_known(self) -> None:
+        if self.function is None and self.coefficients is None:
+            raise ValueError(
+                "this Zonal kernel has no function: files of models keep no functions, which are "
+                "code; make it anew with function="
+            )
+
     def series(self, dim: int, degree: int) -> Doubles:
         """Return c_0..c_degree, with rounding noise below 0 set to 0."""
+        self._check_known()
         if self.function is None:
             given = np.asarray(self.coefficients, dtype=np.float64)
             if dim == 1:  # P_1^l = t^l is 1 or t on the two points of the sphere
@@ -243,12 +255,14 @@ class Zonal(Kernel):
 
     def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
+        self._check_known()
         if self.function is None:
             return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))
         return float(np.asarray(self.function(np.ones(1)), dtype=np.float64)[0])
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        self._check_known()
         X = _dense(X)
         Y = X if Y is None else _dense(Y)
         t = np.clip(X @ Y.T, -1.0, 1.0)

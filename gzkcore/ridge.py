@@ -177,7 +177,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _offset(self, y: Doubles) -> Doubles:
         """Choose what to subtract from y before summing: sums of squares then lose no digits."""
-        return y.mean(axis=0) if self.fit_intercept else np.zeros(y.shape[1:])
+        return np.asarray(y.mean(axis=0) if self.fit_intercept else np.zeros(y.shape[1:]))
 
     def _new_features(self, **parameters: Any) -> Any:
         """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""

@@ -14,6 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -390,6 +391,10 @@ class RadialFunctions:
             self._expand_monomials(norms, n_columns, tol, max_degree, order)
         self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
 
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: all but the tables that are made when needed."""
+        return vars(self) | {"_tables": {}}
+
     @property
     def constant(self) -> bool:
         """Whether the functions do not depend on the norm."""
@@ -398,7 +403,7 @@ class RadialFunctions:
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """k(x, x) at the given scaled norms."""
         if self.constant:
-            return np.full(np.shape(norms), self.kernel.at_one(self.dim))
+            return np.full(np.shape(norms), self._at_one)
         if hasattr(self.kernel, "diagonal"):
             values: Doubles = self.kernel.diagonal(norms)
             return values
@@ -412,7 +417,7 @@ class RadialFunctions:
         return missing
 
     def largest_residual(self, kept: NDArray[np.bool_]) -> float:
-        """Largest residual over the shell: on a grid, then between the neighbours of its largest."""
+        """Largest residual over the shell: on a grid, then between its worst point's neighbours."""
         grid = _chebyshev(*self.shell, 257) if self.shell[1] > self.shell[0] else self.shell[1:]
         residual = self.residual(np.asarray(grid), kept)
         if residual.size == 1:
@@ -421,7 +426,12 @@ class RadialFunctions:
         low, high = grid[max(worst - 1, 0)], grid[min(worst + 1, residual.size - 1)]
         return float(max(residual[worst], self.residual(np.linspace(low, high, 65), kept).max()))
 
-    def exact(self, norms: Doubles, columns: Integers | None = None) -> Doubles:
+    def exact(
+        self,
+        norms: Doubles,
+        columns: Integers | None = None,
+        product: Callable[[Doubles, Doubles], Doubles] = np.matmul,
+    ) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
         out = np.empty((norms.size, len(columns)))
@@ -434,7 +444,8 @@ class RadialFunctions:
             for degree in np.unique(self.degree[columns]):
                 here = np.flatnonzero(self.degree[columns] == degree)
                 rotation = self._rotations[degree][:, self.index[columns[here]]]
-                out[part, here] = _of_degree(powers, degree, rotation.shape[0]) @ rotation
+                values = _of_degree(powers, degree, rotation.shape[0])
+                out[part, here] = product(values, rotation)
         return out
 
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
@@ -446,7 +457,7 @@ class RadialFunctions:
         _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
         outside = np.flatnonzero((norms < low) | (norms > high))
         if outside.size:
-            out[outside] = self.exact(norms[outside], columns)
+            out[outside] = self.exact(norms[outside], columns, row_products)
         return out
 
     def _table(self, columns: Integers) -> tuple[float, float, Doubles]:
@@ -469,6 +480,7 @@ class RadialFunctions:
                     break
                 q *= 2
         c = self.kernel.series(self.dim, q)
+        self._at_one = self.kernel.at_one(self.dim)
         self.degree = np.flatnonzero(c > 0) if max_degree is None else np.arange(q + 1)
         self.index = np.zeros(self.degree.size, dtype=np.intp)
         self.energy = c[self.degree]
@@ -535,6 +547,17 @@ def _harmonic_count(degree: int, dim: int) -> int:
     return sum(alpha(level, dim) for level in range(degree + 1))
 
 
+def row_products(values: Doubles, matrix: Doubles) -> Doubles:
+    """Return values @ matrix, each row by the same operations however many rows there are.
+
+    BLAS takes other paths for few rows, and its results then differ in the last bit.
+    """
+    out = np.zeros((values.shape[0], matrix.shape[1]))
+    for column, row in zip(values.T, matrix, strict=True):
+        out += column[:, None] * row
+    return out
+
+
 def log_mu(degree: int, orders: Integers, dim: int) -> Doubles:
     """Logarithms of mu_l^(l+2i) for orders i (Eq 29), the share of degree l in t^(l+2i)."""
     powers = degree + 2 * orders
@@ -582,7 +605,8 @@ def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
         rotation = vt[(s > 1e-13 * s[0]) & (np.square(s) > _UNDERFLOW)].T
     if not rotation.shape[1]:
         return np.eye(values.shape[1], 1)
-    return rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)  # positive at the rim
+    upright: Doubles = rotation * np.where(values[-1] @ rotation < 0, -1.0, 1.0)
+    return upright  # positive at the rim
 
 
 def _chebyshev(low: float, high: float, n: int) -> Doubles:

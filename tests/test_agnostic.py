@@ -1,0 +1,428 @@
+"""Every feature map gives the same numbers whatever the threads, chunks, layout, type or processor.
+
+`MAPS` is the one list of maps. Started as a program, this file writes what they give to a file, which
+is how one instruction set is compared with another.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from points import ball, gaussian, sphere
+from scipy import sparse
+from sklearn.base import clone
+from tolerances import ISA, SINGLE
+
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    PublishedGegenbauerFeatures,
+    TruncationWarning,
+    Zonal,
+    show_config,
+)
+from gzkcore._threads import limit_threads
+
+N = 203  # rows: neither a multiple of a tile nor of a vector
+GAMMA = Gaussian(0.5)
+
+
+@dataclass(frozen=True)
+class Map:
+    """A feature map, the data for it, and whether it makes products by BLAS."""
+
+    features: Any
+    X: np.ndarray
+    blas: bool = False
+
+    def fit(self):
+        return clone(self.features).fit(self.X)
+
+
+def ours(kernel, n_components, basis, **options):
+    return GegenbauerFeatures(kernel, n_components, basis=basis, random_state=0, **options)
+
+
+MAPS = {
+    "harmonic-sphere": Map(ours(GAMMA, 100, "harmonic"), sphere(N, 3)),
+    "harmonic-ball": Map(ours(GAMMA, 77, "harmonic"), ball(N, 5, 2.0)),
+    "harmonic-line": Map(ours(GAMMA, 9, "harmonic"), gaussian(N, 1)),
+    "harmonic-plane": Map(ours(GAMMA, 41, "harmonic"), gaussian(N, 2)),
+    "random-sphere": Map(ours(GAMMA, 65, "random"), sphere(N, 3)),
+    "random-ball": Map(ours(GAMMA, 129, "random"), ball(N, 9, 2.0)),
+    "random-wide": Map(ours("gaussian", 33, "random"), gaussian(N, 64)),
+    "random-iid": Map(ours(GAMMA, 1, "random", directions="iid"), gaussian(N, 2)),
+    "hybrid": Map(ours(GAMMA, 150, "hybrid"), gaussian(N, 5)),
+    "adapted": Map(ours(GAMMA, 30, "adapted"), gaussian(N, 3), blas=True),
+    "per-column": Map(ours(Gaussian([0.1, 0.5, 2.0]), 64, "auto"), gaussian(N, 3)),
+    "zonal-function": Map(ours(Zonal(np.exp), 50, "harmonic"), sphere(N, 4)),
+    "zonal-coefficients": Map(ours(Zonal(coefficients=[0.3, 0, 0.7]), 50, "random"), sphere(N, 9)),
+    "published": Map(
+        PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3, random_state=0), gaussian(N, 3)
+    ),
+    "published-zonal": Map(
+        PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1, random_state=0),
+        sphere(N, 3),
+    ),
+}
+FITTED = {name: each.fit() for name, each in MAPS.items()}
+every_map = pytest.mark.parametrize("name", MAPS)
+every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def given(name, dtype=np.float64):
+    return FITTED[name], MAPS[name].X.astype(dtype)
+
+
+def same(name, value, expected):
+    """Equal to the bit; products by BLAS to rounding."""
+    if MAPS[name].blas:
+        tolerance = SINGLE(value.dtype)
+        np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance)
+    else:
+        np.testing.assert_array_equal(value, expected)
+
+
+# ---- threads and chunks
+
+
+@every_map
+@every_type
+def test_threads(name, dtype):
+    features, X = given(name, dtype)
+    X = np.tile(X, (40, 1))  # enough work for three threads
+    with limit_threads(1):
+        expected = features.transform(X)
+    for n in (2, 3):
+        with limit_threads(n):
+            same(name, features.transform(X), expected)
+    same(name, expected[:N], features.transform(X[:N]))
+
+
+@every_map
+def test_threads_do_not_change_the_fit(name):
+    with limit_threads(1):
+        expected = MAPS[name].fit().transform(MAPS[name].X)
+    with limit_threads(3):
+        value = MAPS[name].fit().transform(MAPS[name].X)
+    if not MAPS[name].blas:  # principal axes of nearly equal weight may turn
+        np.testing.assert_array_equal(value, expected)
+
+
+@every_map
+@every_type
+@pytest.mark.parametrize("rows", [1, 2, 7, 64, 100])
+@pytest.mark.filterwarnings("ignore:points at distance:gzkcore.TruncationWarning")
+def test_chunks(name, dtype, rows):
+    features, X = given(name, dtype)
+    if not features.kernel_.unit_sphere:
+        X = np.concatenate([X, 1.5 * X[:40]])  # beyond the radius too
+    expected = features.transform(X)
+    chunks = [features.transform(X[start : start + rows]) for start in range(0, len(X), rows)]
+    same(name, np.concatenate(chunks), expected)
+
+
+@pytest.mark.parametrize("name", ["harmonic-sphere", "random-ball", "hybrid", "published"])
+@every_type
+def test_large_outputs_are_the_same(name, dtype):
+    """Several tiles, and stores past the cache."""
+    features, X = given(name, dtype)
+    repeats = 40_000_000 // (X.itemsize * N * features.n_components)
+    expected = np.tile(features.transform(X), (repeats, 1))
+    np.testing.assert_array_equal(features.transform(np.tile(X, (repeats, 1))), expected)
+
+
+# ---- layout and type
+
+
+def strided(X):
+    return np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]
+
+
+def reversed_twice(X):
+    return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+LAYOUTS = {
+    "fortran": np.asfortranarray,
+    "strided": strided,
+    "reversed": reversed_twice,
+    "read-only": read_only,
+    "unaligned": lambda X: np.frombuffer(b"." + X.tobytes(), X.dtype, offset=1).reshape(X.shape),
+}
+
+
+@every_map
+@every_type
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_layout(name, dtype, layout):
+    features, X = given(name, dtype)
+    other = layout(X)
+    np.testing.assert_array_equal(features.transform(other), features.transform(X))
+    if dtype == np.float64 and not MAPS[name].blas:
+        refit = clone(features).fit(other).transform(X)
+        np.testing.assert_allclose(refit, features.transform(X), rtol=0, atol=1e-9)
+
+
+@every_map
+@every_type
+def test_memmap(name, dtype, tmp_path):
+    features, X = given(name, dtype)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    np.testing.assert_array_equal(features.transform(mapped), features.transform(X))
+    assert clone(features).fit(mapped).n_features_in_ == X.shape[1]
+
+
+@every_map
+def test_lists_and_integers(name):
+    features, X = given(name)
+    Z = features.transform(X[:5].tolist())
+    np.testing.assert_array_equal(Z, features.transform(X[:5]))
+    assert Z.dtype == np.float64
+    whole = np.eye(X.shape[1], dtype=np.int32)
+    np.testing.assert_array_equal(features.transform(whole), features.transform(whole * 1.0))
+
+
+@every_map
+@every_type
+def test_data_frames(name, dtype):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    features, X = given(name, dtype)
+    frame = pandas.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+    fitted = clone(features).fit(frame)
+    again = frame.copy(deep=True)
+    np.testing.assert_array_equal(fitted.transform(frame), fitted.transform(again))
+    tolerance = (
+        SINGLE(dtype) if dtype == np.float32 else ISA(dtype)
+    )  # its columns have another order
+    Z = clone(features).fit_transform(X)
+    ours, theirs = fitted.transform(frame), Z
+    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=10 * tolerance)
+    assert fitted.feature_names_in_.tolist() == list(frame.columns)
+
+
+@every_map
+@every_type
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_rows(name, dtype, index, kind):
+    features, X = given(name, dtype)
+    S = kind(X)
+    S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
+    Z = features.transform(S)
+    np.testing.assert_array_equal(Z, features.transform(X))
+    assert S.indices.dtype == index
+    if dtype == np.float64 and not MAPS[name].blas:
+        # Sums over columns of a sparse matrix have another order: the centre moves by rounding.
+        refit = clone(features).fit(S).transform(S)
+        np.testing.assert_allclose(refit, Z, rtol=0, atol=1e-9)
+
+
+@every_map
+def test_other_sparse_formats(name):
+    features, X = given(name)
+    for kind in (sparse.csc_array, sparse.coo_array):
+        np.testing.assert_array_equal(features.transform(kind(X)), features.transform(X))
+
+
+@every_map
+@every_type
+def test_type_and_layout_of_the_output(name, dtype):
+    features, X = given(name, dtype)
+    Z = features.transform(X)
+    assert Z.dtype == dtype
+    assert Z.shape == (N, features.n_components) == (N, features.n_features_out_)
+    assert Z.flags.c_contiguous
+    assert clone(features).fit(X).transform(X).dtype == dtype
+
+
+@every_map
+def test_single_precision(name):
+    features, X = given(name)
+    expected = features.transform(X)
+    X32 = X.astype(np.float32)
+    size = np.sqrt(np.abs(expected).max())
+    tolerance = SINGLE(np.float32) * max(size, 1)
+    np.testing.assert_allclose(features.transform(X32), expected, rtol=0, atol=tolerance)
+
+
+# ---- out=
+
+
+@every_map
+@every_type
+def test_out_is_filled_and_returned(name, dtype):
+    features, X = given(name, dtype)
+    out = np.full((N, features.n_components), np.nan, dtype=dtype)
+    assert features.transform(X, out=out) is out
+    np.testing.assert_array_equal(out, features.transform(X))
+    part = np.full((N + 9, features.n_components), np.nan, dtype=dtype)
+    features.transform(X, out=part[4 : N + 4])  # rows of a larger array will do
+    np.testing.assert_array_equal(part[4 : N + 4], out)
+    assert np.isnan(part[:4]).all()
+    assert np.isnan(part[N + 4 :]).all()
+
+
+def frozen(shape):
+    out = np.empty(shape)
+    out.flags.writeable = False
+    return out
+
+
+WRONG = {
+    "dtype": (
+        lambda s: np.empty(s, np.float32),
+        ValueError,
+        "out has dtype float32, but .* float64",
+    ),
+    "shape": (
+        lambda s: np.empty((s[0] + 1, s[1])),
+        ValueError,
+        r"out has shape .* but the result has",
+    ),
+    "order": (
+        lambda s: np.empty(s[::-1]).T,
+        ValueError,
+        "out is not C-contiguous; pass an array made",
+    ),
+    "strided": (
+        lambda s: np.empty((s[0], 2 * s[1]))[:, ::2],
+        ValueError,
+        "out is not C-contiguous",
+    ),
+    "read-only": (frozen, ValueError, "out is read-only; pass a writable array"),
+    "list": (
+        lambda s: [[0.0] * s[1]] * s[0],
+        TypeError,
+        "out is a list; pass a numpy array of shape",
+    ),
+}
+
+
+@every_map
+@pytest.mark.parametrize(("make", "error", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_out(name, make, error, message):
+    features, X = given(name)
+    out = make((N, features.n_components))
+    if getattr(out, "size", 0) == N and out.flags.c_contiguous:
+        return  # one column is contiguous in either order
+    with pytest.raises(error, match=message):
+        features.transform(X, out=out)
+
+
+@every_map
+def test_out_may_not_overlap(name):
+    features, X = given(name)
+    width = max(X.shape[1], features.n_components)
+    memory = np.zeros(2 * N * width)
+    inside = memory[: X.size].reshape(X.shape)
+    inside[:] = X
+    out = memory[X.size - 1 :][: N * features.n_components].reshape(N, -1)
+    with pytest.raises(ValueError, match="out overlaps X in memory; pass an array of its own"):
+        features.transform(inside, out=out)
+    np.testing.assert_array_equal(inside, X)
+
+
+# ---- nothing of the caller's is written to, and random states
+
+
+@every_map
+def test_nothing_is_written_to(name):
+    features, X = clone(MAPS[name].features), MAPS[name].X.copy()
+    before = {key: repr(value) for key, value in features.get_params().items()}
+    features.fit(X)
+    features.transform(X)
+    np.testing.assert_array_equal(X, MAPS[name].X)
+    assert {key: repr(value) for key, value in features.get_params().items()} == before
+
+
+@every_map
+def test_nothing_sparse_is_written_to(name):
+    features, S = clone(MAPS[name].features), sparse.csr_array(MAPS[name].X)
+    for part in (S.data, S.indices, S.indptr):
+        part.flags.writeable = False
+    np.testing.assert_array_equal(features.fit(S).transform(S).shape, (N, features.n_components))
+
+
+@pytest.mark.parametrize(
+    "name", ["random-sphere", "random-ball", "random-wide", "hybrid", "published"]
+)
+def test_random_states(name):
+    X = MAPS[name].X
+
+    def draw(state):
+        return clone(MAPS[name].features).set_params(random_state=state).fit_transform(X)
+
+    np.testing.assert_array_equal(draw(3), draw(3))
+    np.testing.assert_array_equal(draw(3), draw(np.int64(3)))
+    for source in (np.random.RandomState, np.random.default_rng):
+        # set_params does not copy: the second fit draws on.
+        np.testing.assert_array_equal(draw(source(3)), draw(source(3)))
+        state = source(3)
+        assert not np.array_equal(draw(state), draw(state))
+    assert not np.array_equal(draw(3), draw(4))
+    assert not np.array_equal(draw(None), draw(None))
+
+
+@every_map
+def test_the_global_seed_plays_no_part(name):
+    np.random.seed(0)  # noqa: NPY002
+    state = np.random.get_state()  # noqa: NPY002
+    MAPS[name].fit()
+    np.testing.assert_array_equal(state[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+# ---- instruction sets
+
+
+def write(path):
+    """Write what every map gives, in both types."""
+    results = {}
+    for name in MAPS:
+        for dtype in (np.float32, np.float64):
+            features, X = given(name, dtype)
+            results[f"{name} {np.dtype(dtype)}"] = features.transform(X)
+    np.savez(path, isa=show_config()["isa"], **results)
+
+
+@pytest.mark.parametrize("level", show_config()["supported_isa"])
+def test_instruction_sets_agree(level, tmp_path):
+    if show_config()["isa"] == "plain":
+        pytest.skip("this processor has one plain build")
+    command = [sys.executable, __file__, str(tmp_path / "Z.npz")]
+    environment = os.environ | {"GZKCORE_ISA": level}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    with np.load(tmp_path / "Z.npz") as there:
+        assert there["isa"] == level
+        for name, case in MAPS.items():
+            for dtype in (np.float32, np.float64):
+                features, X = given(name, dtype)
+                tolerance = SINGLE(dtype) if dtype == np.float32 else ISA(dtype)
+                Z, other = features.transform(X), there[f"{name} {np.dtype(dtype)}"]
+                if case.blas:  # principal axes may turn: their kernel does not
+                    Z, other = Z @ Z.T, other @ other.T
+                np.testing.assert_allclose(other, Z, rtol=0, atol=tolerance, err_msg=name)
+
+
+def test_warnings_do_not_depend_on_chunks():
+    """One TruncationWarning for each call that has points too far out."""
+    features = ours(GAMMA, 60, "harmonic").fit(ball(N, 3, 1.0))
+    far = ball(50, 3, 6.0)
+    with pytest.warns(TruncationWarning) as record:
+        features.transform(np.tile(far, (400, 1)))
+    assert len(record) == 1
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
