@@ -636,7 +636,7 @@ def fit_from_disk(path, quick):
     from gzkcore.ridge import RandomFeatureRidge
 
     X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy", mmap_mode="r")
-    features = GegenbauerFeatures(Gaussian(0.5), 256 if quick else 1024, random_state=0)
+    features = GegenbauerFeatures(Gaussian(20.0), 256 if quick else 1024, random_state=0)
     model = RandomFeatureRidge(features, alpha=1e-3)
     before, peak, stop = anonymous_megabytes(), [0.0], threading.Event()
 

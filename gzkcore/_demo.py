@@ -1,4 +1,4 @@
-"""The comparison that `gzkcore demo` shows: feature maps in the same ridge, on 28,000 airports.
+"""What `gzkcore demo` shows: feature maps compared in the same ridge, on 28,000 airports.
 
 Every method gets the same splits, the same number of features, the same lengthscales and ridges to
 choose from and the same two folds to choose by. Each runs in a fresh process, so that its peak
@@ -28,7 +28,7 @@ from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from .kernels import Zonal
 from .ridge import RandomFeatureRidgeCV
 
-GAMMAS = (32.0, 64.0, 128.0, 256.0)
+GAMMAS = (64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
 EARTH_KM = 6371.0
 
@@ -38,8 +38,9 @@ def _on_sphere(gamma: float, cosines: NDArray[Any]) -> NDArray[Any]:
     return np.exp(2 * gamma * (cosines - 1))
 
 
-def _gegenbauer(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
-    return GegenbauerFeatures(n_components=n_components, random_state=seed), {"gamma": GAMMAS}
+def _gegenbauer(n_components: int, seed: int, basis: str = "auto") -> tuple[Any, dict[str, Any]]:
+    features = GegenbauerFeatures(n_components=n_components, basis=basis, random_state=seed)
+    return features, {"gamma": GAMMAS}
 
 
 def _published(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
@@ -74,9 +75,10 @@ def _nystroem(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
 
 
 METHODS: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
-    "Gegenbauer features": _gegenbauer,
-    "Gegenbauer, as published": _published,
-    "random Fourier features": _fourier,
+    "Gegenbauer": _gegenbauer,
+    "Gegenbauer, random basis": functools.partial(_gegenbauer, basis="random"),
+    "Gegenbauer, published": _published,
+    "random Fourier": _fourier,
     "Nystroem": _nystroem,
 }
 
@@ -103,7 +105,7 @@ def compare(n_components: int, seeds: int, report: Callable[[str, float], None])
     for seed in range(seeds):
         train, test = _split(len(y), seed)
         constant.append({"rmse": float(np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)))})
-    rows.append({"method": "the mean of all", "runs": constant} | _summary(constant))
+    rows.append({"method": "predicting the mean", "runs": constant} | _summary(constant))
     for row in rows:
         row["r2"] = 1 - statistics.fmean(
             (run["rmse"] / mean["rmse"]) ** 2

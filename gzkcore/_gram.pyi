@@ -1,5 +1,6 @@
-from numpy.typing import NDArray
 from typing import Any
+
+from numpy.typing import NDArray
 
 def add_moments(
     Z: NDArray[Any], R: NDArray[Any], first_fold: int, sums: NDArray[Any], scratch: NDArray[Any]

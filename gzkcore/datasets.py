@@ -83,7 +83,8 @@ def load(name: Any, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     """
     if name == "airports":
         return _airports()
-    if not isinstance(name, str) or Path(name).name != name or name.endswith(".npz"):
+    plain = isinstance(name, str) and name == Path(name).name != ""
+    if not plain or name.endswith(".npz"):
         raise ValueError(
             f"name={name!r} is not the name of a data set: no folder and no .npz, "
             f"for example {', '.join(map(repr, ('airports', *SETS)))}"

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
 from threadpoolctl import ThreadpoolController
 
 from . import _gram
 from ._threads import limit_threads, n_threads
+from ._typing import Data, Doubles, Floats
 
 __all__ = ["GramAccumulator", "Moments"]
 
@@ -53,14 +54,14 @@ class Moments:
 
     n_rows: int
     weight: float
-    feature_sums: NDArray[np.float64]
-    target_sums: NDArray[np.float64]
-    target_squares: NDArray[np.float64]
-    gram: NDArray[np.float64]
-    cross: NDArray[np.float64]
+    feature_sums: Doubles
+    target_sums: Doubles
+    target_squares: Doubles
+    gram: Doubles
+    cross: Doubles
 
     @classmethod
-    def from_sums(cls, sums):
+    def from_sums(cls, sums: Doubles) -> "Moments":
         """Name the parts of one fold of `GramAccumulator.sums`."""
         p = sums.shape[1] - 2
         lower = np.tril(sums[:p, :p])
@@ -119,11 +120,13 @@ class GramAccumulator:
     def __init__(self, features: Any, n_folds: int = 1):
         self.features = features
         self.n_folds = n_folds
-        self.sums: NDArray[np.float64] | None = None
+        self.sums: Any = None
         self.n_rows = 0
         self.dtype: np.dtype[Any] = np.dtype(np.float32)
 
-    def update(self, X, y=None, sample_weight=None) -> "GramAccumulator":
+    def update(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> "GramAccumulator":
         """Add the rows of a batch.
 
         Parameters
@@ -148,7 +151,7 @@ class GramAccumulator:
         self._check_shape(shape)
         lanes = [_Lane(shape) for _ in range(_n_lanes(X, 8 * int(np.prod(shape))))]
 
-        def add(lane, rows, Z):
+        def add(lane: int, rows: slice, Z: Floats) -> None:
             first_fold = (self.n_rows + rows.start) % self.n_folds
             lanes[lane].add(Z, y[rows], None if weight is None else weight[rows], first_fold)
 
@@ -184,7 +187,7 @@ class GramAccumulator:
             raise ValueError("there are no rows yet; call update(X, y) first")
         return Moments.from_sums(self.sums.sum(axis=0) if fold is None else self.sums[fold])
 
-    def _to_data(self):
+    def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: of Gram matrices the lower triangle only."""
         data = vars(self) | {"sums": None}
         if self.sums is not None:
@@ -194,7 +197,7 @@ class GramAccumulator:
         return data
 
     @classmethod
-    def _from_data(cls, data):
+    def _from_data(cls, data: dict[str, Any]) -> "GramAccumulator":
         self = cls(data["features"], data["n_folds"])
         self.n_rows, self.dtype = data["n_rows"], data["dtype"]
         if "rest" in data:
@@ -204,7 +207,7 @@ class GramAccumulator:
             self.sums[:, width - 2 :] = data["rest"]
         return self
 
-    def _check_shape(self, shape):
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
         if self.sums is not None and self.sums.shape != shape:
             old, new = [(s[2] - 2, s[1] - s[2] + 1) for s in (self.sums.shape, shape)]
             raise ValueError(
@@ -212,7 +215,7 @@ class GramAccumulator:
                 f"and {old[1]}; add rows of one kind, or start a new accumulator"
             )
 
-    def _add(self, sums, n_rows, dtype):
+    def _add(self, sums: Doubles, n_rows: int, dtype: np.dtype[Any]) -> None:
         if self.sums is None:
             self.sums = sums
         else:
@@ -224,13 +227,13 @@ class GramAccumulator:
 class _Lane:
     """The sums of one thread, and its scratch."""
 
-    def __init__(self, shape):
+    def __init__(self, shape: tuple[int, ...]):
         self.sums = np.zeros(shape)
-        self.dtype = np.dtype(np.float32)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)
         self.product = np.empty((0, 0), np.float32)
-        self.weighted = None
+        self.weighted: Floats | None = None
 
-    def add(self, Z, y, weight, first_fold):
+    def add(self, Z: Floats, y: Doubles, weight: Doubles | None, first_fold: int) -> None:
         n_folds, p = len(self.sums), Z.shape[1]
         self.dtype = np.result_type(self.dtype, Z.dtype)
         R = np.ones((len(y), 1 + y.shape[1]))
@@ -254,7 +257,7 @@ class _Lane:
 def for_each_tile(
     features: Any,
     X: Any,
-    use: Callable[[int, slice, NDArray[Any]], None],
+    use: Callable[[int, slice, Floats], None],
     n_lanes: int | None = None,
 ) -> None:
     """Call use(lane, rows, Z) with Z = features.transform(X[rows]) for all tiles of X's rows.
@@ -272,7 +275,7 @@ def for_each_tile(
     each = max(1, n_threads() // n_lanes)
     stop = threading.Event()
 
-    def run(lane):
+    def run(lane: int) -> None:
         tile_of = _Tiles(features, X, n_rows)
         try:
             with limit_threads(each):
@@ -299,13 +302,13 @@ def for_each_tile(
 class _Tiles:
     """Features of a few rows at a time, in one buffer where the transformer takes `out`."""
 
-    def __init__(self, features, X, n_rows):
+    def __init__(self, features: Any, X: Any, n_rows: int):
         self.features, self.X = features, X
-        self.buffer = None
+        self.buffer: Floats | None = None
         if "out" in inspect.signature(features.transform).parameters:
             self.buffer = np.empty((n_rows, width_of(features, X)), _float_dtype(X))
 
-    def __call__(self, rows):
+    def __call__(self, rows: slice) -> Any:
         tile = self.X[rows].astype(_float_dtype(self.X), copy=False)
         if not _is_finite(tile):
             raise_not_finite(self.X)
@@ -316,23 +319,23 @@ class _Tiles:
         return np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
 
 
-def _n_lanes(X, bytes_each=0):
+def _n_lanes(X: Any, bytes_each: int = 0) -> Any:
     """Count the threads worth starting: one per 256 rows, all their sums within 1 GiB."""
     most = min(n_threads(), X.shape[0] // 256)
     return max(1, min(most, ALL_SUMS_BYTES // bytes_each) if bytes_each else most)
 
 
-def limit_blas(n: int):
+def limit_blas(n: int) -> Any:
     """Hold BLAS to `n` threads, in all of this process, within a `with` block."""
     return _controller().limit(limits=n, user_api="blas")
 
 
 @functools.cache
-def _controller():
+def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def width_of(features: Any, X) -> int:
+def width_of(features: Any, X: Any) -> Any:
     """Count the columns that a fitted transformer makes."""
     known = getattr(features, "_n_features_out", None)  # where scikit-learn's transformers have it
     return features.transform(X[:1]).shape[1] if known is None else known
@@ -342,12 +345,12 @@ def width_of(features: Any, X) -> int:
 # they are read anyway.
 
 
-def check_rows(X):
+def check_rows(X: Data) -> Any:
     """Return X as an array or CSR matrix without copying it, memory maps least of all."""
     return check_array(X, accept_sparse="csr", ensure_all_finite=False)
 
 
-def check_targets(y, X):
+def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
     try:
         y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
@@ -365,7 +368,7 @@ def check_targets(y, X):
     return y
 
 
-def check_weights(sample_weight, X):
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     """Return the weights in float64, or None for none."""
     if sample_weight is None:
         return None
@@ -391,7 +394,7 @@ def check_weights(sample_weight, X):
     return weight
 
 
-def raise_not_finite(X):
+def raise_not_finite(X: Any) -> None:
     """Raise a ValueError that names the first NaN or infinity in X, if there is one."""
     for start in range(0, X.shape[0], TILE_ROWS):
         tile = X[start : start + TILE_ROWS]
@@ -407,7 +410,7 @@ def raise_not_finite(X):
         )
 
 
-def _is_finite(values):
+def _is_finite(values: Any) -> bool:
     values = values.data if sparse.issparse(values) else values
     if values.dtype.kind not in "fc":
         return True
@@ -415,12 +418,12 @@ def _is_finite(values):
         return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 
 
-def _kind(values):
+def _kind(values: NDArray[Any]) -> str:
     """Name what is wrong with the values as scikit-learn does."""
     if np.isnan(values).any():
         return "NaN"
     return f"infinity or a value too large for dtype('{values.dtype}')"
 
 
-def _float_dtype(X):
+def _float_dtype(X: Any) -> type[np.floating[Any]]:
     return np.float32 if X.dtype.newbyteorder("=") == np.float32 else np.float64

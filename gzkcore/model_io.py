@@ -18,9 +18,10 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["load", "save"]
 
@@ -57,7 +58,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         By custom it ends with ``.gzk``. An existing file is replaced.
     """
     path = Path(path)
-    arrays: list[np.ndarray] = []
+    arrays: list[NDArray[Any]] = []
     root = _encode(model, arrays, type(model).__name__)
     head = {"format": FORMAT, "version": VERSION, "model": root}
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -100,7 +101,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
 
 
-def _read(file):
+def _read(file: BinaryIO) -> Any:
     if not zipfile.is_zipfile(file):
         raise ValueError("it is not a gzkcore model, or its end is missing")
     with zipfile.ZipFile(file) as archive:
@@ -119,7 +120,7 @@ def _read(file):
         return _decode(head["model"], archive)
 
 
-def _digest(file):
+def _digest(file: BinaryIO) -> bytes:
     """Hash all bytes of an open file but its last DIGEST_BYTES."""
     remaining = file.seek(0, os.SEEK_END) - DIGEST_BYTES
     file.seek(0)
@@ -131,7 +132,7 @@ def _digest(file):
     return sha.hexdigest().encode()
 
 
-def _encode(value, arrays, name):
+def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
     """Turn a value into what JSON can hold, moving arrays to a list; `name` is for messages."""
     if isinstance(value, np.random.RandomState | np.random.Generator | np.random.SeedSequence):
         return None
@@ -167,7 +168,7 @@ def _encode(value, arrays, name):
     return {"class": kind.__name__, "data": items}
 
 
-def _decode(value, archive):
+def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
     """Undo `_encode`."""
     if isinstance(value, list):
         return [_decode(item, archive) for item in value]
@@ -196,7 +197,7 @@ def _decode(value, archive):
     return made
 
 
-def _read_array(value, archive):
+def _read_array(value: dict[str, Any], archive: zipfile.ZipFile) -> NDArray[Any]:
     member = io.BytesIO(archive.read(f"{value['array']}.npy"))
     array = np.lib.format.read_array(member, allow_pickle=False)
     if list(array.shape) != value["shape"] or array.dtype.str != value["dtype"]:

@@ -12,12 +12,14 @@ solution v = c / D with (G + alpha D^-2) c = b: one pass serves every kernel and
 
 import itertools
 import numbers
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgWarning, eigh
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
 from scipy.stats import rankdata
@@ -28,6 +30,7 @@ from sklearn.utils.validation import validate_data
 
 from . import _gram
 from ._threads import n_threads
+from ._typing import Data, Doubles, Floats, Integers, Seed
 from .gegenbauer import GegenbauerFeatures
 from .gram import (
     GramAccumulator,
@@ -63,13 +66,18 @@ ONE_BASIS = (
 )
 
 
+# What a fitted model worked out, by name; and an entry of kernel_grid with its kernel, if known.
+Solution: TypeAlias = dict[str, Any]
+Candidate: TypeAlias = dict[str, Any]
+
+
 class _Solved:
     """A fitted attribute, worked out when first asked for, which keeps `partial_fit` cheap."""
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, model, owner=None):
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
         return self if model is None else model._solved()[self.name]
 
 
@@ -84,9 +92,16 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     fit_intercept: bool
     random_state: Any
 
+    # Fitted attributes.
+    features_: Any
+    moments_: GramAccumulator
+    y_offset_: Doubles
+    _solution: Solution
+    _spread: Solution
+
     # -- fitting ------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the features and the regression.
 
         Parameters
@@ -111,7 +126,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise
         return self
 
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows to those seen so far. Features are fitted on the first batch.
 
         Parameters
@@ -135,7 +150,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise
         return self
 
-    def _continue(self, X, y, sample_weight):
+    def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         X, y = self._validate(X, y, reset=False)
         if y.shape[1:] != self.y_offset_.shape:
             raise ValueError(
@@ -145,7 +160,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._outdate()
         self.moments_.update(X, y - self.y_offset_, sample_weight)
 
-    def _validate(self, X, y, reset):
+    def _validate(self, X: Data, y: ArrayLike, reset: bool) -> tuple[Any, Doubles]:
         """Check X and y but for the values of X, which are checked when they are read."""
         lenient = {"ensure_all_finite": False}
         X, y = validate_data(
@@ -160,11 +175,11 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         return X, check_targets(y, X)
 
-    def _offset(self, y):
+    def _offset(self, y: Doubles) -> Doubles:
         """Choose what to subtract from y before summing: sums of squares then lose no digits."""
         return np.asarray(y.mean(axis=0) if self.fit_intercept else np.zeros(y.shape[1:]))
 
-    def _new_features(self, **parameters):
+    def _new_features(self, **parameters: Any) -> Any:
         """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
         if self.features is None:
             features = GegenbauerFeatures()
@@ -186,7 +201,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             features.set_params(**parameters)
         return features
 
-    def _fit_features(self, features, X, y, one_pass):
+    def _fit_features(self, features: Any, X: Any, y: Doubles, one_pass: bool) -> Any:
         fit = getattr(features, "partial_fit", features.fit) if one_pass else features.fit
         try:
             return fit(X, y)
@@ -196,34 +211,34 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- state --------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _forget(self):
+    def _forget(self) -> None:
         self._outdate()
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _outdate(self):
-        vars(self).pop("_solution", None)
-        vars(self).pop("_spread", None)
+    def _outdate(self) -> None:
+        self.__dict__.pop("_solution", None)
+        self.__dict__.pop("_spread", None)
 
-    def _solved(self):
+    def _solved(self) -> Solution:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
-        if "_solution" not in vars(self):
+        if not hasattr(self, "_solution"):
             self._solution = self._solve()
         return self._solution
 
-    def _coefficients(self, sums, alphas):
+    def _coefficients(self, sums: Doubles, alphas: Doubles) -> Solution:
         """Solve the ridge systems of all targets."""
         sums, mean = _centred(sums, self.fit_intercept)
         p = sums.shape[1] - 2
@@ -246,7 +261,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # -- what a fitted model can do -----------------------------------------------------------
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets, tile by tile.
 
         Parameters
@@ -275,10 +290,10 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         coef = np.atleast_2d(solution["coef_"]).T
         mean = np.empty((X.shape[0], coef.shape[1]))
-        variance = np.empty_like(mean) if return_std else None
-        spread = self._spreads() if return_std else None
+        variance = np.empty_like(mean if return_std else mean[:0])
+        spread = self._spreads() if return_std else {}
 
-        def use(_lane, rows, Z):
+        def use(_lane: int, rows: slice, Z: Floats) -> None:
             mean[rows] = Z @ coef.astype(Z.dtype, copy=False)
             if return_std:
                 variance[rows] = self._variance(X[rows], Z, spread)
@@ -290,9 +305,9 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return mean.reshape(shape)
         return mean.reshape(shape), np.sqrt(variance).reshape(shape)
 
-    def _variance(self, X, Z, spread):
-        kernel = getattr(self.features_, "kernel_", None)
-        missing = 0.0
+    def _variance(self, X: Any, Z: Floats, spread: Solution) -> Doubles:
+        kernel: Any = getattr(self.features_, "kernel_", None)
+        missing: Any = 0.0
         if hasattr(kernel, "diag"):
             missing = np.maximum(kernel.diag(X) - np.einsum("ij,ij->i", Z, Z), 0.0)
         variance = np.empty((len(Z), len(spread["noise"])))
@@ -304,21 +319,21 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return variance
 
     @property
-    def degrees_of_freedom_(self):
+    def degrees_of_freedom_(self) -> Any:
         """Trace of the matrix that makes fitted values of y; one for each of several targets."""
         return self._spreads()["degrees_of_freedom"].reshape(self.y_offset_.shape)[()]
 
     @property
-    def noise_variance_(self):
+    def noise_variance_(self) -> Any:
         """Residual sum of squares / (n - degrees of freedom); one for each of several targets."""
         return self._spreads()["noise"].reshape(self.y_offset_.shape)[()]
 
-    def _spreads(self):
-        if "_spread" not in vars(self):
+    def _spreads(self) -> Solution:
+        if not hasattr(self, "_spread"):
             self._spread = self._solve_spread()
         return self._spread
 
-    def _solve_spread(self):
+    def _solve_spread(self) -> Solution:
         sums, alphas = self._system(self._solved())
         sums, mean = _centred(sums, self.fit_intercept)
         p = sums.shape[1] - 2
@@ -345,12 +360,12 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "of_intercept": 1.0 / sums[p, p] if self.fit_intercept else 0.0,
         }
 
-    def _to_data(self):
+    def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""
         kept = {*self._get_param_names(), "_solution"}
         return {k: v for k, v in vars(self).items() if k in kept or k.endswith("_")}
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
 
         Parameters
@@ -416,13 +431,19 @@ class RandomFeatureRidge(_FeatureRegressor):
     array([1.])
     """
 
-    def __init__(self, features=None, alpha=1.0, fit_intercept=True, random_state=None):
+    def __init__(
+        self,
+        features: Any = None,
+        alpha: float | ArrayLike = 1.0,
+        fit_intercept: bool = True,
+        random_state: Seed = None,
+    ):
         self.features = features
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _start(self, X, y, sample_weight, one_pass):
+    def _start(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, one_pass: bool) -> Any:
         """Read the first rows; return what `_solve` can't know from the moments."""
         X, y = self._validate(X, y, reset=True)
         _check_alphas(self.alpha, "alpha", y.shape[1:])
@@ -431,11 +452,11 @@ class RandomFeatureRidge(_FeatureRegressor):
         moments = GramAccumulator(self.features_)
         self.moments_ = moments.update(X, y - self.y_offset_, sample_weight)
 
-    def _system(self, solution=None):
+    def _system(self, solution: Solution | None = None) -> tuple[Doubles, Doubles]:
         alphas = _check_alphas(self.alpha, "alpha", self.y_offset_.shape)
         return self.moments_.sums[0], np.broadcast_to(alphas, self.y_offset_.size)
 
-    def _solve(self, found=None):
+    def _solve(self, found: Any = None) -> Solution:
         return self._coefficients(*self._system())
 
 
@@ -507,12 +528,12 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
 
     def __init__(
         self,
-        features=None,
-        alphas=ALPHAS,
-        kernel_grid=None,
-        cv=None,
-        fit_intercept=True,
-        random_state=None,
+        features: Any = None,
+        alphas: ArrayLike = ALPHAS,
+        kernel_grid: dict[str, Sequence[Any]] | None = None,
+        cv: Any = None,
+        fit_intercept: bool = True,
+        random_state: Seed = None,
     ):
         self.features = features
         self.alphas = alphas
@@ -521,7 +542,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _start(self, X, y, sample_weight, one_pass):
+    def _start(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, one_pass: bool) -> Any:
         """Read the first rows; return candidates and errors, unless more rows may come."""
         X, y = self._validate(X, y, reset=True)
         alphas = _check_alphas(self.alphas, "alphas")
@@ -548,13 +569,13 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                 self.candidates_, self.moments_ = candidates, moments
         return found, np.concatenate(errors)
 
-    def _continue(self, X, y, sample_weight):
+    def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_cv(one_pass=True)
         if len(self.candidates_) < len(ParameterGrid(self.kernel_grid or {})):
             raise ValueError(ONE_BASIS)
         super()._continue(X, y, sample_weight)
 
-    def _check_cv(self, one_pass):
+    def _check_cv(self, one_pass: bool) -> int:
         """Return the number of folds whose sums are kept apart."""
         if self.cv == "loo" and one_pass:
             raise ValueError('cv="loo" reads the rows twice; use fit, or cv=None with partial_fit')
@@ -564,14 +585,14 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
             raise ValueError(f'cv={self.cv!r} must be None, "loo" or a whole number of folds >= 2')
         return int(self.cv)
 
-    def _check_enough(self, n_samples):
-        least = self.cv if isinstance(self.cv, numbers.Integral) else 2
+    def _check_enough(self, n_samples: int) -> None:
+        least = 2 if self.cv in (None, "loo") else int(self.cv)
         if n_samples < least:
             raise ValueError(
                 f"cv={self.cv!r} needs {least} rows or more, but n_samples={n_samples}"
             )
 
-    def _bases(self, X, y, one_pass) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+    def _bases(self, X: Any, y: Doubles, one_pass: bool) -> Iterator[tuple[Any, list[Candidate]]]:
         """Yield fitted features with the candidates they serve, together all of the grid."""
         if not self.kernel_grid:
             features = self._fit_features(self._new_features(), X, y, one_pass)
@@ -601,12 +622,22 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         for params, features in zip(grid[1:], maps[1:], strict=True):
             yield self._fit_features(features, X, y, one_pass), [{"params": params, "kernel": None}]
 
-    def _errors(self, moments, candidates, alphas):
+    def _errors(
+        self, moments: GramAccumulator, candidates: list[Candidate], alphas: Doubles
+    ) -> Doubles:
         """Mean squared errors, (n_candidates, n_alphas, n_folds), from the moments alone."""
         scales = [_scale(moments, candidate) for candidate in candidates]
         return _candidate_errors(moments, scales, alphas, self.fit_intercept, self.cv is None)
 
-    def _leave_one_out(self, moments, candidates, alphas, X, y, sample_weight):
+    def _leave_one_out(
+        self,
+        moments: GramAccumulator,
+        candidates: list[Candidate],
+        alphas: Doubles,
+        X: Any,
+        y: Doubles,
+        sample_weight: ArrayLike | None,
+    ) -> Doubles:
         """Mean squared leave-one-out errors, (n_candidates, n_alphas, 1), by a second pass.
 
         With G = V diag(l) V^T and q = V^T (z - z_mean), a row's leverage is
@@ -627,7 +658,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         shape = (len(candidates), len(alphas))
         errors = [np.zeros(shape) for _ in range(n_threads())]
 
-        def use(lane, rows, Z):
+        def use(lane: int, rows: slice, Z: Floats) -> None:
             Z = Z - mean[:p]
             w = np.ones(len(Z)) if weight is None else weight[rows]
             for i, (rotation, inverse) in enumerate(zip(rotations, inverses, strict=True)):
@@ -639,9 +670,9 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                     errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
 
         for_each_tile(moments.features, X, use)
-        return (np.sum(errors, axis=0) / sums[p, p])[:, :, None]
+        return np.asarray(np.sum(errors, axis=0) / sums[p, p])[:, :, None]
 
-    def _solve(self, found=None):
+    def _solve(self, found: Any = None) -> Solution:
         alphas = _check_alphas(self.alphas, "alphas")
         if found is None:
             self._check_enough(self.moments_.n_rows)
@@ -664,7 +695,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         }
         return solution | self._coefficients(*self._system(solution))
 
-    def _system(self, solution):
+    def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
         total = self.moments_.sums.sum(axis=0)
         alphas = np.full(self.y_offset_.size, solution["alpha_"])
         return _scaled(total, _scale(self.moments_, solution["chosen"])), alphas
@@ -676,7 +707,7 @@ class _System:
     By Cholesky, A = R^T R; by eigenvalues where that fails or A is singular to working precision.
     """
 
-    def __init__(self, gram, alpha, dtype):
+    def __init__(self, gram: Doubles, alpha: float, dtype: np.dtype[Any]):
         self.alpha = alpha
         self.n_features = len(gram)
         a = np.array(gram)
@@ -690,33 +721,33 @@ class _System:
         if info:
             self.values, self.vectors = _eigen(gram, dtype)
 
-    def solve(self, b):
+    def solve(self, b: Doubles) -> Any:
         """Return c for each column of b."""
         if self.vectors is None:
             return dpotrs(self.r, b, lower=0)[0]
         return self.vectors @ ((self.vectors.T @ b) / (self.values + self.alpha)[:, None])
 
-    def root(self):
+    def root(self) -> Any:
         """Return U with U U^T = (G + alpha I)^-1."""
         if self.vectors is None:
             return dtrtri(self.r, lower=0)[0]
         return self.vectors / np.sqrt(self.values + self.alpha)
 
-    def degrees_of_freedom(self):
+    def degrees_of_freedom(self) -> Any:
         """Return tr(G (G + alpha I)^-1)."""
         if self.vectors is None:
             return self.n_features - self.alpha * np.square(self.root()).sum()
         return np.sum(self.values / (self.values + self.alpha))
 
 
-def _eigen(gram, dtype):
+def _eigen(gram: Doubles, dtype: np.dtype[Any]) -> tuple[Doubles, Doubles]:
     """Eigenvalues and eigenvectors of a Gram matrix, without those lost in its rounding errors."""
     values, vectors = eigh(gram, lower=True)
     kept = values > len(values) * np.finfo(dtype).eps * values[-1]
     return values[kept], vectors[:, kept]
 
 
-def _centred(sums, fit_intercept):
+def _centred(sums: Doubles, fit_intercept: bool) -> tuple[Doubles, Doubles]:
     """Return a copy of sums about the weighted means of the rows [z 1 y], and these means."""
     p = sums.shape[-1] - 2
     total = sums.reshape(-1, *sums.shape[-2:]).sum(axis=0)
@@ -731,13 +762,13 @@ def _centred(sums, fit_intercept):
     return sums, mean
 
 
-def _scale(moments, candidate):
+def _scale(moments: GramAccumulator, candidate: Candidate) -> Doubles | None:
     """Return what a candidate's kernel multiplies the columns of the basis by, None for nothing."""
     kernel = candidate["kernel"]
     return None if kernel is None else moments.features.column_scales(kernel)
 
 
-def _scaled(sums, scale):
+def _scaled(sums: Doubles, scale: Doubles | None) -> Doubles:
     """Turn sums for features z into those for scale * z."""
     if scale is None:
         return sums
@@ -748,7 +779,13 @@ def _scaled(sums, scale):
     return sums
 
 
-def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
+def _candidate_errors(
+    moments: GramAccumulator,
+    scales: list[Doubles | None],
+    alphas: Doubles,
+    fit_intercept: bool,
+    generalised: bool,
+) -> Doubles:
     """Mean squared errors (n_scales, n_alphas, n_folds) by k folds or generalised cross-validation.
 
     The errors of c on some rows are y^T y - 2 c^T b + c^T G c with their moments, and those on a
@@ -767,7 +804,7 @@ def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
         _gram.mirror(part, m)
     penalties = _penalties(total, scales, alphas, m)
 
-    def error(unit):
+    def error(unit: tuple[int, slice]) -> Any:
         fold, chosen = unit
         train = sums[fold]
         coef, freedom = _solve_candidates(train, penalties[chosen], moments.dtype, generalised)
@@ -790,7 +827,7 @@ def _candidate_errors(moments, scales, alphas, fit_intercept, generalised):
     return errors.reshape(len(scales), len(alphas), n_folds)
 
 
-def _penalties(total, scales, alphas, m):
+def _penalties(total: Doubles, scales: list[Doubles | None], alphas: Doubles, m: int) -> Doubles:
     """What candidates add to the diagonal of G, (n_candidates, m); inf where they drop a column.
 
     alpha / D_j^2 for features, 0 for the intercept.
@@ -811,7 +848,9 @@ def _penalties(total, scales, alphas, m):
     return penalties.reshape(-1, m)
 
 
-def _solve_candidates(sums, penalties, dtype, want_freedom):
+def _solve_candidates(
+    sums: Doubles, penalties: Doubles, dtype: np.dtype[Any], want_freedom: bool
+) -> tuple[Doubles, Doubles]:
     """Coefficients (n_candidates, n_targets, m) on [Z 1], and degrees of freedom where wanted."""
     n_targets, m = len(sums) - sums.shape[1] + 1, penalties.shape[1]
     freedom = np.full(len(penalties), np.nan)
@@ -835,7 +874,7 @@ def _solve_candidates(sums, penalties, dtype, want_freedom):
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a target of zeros: 0 / 0 never converges
-def _conjugate_gradients(sums, penalties):
+def _conjugate_gradients(sums: Doubles, penalties: Doubles) -> tuple[Doubles, Any]:
     """Solve (G + diag(penalty)) c = b for all penalties at once; one product with G is a step.
 
     Preconditioned by the diagonal, which takes out the range of the penalties. What remains depends
@@ -881,12 +920,14 @@ def _conjugate_gradients(sums, penalties):
     return coef.reshape(shape), solved.reshape(shape[:2]).all(axis=1)
 
 
-def _dots(a, b):
+def _dots(a: Doubles, b: Doubles) -> Any:
     """Return the products of corresponding rows."""
     return np.einsum("ij,ij->i", a, b)
 
 
-def _solve_by_eigenvalues(sums, kept, penalty, dtype):
+def _solve_by_eigenvalues(
+    sums: Doubles, kept: Integers, penalty: Doubles, dtype: np.dtype[Any]
+) -> tuple[Doubles, float]:
     """Coefficients and degrees of freedom where Cholesky fails, less directions lost in noise."""
     p = sums.shape[1] - 2
     gram, b = sums[np.ix_(kept, kept)], sums[p + 1 :, kept]
@@ -902,7 +943,7 @@ def _solve_by_eigenvalues(sums, kept, penalty, dtype):
     return np.hstack([c, offset]), np.sum(values / (values + ridge)) + intercept
 
 
-def _squares(sums, coef):
+def _squares(sums: Doubles, coef: Doubles) -> Any:
     """Sum the squared errors of each candidate's coefficients over the rows of these moments."""
     n_targets, m = coef.shape[1:]
     p = sums.shape[1] - 2
@@ -913,16 +954,18 @@ def _squares(sums, coef):
     ).mean(axis=1)
 
 
-def _pooled(errors, moments):
+def _pooled(errors: Doubles, moments: GramAccumulator) -> Any:
     """Average mean squared errors over the folds by their weights."""
     weights = moments.sums[:, moments.sums.shape[2] - 2, -2]  # sum of w, see GramAccumulator
     return errors @ (weights / weights.sum())
 
 
-def _results(params, alphas, errors, pooled):
+def _results(
+    params: list[dict[str, Any]], alphas: Doubles, errors: Doubles, pooled: Doubles
+) -> dict[str, Any]:
     """Lay all candidates out as GridSearchCV does."""
     rows = [{"alpha": alpha, **some} for some in params for alpha in alphas.tolist()]
-    results = {"params": rows}
+    results: dict[str, Any] = {"params": rows}
     for name in rows[0]:
         values = [row[name] for row in rows]
         results[f"param_{name}"] = np.array(values) if np.ndim(values) == 1 else values
@@ -935,7 +978,7 @@ def _results(params, alphas, errors, pooled):
     return results
 
 
-def _check_alphas(alphas, name, shape=None):
+def _check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> Doubles:
     """Return one alpha, or one per target, or (shape=None) a list of candidates, in float64."""
     try:
         values = np.asarray(alphas, dtype=np.float64)

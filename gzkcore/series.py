@@ -417,7 +417,7 @@ class RadialFunctions:
         return missing
 
     def largest_residual(self, kept: NDArray[np.bool_]) -> float:
-        """Largest residual over the shell: on a grid, then between the neighbours of its largest."""
+        """Largest residual over the shell: on a grid, then between its worst point's neighbours."""
         grid = _chebyshev(*self.shell, 257) if self.shell[1] > self.shell[0] else self.shell[1:]
         residual = self.residual(np.asarray(grid), kept)
         if residual.size == 1:

@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from points import ball, gaussian, sphere
+from scipy import sparse
+from sklearn.base import clone
+from tolerances import ISA, SINGLE
+
 from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
@@ -21,10 +26,6 @@ from gzkcore import (
     show_config,
 )
 from gzkcore._threads import limit_threads
-from points import ball, gaussian, sphere
-from scipy import sparse
-from sklearn.base import clone
-from tolerances import ISA, SINGLE
 
 N = 203  # rows: neither a multiple of a tile nor of a vector
 GAMMA = Gaussian(0.5)
@@ -202,7 +203,9 @@ def test_data_frames(name, dtype):
     fitted = clone(features).fit(frame)
     again = frame.copy(deep=True)
     np.testing.assert_array_equal(fitted.transform(frame), fitted.transform(again))
-    tolerance = SINGLE(dtype) if dtype == np.float32 else ISA(dtype)  # its columns have another order
+    tolerance = (
+        SINGLE(dtype) if dtype == np.float32 else ISA(dtype)
+    )  # its columns have another order
     Z = clone(features).fit_transform(X)
     ours, theirs = fitted.transform(frame), Z
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=10 * tolerance)
@@ -278,16 +281,32 @@ def frozen(shape):
 
 
 WRONG = {
-    "dtype": (lambda s: np.empty(s, np.float32), ValueError, "out has dtype float32, but .* float64"),
-    "shape": (lambda s: np.empty((s[0] + 1, s[1])), ValueError, r"out has shape .* but the result has"),
-    "order": (lambda s: np.empty(s[::-1]).T, ValueError, "out is not C-contiguous; pass an array made"),
+    "dtype": (
+        lambda s: np.empty(s, np.float32),
+        ValueError,
+        "out has dtype float32, but .* float64",
+    ),
+    "shape": (
+        lambda s: np.empty((s[0] + 1, s[1])),
+        ValueError,
+        r"out has shape .* but the result has",
+    ),
+    "order": (
+        lambda s: np.empty(s[::-1]).T,
+        ValueError,
+        "out is not C-contiguous; pass an array made",
+    ),
     "strided": (
         lambda s: np.empty((s[0], 2 * s[1]))[:, ::2],
         ValueError,
         "out is not C-contiguous",
     ),
     "read-only": (frozen, ValueError, "out is read-only; pass a writable array"),
-    "list": (lambda s: [[0.0] * s[1]] * s[0], TypeError, "out is a list; pass a numpy array of shape"),
+    "list": (
+        lambda s: [[0.0] * s[1]] * s[0],
+        TypeError,
+        "out is a list; pass a numpy array of shape",
+    ),
 }
 
 
@@ -336,7 +355,9 @@ def test_nothing_sparse_is_written_to(name):
     np.testing.assert_array_equal(features.fit(S).transform(S).shape, (N, features.n_components))
 
 
-@pytest.mark.parametrize("name", ["random-sphere", "random-ball", "random-wide", "hybrid", "published"])
+@pytest.mark.parametrize(
+    "name", ["random-sphere", "random-ball", "random-wide", "hybrid", "published"]
+)
 def test_random_states(name):
     X = MAPS[name].X
 
@@ -384,12 +405,12 @@ def test_instruction_sets_agree(level, tmp_path):
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     with np.load(tmp_path / "Z.npz") as there:
         assert there["isa"] == level
-        for name in MAPS:
+        for name, case in MAPS.items():
             for dtype in (np.float32, np.float64):
                 features, X = given(name, dtype)
                 tolerance = SINGLE(dtype) if dtype == np.float32 else ISA(dtype)
                 Z, other = features.transform(X), there[f"{name} {np.dtype(dtype)}"]
-                if MAPS[name].blas:  # principal axes may turn: their kernel does not
+                if case.blas:  # principal axes may turn: their kernel does not
                     Z, other = Z @ Z.T, other @ other.T
                 np.testing.assert_allclose(other, Z, rtol=0, atol=tolerance, err_msg=name)
 

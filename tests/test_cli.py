@@ -17,6 +17,7 @@ from gzkcore import _demo, _tables, cli
 from gzkcore._fitting import Recipe, hashed
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.model_io import load
+from gzkcore.ridge import RandomFeatureRidge
 
 EXTRA = "the extra `cli` is not installed"
 testing = pytest.importorskip("typer.testing", reason=EXTRA)
@@ -441,7 +442,7 @@ def test_bad_models(capsys, globe):
         Path(name).write_bytes(content)
         reason = refuse(capsys, "predict", name, "data.csv", "--output", "out.csv")
         assert reason.startswith(f"cannot load '{name}': ")
-    gzkcore.RandomFeatureRidge(gzkcore.GegenbauerFeatures(n_components=8)).fit(
+    RandomFeatureRidge(gzkcore.GegenbauerFeatures(n_components=8)).fit(
         np.eye(20, 3), np.arange(20)
     ).save("python.gzk")
     reason = refuse(capsys, "predict", "python.gzk", "data.csv", "--output", "out.csv")
@@ -510,7 +511,7 @@ def test_demo():
     assert process.returncode == 0, err
     result = json.loads(out)
     methods = {row["method"]: row for row in result["methods"]}
-    assert list(methods) == [*_demo.METHODS, "the mean of all"]
+    assert list(methods) == [*_demo.METHODS, "predicting the mean"]
     assert all(0 < row["rmse"] < 500 for row in methods.values())
     assert all(
         methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in _demo.METHODS

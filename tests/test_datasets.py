@@ -221,9 +221,8 @@ def test_known_sets(name):
     home = os.environ.get("GZKCORE_DATA")
     if not home or not Path(home, f"{name}.npz").is_file():
         pytest.skip(f"{name}.npz is not in the folder GZKCORE_DATA")
+    description, checksum = datasets.SETS[name]
     loaded = datasets.load(name)
-    assert loaded.DESCR == datasets.SETS[name][0]
+    assert description == loaded.DESCR
     assert len(loaded) > 2
-    assert (
-        hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == datasets.SETS[name][1]
-    )
+    assert hashlib.sha256(Path(home, f"{name}.npz").read_bytes()).hexdigest() == checksum

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
+from scipy.stats import qmc
+from tolerances import IDENTITY, TWINS
+
 from gzkcore import reference
 from gzkcore._random import generator
 from gzkcore.directions import best_method, sample_directions, sphere_quadrature
 from gzkcore.special import alpha, gegenbauer
-from scipy.special import ndtr
-from scipy.stats import qmc
-from tolerances import IDENTITY, TWINS
 
 DIMS = [1, 2, 3, 5, 16]
 METHODS = ["iid", "orthogonal", "sobol"]
@@ -29,7 +30,9 @@ def test_unit_rows(method, dim, m):
     W = sample_directions(m, dim, method, rng=3)
     assert W.shape == (m, dim)
     assert W.dtype == np.float64
-    np.testing.assert_allclose(np.square(W).sum(axis=1), 1, rtol=0, atol=IDENTITY["unit"](length=dim))
+    np.testing.assert_allclose(
+        np.square(W).sum(axis=1), 1, rtol=0, atol=IDENTITY["unit"](length=dim)
+    )
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -99,7 +102,9 @@ def test_the_angle_of_one_direction_is_uniform_on_the_circle():
     assert ndtr(3.09) == pytest.approx(0.999, abs=1e-4)
 
 
-@pytest.mark.parametrize(("dim", "method"), [(2, "sobol"), (3, "fibonacci"), (5, "sobol"), (16, "orthogonal")])
+@pytest.mark.parametrize(
+    ("dim", "method"), [(2, "sobol"), (3, "fibonacci"), (5, "sobol"), (16, "orthogonal")]
+)
 def test_the_best_method_is_better_than_iid(dim, method):
     """The mean over pairs of P_d^2 is 0 on the sphere; a set's is the square of its error."""
     assert best_method(dim) == method

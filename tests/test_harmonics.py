@@ -4,12 +4,13 @@ from math import comb
 
 import numpy as np
 import pytest
-from gzkcore.directions import sphere_quadrature
-from gzkcore.harmonics import HarmonicTree, n_harmonics, spherical_harmonics
-from gzkcore.special import alpha, gegenbauer
 from points import gaussian, sphere
 from scipy.special import sph_harm_y
 from tolerances import IDENTITY
+
+from gzkcore.directions import sphere_quadrature
+from gzkcore.harmonics import HarmonicTree, n_harmonics, spherical_harmonics
+from gzkcore.special import alpha, gegenbauer
 
 
 def degrees_of_columns(degree, dim):

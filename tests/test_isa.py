@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from gzkcore import _cpu, _isa, show_config
 
 several = pytest.mark.skipif(_isa.ISA == "plain", reason="here is one plain build, so no choice")

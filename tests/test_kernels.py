@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from gzkcore import Gaussian, Zonal, reference
-from gzkcore.kernels import as_kernel
 from points import gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from tolerances import IDENTITY, TWINS
+
+from gzkcore import Gaussian, Zonal, reference
+from gzkcore.kernels import as_kernel
 
 formulas = reference.kernels
 
@@ -123,7 +124,11 @@ X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
         (lambda: as_kernel("gausian"), ValueError, r"kernel='gausian' is unknown; use one of \["),
         (lambda: as_kernel(3), ValueError, r"kernel=3 is unknown"),
         (lambda: Gaussian()(X2), ValueError, r"gamma='scale' is not a number yet; call resolve"),
-        (lambda: Gaussian("scal").resolve(X2), ValueError, r"gamma='scal' is unknown; use a number"),
+        (
+            lambda: Gaussian("scal").resolve(X2),
+            ValueError,
+            r"gamma='scal' is unknown; use a number",
+        ),
         (lambda: Gaussian(-1.0).resolve(X2), ValueError, r"gamma=-1.0 .* finite number > 0"),
         (lambda: Gaussian(0).resolve(X2), ValueError, r"gamma=0 .* finite number > 0"),
         (lambda: Gaussian(np.inf).resolve(X2), ValueError, r"gamma=inf .* finite number > 0"),

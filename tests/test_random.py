@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from gzkcore._random import as_seed_sequence, generator
 
 STATES = {

@@ -5,6 +5,9 @@ from math import exp
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import gammaincc
+from tolerances import IDENTITY, TWINS
+
 from gzkcore import Gaussian, Zonal
 from gzkcore.series import (
     RadialFunctions,
@@ -15,8 +18,6 @@ from gzkcore.series import (
     zonal_sum,
 )
 from gzkcore.special import alpha, gegenbauer
-from scipy.special import gammaincc
-from tolerances import IDENTITY, TWINS
 
 GAUSSIAN = Gaussian(0.5)
 
@@ -161,7 +162,9 @@ def test_radial_functions_of_the_gaussian(ell, i, t, dim, expected):
     assert table[0, ell, i] == pytest.approx(expected, rel=TWINS["series.radial_table"]())
 
 
-@pytest.mark.parametrize(("dim", "t"), [(1, 2.0), (2, 1.0), (3, 8.0), (9, 4.0), (256, 5.0), (5, 0.0)])
+@pytest.mark.parametrize(
+    ("dim", "t"), [(1, 2.0), (2, 1.0), (3, 8.0), (9, 4.0), (256, 5.0), (5, 0.0)]
+)
 def test_squares_of_the_radial_functions_sum_to_one(dim, t):
     """Lemma 15: k(x, x) = 1, also where Gamma, t^(l+2i) and alpha overflow."""
     q = int(t * t + 10 * t + 20)

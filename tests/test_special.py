@@ -6,8 +6,9 @@ from math import isclose
 import mpmath
 import numpy as np
 import pytest
-from gzkcore import reference, special
 from tolerances import TWINS
+
+from gzkcore import reference, special
 
 
 @pytest.mark.parametrize(

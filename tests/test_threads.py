@@ -4,9 +4,10 @@ import os
 import threading
 
 import pytest
+from threadpoolctl import threadpool_limits
+
 from gzkcore import _threads, show_config
 from gzkcore._threads import limit_threads, n_threads
-from threadpoolctl import threadpool_limits
 
 
 @pytest.fixture(autouse=True)

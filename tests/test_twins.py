@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gzkcore import Gaussian, reference
 from hypothesis import given
 from hypothesis import strategies as st
 from tolerances import TWINS
+
+from gzkcore import Gaussian, reference
 
 DIMS = st.sampled_from([1, 2, 3, 5, 9, 16])
 ROWS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33])
@@ -310,7 +311,7 @@ BAD = [
 @pytest.mark.parametrize(("where", "args", "error"), BAD)
 def test_exceptions(where, args, error):
     formula, mirror = both(where)
-    with pytest.raises(error):  # noqa: PT011 - the reference's words are Python's own
+    with pytest.raises(error):
         call(formula, args, reference_gaussian)
-    with pytest.raises(error):  # noqa: PT011
+    with pytest.raises(error):
         call(mirror, args, fast_gaussian)

@@ -69,7 +69,9 @@ IDENTITY = {
     "exact basis": Tolerance(
         2**14, "tol='auto' stops at 1e-12 of the kernel, which is 4500 eps; rounding adds to it"
     ),
-    "exact kernel": Tolerance(16, "distances by products of centred rows: length is the largest |x|^4"),
+    "exact kernel": Tolerance(
+        16, "distances by products of centred rows: length is the largest |x|^4"
+    ),
     "closed form": Tolerance(64, "coefficients of size 1 from quadrature or logarithms"),
     "unit": Tolerance(4, "a norm and a division"),
     "same kernel": Tolerance(4096, "one kernel in two bases; each may be off by its Horner loss"),
@@ -81,4 +83,6 @@ IDENTITY = {
 SINGLE = Tolerance(256, "Horner's rule may lose 32, the cosine 10; degrees to 30")
 
 # One instruction set against another.
-ISA = Tolerance(2**14, "other FMAs and vector lengths; Horner may lose 1e4 (float32: 32, and more room)")
+ISA = Tolerance(
+    2**14, "other FMAs and vector lengths; Horner may lose 1e4 (float32: 32, and more room)"
+)

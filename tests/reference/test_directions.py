@@ -4,9 +4,10 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
-from gzkcore import reference
 from scipy.stats import kstest, qmc
 from scipy.stats import norm as normal
+
+from gzkcore import reference
 
 directions = reference.directions
 

@@ -4,6 +4,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
+
 from gzkcore import reference
 
 gegenbauer, series, special = reference.gegenbauer, reference.series, reference.special

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from gzkcore import reference
 
 gram, moments = reference.gram.gram, reference.gram.moments

@@ -5,8 +5,9 @@ from math import exp as exponential
 
 import numpy as np
 import pytest
-from gzkcore import reference
 from scipy.special import eval_gegenbauer
+
+from gzkcore import reference
 
 harmonics, special = reference.harmonics, reference.special
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from gzkcore import reference
 
 ridge, predict = reference.ridge.ridge, reference.ridge.predict

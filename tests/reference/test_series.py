@@ -6,9 +6,10 @@ from math import acos, exp, factorial, inf, isclose, log, pi, sinh, sqrt
 import mpmath
 import numpy as np
 import pytest
-from gzkcore import reference
 from scipy.special import ive
 from scipy.stats import poisson
+
+from gzkcore import reference
 
 series, special = reference.series, reference.special
 GAUSSIAN = reference.kernels.Gaussian()

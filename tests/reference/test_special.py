@@ -6,8 +6,9 @@ from math import comb, isclose, pi
 import mpmath
 import numpy as np
 import pytest
-from gzkcore import reference
 from scipy.integrate import quad
+
+from gzkcore import reference
 
 special = reference.special
 
