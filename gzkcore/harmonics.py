@@ -96,7 +96,7 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     Notes
     -----
     About 5 flops per output in any dimension, memory for the output and O(n_harmonics) a thread.
-    float64 errors stay near 1e-15 sqrt(alpha(l, d)), float32 near 5e-7 sqrt(alpha(l, d)).
+    float64 errors stay near 1e-15 sqrt(alpha(l, d)), float32 near 3e-7 l sqrt(alpha(l, d)).
 
     References
     ----------
