@@ -9,6 +9,11 @@ import numpy as np
 from ._typing import Seed
 
 
+# Seeds are ours alone: numpy.random.default_rng(0) may have drawn the data, and directions that are the
+# data themselves are as wrong as can be.
+_OURS = (int.from_bytes(b"gzk"),)
+
+
 def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
     """Turn None, an int, a RandomState, a Generator or a SeedSequence into a SeedSequence.
 
@@ -24,7 +29,7 @@ def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
         if random_state < 0:
             raise ValueError(f"random_state={random_state} is negative; use an integer >= 0")
-        return np.random.SeedSequence(int(random_state))
+        return np.random.SeedSequence(int(random_state), spawn_key=_OURS)
     if isinstance(random_state, np.random.Generator):
         words = random_state.integers(0, 2**32, size=4, dtype=np.uint32)
         return np.random.SeedSequence([int(word) for word in words])

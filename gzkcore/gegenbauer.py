@@ -57,6 +57,8 @@ Basis: TypeAlias = Literal["auto", "harmonic", "random", "hybrid", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)
 # The signs of i^l, real and imaginary parts together.
 _SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
+# What rounding may add to a kernel value: radial functions are interpolated to 2e-13.
+_ROUNDING = 5e-13
 # Size of the kernel matrix whose error decides how much of the basis is exact. A smaller one gives
 # more weight to the diagonal, that is to how closely a learner can follow its data.
 _JUDGED = 256
@@ -214,7 +216,7 @@ class _Directions:
         size = np.sqrt(np.sum(np.square(values), axis=1) / self.W.shape[0])
         monomials = self.rule.monomials()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            loss = np.nanmax(np.abs(radial @ monomials).sum(axis=1) / size)
+            loss = np.nanmax(np.abs(radial @ monomials).sum(axis=1) / size, initial=0.0)
         self._horner = {char: monomials for char, most in _HORNER_LOSS.items() if loss <= most}
 
 
@@ -387,7 +389,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Largest residual over the shell, and what rounding adds."""
         self._kept = kept
         largest = float(self._radial.diagonal(np.array(self._radial.shell)).max())
-        return self._radial.largest_residual(kept) + 64 * np.finfo(np.float64).eps * largest
+        return self._radial.largest_residual(kept) + _ROUNDING * largest
 
     def _warn_beyond(self, furthest: float) -> None:
         if self.kernel_.unit_sphere or furthest <= self.radius_ * self._unit * (1 + 1e-6):
@@ -786,7 +788,7 @@ class GegenbauerFeatures(_Features):
         diagonal = self._radial.diagonal(norms) - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
         self._kept = np.zeros(self._radial.degree.size, dtype=bool)
         self._kept[self._exact_functions[0]] = True
-        self.truncation_error_ = float(max(diagonal.max(), 0.0)) + 64 * np.finfo(np.float64).eps
+        self.truncation_error_ = float(max(diagonal.max(), 0.0)) + _ROUNDING
         error = self.kernel_(dense(sample)) - Z.astype(np.float64) @ Z.T
         self.expected_error_ = float(np.sqrt(np.mean(np.square(error))))
 

@@ -110,10 +110,10 @@ def test_the_best_method_is_better_than_iid(dim, method):
     assert best_method(dim) == method
 
     def error(method):
-        sets = [sample_directions(128, dim, method, rng=seed) for seed in range(20)]
+        sets = [sample_directions(128, dim, method, rng=seed) for seed in range(100)]
         return np.mean([gegenbauer(2, dim, W @ W.T).mean() for W in sets])
 
-    assert error("iid") == pytest.approx(1 / 128, rel=0.5)
+    assert error("iid") == pytest.approx(1 / 128, rel=0.5)  # exponential in the plane: 5 standard errors
     assert error(method) < 0.5 * error("iid")
 
 
@@ -123,7 +123,8 @@ def test_random_states(dim, method):
         return sample_directions(9, dim, method, rng=rng)
 
     np.testing.assert_array_equal(draw(5), draw(5))
-    np.testing.assert_array_equal(draw(5), draw(np.random.SeedSequence(5)))
+    sequence = np.random.SeedSequence(5)
+    np.testing.assert_array_equal(draw(sequence), draw(sequence))
     source = np.random.default_rng(5)
     assert not np.array_equal(draw(source), draw(source))
     assert not np.array_equal(draw(5), draw(6))

