@@ -28,7 +28,7 @@ from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from .kernels import Zonal
 from .ridge import RandomFeatureRidgeCV
 
-GAMMAS = (64.0, 128.0, 256.0)
+GAMMAS = (32.0, 64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
 EARTH_KM = 6371.0
 

@@ -428,7 +428,7 @@ def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
     table = Table(title=title, title_justify="left", show_header=any(header), box=box.SIMPLE_HEAD)
     for i, column in enumerate(header):
-        table.add_column(column, justify="right" if i and any(header) else "left")
+        table.add_column(column, justify="right" if i and any(header) else "left", no_wrap=not i)
     for row in rows:
         table.add_row(*row)
     Console().print(table)
