@@ -38,7 +38,7 @@ def _on_sphere(gamma: float, cosines: NDArray[Any]) -> NDArray[Any]:
     return np.exp(2 * gamma * (cosines - 1))
 
 
-def _gegenbauer(n_components: int, seed: int, basis: str = "auto") -> tuple[Any, dict[str, Any]]:
+def _gegenbauer(n_components: int, seed: int, basis: Any = "auto") -> tuple[Any, dict[str, Any]]:
     features = GegenbauerFeatures(n_components=n_components, basis=basis, random_state=seed)
     return features, {"gamma": GAMMAS}
 
