@@ -1,16 +1,17 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Moments of a tile of features, and the ridge systems that they make: nogil, around BLAS and LAPACK.
+# cython: boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, autotestdict=False
+"""Moments of a tile of features and the ridge systems they make, without the interpreter's lock.
 
 Formula    sums[f] += [Z 1 y]^T W [Z 1 y] over the rows of fold f, f = (row + first_fold) mod k.
 Why        Z is never stored, so its Gram matrix grows tile by tile. Each Python thread has its own
-           tile, its own sums and a BLAS held to one thread: a multithreaded syrk is no faster, and its
-           threads go on spinning when it is done and stall the kernel that makes the next tile.
+           tile, its own sums and a BLAS held to one thread: a multithreaded syrk is no faster, and
+           its threads go on spinning when it is done and stall the kernel that makes the next tile.
            SciPy's own wrappers of BLAS hold the interpreter's lock; these don't.
-Cost       n p^2 flops for n rows of p features, p^3 / 3 for a system. Measured on two AVX-512 cores:
-           see `asv_bench/benchmarks/gram.py`.
-Layout     Everything in C order, only lower triangles of Gram matrices are touched. Fortran sees a C
-           matrix transposed, hence 'U' for the lower triangle. The rows of a fold are k apart, which
-           BLAS takes as a leading dimension: no copy.
+Cost       n p^2 flops for n rows of p features, p^3 / 3 for a system; asv_bench/benchmarks/gram.py
+           measures it beside syrk on features that lie in memory.
+Layout     C order, and of Gram matrices the lower triangle. Fortran sees a C matrix transposed,
+           hence 'U' for the lower triangle. The rows of a fold are k apart, which BLAS takes as a
+           leading dimension: no copy.
 float32    Multiplied in float into `scratch`, a tile at a time, and added in double.
 """
 
@@ -20,11 +21,11 @@ from scipy.linalg.cython_lapack cimport dpotrf, dpotrs, dtrtri
 
 
 def add_moments(
-    const floating[:, ::1] Z,          # IN    (n_rows, n_features), rows times the root of their weight
-    const floating[:, ::1] R,          # IN    (n_rows, 1 + n_targets): ones and targets, weighted alike
+    const floating[:, ::1] Z,          # IN    (n_rows, n_features), rows times root of weight
+    const floating[:, ::1] R,          # IN    (n_rows, 1 + n_targets): ones, targets, alike
     Py_ssize_t first_fold,             # IN    fold of row 0
-    double[:, :, ::1] sums,            # IN OUT (n_folds, n_features + 1 + n_targets, n_features + 2)
-    float[:, ::1] scratch,             # WORK  (n_features + 1 + n_targets, n_features); float32 only
+    double[:, :, ::1] sums,            # IN OUT (folds, features + 1 + targets, features + 2)
+    float[:, ::1] scratch,             # WORK  (features + 1 + targets, features); float only
 ):
     """Add Z^T Z (lower triangle) and R^T Z of a tile to the moments of its folds."""
     cdef Py_ssize_t n_rows = Z.shape[0], n_folds = sums.shape[0], fold, row, i, j
@@ -53,8 +54,8 @@ def add_moments(
 
 
 def recentre(
-    double[:, :, ::1] sums,            # IN OUT (n_folds, n_features + 1 + n_targets, n_features + 2)
-    const double[::1] mean,            # IN    (n_features + 1 + n_targets,); 0 at n_features
+    double[:, :, ::1] sums,            # IN OUT (folds, features + 1 + targets, features + 2)
+    const double[::1] mean,            # IN    (features + 1 + targets,); 0 at n_features
 ):
     """Turn moments of rows v = [z 1 y] into those of v - mean: S - m s^T - s m^T + w m m^T.
 
@@ -93,7 +94,7 @@ def mirror(
 
 
 def solve_ridge(
-    const double[:, ::1] sums,         # IN   (n_features + 1 + n_targets, n_features + 2)
+    const double[:, ::1] sums,         # IN   (features + 1 + targets, features + 2)
     const Py_ssize_t[::1] kept,        # IN   (m,), ascending: columns of [Z 1] that take part
     const double[::1] penalty,         # IN   (m,)
     double[:, ::1] work,               # WORK (m, m)
