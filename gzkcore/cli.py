@@ -12,6 +12,7 @@ import shlex
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -407,12 +408,17 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
 
 @contextlib.contextmanager
 def _notes() -> Iterator[list[str]]:
-    """Collect what the library warns about."""
+    """Collect what the library warns about: of each kind the first, and how many followed."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield notes
-    notes += dict.fromkeys(f"Note: {warning.message}" for warning in caught)
+    first = {warning.category: warning for warning in reversed(caught)}
+    counts = Counter(warning.category for warning in caught)
+    notes += [
+        f"Note: {first[kind].message}" + (f" ({n - 1} more like it)" if n > 1 else "")
+        for kind, n in counts.items()
+    ]
 
 
 def _score(summary: dict[str, Any]) -> str:
@@ -428,7 +434,7 @@ def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
     table = Table(title=title, title_justify="left", show_header=any(header), box=box.SIMPLE_HEAD)
     for i, column in enumerate(header):
-        table.add_column(column, justify="right" if i and any(header) else "left")
+        table.add_column(column, justify="right" if i and any(header) else "left", no_wrap=not i)
     for row in rows:
         table.add_row(*row)
     Console().print(table)
