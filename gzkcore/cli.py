@@ -112,11 +112,11 @@ def demo(
         return
     _print_table(
         f"Elevation of {result['airports']:,} airports from latitude and longitude",
-        ["", "error (m)", "R²", "lengthscale (km)", "time (s)", "memory (MB)"],
+        ["", "error\n(m)", "R²", "scale\n(km)", "time\n(s)", "memory\n(MB)"],
         [
             [
                 row["method"],
-                f"{row['rmse']:.1f} ± {row['rmse_spread']:.1f}",
+                f"{row['rmse']:.1f}" + (f" ± {row['rmse_spread']:.1f}" if seeds > 1 else ""),
                 f"{row['r2']:.3f}",
                 *(
                     f"{row[key]:{form}}" if key in row else ""
@@ -132,7 +132,7 @@ def demo(
     )
     _print(
         f"error: root mean square on held-out airports; mean and spread over {seeds} split(s)",
-        f"lengthscale: of {len(_demo.GAMMAS)}, the one that two folds chose most often",
+        f"scale: lengthscale; of {len(_demo.GAMMAS)}, the one that two folds chose most often",
         f"time: to fit {n_components} features and the ridge, with the choice",
         f"memory: {result['memory']}",
         "random basis: basis='random', which reaches higher degrees than the exact one",
@@ -434,7 +434,9 @@ def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
     table = Table(title=title, title_justify="left", show_header=any(header), box=box.SIMPLE_HEAD)
     for i, column in enumerate(header):
-        table.add_column(column, justify="right" if i and any(header) else "left", no_wrap=not i)
+        table.add_column(
+            column, justify="right" if i and any(header) else "left", no_wrap=any(header)
+        )
     for row in rows:
         table.add_row(*row)
     Console().print(table)
