@@ -93,8 +93,8 @@ def gegenbauer_features(
         const floating* c
     if n == 0 or m == 0:
         return
-    if out.strides[1] != sizeof(floating):
-        raise ValueError("out needs unit column stride")
+    if out.shape[0] != n or out.shape[1] != m or out.strides[1] != sizeof(floating):
+        raise ValueError("out must have shape (n, m) and unit column stride")
     for a in range(1, degree + 1):
         horner = horner and beta[a] == 0
     # The directions transposed and padded to whole vectors, then one strip of cosines a thread.

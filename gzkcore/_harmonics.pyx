@@ -84,8 +84,8 @@ def harmonic_features(
         bint direct
     if n == 0 or count == 0:
         return
-    if out.strides[1] != sizeof(floating):
-        raise ValueError("out needs unit column stride")
+    if out.shape[0] != n or out.shape[1] != count or out.strides[1] != sizeof(floating):
+        raise ValueError("out must have shape (n, count) and unit column stride")
     for i in range(n_powers):
         powers = max(powers, tree[i, 0] + 2)
     # A thread's scratch: coordinates and powers, factors, nodes, radial values, unfinished rows.

@@ -175,6 +175,9 @@ def fit(
     _check_gamma(gamma)
     _check_picture(plot)
     _check_folder(model)
+    for name, path in (("--model", model), ("--plot", plot)):
+        if path is not None and path.exists() and path.samefile(table.path):
+            raise ValueError(f"{name} {path} is the table itself; give another name")
     with _progress() as report, _notes() as notes:
         work = TableFit(table, recipe, test_fraction, seed, report)
         work.survey()

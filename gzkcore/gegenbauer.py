@@ -272,7 +272,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self
         """
         X = self._validate(X, reset=True)
-        check_integer("n_components", self.n_components, 1)
+        self._n_features_out = check_integer("n_components", self.n_components, 1)
         kernel = as_kernel(self.kernel).resolve(X)
         if kernel.unit_sphere:
             _check_unit(X)
@@ -285,7 +285,6 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.radius_ = shell[1] / self._unit
         self._tol = self._choose_tol(X.dtype)
         self._expand(dim, shell, norms, X)
-        self._n_features_out = self.n_components
         _warn_if_trivial(kernel, X)
         return self
 
@@ -326,16 +325,15 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X = self._validate(X, reset=False)
         if self.kernel_.unit_sphere:
             _check_unit(X)
-        out = check_out(out, (X.shape[0], self.n_components), X.dtype, _memory(X))
+        out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, _memory(X))
         stream = out.nbytes > _STREAM_BYTES
         rows = max(64, _TILE_BYTES // (out.itemsize * out.shape[1]))
-        furthest = 0.0
+        nearest, furthest = math.inf, 0.0
         for start in range(0, X.shape[0], rows):
-            tile = X[start : start + rows]
-            unit, norms = self._polar(tile)
-            furthest = max(furthest, float(norms.max(initial=0.0)))
+            unit, norms = self._polar(X[start : start + rows], start)
+            nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
             self._fill(unit, norms, out[start : start + rows], stream)
-        self._warn_beyond(furthest)
+        self._warn_outside(float(nearest), float(furthest))
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -356,17 +354,27 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             dtype=[np.float64, np.float32],
         )  # fmt: skip
 
-    def _polar(self, tile: Rows) -> tuple[Floats, Doubles]:
-        """Unit rows in the dtype of the data, and norms in double, of the scaled, centred tile."""
+    def _polar(self, tile: Rows, first: int = 0) -> tuple[Floats, Doubles]:
+        """Unit rows in the dtype of the data, and norms in double, of the scaled, centred tile.
+
+        `first` is the number of its first row, for the message.
+        """
         tile = np.ascontiguousarray(dense(tile))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         center = np.zeros(tile.shape[1]) if self.center_ is None else self.center_
         _series.polar(tile, center, self._scale, unit, norms, n_threads(tile.size))
+        if not np.isfinite(norms).all():
+            row = first + int(np.argmin(np.isfinite(norms)))
+            raise ValueError(
+                f"row {row} of X, counted from 0, is so large that its squared norm overflows; "
+                "scale the columns (sklearn.preprocessing.StandardScaler)"
+            )
         return unit, norms
 
     def _norms(self, X: Rows) -> Doubles:
         rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
-        return np.concatenate([self._polar(X[i : i + rows])[1] for i in range(0, X.shape[0], rows)])
+        tiles = [self._polar(X[i : i + rows], i)[1] for i in range(0, X.shape[0], rows)]
+        return np.concatenate(tiles)
 
     def _choose_center(self, X: Rows) -> Doubles | None:
         return None
@@ -391,15 +399,22 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         largest = float(self._radial.diagonal(np.array(self._radial.shell)).max())
         return self._radial.largest_residual(kept) + _ROUNDING * largest
 
-    def _warn_beyond(self, furthest: float) -> None:
-        if self.kernel_.unit_sphere or furthest <= self.radius_ * self._unit * (1 + 1e-6):
+    def _warn_outside(self, nearest: float, furthest: float) -> None:
+        """Warn of points off the shell of the fit where the kernel is no longer represented."""
+        low, high = self._radial.shell
+        if self.kernel_.unit_sphere or (
+            nearest >= low * (1 - SPHERE) and furthest <= high * (1 + SPHERE)
+        ):
             return
-        error = float(self._radial.residual(np.array([furthest]), self._kept)[0])
-        if error > max(10 * self._tol, 1e-3, 2 * self.truncation_error_):
+        there = np.array([nearest, furthest])
+        errors = self._radial.residual(there, self._kept)
+        worst = int(np.argmax(errors))
+        if errors[worst] > max(10 * self._tol, 1e-3, 2 * self.truncation_error_):
+            seen = f"{low / self._unit:.4g} to {high / self._unit:.4g}"
             warnings.warn(
-                f"points at distance {furthest / self._unit:.4g} lie beyond the radius "
-                f"{self.radius_:.4g} of the fit, where the kernel is off by up to {error:.2g}; "
-                "fit on data that reach as far, or pass a larger radius",
+                f"points at distance {there[worst] / self._unit:.4g} from the centre lie outside "
+                f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
+                "on data that reach as far, or pass radius=(smallest, largest)",
                 TruncationWarning,
                 stacklevel=3,
             )
@@ -533,7 +548,7 @@ class GegenbauerFeatures(_Features):
             if np.ndim(kernel.scale()) > 0:
                 return None
         base = copy.copy(self)
-        counts = _degrees_to_fill(self.n_components, self.n_features_in_)
+        counts = _degrees_to_fill(self._n_features_out, self.n_features_in_)
         dims = [float(alpha(level, self.n_features_in_)) for level in range(len(counts))]
         base._radial = RadialFunctions(
             Zonal(coefficients=dims),
@@ -552,14 +567,14 @@ class GegenbauerFeatures(_Features):
         other = self.rescaled(kernel)
         functions, counts = other._exact_functions
         rim = np.full(1, other._radial.shell[1])
-        scales = np.zeros(self.n_components)  # 0 for free columns
+        scales = np.zeros(self._n_features_out)  # 0 for free columns
         values = other._radial.exact(rim, functions)[0] * other._weights
         scales[: counts.sum()] = np.repeat(values, counts)
         return scales
 
     def rescaled(self, kernel: Kernel) -> "GegenbauerFeatures":
         """Return the fitted features of another resolved kernel, in the base's columns."""
-        counts = _degrees_to_fill(self.n_components, self.n_features_in_)
+        counts = _degrees_to_fill(self._n_features_out, self.n_features_in_)
         other = copy.copy(self)
         other.kernel = other.kernel_ = kernel
         other._scale = np.broadcast_to(kernel.scale(), self.n_features_in_).astype(np.float64)
@@ -598,10 +613,12 @@ class GegenbauerFeatures(_Features):
         if self.radius is not None:
             return None
         self.center_ = None
-        norms = self._norms(X)
-        if norms.max() - norms.min() <= SPHERE * norms.max():
-            return None
-        return _mean(X)
+        around_origin = self._norms(X)
+        self.center_ = _mean(X)
+        largest = around_origin.max()
+        thin = largest - around_origin.min() <= SPHERE * largest
+        # A small cap of a sphere, or a cloud far from the origin, is better seen from its middle.
+        return None if thin and self._norms(X).max() > 0.1 * largest else self.center_
 
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         """Choose which radial functions are exact, which random, and with what directions."""
@@ -612,7 +629,7 @@ class GegenbauerFeatures(_Features):
             raise ValueError(
                 f"directions={self.directions!r} is unknown; use 'auto' or one of {METHODS}"
             )
-        width = self.n_components
+        width = self._n_features_out
         wide = 4 * width if self.basis == "adapted" else width
         self._radial = RadialFunctions(self.kernel_, dim, shell, norms, wide, self._tol)
         sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree.tolist()])
@@ -774,15 +791,15 @@ class GegenbauerFeatures(_Features):
             wide = np.empty((unit.shape[0], width), dtype=unit.dtype)
             self._fill_columns(unit, norms, wide, False)
             gram += wide.T.astype(np.float64) @ wide
-        kept = min(self.n_components, width)
+        kept = min(self._n_features_out, width)
         _, axes = eigh(gram, subset_by_index=[width - kept, width - 1], driver="evr")
-        self._axes = np.zeros((width, self.n_components))
+        self._axes = np.zeros((width, self._n_features_out))
         self._axes[:, :kept] = axes[:, ::-1]
-        self.basis_, self.n_exact_ = "adapted", self.n_components
+        self.basis_, self.n_exact_ = "adapted", self._n_features_out
         self.n_effective_ = int(np.count_nonzero(np.diag(axes.T @ gram @ axes) > 0))
         step = max(1, X.shape[0] // _PROBE)
         sample = X[::step][:_PROBE]
-        Z = np.empty((sample.shape[0], self.n_components), dtype=X.dtype)
+        Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
         unit, norms = self._polar(sample)
         self._fill(unit, norms, Z, False)
         diagonal = self._radial.diagonal(norms) - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
@@ -935,7 +952,7 @@ class PublishedGegenbauerFeatures(_Features):
 
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
-        order = check_integer("order", self.order, 1)
+        self.order_ = order = check_integer("order", self.order, 1)
         if self.kernel_.unit_sphere and order > 1:
             raise ValueError(f"order={order} has no meaning for a zonal kernel; use order=1")
         if self.n_components % order:
@@ -965,7 +982,7 @@ class PublishedGegenbauerFeatures(_Features):
         """Take these directions."""
         self.directions_ = W
         radial, dim = self._radial, self.n_features_in_
-        columns = [np.flatnonzero(radial.index == i) for i in range(self.order)]
+        columns = [np.flatnonzero(radial.index == i) for i in range(self.order_)]
         self._families = [
             _Directions(dim, radial.degree[c], c, W, np.ones(c.size)) for c in columns
         ]
@@ -1029,10 +1046,11 @@ def feature_operator(
         chosen = truncate(resolved, rows.shape[1], max(furthest, 1e-6), 1e-10)
         degree = chosen[0] if degree is None else degree
         order = chosen[1] if order is None else order
+    degree, order = check_integer("degree", degree, 0), check_integer("order", order, 1)
     nodes, weights = sphere_quadrature(rows.shape[1], 2 * degree)
     m = weights.size
     features = PublishedGegenbauerFeatures(resolved, order, degree=degree, order=order).fit(rows)
-    features.n_components = m * order
+    features.n_components = features._n_features_out = m * order
     features._use(nodes)
     root = np.tile(np.sqrt(weights * m), order)
     step = max(1, _TILE_BYTES // (8 * m * order))

@@ -161,6 +161,8 @@ class GramAccumulator:
             added += lane.sums
         if not np.isfinite(added[:, p]).all():
             raise ValueError(f"{self.features} made NaN or infinity of finite X; check its output")
+        if not np.isfinite(added[:, p + 1 :, p + 1]).all():
+            raise ValueError("y is so large that its squares overflow; scale it")
         dtype = np.result_type(*(lane.dtype for lane in lanes))
         self._add(added, X.shape[0], dtype)
         return self

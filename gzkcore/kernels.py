@@ -201,6 +201,13 @@ class Zonal(Kernel):
         if self.function is not None:
             if not callable(self.function):
                 raise TypeError(f"function={self.function!r} is not callable; pass kappa itself")
+            t = np.cos(np.linspace(0.0, np.pi, 65))
+            values = np.asarray(self.function(t))
+            if values.shape != t.shape or not np.isfinite(values).all() or not values.any():
+                raise ValueError(
+                    "function must map an array of cosines in [-1, 1] to finite values of the same "
+                    f"shape, not all 0; got {values!r:.60}"
+                )
             return Zonal(function=self.function)
         c = np.array(self.coefficients, dtype=np.float64)
         if c.ndim != 1 or c.size == 0 or not np.isfinite(c).all():
@@ -210,11 +217,14 @@ class Zonal(Kernel):
                 f"coefficients[{int(np.argmin(c))}]={c.min():g} is negative, so the kernel is not "
                 "positive definite; every coefficient must be >= 0"
             )
+        if not c.any():
+            raise ValueError("coefficients are all 0, and so is the kernel; one must be > 0")
         return Zonal(coefficients=c)
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: a function is code; features hold its series."""
-        return {"function": None, "coefficients": self.coefficients}
+        value = self.at_one(1) if self.coefficients is None else None
+        return {"function": None, "coefficients": self.coefficients, "_at_one": value}
 
     def _check_known(self) -> None:
         if self.function is None and self.coefficients is None:
@@ -255,6 +265,9 @@ class Zonal(Kernel):
 
     def at_one(self, dim: int) -> float:
         """Return kappa(1) = k(x, x)."""
+        known: float | None = getattr(self, "_at_one", None)  # of a function that is gone
+        if known is not None:
+            return known
         self._check_known()
         if self.function is None:
             return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))

@@ -452,12 +452,13 @@ class RandomFeatureRidge(_FeatureRegressor):
         moments = GramAccumulator(self.features_)
         self.moments_ = moments.update(X, y - self.y_offset_, sample_weight)
 
-    def _system(self, solution: Solution | None = None) -> tuple[Doubles, Doubles]:
-        alphas = _check_alphas(self.alpha, "alpha", self.y_offset_.shape)
-        return self.moments_.sums[0], np.broadcast_to(alphas, self.y_offset_.size)
+    def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
+        return self.moments_.sums[0], solution["alphas"]
 
     def _solve(self, found: Any = None) -> Solution:
-        return self._coefficients(*self._system())
+        alphas = _check_alphas(self.alpha, "alpha", self.y_offset_.shape)
+        solution = {"alphas": np.array(np.broadcast_to(alphas, self.y_offset_.size))}
+        return solution | self._coefficients(*self._system(solution))
 
 
 class RandomFeatureRidgeCV(_FeatureRegressor):
@@ -679,7 +680,12 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
             found = self.candidates_, self._errors(self.moments_, self.candidates_, alphas)
         candidates, errors = found
         pooled = _pooled(errors, self.moments_)
-        i, a = np.unravel_index(np.argmin(pooled), pooled.shape)
+        if not np.isfinite(pooled).any():
+            raise ValueError(
+                "no candidate has a finite score: too few rows have a positive weight for "
+                f"cv={self.cv!r}, or y is too large; use more rows, or scale y"
+            )
+        i, a = np.unravel_index(np.nanargmin(pooled), pooled.shape)
         chosen, alpha = candidates[i], float(alphas[a])
         features = self.moments_.features
         if chosen["kernel"] is not None:

@@ -87,7 +87,9 @@ def gegenbauer_series(
     dim = check_dim(dim)
     degree = check_integer("degree", degree, 0)
     if derivatives is not None:
-        taylor = [float(value) / math.factorial(j) for j, value in enumerate(derivatives)]
+        taylor = [
+            float(value) * math.exp(-math.lgamma(j + 1)) for j, value in enumerate(derivatives)
+        ]
         return np.array(
             [
                 math.fsum(mu(level, j, dim) * value for j, value in enumerate(taylor) if value)

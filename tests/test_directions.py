@@ -113,7 +113,9 @@ def test_the_best_method_is_better_than_iid(dim, method):
         sets = [sample_directions(128, dim, method, rng=seed) for seed in range(100)]
         return np.mean([gegenbauer(2, dim, W @ W.T).mean() for W in sets])
 
-    assert error("iid") == pytest.approx(1 / 128, rel=0.5)  # exponential in the plane: 5 standard errors
+    assert error("iid") == pytest.approx(
+        1 / 128, rel=0.5
+    )  # exponential in the plane: 5 standard errors
     assert error(method) < 0.5 * error("iid")
 
 

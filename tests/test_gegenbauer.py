@@ -554,7 +554,9 @@ def test_points_beyond_the_radius_warn_once_and_are_legal():
     X = ball(100, 3, 1.0)
     features = GegenbauerFeatures(GAMMA, 100, basis="harmonic", center=None).fit(X)
     far = np.concatenate([X, sphere(9, 3, 5.0)])
-    message = r"distance 5 lie beyond the radius 0\.9\d* .* off by up to [01][.\d]*; fit on data that"
+    message = (
+        r"distance 5 lie beyond the radius 0\.9\d* .* off by up to [01][.\d]*; fit on data that"
+    )
     with pytest.warns(TruncationWarning, match=message) as record:
         Z = features.transform(far)
     assert len(record) == 1
@@ -798,7 +800,9 @@ def small(basis):
     return GegenbauerFeatures(n_components=7, basis=basis, random_state=0)
 
 
-ONE_COLUMN = "it asks for n_components=1; with order=2 the paper's widths are even, and others raise"
+ONE_COLUMN = (
+    "it asks for n_components=1; with order=2 the paper's widths are even, and others raise"
+)
 EXPECTED_FAILURES = {
     "check_dont_overwrite_parameters": ONE_COLUMN,
     "check_fit2d_1feature": ONE_COLUMN,
