@@ -8,9 +8,8 @@ import numpy as np
 
 from ._typing import Seed
 
-
-# Seeds are ours alone: numpy.random.default_rng(0) may have drawn the data, and directions that are the
-# data themselves are as wrong as can be.
+# Seeds are ours alone: numpy.random.default_rng(0) may have drawn the data, and directions that are
+# the data themselves are as wrong as can be.
 _OURS = (int.from_bytes(b"gzk"),)
 
 
