@@ -7,7 +7,7 @@ Why        Z is never stored, so its Gram matrix grows tile by tile. Each Python
            tile, its own sums and a BLAS held to one thread: a multithreaded syrk is no faster, and
            its threads go on spinning when it is done and stall the kernel that makes the next tile.
            SciPy's own wrappers of BLAS hold the interpreter's lock; these don't.
-Cost       n p^2 flops for n rows of p features, p^3 / 3 for a system. `asv_bench/benchmarks/gram.py`
+Cost       n p^2 flops for n rows of p features, p^3 / 3 for a system; asv_bench/benchmarks/gram.py
            measures it beside syrk on features that lie in memory.
 Layout     C order, and of Gram matrices the lower triangle. Fortran sees a C matrix transposed,
            hence 'U' for the lower triangle. The rows of a fold are k apart, which BLAS takes as a

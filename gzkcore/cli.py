@@ -12,6 +12,7 @@ import shlex
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -111,11 +112,11 @@ def demo(
         return
     _print_table(
         f"Elevation of {result['airports']:,} airports from latitude and longitude",
-        ["", "error (m)", "R²", "lengthscale (km)", "time (s)", "memory (MB)"],
+        ["", "error\n(m)", "R²", "scale\n(km)", "time\n(s)", "memory\n(MB)"],
         [
             [
                 row["method"],
-                f"{row['rmse']:.1f} ± {row['rmse_spread']:.1f}",
+                f"{row['rmse']:.1f}" + (f" ± {row['rmse_spread']:.1f}" if seeds > 1 else ""),
                 f"{row['r2']:.3f}",
                 *(
                     f"{row[key]:{form}}" if key in row else ""
@@ -131,7 +132,7 @@ def demo(
     )
     _print(
         f"error: root mean square on held-out airports; mean and spread over {seeds} split(s)",
-        f"lengthscale: of {len(_demo.GAMMAS)}, the one that two folds chose most often",
+        f"scale: lengthscale; of {len(_demo.GAMMAS)}, the one that two folds chose most often",
         f"time: to fit {n_components} features and the ridge, with the choice",
         f"memory: {result['memory']}",
         "random basis: basis='random', which reaches higher degrees than the exact one",
@@ -407,12 +408,17 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
 
 @contextlib.contextmanager
 def _notes() -> Iterator[list[str]]:
-    """Collect what the library warns about."""
+    """Collect what the library warns about: of each kind the first, and how many followed."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield notes
-    notes += dict.fromkeys(f"Note: {warning.message}" for warning in caught)
+    first = {warning.category: warning for warning in reversed(caught)}
+    counts = Counter(warning.category for warning in caught)
+    notes += [
+        f"Note: {first[kind].message}" + (f" ({n - 1} more like it)" if n > 1 else "")
+        for kind, n in counts.items()
+    ]
 
 
 def _score(summary: dict[str, Any]) -> str:
@@ -428,7 +434,9 @@ def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
     table = Table(title=title, title_justify="left", show_header=any(header), box=box.SIMPLE_HEAD)
     for i, column in enumerate(header):
-        table.add_column(column, justify="right" if i and any(header) else "left")
+        table.add_column(
+            column, justify="right" if i and any(header) else "left", no_wrap=any(header)
+        )
     for row in rows:
         table.add_row(*row)
     Console().print(table)

@@ -89,6 +89,12 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     Returns
     -------
     ndarray of shape (n, m)
+        float32 for float32 X, else float64.
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't fit together.
 
     Notes
     -----
@@ -459,9 +465,9 @@ class GegenbauerFeatures(_Features):
 
     Notes
     -----
-    Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each,
-    q the degree. Memory: the output and tiles of a few megabytes. The result is the same to the bit
-    for any number of threads and any split of the rows, per instruction set.
+    Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each, q the
+    degree. Memory: the output and tiles of a few megabytes. The result is the same to the bit for
+    any number of threads and any split of the rows, per instruction set.
 
     Unbiased for basis="random" and "hybrid" up to `truncation_error_`; for m independent directions
     the mean squared error is (E k(x,x) E k(y,y) - E k(x,y)^2) / m over random pairs, and evenly
@@ -469,9 +475,8 @@ class GegenbauerFeatures(_Features):
 
     References
     ----------
-    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
-    Methods, Definitions 3
-       and 8, Lemma 5.
+    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods,
+       Definitions 3 and 8, Lemma 5.
 
     Examples
     --------
@@ -895,9 +900,8 @@ class PublishedGegenbauerFeatures(_Features):
 
     References
     ----------
-    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel
-    Methods, Definition 8,
-       Eq 19, 22, 23.
+    .. [1] Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods,
+       Definition 8, Eq 19, 22, 23.
 
     Examples
     --------

@@ -685,7 +685,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         if chosen["kernel"] is not None:
             features = features.rescaled(chosen["kernel"])
         solution = {
-            "chosen": chosen,
+            "scale": _scale(self.moments_, chosen),
             "alpha_": alpha,
             "kernel_": getattr(features, "kernel_", None),
             "features_": features,
@@ -698,7 +698,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
     def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
         total = self.moments_.sums.sum(axis=0)
         alphas = np.full(self.y_offset_.size, solution["alpha_"])
-        return _scaled(total, _scale(self.moments_, solution["chosen"])), alphas
+        return _scaled(total, solution["scale"]), alphas
 
 
 class _System:

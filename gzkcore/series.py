@@ -153,6 +153,33 @@ def series_noise(function: Function, dim: int, degree: int) -> Doubles:
 def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     """Evaluate a Gegenbauer series, kappa(t) = sum_l c_l P_d^l(t) (Eq 7).
 
+    Parameters
+    ----------
+    coefficients : array-like of shape (q + 1,)
+        c_0..c_q.
+    dim : int
+        d >= 1.
+    t : array-like
+        Points, usually in [-1, 1].
+
+    Returns
+    -------
+    float or ndarray of the shape of t
+        float32 for float32 t, else float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If dim is no integer >= 1, or coefficients no list of numbers.
+
+    Notes
+    -----
+    4 q flops a point, in double; memory for the result.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 7.
+
     Examples
     --------
     >>> from gzkcore.series import zonal_sum
@@ -211,6 +238,15 @@ def radial_table(
     ndarray of shape (n, degree + 1, order), float64
         Each at most 1 for the Gaussian, whose squares sum to 1 over all l and i.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small, or a norm negative.
+
+    Notes
+    -----
+    One exponential per value; memory for the result. Formed in logarithms: no overflow.
+
     References
     ----------
     Han, Zandieh, Avron, Eq 12, 22 and 23.
@@ -247,6 +283,28 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
 
     exp(-(a^2+b^2)/2) alpha(l, d) Gamma(d/2) (2/(ab))^(d/2-1) I_(l+d/2-1)(ab), by its positive
     series.
+
+    Parameters
+    ----------
+    degree : int
+        l >= 0.
+    a, b : float
+        Scaled norms, |sqrt(2 gamma) x| and |sqrt(2 gamma) y|, >= 0.
+    dim : int
+        d >= 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; over all degrees the sum is exp(-(a-b)^2/2).
+
+    Notes
+    -----
+    A sum of O(ab) positive terms, formed in logarithms: no overflow, no cancellation.
+
+    References
+    ----------
+    The sum over i of Han, Zandieh, Avron, Eq 23; the closed form is the Funk-Hecke formula.
 
     Examples
     --------
@@ -288,6 +346,11 @@ def truncate(kernel: SeriesKernel, dim: int, radius: float, tol: float) -> tuple
     degree, order : int
     error : float
         The certified error, at most tol.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If radius or tol is no number > 0, or a zonal kernel needs a degree above 4096.
 
     References
     ----------

@@ -42,6 +42,11 @@ def alpha(degree: int, dim: int) -> int:
     int
         Exact, however large.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small.
+
     References
     ----------
     Han, Zandieh, Avron, Random Gegenbauer Features for Scalable Kernel Methods, Eq 4.
@@ -95,6 +100,11 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     float or ndarray of the shape of t
         float32 for float32 input, else float64.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small, or t not numeric.
+
     Notes
     -----
     By the three-term recurrence (l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1), in double: 4 l flops
@@ -125,9 +135,21 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     c_0 = 1, c_(j+1) = -(l-2j)(l-2j-1) / (2 (j+1) (d-1+2j)) c_j; in d = 1, where 1 - t^2 = 0 on the
     sphere, only c_0 is not 0.
 
+    Parameters
+    ----------
+    degree : int
+        l >= 0.
+    dim : int
+        d >= 1.
+
     Returns
     -------
     ndarray of shape (degree // 2 + 1,), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small.
 
     References
     ----------
@@ -157,8 +179,31 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     With a = l + (d-3)/2 the l-th derivative of (1-t^2)^a is a sum over j of falling powers, and
     P = Gamma((d-1)/2) / (2^l Gamma(l+(d-1)/2)) sum_j C(l,j) a^(j) a^(l-j) (t-1)^(l-j) (t+1)^j.
 
-    For verification: the terms alternate in sign inside (-1, 1), so digits are lost as l grows
-    (about 10^(l/4)); use `gegenbauer`.
+    For verification: the terms alternate in sign inside (-1, 1), so digits are lost as l grows, all
+    of them before l = 60; use `gegenbauer`.
+
+    Parameters
+    ----------
+    degree : int
+        l >= 0.
+    dim : int
+        d >= 2.
+    t : array-like
+        Points in [-1, 1].
+
+    Returns
+    -------
+    float or ndarray of the shape of t
+        float32 for float32 input, else float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small, or t not numeric.
+
+    Notes
+    -----
+    O(l^2) flops a point.
 
     References
     ----------
@@ -202,6 +247,25 @@ def mu(degree: int, power: int, dim: int) -> float:
     alpha(l, d) / 2^l  Gamma(d/2) j! / (sqrt(pi) (j-l)!)  Gamma((j-l+1)/2) / Gamma((j+l+d)/2) where
     j - l is even and not negative, else 0. The sum over l is 1.
 
+    Parameters
+    ----------
+    degree : int
+        l >= 0.
+    power : int
+        j >= 0.
+    dim : int
+        d >= 1.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small.
+
     References
     ----------
     Han, Zandieh, Avron, Eq 29.
@@ -232,6 +296,24 @@ def mu(degree: int, power: int, dim: int) -> float:
 
 def sphere_area(dim: int) -> float:
     """Surface area of the unit sphere S^(d-1) in R^d, 2 pi^(d/2) / Gamma(d/2).
+
+    Parameters
+    ----------
+    dim : int
+        d >= 1. The sphere of the line is two points, of area 2.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If dim is no integer >= 1.
+
+    References
+    ----------
+    Han, Zandieh, Avron, section 2.1.
 
     Examples
     --------

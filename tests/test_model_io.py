@@ -103,7 +103,7 @@ def test_a_function_is_kept_as_its_series(tmp_path):
     model.save(tmp_path / "m.gzk")
     again = load(tmp_path / "m.gzk")
     assert_array_equal(again.predict(X), model.predict(X))
-    with pytest.raises(ValueError, match="neither function nor coefficients; a file"):
+    with pytest.raises(ValueError, match="no function: files of models keep no functions"):
         again.features_.kernel_(X)
 
 
