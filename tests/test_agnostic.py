@@ -56,7 +56,7 @@ MAPS = {
     "random-ball": Map(ours(GAMMA, 129, "random"), ball(N, 9, 2.0)),
     "random-wide": Map(ours("gaussian", 33, "random"), gaussian(N, 64)),
     "random-iid": Map(ours(GAMMA, 1, "random", directions="iid"), gaussian(N, 2)),
-    "hybrid": Map(ours(GAMMA, 150, "hybrid"), gaussian(N, 5)),
+    "hybrid": Map(ours(GAMMA, 150, "hybrid", tol=1e-6), ball(N, 5, 1.5)),
     "adapted": Map(ours(GAMMA, 30, "adapted"), gaussian(N, 3), blas=True),
     "per-column": Map(ours(Gaussian([0.1, 0.5, 2.0]), 64, "auto"), gaussian(N, 3)),
     "zonal-function": Map(ours(Zonal(np.exp), 50, "harmonic"), sphere(N, 4)),
@@ -115,7 +115,7 @@ def test_threads_do_not_change_the_fit(name):
 
 @every_map
 @every_type
-@pytest.mark.parametrize("rows", [1, 2, 7, 64, 100])
+@pytest.mark.parametrize("rows", [1, 7, 64])
 @pytest.mark.filterwarnings("ignore:points at distance:gzkcore.TruncationWarning")
 def test_chunks(name, dtype, rows):
     features, X = given(name, dtype)

@@ -265,7 +265,7 @@ def test_rotation_needs_few_functions(dim, high, most):
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 9])
 @pytest.mark.parametrize("shell", SHELLS.values(), ids=SHELLS)
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
+@pytest.mark.parametrize("share", [1.0, 0.3])
 def test_residual_is_never_exceeded(shell, dim, share):
     """|k - kept part| over random pairs in the shell, half of them fully parallel."""
     radial = functions(dim, *shell, n_columns=50, tol=1e-6)
@@ -273,12 +273,12 @@ def test_residual_is_never_exceeded(shell, dim, share):
     kept[np.argsort(-radial.energy)[: max(1, round(share * kept.size))]] = True
     bound = radial.largest_residual(kept) + 64 * np.finfo(float).eps
     rng = np.random.default_rng(5)
-    a, b = rng.uniform(*shell, (2, 20_000))
-    b[:5000] = a[:5000]
-    a[:1000] = b[:1000] = shell[1]
+    a, b = rng.uniform(*shell, (2, 4000))
+    b[:1000] = a[:1000]
+    a[:100] = b[:100] = shell[1]
     t = rng.uniform(-1, 1, a.size) if dim > 1 else rng.choice([-1.0, 1.0], a.size)
     t[: a.size // 2] = 1
-    t[:2000:2] = -1
+    t[:400:2] = -1
     values = radial.exact(a)[:, kept] * radial.exact(b)[:, kept]
     approximation = np.zeros(a.size)
     for degree in np.unique(radial.degree[kept]):

@@ -54,8 +54,8 @@ def test_polynomial_known_values(function, degree, dim, t, expected):
     assert function(degree, dim, t) == pytest.approx(float(expected), abs=tolerance)
 
 
-@pytest.mark.parametrize("dim", [2, 3, 5, 16, 128])
-@pytest.mark.parametrize("degree", [60, 100, 300])
+@pytest.mark.parametrize("dim", [2, 3, 16, 128])
+@pytest.mark.parametrize("degree", [60, 150])
 def test_gegenbauer_high_degree(degree, dim):
     """Against the exact fractions, where Eq 2 in floating point has no digit left."""
     t = np.array([-1, -0.999, -0.7, 0, 0.1, 0.5, 0.99, 1])
