@@ -45,7 +45,7 @@ def supported_levels():
 
 
 def openmp_max_threads():
-    """Threads OpenMP would use now (1 without OpenMP); follows OMP_NUM_THREADS and threadpoolctl."""
+    """Threads OpenMP would use now, 1 without it; follows OMP_NUM_THREADS and threadpoolctl."""
     return GZK_MAX_THREADS()
 
 

@@ -1,8 +1,8 @@
 """Gegenbauer features: a polynomial per row, at the cosines between rows and directions.
 
 Formula    out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>), with p_0 = 1, p_1 = t and
-           p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `special.recurrence` this is the sum of
-           Eq 13 of Han, Zandieh, Avron; with beta = 0 it is Horner's rule on monomials.
+           p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `gegenbauer.Recurrence` this is the
+           sum of Eq 13 of Han, Zandieh, Avron; with beta = 0 it is Horner's rule on monomials.
 Why        Clenshaw's rule needs two fused operations per degree and direction, Horner's one; the
            plain recurrence needs three. Which of the two is safe is decided in `gegenbauer.py`.
 Cost       n m (d + 2 q) fused operations (d + q by Horner); reads X and coefficients once, writes
@@ -122,7 +122,8 @@ def gegenbauer_features(
                     row = &out[i + r, j]
                     c = &coefficients[0 if one_row else i + r, 0]
                     if width == columns and (not stream or gzk_on_boundary(row)):
-                        _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner, row, stream)
+                        _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner,
+                                    row, stream)
                     else:              # a last, partly filled vector, or rows off the boundary
                         _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner,
                                     t + r * COLUMNS, False)

@@ -1,16 +1,18 @@
 """Products of radial functions and orthonormal spherical harmonics, in any dimension.
 
-Formula    out[i, c] = radial[i, ring] Y_c(x_i). A harmonic of degree l in R^d is a product of at most
-           l one-dimensional factors and one power of x_0 + i x_1 (see `harmonics.py`):
-           Y = scale . G_(e,n,k)(x_e, rho_e) . node,  G_n = up_n x_e G_(n-1) - down_n rho_e^2 G_(n-2),
-           where a node is a product that several harmonics share. The normalisation lives in up, down
-           and scale, so that nothing overflows in float32.
-Cost       About 5 flops per output, whatever the dimension. Reads X and radial once, writes out once.
+Formula    out[i, c] = radial[i, ring] Y_c(x_i). A harmonic of degree l in R^d is a product of at
+           most l one-dimensional factors and one power of x_0 + i x_1 (see `harmonics.py`):
+           Y = scale . G_(e,n,k)(x_e, rho_e) . node,
+           G_n = up_n x_e G_(n-1) - down_n rho_e^2 G_(n-2),
+           where a node is a product that several harmonics share. The normalisation lives in up,
+           down and scale, so that nothing overflows in float32.
+Cost       About 5 flops per output, whatever the dimension. Reads X and radial once, writes out
+           once.
 Order      Parallel over groups of LANES rows, one row a lane: every step of every recursion is then
-           one vector operation, for any shape of the tree. LANES columns are formed and transposed in
-           registers into pieces of rows, which go past the cache if out is large.
-Layout     X (n, d), radial (n or 1, K), out (n, count) any row stride, unit column stride. Each entry
-           is computed by the same operations in any group or thread: the same bits.
+           one vector operation, for any shape of the tree. LANES columns are formed and transposed
+           in registers into pieces of rows, which go past the cache if out is large.
+Layout     X (n, d), radial (n or 1, K), out (n, count) any row stride, unit column stride. Each
+           entry is computed by the same operations in any group or thread: the same bits.
 """
 
 from cython cimport floating
@@ -28,20 +30,22 @@ cdef extern from "_leaf.h" nogil:
     void gzk_powers_f32(const float* x, const float* y, float* power, Py_ssize_t degree)
     void gzk_factors_f32(const float* x, const float* rho2, const float* steps, float* factor,
                          Py_ssize_t degree)
-    void gzk_nodes_f32(const float* power, const float* factor, const Py_ssize_t* tree, const float* scale,
-                       float* node, Py_ssize_t powers, Py_ssize_t count)
-    void gzk_load_radial_f32(const float* rows, Py_ssize_t ld, int count, Py_ssize_t columns, float* out)
+    void gzk_nodes_f32(const float* power, const float* factor, const Py_ssize_t* tree,
+                       const float* scale, float* node, Py_ssize_t powers, Py_ssize_t count)
+    void gzk_load_radial_f32(const float* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
+                             float* out)
     void gzk_columns_f32(const float* factor, const float* node, const float* radial,
                          const Py_ssize_t* column, const float* scale, float* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
-    void gzk_load_points_f64(const double* points, Py_ssize_t ld, int count, Py_ssize_t d, double* x,
-                             double* rho2)
+    void gzk_load_points_f64(const double* points, Py_ssize_t ld, int count, Py_ssize_t d,
+                             double* x, double* rho2)
     void gzk_powers_f64(const double* x, const double* y, double* power, Py_ssize_t degree)
     void gzk_factors_f64(const double* x, const double* rho2, const double* steps, double* factor,
                          Py_ssize_t degree)
-    void gzk_nodes_f64(const double* power, const double* factor, const Py_ssize_t* tree, const double* scale,
-                       double* node, Py_ssize_t powers, Py_ssize_t count)
-    void gzk_load_radial_f64(const double* rows, Py_ssize_t ld, int count, Py_ssize_t columns, double* out)
+    void gzk_nodes_f64(const double* power, const double* factor, const Py_ssize_t* tree,
+                       const double* scale, double* node, Py_ssize_t powers, Py_ssize_t count)
+    void gzk_load_radial_f64(const double* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
+                             double* out)
     void gzk_columns_f64(const double* factor, const double* node, const double* radial,
                          const Py_ssize_t* column, const double* scale, double* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
@@ -52,9 +56,9 @@ def harmonic_features(
     const floating[:, ::1] radial,        # IN   (n, K), or (1, K) for all rows
     const Py_ssize_t[:, ::1] runs,        # IN   (runs, 3)     coordinate, first factor, highest n
     const floating[:, ::1] steps,         # IN   (factors, 2)  up and down
-    const Py_ssize_t[:, ::1] tree,        # IN   (nodes, 2)    factor (or power) and parent of a node
+    const Py_ssize_t[:, ::1] tree,        # IN   (nodes, 2)    factor (or power), parent of a node
     const floating[::1] tree_scale,       # IN   (nodes,)
-    Py_ssize_t n_powers,                  #      how many nodes, the first ones, are powers
+    Py_ssize_t n_powers,                  # so many nodes, the first ones, are powers
     const Py_ssize_t[:, ::1] columns,     # IN   (count, 3)    factor, node and radial function
     const floating[::1] scale,            # IN   (count,)
     floating[:, :] out,                   # OUT  (n, count)
@@ -92,7 +96,7 @@ def harmonic_features(
         gzk_free(scratch)
         gzk_free(last)
         raise MemoryError("no memory for the scratch space of harmonic_features")
-    # The last, partly filled vector of columns repeats the last column; only `count` are copied out.
+    # The last, partly filled vector of columns repeats the last column; only `count` are copied.
     last_scale = scratch + n_threads * size
     for i in range(lanes):
         r = min(whole + i, count - 1)
@@ -115,12 +119,14 @@ def harmonic_features(
         if direct:
             _columns(factor, node, ring, &columns[0, 0], &scale[0], &out[i, 0], ldo, whole, stream)
         else:
-            _columns(factor, node, ring, &columns[0, 0], &scale[0], row, whole + lanes, whole, False)
+            _columns(factor, node, ring, &columns[0, 0], &scale[0], row, whole + lanes, whole,
+                     False)
         if whole < count:
             _columns(factor, node, ring, last, last_scale, row + whole, whole + lanes, lanes, False)
         for r in range(rows):
             if not direct:
-                gzk_copy(&out[i + r, 0], row + r * (whole + lanes), count * sizeof(floating), stream)
+                gzk_copy(&out[i + r, 0], row + r * (whole + lanes), count * sizeof(floating),
+                         stream)
             elif whole < count:
                 gzk_copy(&out[i + r, whole], row + r * (whole + lanes) + whole,
                          (count - whole) * sizeof(floating), False)

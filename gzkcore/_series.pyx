@@ -1,11 +1,12 @@
 """Radial functions of a generalized zonal kernel, for `series.py`: tables and their interpolation.
 
 radial_table   out[i, l, k] = exp(log_c[l, k] / 2 + (l + 2k) log t_i + envelope_i)     (Eq 12, 23)
-               formed in logarithms, since Gamma, t^(l+2k) and alpha all overflow while their product
-               lies in [0, 1]. One exponential per entry.
-interpolate    out[i, j] = sum_p table[bin, p, j] s^p, the local polynomial of the bin of norm t_i, with
-               s in [-1, 1] across the bin: P + 1 fused operations per entry, vectors over j.
-zonal_sum      out[i] = sum_l c_l P_d^l(t_i), by the forward recurrence of P: 6 flops a degree and point.
+               formed in logarithms, since Gamma, t^(l+2k) and alpha all overflow while their
+               product lies in [0, 1]. One exponential per entry.
+interpolate    out[i, j] = sum_p table[bin, p, j] s^p, the local polynomial of the bin of norm t_i,
+               with s in [-1, 1] across the bin: P + 1 fused operations per entry, vectors over j.
+zonal_sum      out[i] = sum_l c_l P_d^l(t_i), by the forward recurrence of P: 6 flops a degree and
+               point.
 polar          norms |u_i| in double and unit rows u_i / |u_i| for u = (x - center) scale.
 Layout         all arrays contiguous, rows in parallel, every row independent of the others.
 """
@@ -23,18 +24,19 @@ def radial_table(
     int n_threads,
 ):
     """Values of the monomial radial functions h_(l,i); 0^0 is 1."""
-    cdef Py_ssize_t i, l, k
+    cdef Py_ssize_t i, level, k
     cdef double log_t
     for i in prange(norms.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         log_t = log(norms[i]) if norms[i] > 0 else -INFINITY
-        for l in range(log_c.shape[0]):
+        for level in range(log_c.shape[0]):
             for k in range(log_c.shape[1]):
-                if l + 2 * k == 0:
-                    out[i, l, k] = exp(0.5 * log_c[l, k] + envelope[i])
+                if level + 2 * k == 0:
+                    out[i, level, k] = exp(0.5 * log_c[level, k] + envelope[i])
                 elif norms[i] > 0:
-                    out[i, l, k] = exp(0.5 * log_c[l, k] + (l + 2 * k) * log_t + envelope[i])
+                    out[i, level, k] = exp(
+                        0.5 * log_c[level, k] + (level + 2 * k) * log_t + envelope[i])
                 else:
-                    out[i, l, k] = 0.0
+                    out[i, level, k] = 0.0
 
 
 def interpolate(
@@ -46,7 +48,7 @@ def interpolate(
     int n_threads,
 ):
     """Values of K radial functions at norms in [low, high], from their piecewise polynomials."""
-    cdef Py_ssize_t i, j, p, bin
+    cdef Py_ssize_t i, bin
     cdef Py_ssize_t bins = table.shape[0], top = table.shape[1] - 1, K = table.shape[2]
     cdef double inverse = bins / (high - low) if high > low else 0.0
     cdef double s
@@ -93,7 +95,8 @@ def zonal_sum(
         out[i] = <floating> _zonal(&coefficients[0], coefficients.shape[0] - 1, dim, t[i])
 
 
-cdef inline double _zonal(const double* c, Py_ssize_t degree, Py_ssize_t dim, double t) noexcept nogil:
+cdef inline double _zonal(const double* c, Py_ssize_t degree, Py_ssize_t dim,
+                          double t) noexcept nogil:
     cdef double before = 1.0, value = t, following, total = c[0]
     cdef Py_ssize_t k
     for k in range(1, degree + 1):
