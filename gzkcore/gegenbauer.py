@@ -402,7 +402,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _warn_outside(self, nearest: float, furthest: float) -> None:
         """Warn of points off the shell of the fit where the kernel is no longer represented."""
         low, high = self._radial.shell
-        if self.kernel_.unit_sphere or (
+        if self._radial.constant or (
             nearest >= low * (1 - SPHERE) and furthest <= high * (1 + SPHERE)
         ):
             return

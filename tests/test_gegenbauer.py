@@ -553,12 +553,45 @@ def test_a_radius_makes_the_map_independent_of_the_data(radius, basis):
     np.testing.assert_array_equal(features.fit(other).transform(X), Z)
 
 
+def test_a_narrower_shell_than_the_points_warns():
+    """Inside the smallest norm of the fit the kernel is lost as it is beyond the largest."""
+    features = GegenbauerFeatures(Gaussian(2.0), 256).fit(sphere(50, 3, 1.0))
+    with pytest.warns(TruncationWarning, match=r"distance 0\.5 from the centre lie outside"):
+        features.transform(sphere(5, 3, 0.5))
+
+
+def test_parameters_set_after_fit_wait_for_the_next_fit():
+    X = ball(50, 3, 1.0)
+    features = GegenbauerFeatures(GAMMA, 20).fit(X)
+    Z = features.transform(X)
+    features.set_params(n_components=5)
+    np.testing.assert_array_equal(features.transform(X), Z)
+
+
+def test_a_cloud_far_from_the_origin_is_centred():
+    """Its norms are all alike, but it lies on no sphere around the origin."""
+    X = ball(50, 3, 1.0)
+    far = GegenbauerFeatures(Gaussian(0.05), 64).fit(X + 3e6)
+    Z, K = far.transform(X + 3e6), far.kernel_(X)
+    assert far.center_ is not None
+    np.testing.assert_allclose(Z @ Z.T, K, rtol=0, atol=1e-5)
+
+
+def test_rows_whose_norm_overflows_are_named():
+    X = ball(50, 3, 1.0)
+    features = GegenbauerFeatures(GAMMA, 20).fit(X)
+    X[7] = 1e200
+    with pytest.raises(ValueError, match=r"row 7 of X, counted from 0, is so large"):
+        features.transform(X)
+
+
 def test_points_beyond_the_radius_warn_once_and_are_legal():
     X = ball(100, 3, 1.0)
     features = GegenbauerFeatures(GAMMA, 100, basis="harmonic", center=None).fit(X)
     far = np.concatenate([X, sphere(9, 3, 5.0)])
     message = (
-        r"distance 5 lie beyond the radius 0\.9\d* .* off by up to [01][.\d]*; fit on data that"
+        r"distance 5 from the centre lie outside the fit's 0\.\d+ to 0\.9\d*, .* off there by up to "
+        r"[01][.\d]*; fit on data that"
     )
     with pytest.warns(TruncationWarning, match=message) as record:
         Z = features.transform(far)
