@@ -43,6 +43,9 @@ cdef enum:
     ROWS = 4
     COLUMNS = 256
     TILE = 64
+    # A page apart, or the prefetcher of one thread takes lines that another is writing.
+    PAGE = 1024
+    STRIP = ROWS * COLUMNS + PAGE
 
 
 cdef inline void _dots(const floating* x, Py_ssize_t ldx, const floating* w, Py_ssize_t ldw,
@@ -98,7 +101,7 @@ def gegenbauer_features(
     for a in range(1, degree + 1):
         horner = horner and beta[a] == 0
     # The directions transposed and padded to whole vectors, then one strip of cosines a thread.
-    w = <floating*> gzk_alloc((d * ldw + n_threads * ROWS * COLUMNS) * sizeof(floating))
+    w = <floating*> gzk_alloc((d * ldw + (n_threads + 1) * STRIP) * sizeof(floating))
     if w == NULL:
         raise MemoryError("no memory for the directions of gegenbauer_features")
     for a in range(d):
@@ -106,9 +109,9 @@ def gegenbauer_features(
             w[a * ldw + j] = W[j, a]
         for j in range(m, ldw):
             w[a * ldw + j] = 0
-    for tile in prange((n + TILE - 1) // TILE, schedule="static", nogil=True,
+    for tile in prange((n + TILE - 1) // TILE, schedule="dynamic", chunksize=4, nogil=True,
                        num_threads=n_threads):
-        t = w + d * ldw + threadid() * ROWS * COLUMNS
+        t = w + d * ldw + PAGE + threadid() * STRIP
         last = min(n, (tile + 1) * TILE)
         for strip in range((m + COLUMNS - 1) // COLUMNS):
             j = strip * COLUMNS

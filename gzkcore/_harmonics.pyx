@@ -50,6 +50,9 @@ cdef extern from "_leaf.h" nogil:
                          const Py_ssize_t* column, const double* scale, double* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
 
+cdef enum:
+    PAGE = 1024
+
 
 def harmonic_features(
     const floating[:, ::1] X,             # IN   (n, d)
@@ -89,7 +92,8 @@ def harmonic_features(
     for i in range(n_powers):
         powers = max(powers, tree[i, 0] + 2)
     # A thread's scratch: coordinates and powers, factors, nodes, radial values, unfinished rows.
-    size = (2 * d + powers + factors + nodes + rings + whole + lanes) * lanes
+    # A page lies between two threads, or the prefetcher of one takes lines that another is writing.
+    size = (2 * d + powers + factors + nodes + rings + whole + lanes) * lanes + PAGE
     scratch = <floating*> gzk_alloc((n_threads * size + lanes) * sizeof(floating))
     last = <Py_ssize_t*> gzk_alloc(3 * lanes * sizeof(Py_ssize_t))
     if scratch == NULL or last == NULL:
