@@ -8,8 +8,9 @@ Why        Clenshaw's rule needs two fused operations per degree and direction, 
 Cost       n m (d + 2 q) fused operations (d + q by Horner); reads X and coefficients once, writes
            out once. For d = 3, q = 15 and Horner arithmetic and memory take equally long.
 Order      Parallel over tiles of rows. In a tile, four rows share the loads of the directions
-           (stored transposed, so that vectors run over directions); then each row's cosines, in L1,
-           turn into its features in place, and are copied out, past the cache if out is large.
+           (stored transposed, so that vectors run over directions). By Horner's rule a few cosines
+           at a time turn into features in registers; by Clenshaw's, whose steps need more of them,
+           by way of a strip of cosines in L1. Stores go past the cache if out is large.
 Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit column stride.
            Each entry is computed by the same operations whatever the tile or thread: the same bits.
 """
@@ -32,10 +33,12 @@ cdef extern from "_leaf.h" nogil:
                           Py_ssize_t degree, float* out, int stream)
     void gzk_clenshaw_f64(const double* t, Py_ssize_t m, const double* c, const double* b,
                           Py_ssize_t degree, double* out, int stream)
-    void gzk_horner_f32(const float* t, Py_ssize_t m, const float* c, Py_ssize_t degree,
-                        float* out, int stream)
-    void gzk_horner_f64(const double* t, Py_ssize_t m, const double* c, Py_ssize_t degree,
-                        double* out, int stream)
+    void gzk_horner_f32(const float* x, Py_ssize_t ldx, const float* w, Py_ssize_t ldw,
+                        Py_ssize_t d, Py_ssize_t m, const float* c, Py_ssize_t ldc,
+                        Py_ssize_t degree, float* out, Py_ssize_t ldo, int stream, int rows)
+    void gzk_horner_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw,
+                        Py_ssize_t d, Py_ssize_t m, const double* c, Py_ssize_t ldc,
+                        Py_ssize_t degree, double* out, Py_ssize_t ldo, int stream, int rows)
 
 # Rows whose cosines are formed together, columns that are worked on while they stay in L1, and rows
 # that a thread takes at a time.
@@ -57,19 +60,22 @@ cdef inline void _dots(const floating* x, Py_ssize_t ldx, const floating* w, Py_
         gzk_dots_f64(x, ldx, w, ldw, t, ldt, d, m, rows)
 
 
-cdef inline void _polynomial(const floating* t, Py_ssize_t m, const floating* c, const floating* b,
-                             Py_ssize_t degree, bint horner, floating* out,
-                             bint stream) noexcept nogil:
+cdef inline void _clenshaw(const floating* t, Py_ssize_t m, const floating* c, const floating* b,
+                           Py_ssize_t degree, floating* out, bint stream) noexcept nogil:
     if floating is float:
-        if horner:
-            gzk_horner_f32(t, m, c, degree, out, stream)
-        else:
-            gzk_clenshaw_f32(t, m, c, b, degree, out, stream)
+        gzk_clenshaw_f32(t, m, c, b, degree, out, stream)
     else:
-        if horner:
-            gzk_horner_f64(t, m, c, degree, out, stream)
-        else:
-            gzk_clenshaw_f64(t, m, c, b, degree, out, stream)
+        gzk_clenshaw_f64(t, m, c, b, degree, out, stream)
+
+
+cdef inline void _horner(const floating* x, Py_ssize_t ldx, const floating* w, Py_ssize_t ldw,
+                         Py_ssize_t d, Py_ssize_t m, const floating* c, Py_ssize_t ldc,
+                         Py_ssize_t degree, floating* out, Py_ssize_t ldo, bint stream,
+                         int rows) noexcept nogil:
+    if floating is float:
+        gzk_horner_f32(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
+    else:
+        gzk_horner_f64(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
 
 
 def gegenbauer_features(
@@ -87,9 +93,11 @@ def gegenbauer_features(
         Py_ssize_t degree = coefficients.shape[1] - 1
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t ldw = (m + lanes - 1) // lanes * lanes
-        Py_ssize_t one_row = coefficients.shape[0] == 1
+        bint one_row = coefficients.shape[0] == 1
+        Py_ssize_t ldc = 0 if one_row else degree + 1
+        Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t tile, strip, group, i, j, r, a, rows, columns, width, last
-        bint horner = True
+        bint horner = True, direct
         floating* w
         floating* t
         floating* row
@@ -120,16 +128,25 @@ def gegenbauer_features(
             for group in range((last - tile * TILE + ROWS - 1) // ROWS):
                 i = tile * TILE + group * ROWS
                 rows = min(<Py_ssize_t> ROWS, last - i)
-                _dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
-                for r in range(rows):
-                    row = &out[i + r, j]
-                    c = &coefficients[0 if one_row else i + r, 0]
-                    if width == columns and (not stream or gzk_on_boundary(row)):
-                        _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner,
-                                    row, stream)
-                    else:              # a last, partly filled vector, or rows off the boundary
-                        _polynomial(t + r * COLUMNS, columns, c, &beta[0], degree, horner,
-                                    t + r * COLUMNS, False)
-                        gzk_copy(row, t + r * COLUMNS, width * sizeof(floating), stream)
+                c = &coefficients[0 if one_row else i, 0]
+                row = &out[i, j]
+                # By way of the strip: a last, partly filled vector, or rows off the boundary.
+                direct = width == columns and (
+                    not stream or (gzk_on_boundary(row) and gzk_on_boundary(row + ldo)))
+                if horner and direct:
+                    _horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, row, ldo, stream,
+                            <int> rows)
+                elif horner:
+                    _horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, t, COLUMNS, False,
+                            <int> rows)
+                else:
+                    _dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
+                    for r in range(rows):
+                        _clenshaw(t + r * COLUMNS, columns, c + r * ldc, &beta[0], degree,
+                                  row + r * ldo if direct else t + r * COLUMNS,
+                                  direct and stream)
+                if not direct:
+                    for r in range(rows):
+                        gzk_copy(row + r * ldo, t + r * COLUMNS, width * sizeof(floating), stream)
         GZK_FENCE()
     gzk_free(w)
