@@ -17,6 +17,7 @@ Layout     X (n, d), radial (n or 1, K), out (n, count) any row stride, unit col
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
+from libc.stdint cimport int32_t
 
 cdef extern from "_leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64
@@ -35,7 +36,7 @@ cdef extern from "_leaf.h" nogil:
     void gzk_load_radial_f32(const float* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
                              float* out)
     void gzk_columns_f32(const float* factor, const float* node, const float* radial,
-                         const Py_ssize_t* column, const float* scale, float* out, Py_ssize_t ldo,
+                         const int32_t* column, const float* scale, float* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
     void gzk_load_points_f64(const double* points, Py_ssize_t ld, int count, Py_ssize_t d,
                              double* x, double* rho2)
@@ -47,7 +48,7 @@ cdef extern from "_leaf.h" nogil:
     void gzk_load_radial_f64(const double* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
                              double* out)
     void gzk_columns_f64(const double* factor, const double* node, const double* radial,
-                         const Py_ssize_t* column, const double* scale, double* out, Py_ssize_t ldo,
+                         const int32_t* column, const double* scale, double* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
 
 cdef enum:
@@ -74,12 +75,12 @@ def harmonic_features(
         Py_ssize_t factors = steps.shape[0], nodes = tree.shape[0], count = columns.shape[0]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t whole = count // lanes * lanes
-        Py_ssize_t powers = 2, size, group, i, r, rows
+        Py_ssize_t powers = 2, size, group, i, j, r, rows
         Py_ssize_t ldr = 0 if radial.shape[0] == 1 else rings
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
-        Py_ssize_t* last
+        int32_t* place
         floating* scratch
-        floating* last_scale
+        floating* scales
         floating* factor
         floating* node
         floating* ring
@@ -94,18 +95,20 @@ def harmonic_features(
     # A thread's scratch: coordinates and powers, factors, nodes, radial values, unfinished rows.
     # A page lies between two threads, or the prefetcher of one takes lines that another is writing.
     size = (2 * d + powers + factors + nodes + rings + whole + lanes) * lanes + PAGE
-    scratch = <floating*> gzk_alloc((n_threads * size + lanes) * sizeof(floating))
-    last = <Py_ssize_t*> gzk_alloc(3 * lanes * sizeof(Py_ssize_t))
-    if scratch == NULL or last == NULL:
+    scratch = <floating*> gzk_alloc((n_threads * size + whole + lanes) * sizeof(floating))
+    place = <int32_t*> gzk_alloc(3 * (whole + lanes) * sizeof(int32_t))
+    if scratch == NULL or place == NULL:
         gzk_free(scratch)
-        gzk_free(last)
+        gzk_free(place)
         raise MemoryError("no memory for the scratch space of harmonic_features")
+    # Where each column's three factors stand in the scratch, short so that the table stays in L1.
     # The last, partly filled vector of columns repeats the last column; only `count` are copied.
-    last_scale = scratch + n_threads * size
-    for i in range(lanes):
-        r = min(whole + i, count - 1)
-        last[3 * i], last[3 * i + 1], last[3 * i + 2] = columns[r, 0], columns[r, 1], columns[r, 2]
-        last_scale[i] = scale[r]
+    scales = scratch + n_threads * size
+    for i in range(whole + lanes):
+        r = min(i, count - 1)
+        for j in range(3):
+            place[3 * i + j] = <int32_t> (columns[r, j] * lanes)
+        scales[i] = scale[r]
     for group in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
                         num_threads=n_threads):
         i = group * lanes
@@ -121,12 +124,12 @@ def harmonic_features(
         direct = rows == lanes and (
             not stream or (gzk_on_boundary(&out[i, 0]) and gzk_on_boundary(&out[i + 1, 0])))
         if direct:
-            _columns(factor, node, ring, &columns[0, 0], &scale[0], &out[i, 0], ldo, whole, stream)
+            _columns(factor, node, ring, place, scales, &out[i, 0], ldo, whole, stream)
         else:
-            _columns(factor, node, ring, &columns[0, 0], &scale[0], row, whole + lanes, whole,
-                     False)
+            _columns(factor, node, ring, place, scales, row, whole + lanes, whole, False)
         if whole < count:
-            _columns(factor, node, ring, last, last_scale, row + whole, whole + lanes, lanes, False)
+            _columns(factor, node, ring, place + 3 * whole, scales + whole, row + whole,
+                     whole + lanes, lanes, False)
         for r in range(rows):
             if not direct:
                 gzk_copy(&out[i + r, 0], row + r * (whole + lanes), count * sizeof(floating),
@@ -136,7 +139,7 @@ def harmonic_features(
                          (count - whole) * sizeof(floating), False)
         GZK_FENCE()
     gzk_free(scratch)
-    gzk_free(last)
+    gzk_free(place)
 
 
 cdef inline void _nodes(
@@ -177,7 +180,7 @@ cdef inline void _load_radial(const floating* radial, Py_ssize_t ldr, int rows, 
 
 
 cdef inline void _columns(
-    const floating* factor, const floating* node, const floating* ring, const Py_ssize_t* columns,
+    const floating* factor, const floating* node, const floating* ring, const int32_t* columns,
     const floating* scale, floating* out, Py_ssize_t ldo, Py_ssize_t count, bint stream,
 ) noexcept nogil:
     if floating is float:

@@ -26,6 +26,14 @@
 #define GZK_CHAINS 4
 #endif
 
+#if defined(__clang__)
+#define GZK_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define GZK_UNROLL _Pragma("GCC unroll 16")
+#else
+#define GZK_UNROLL
+#endif
+
 #if defined(__GNUC__)
 #define GZK_INLINE static inline __attribute__((always_inline))
 /* Aligned only to the element, so that loads and stores may be anywhere. */

@@ -216,11 +216,12 @@ static void NAME(gzk_nodes)(const REAL *power, const REAL *factor, const ptrdiff
                                      * *(const VEC *)(node + tree[2 * i + 1] * LANES);
 }
 
-/* v <- the transpose of the LANES x LANES matrix v: log2(LANES) rounds of interleaving. */
-GZK_INLINE void NAME(gzk_transpose)(VEC *v)
+/* v <- the transpose of the LANES x LANES matrix v: log2(LANES) rounds of interleaving. With
+ * `paired` the first round is done: v[2i], v[2i+1] interleave rows i and i + LANES/2. */
+GZK_INLINE void NAME(gzk_transpose)(VEC *v, const int paired)
 {
 #if GZK_CAN_SHUFFLE
-    for (int step = 1; step < LANES; step *= 2) {
+    for (int step = paired ? 2 : 1; step < LANES; step *= 2) {
         VEC w[LANES];
         for (int i = 0; i < LANES / 2; i++) {
             w[2 * i] = __builtin_shufflevector(v[i], v[i + LANES / 2], LO);
@@ -229,6 +230,7 @@ GZK_INLINE void NAME(gzk_transpose)(VEC *v)
         for (int i = 0; i < LANES; i++) v[i] = w[i];
     }
 #elif LANES > 1
+    (void)paired;
     for (int i = 0; i < LANES; i++)
         for (int j = 0; j < i; j++) {
             REAL swap = v[i][j];
@@ -236,30 +238,47 @@ GZK_INLINE void NAME(gzk_transpose)(VEC *v)
             v[j][i] = swap;
         }
 #else
-    (void)v;
+    (void)v, (void)paired;
 #endif
 }
 
-/* out (LANES, count) <- scale[c] factor[column[c, 0]] node[column[c, 1]] radial[column[c, 2]],
- * transposed in registers so that a point's columns adjoin. count is a multiple of LANES. */
+/* One column: scale factor node radial, for LANES points; `at` holds where, in elements. */
+GZK_INLINE VEC NAME(gzk_column)(const REAL *factor, const REAL *node, const REAL *radial,
+                                const int32_t *at, REAL scale)
+{
+    return scale * *(const VEC *)(radial + at[2])
+           * (*(const VEC *)(factor + at[0]) * *(const VEC *)(node + at[1]));
+}
+
+/* out (LANES, count) <- the columns, transposed in registers so that a point's columns adjoin.
+ * count is a multiple of LANES. */
 GZK_INLINE void NAME(gzk_columns_to)(const REAL *factor, const REAL *node, const REAL *radial,
-                                     const ptrdiff_t *column, const REAL *scale, REAL *out,
+                                     const int32_t *column, const REAL *scale, REAL *out,
                                      ptrdiff_t ldo, ptrdiff_t count, const int stream)
 {
     for (ptrdiff_t c = 0; c < count; c += LANES) {
+        const int32_t *at = column + 3 * c;
         VEC v[LANES];
-        for (int i = 0; i < LANES; i++) {
-            const ptrdiff_t *at = column + 3 * (c + i);
-            v[i] = scale[c + i] * *(const VEC *)(radial + at[2] * LANES)
-                   * (*(const VEC *)(factor + at[0] * LANES) * *(const VEC *)(node + at[1] * LANES));
+#if GZK_CAN_SHUFFLE
+        GZK_UNROLL
+        for (int i = 0; i < LANES / 2; i++) {
+            const int j = i + LANES / 2;
+            VEC a = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[c + i]);
+            VEC b = NAME(gzk_column)(factor, node, radial, at + 3 * j, scale[c + j]);
+            v[2 * i] = __builtin_shufflevector(a, b, LO);
+            v[2 * i + 1] = __builtin_shufflevector(a, b, HI);
         }
-        NAME(gzk_transpose)(v);
+#else
+        for (int i = 0; i < LANES; i++)
+            v[i] = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[c + i]);
+#endif
+        NAME(gzk_transpose)(v, GZK_CAN_SHUFFLE);
         for (int i = 0; i < LANES; i++) NAME(gzk_store)(out + i * ldo + c, v[i], stream);
     }
 }
 
 static void NAME(gzk_columns)(const REAL *factor, const REAL *node, const REAL *radial,
-                              const ptrdiff_t *column, const REAL *scale, REAL *out, ptrdiff_t ldo,
+                              const int32_t *column, const REAL *scale, REAL *out, ptrdiff_t ldo,
                               ptrdiff_t count, int stream)
 {
     if (stream)
@@ -277,7 +296,7 @@ static void NAME(gzk_load_radial)(const REAL *rows, ptrdiff_t ld, int count, ptr
     for (; c + LANES <= columns && count == LANES; c += LANES) {
         VEC v[LANES];
         for (int i = 0; i < LANES; i++) v[i] = *(const VEC *)(rows + i * ld + c);
-        NAME(gzk_transpose)(v);
+        NAME(gzk_transpose)(v, 0);
         for (int i = 0; i < LANES; i++) *(VEC *)(out + (c + i) * LANES) = v[i];
     }
 #endif
