@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gzkcore import Gaussian, GegenbauerFeatures, _threads, reference
+from gzkcore.gram import TILE_ROWS
 from gzkcore.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
@@ -180,7 +181,7 @@ def test_memory_maps_are_read_tile_by_tile(dtype, tmp_path, monkeypatch):
     monkeypatch.setattr(RBFSampler, "transform", transform)
     model = RandomFeatureRidge(RBF9).fit(mapped, y)
     prediction = model.predict(mapped)
-    assert max(highest) <= 1024
+    assert max(highest) <= TILE_ROWS
     exact = X.astype(np.float32 if dtype == "<f4" else np.float64)
     assert_array_equal(prediction, RandomFeatureRidge(RBF9).fit(exact, y).predict(exact))
 
