@@ -115,12 +115,20 @@ class TableFit:
             low, high = min(low, values[:, -1].min()), max(high, values[:, -1].max())
             n_train += int(np.sum(~test))
             if not test.all():
-                scaler.partial_fit(values[~test])
+                with np.errstate(over="ignore", invalid="ignore"):
+                    scaler.partial_fit(values[~test])
             sampled = np.concatenate([sampled, rows[~test]])
             sample = np.concatenate([sample, values[~test]])
             kept = np.argsort(hashed(sampled, self.seed + 1))[:most]
             sampled, sample = sampled[kept], sample[kept]
         self._check_enough(n_rows, n_train, low, high)
+        names = [*self.recipe.columns, self.recipe.target]
+        for name, scale in zip(names, scaler.scale_, strict=True):
+            if not np.isfinite(scale):
+                raise ValueError(
+                    f"{self.table.path}: column {name!r} has values so large that their squares "
+                    "overflow; use another unit"
+                )
         self.mean_of_y = float(scaler.mean_[-1])
         self.recipe.mean = scaler.mean_[:-1].tolist()
         self.recipe.scale = scaler.scale_[:-1].tolist()
@@ -214,7 +222,7 @@ class TableFit:
 
 def hashed(rows: Rows, seed: int) -> Floats:
     """Return a number in [0, 1) for each row and seed: fixed, yet as if random (splitmix64)."""
-    z = rows.astype(np.uint64) + np.uint64(1 + (seed << 40) % 2**63)
+    z = rows.astype(np.uint64) + np.uint64(1 + seed * 0xD1342543DE82EF95 % 2**63)
     z *= np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

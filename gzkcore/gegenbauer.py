@@ -476,7 +476,7 @@ class GegenbauerFeatures(_Features):
         is the largest over the training rows.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms
-        of the data.
+        of the data; where the data crowd together, theirs is larger.
 
     Notes
     -----

@@ -61,6 +61,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     arrays: list[NDArray[Any]] = []
     root = _encode(model, arrays, type(model).__name__)
     head = {"format": FORMAT, "version": VERSION, "model": root}
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a folder; name a file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w+b") as file:

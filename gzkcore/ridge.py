@@ -183,11 +183,11 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
         if self.features is None:
             features = GegenbauerFeatures()
-        elif hasattr(self.features, "transform"):
+        elif hasattr(self.features, "transform") and not isinstance(self.features, type):
             features = clone(self.features)
         else:
             raise TypeError(
-                f"features={self.features!r} has no transform; pass a transformer such as "
+                f"features={self.features!r} is no transformer; pass an instance such as "
                 "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
             )
         if self.random_state is not None:
@@ -208,6 +208,14 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         except ValueError:
             raise_not_finite(X)  # says where, which the transformer may not
             raise
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `features__...` on None first replaces it by its default instance."""
+        features = params.get("features", self.features)
+        if features is None and any(name.startswith("features__") for name in params):
+            params["features"] = GegenbauerFeatures()
+        super().set_params(**params)
+        return self
 
     # -- state --------------------------------------------------------------------------------
 
@@ -572,7 +580,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
 
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_cv(one_pass=True)
-        if len(self.candidates_) < len(ParameterGrid(self.kernel_grid or {})):
+        if len(self.candidates_) < len(_grid(self.kernel_grid or {})):
             raise ValueError(ONE_BASIS)
         super()._continue(X, y, sample_weight)
 
@@ -599,9 +607,12 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
             features = self._fit_features(self._new_features(), X, y, one_pass)
             yield features, [{"params": {}, "kernel": None}]
             return
-        grid = list(ParameterGrid(self.kernel_grid))
+        grid = _grid(self.kernel_grid)
         own = self._new_features().get_params()
-        full = {name: name if name in own else f"kernel__{name}" for name in self.kernel_grid}
+        full = {
+            name: name if name in own or "__" in name else f"kernel__{name}"
+            for name in self.kernel_grid
+        }
         try:
             maps = [self._new_features(**{full[k]: params[k] for k in params}) for params in grid]
         except (AttributeError, ValueError) as error:
@@ -668,7 +679,8 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                 for t in range(y.shape[1]):
                     coef = (rotation.T @ sums[p + 1 + t, :p])[:, None] * inverse
                     residual = (y[rows, t] - mean[p + 1 + t])[:, None] - q @ coef
-                    errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
+                    with np.errstate(divide="ignore", invalid="ignore"):  # a row of leverage 1
+                        errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
 
         for_each_tile(moments.features, X, use)
         return np.asarray(np.sum(errors, axis=0) / sums[p, p])[:, :, None]
@@ -964,6 +976,17 @@ def _pooled(errors: Doubles, moments: GramAccumulator) -> Any:
     """Average mean squared errors over the folds by their weights."""
     weights = moments.sums[:, moments.sums.shape[2] - 2, -2]  # sum of w, see GramAccumulator
     return errors @ (weights / weights.sum())
+
+
+def _grid(kernel_grid: Any) -> list[dict[str, Any]]:
+    """Return the combinations of a grid's values."""
+    try:
+        return list(ParameterGrid(kernel_grid))
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f'kernel_grid={kernel_grid!r} must be like {{"gamma": [0.5, 1, 2]}}, a name with a '
+            f"list of values: {error}"
+        ) from None
 
 
 def _results(

@@ -361,6 +361,7 @@ def test_all_else_stays_as_it_is(capsys, globe):
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
         ("a,y\n1,2\n", ["--model", "no/m.gzk"], "no/m.gzk: there is no folder no"),
         ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
+        ("a,y\n" + "1,7\n1e200,8\n" * 99, [], "column 'a' has values so large that their squares"),
     ],
 )
 def test_bad_tables(capsys, text, options, reason):

@@ -263,3 +263,12 @@ def test_the_allow_list_names_what_there_is():
     for name, module in model_io.CLASSES.items():
         cls = getattr(pytest.importorskip(module), name)
         assert cls.__module__ == module
+
+
+def test_places_where_nothing_can_be_written_are_named(tmp_path):
+    model = GegenbauerFeatures(n_components=4).fit(np.eye(3))
+    with pytest.raises(FileNotFoundError, match=r"cannot save to .*m\.gzk': there is no folder"):
+        save(model, tmp_path / "no" / "m.gzk")
+    with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
+        save(model, tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -225,12 +225,32 @@ def test_default_features():
     assert model.coef_.shape == (2, 1024)
 
 
-def test_features_without_transform_raise():
+@pytest.mark.parametrize("features", [Ridge(), RBFSampler], ids=["no transform", "class"])
+def test_features_that_are_no_transformer_raise(features):
     X, y, _ = data()
-    with pytest.raises(
-        TypeError, match=r"features=.* has no transform; pass a transformer such as"
-    ):
-        RandomFeatureRidge(Ridge()).fit(X, y)
+    with pytest.raises(TypeError, match=r"features=.* is no transformer; pass an instance such as"):
+        RandomFeatureRidge(features).fit(X, y)
+
+
+def test_parameters_of_the_default_features_can_be_searched():
+    X, y, _ = data(60)
+    grid = {"features__kernel__gamma": [0.1, 1.0], "features__n_components": [16]}
+    search = GridSearchCV(RandomFeatureRidge(random_state=0), grid, cv=2).fit(X, y)
+    assert search.best_estimator_.coef_.shape == (2, 16)
+    assert RandomFeatureRidge().features is None
+
+
+def test_kernel_grid_takes_full_names():
+    X, y, _ = data(60, n_targets=1)
+    features = GegenbauerFeatures(n_components=16)
+    short, full = (
+        RandomFeatureRidgeCV(features, kernel_grid={name: [0.1, 1.0]}, cv=2, random_state=0).fit(
+            X, y
+        )
+        for name in ("gamma", "kernel__gamma")
+    )
+    assert short.best_params_["gamma"] == full.best_params_["kernel__gamma"]
+    assert_array_equal(short.predict(X), full.predict(X))
 
 
 def test_sparse_and_frame_outputs():
@@ -618,6 +638,8 @@ def test_bad_rows_later(Model):
             ValueError,
             r"kernel_grid names \['gama'\], which must be parameters",
         ),
+        ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
+        ({"kernel_grid": [1.0]}, TypeError, r"kernel_grid=\[1.0\] must be like"),
     ],
 )
 def test_bad_parameters(parameters, error, message):
