@@ -1022,7 +1022,8 @@ def feature_operator(
     -------
     scipy.sparse.linalg.LinearOperator of shape (m * order, n)
         Row i m + j is radial function i at node j. Nothing of this size is stored: a product costs
-        O(n m order (d + degree)).
+        O(n m order (d + degree)). Its attributes nodes, weights, degree and order say which they
+        are; `theory.ridge_leverage` asks for them.
 
     References
     ----------
@@ -1066,7 +1067,7 @@ def feature_operator(
         f = root[:, None] * f
         return np.concatenate([features.transform(rows[tile]) @ f for tile in tiles])
 
-    return LinearOperator(
+    operator = LinearOperator(
         shape=(m * order, rows.shape[0]),
         dtype=np.float64,
         matvec=lambda v: apply(v.reshape(-1, 1))[:, 0],
@@ -1074,6 +1075,9 @@ def feature_operator(
         matmat=apply,
         rmatmat=adjoint,
     )
+    operator.nodes, operator.weights = nodes, weights
+    operator.degree, operator.order = degree, order
+    return operator
 
 
 def _check_unit(X: Rows) -> None:

@@ -26,7 +26,14 @@ from ._typing import Doubles, Floats, Function, Integers, SeriesKernel
 from ._validation import as_floating, check_dim, check_integer, check_positive
 from .special import alpha, log_alpha, mu, sphere_area
 
-__all__ = ["angular_energy", "gegenbauer_series", "radial_table", "truncate", "zonal_sum"]
+__all__ = [
+    "angular_energy",
+    "gegenbauer_series",
+    "growth_constants",
+    "radial_table",
+    "truncate",
+    "zonal_sum",
+]
 
 # Norms that differ by less than this, relatively, are one sphere.
 SPHERE = 1e-6
@@ -697,3 +704,74 @@ def _piecewise(
         if error <= 2e-13 * max(np.abs(values).max(), 1e-300) or bins >= 256:
             return table
         bins *= 2
+
+
+def growth_constants(kernel: SeriesKernel, degree: int) -> tuple[float, float]:
+    """Constants C and beta with kappa^(j)(0) <= C beta^j for a dot-product kernel (Assumption 1).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved, a dot-product kernel or the Gaussian.
+    degree : int
+        The last derivative looked at, >= 16; beyond it the rate of growth is taken to stay.
+
+    Returns
+    -------
+    growth, base : float
+        C >= 0 and beta >= 1, in the units of the data: what the kernel multiplies the inputs by is
+        in beta, so that Theorem 11 takes them with the radius of the data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If degree is no integer >= 16; if the kernel is one of the unit sphere; if its derivatives
+        grow faster than any C beta^j, as they do if its Taylor series has a finite radius of
+        convergence.
+
+    Notes
+    -----
+    beta is the rate over the upper half of the degrees. Derivatives like j! rho^(-j) (a series that
+    converges up to rho) and like (j/2)^(j/2) (growth like exp(t^2)) are known by a rate that still
+    rises.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Assumption 1, there for j > d.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Gaussian
+    >>> from gzkcore.series import growth_constants
+    >>> growth_constants(Gaussian(0.5), 40)
+    (1.0, 1.0)
+    """
+    degree = check_integer("degree", degree, 16)
+    if kernel.unit_sphere:
+        raise ValueError(
+            f"kernel={kernel} is known on the unit sphere only, where it has no Taylor series; use "
+            "a dot-product kernel"
+        )
+    j = np.arange(degree + 1)
+    logs = kernel.log_derivative(j)
+    known = np.flatnonzero(logs > -np.inf)
+    if not known.size:
+        raise ValueError(f"kernel={kernel} has no derivative at 0 that isn't 0; use another kernel")
+
+    def rate(low: float, high: float) -> float:
+        inside = known[(low <= known) & (known <= high)]
+        if inside.size < 2:
+            return 0.0
+        first, last = int(inside[0]), int(inside[-1])
+        return float(logs[last] - logs[first]) / (last - first)
+
+    upper = rate(degree / 2, degree)
+    if known[-1] > degree / 2 and upper - rate(degree / 4, degree / 2) > 0.2:
+        raise ValueError(
+            f"kernel={kernel} has derivatives that grow faster than any C beta^j (by a factor of "
+            f"{math.exp(upper):.3g} each, and rising): its Taylor series has a finite radius of "
+            "convergence, or it grows like exp(t^2); use truncate, which needs no such constants"
+        )
+    factor = float(np.max(kernel.scale())) ** 2
+    log_base = max(0.0, upper + math.log(factor))
+    return float(np.exp(logs[known] + known * (math.log(factor) - log_base)).max()), math.exp(log_base)

@@ -27,7 +27,8 @@ phi_x(w)          feature             feature of the point x along the direction
 Phi, Phi^*        apply_operator,     v -> sum_j v_j phi_(x_j), and its adjoint
                   apply_adjoint
 Z                 Z                   features, one row per point (the paper writes Z^T)
-lambda            alpha (of ridge)    what is added to the diagonal of Z^T Z
+lambda            alpha (of ridge),   what is added to the diagonal of Z^T Z, or of K
+                  lam
 ================  ==================  ==========================================================
 
 Examples
@@ -37,7 +38,18 @@ Examples
 156
 """
 
-from . import directions, gegenbauer, gram, harmonics, kernels, ridge, series, special
+from . import (
+    directions,
+    gegenbauer,
+    gram,
+    harmonics,
+    kernels,
+    metrics,
+    ridge,
+    series,
+    special,
+    theory,
+)
 
 __all__ = [
     "directions",
@@ -45,7 +57,9 @@ __all__ = [
     "gram",
     "harmonics",
     "kernels",
+    "metrics",
     "ridge",
     "series",
     "special",
+    "theory",
 ]

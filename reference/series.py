@@ -10,6 +10,7 @@ from .special import alpha, gegenbauer, mu, sphere_area
 __all__ = [
     "angular_energy",
     "gegenbauer_series",
+    "growth_constants",
     "radial_table",
     "truncate",
     "zonal_sum",
@@ -278,3 +279,55 @@ def angular_energy(degree, a, b, dim):
         )
         for i in range(ceil(a * b) + 50)
     )
+
+
+def growth_constants(kernel, degree):
+    """Find the constants of exponential growth of the derivatives of a dot-product kernel.
+
+    kappa^(j)(0) <= C beta^j with C >= 0 and beta >= 1.
+    Han, Zandieh, Avron, Assumption 1, there for j > d. Here for all j <= q: beta is the rate of
+    growth over the upper half of the degrees, and C the smallest that serves.
+
+    A Taylor series that converges only up to a radius rho has derivatives like j! rho^(-j), whose
+    rate has no bound, and so have entire functions that grow like exp(t^2): no constants exist.
+    That is seen from the rate: it stays for exp(t) and still rises for these, by log 2 from the
+    second quarter of the degrees to the upper half for the first kind, by half of that for the other.
+
+    Parameters
+    ----------
+    kernel : kernels.Gaussian or kernels.ExponentialDot
+        Anything with log_derivative(j) = log kappa^(j)(0), -inf for 0.
+    degree : int
+        q >= 16, the last derivative looked at; beyond it the rate is taken to stay.
+
+    Returns
+    -------
+    growth, base : float
+        C and beta.
+
+    Examples
+    --------
+    >>> from .kernels import ExponentialDot
+    >>> growth_constants(ExponentialDot(), 40)
+    (1.0, 1.0)
+    """
+    if degree < 16:
+        raise ValueError(f"degree={degree} is too small to see a rate; use at least 16")
+    logs = {j: kernel.log_derivative(j) for j in range(degree + 1)}
+    logs = {j: value for j, value in logs.items() if value > -inf}  # odd ones may vanish
+
+    def rate(low, high):
+        inside = [j for j in logs if low <= j <= high]
+        if len(inside) < 2:  # a polynomial ends here
+            return 0.0
+        return (logs[inside[-1]] - logs[inside[0]]) / (inside[-1] - inside[0])
+
+    rising = rate(degree / 2, degree) - rate(degree / 4, degree / 2)
+    if max(j for j in logs) > degree / 2 and rising > 0.2:
+        raise ValueError(
+            f"the derivatives of {kernel} grow faster than any C beta^j (by a factor of "
+            f"{exp(rate(degree / 2, degree)):.3g} each, and rising): its Taylor series has a finite "
+            "radius of convergence, or it grows like exp(t^2); Theorem 11 says nothing about it"
+        )
+    base = max(1.0, exp(rate(degree / 2, degree)))
+    return max(exp(value - j * log(base)) for j, value in logs.items()), base

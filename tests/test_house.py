@@ -38,7 +38,9 @@ ROOMS_OF = {"_demo": "cli", "_fitting": "cli", "_pictures": "cli"}
 NUMPY_IN_REFERENCE = {
     "gegenbauer": "Eq 19 is a matrix of features",
     "gram": "Z^T Z is a product of matrices",
+    "metrics": "Eq 1 orders matrices, Eq 21 has their traces",
     "ridge": "the normal equations are an inverse",
+    "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
 }
 
 LIGHT = {"dask", "matplotlib", "typer"}  # what `import gzkcore` must leave alone

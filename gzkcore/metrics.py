@@ -1,0 +1,554 @@
+"""What an approximation is worth: how far Z Z^T is from K, in the measures of the papers.
+
+K is the exact kernel matrix, Z has one row per point. All work is done in double precision. Where
+n is beyond memory, `estimate` measures on random subsamples and gives an interval.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, eigh, eigvalsh
+from scipy.special import stdtrit
+
+from ._random import generator
+from ._typing import Data, Doubles, Seed
+from ._validation import check_integer, check_positive
+
+__all__ = [
+    "Estimate",
+    "clustering_cost",
+    "estimate",
+    "mean_distance_error",
+    "mean_kernel_error",
+    "projection_cost_error",
+    "relative_frobenius_error",
+    "spectral_error",
+    "whitened_error",
+]
+
+# Entries of a tile of rows: what is compared at one time.
+_TILE = 1 << 19
+
+
+def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
+    """Smallest epsilon for which Z Z^T is an (epsilon, lambda)-spectral approximation of K.
+
+    (K + lam I) / (1 + eps) <= Z Z^T + lam I <= (K + lam I) / (1 - eps). With mu the eigenvalues
+    of Z Z^T + lam I relative to K + lam I, eps = max(1 / mu_min - 1, 1 - 1 / mu_max).
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix, symmetric and positive semi-definite.
+    Z : array-like of shape (n, n_components)
+    lam : float
+        lambda > 0.
+
+    Returns
+    -------
+    float
+        >= 0; below 1 if Eq 1 holds for some epsilon of its range.
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't match, values aren't finite, lam <= 0, or K + lam I is not positive
+        definite.
+
+    Notes
+    -----
+    O(n^3) operations and three matrices n x n. About eps ||K|| / lam relative is lost to rounding.
+    Rows left out can only make it smaller, so that the error on a subsample, at the same lam, is a
+    lower bound for that on all data.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 1 and 20.
+
+    See Also
+    --------
+    whitened_error : the norm max |mu - 1|, which counts what is too large in full.
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import spectral_error
+    >>> round(spectral_error([[3.0]], [[1.0]], 1.0), 12)  # mu = 1/2
+    1.0
+    """
+    mu = _ratios(K, Z, lam)
+    if mu[0] <= 0:  # lam is lost in rounding
+        return math.inf
+    return float(max(0.0, 1 / mu[0] - 1, 1 - 1 / mu[-1]))
+
+
+def whitened_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
+    """Operator norm of (K + lam I)^(-1/2) (Z Z^T - K) (K + lam I)^(-1/2).
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix, symmetric and positive semi-definite.
+    Z : array-like of shape (n, n_components)
+    lam : float
+        lambda > 0.
+
+    Returns
+    -------
+    float
+        max |mu - 1|. If it is at most eps / (1 + eps), Eq 1 holds with eps.
+
+    Raises
+    ------
+    ValueError
+        As `spectral_error`.
+
+    Notes
+    -----
+    O(n^3) operations. The proof of Theorem 9 bounds this norm, and takes it for the epsilon of
+    Eq 1; unlike that one it grows with what is too large.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Appendix F.
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import whitened_error
+    >>> round(whitened_error([[3.0]], [[1.0]], 1.0), 12)
+    0.5
+    """
+    mu = _ratios(K, Z, lam)
+    return float(max(1 - mu[0], mu[-1] - 1, 0.0))
+
+
+def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
+    """Frobenius norm of Z Z^T - K relative to that of K.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix.
+    Z : array-like of shape (n, n_components)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't match, values aren't finite, or K is 0.
+
+    Notes
+    -----
+    O(n^2 n_components) operations, in tiles of rows.
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import relative_frobenius_error
+    >>> relative_frobenius_error([[2.0, 0.0], [0.0, 0.0]], [[1.0], [0.0]])
+    0.5
+    """
+    exact, features = _pair(K, Z)
+    size = math.sqrt(np.vdot(exact, exact))
+    if size == 0:
+        raise ValueError("K is 0, so there is no relative error; pass the exact kernel matrix")
+    error = sum(
+        float(np.square(features[tile] @ features.T - exact[tile]).sum())
+        for tile in _tiles(len(exact))
+    )
+    return math.sqrt(error) / size
+
+
+def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
+    """Mean of |<z_i, z_j> - k(x_i, x_j)| over all pairs of different points.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix, n >= 2.
+    Z : array-like of shape (n, n_components)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't match, values aren't finite, or n < 2.
+
+    Notes
+    -----
+    O(n^2 n_components) operations, in tiles of rows. On a random subsample it is an unbiased
+    estimate of that on all data.
+
+    References
+    ----------
+    "A Simple and Efficient Method for Random Fourier Features", Eq 9.
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import mean_kernel_error
+    >>> mean_kernel_error([[1.0, 0.5], [0.5, 1.0]], [[1.0], [1.0]])
+    0.5
+    """
+    exact, features = _pair(K, Z)
+    n = _check_pairs("K", exact)
+    total = 0.0
+    for tile in _tiles(n):
+        error = np.abs(features[tile] @ features.T - exact[tile])
+        total += float(error.sum() - np.diagonal(error, tile.start).sum())
+    return total / (n * (n - 1))
+
+
+def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
+    """Mean of | |x_i - x_j|^2 - |v_i - v_j|^2 | over all pairs of different points.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        The points, n >= 2.
+    V : array-like of shape (n, k)
+        Their projections.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the numbers of rows differ, values aren't finite, or n < 2.
+
+    Notes
+    -----
+    O(n^2 (d + k)) operations, in tiles of rows. On a random subsample it is an unbiased estimate
+    of that on all data.
+
+    References
+    ----------
+    "A Simple and Efficient Method for Random Fourier Features", Eq 8.
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import mean_distance_error
+    >>> mean_distance_error([[0.0, 0.0], [3.0, 4.0]], [[0.0], [4.0]])  # 25 - 16
+    9.0
+    """
+    points, projected = _matrix("X", X), _matrix("V", V)
+    if len(points) != len(projected):
+        raise ValueError(
+            f"X has {len(points)} rows and V has {len(projected)}; pass the projections of the "
+            "same points"
+        )
+    n = _check_pairs("X", points)
+    points, projected = points - points.mean(axis=0), projected - projected.mean(axis=0)
+    total = 0.0
+    for tile in _tiles(n):
+        error = np.abs(_squared_distances(points, tile) - _squared_distances(projected, tile))
+        total += float(error.sum() - np.diagonal(error, tile.start).sum())
+    return total / (n * (n - 1))
+
+
+def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
+    """Smallest epsilon for which Z preserves the cost of every projection of a rank.
+
+    (1 - eps) Tr(K - P K P) <= Tr(Z Z^T - P Z Z^T P) <= (1 + eps) Tr(K - P K P) for all orthogonal
+    projections P of rank r: what principal components and k-means on Z are worth.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix, symmetric, of a rank above `rank`.
+    Z : array-like of shape (n, n_components)
+    rank : int
+        r, from 0 to n - 1.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't match, values aren't finite, or the rank is not below that of K.
+
+    Notes
+    -----
+    Exact, although the P are infinitely many: the extreme ratio rho of the two traces is where
+    the extreme value of Tr(Y (Z Z^T - rho K) Y), a sum of eigenvalues, is 0. Newton's steps towards
+    it (Dinkelbach's method) take a handful of symmetric eigenvalue problems, O(n^3) operations
+    each.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 21.
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import projection_cost_error
+    >>> Z = [[1.0, 0.0], [0.0, 2**0.5]]
+    >>> round(projection_cost_error([[1.0, 0.0], [0.0, 1.0]], Z, rank=1), 12)
+    1.0
+    """
+    exact, features = _pair(K, Z)
+    n = len(exact)
+    rank = check_integer("rank", rank, 0)
+    if rank >= n:
+        raise ValueError(f"rank={rank} leaves nothing of {n} points; use a rank below {n}")
+    energies = eigvalsh(exact)
+    if energies[: n - rank].sum() <= 1e-14 * max(energies.sum(), 0.0):
+        raise ValueError(
+            f"rank={rank} is not below the rank of K, whose projection has no cost then; use a "
+            "smaller rank"
+        )
+    gram = features @ features.T
+    # What P keeps are the lowest directions of Z Z^T - rho K for the largest ratio of what it
+    # leaves, the highest for the smallest.
+    return max(
+        _extreme_ratio(gram, exact, rank, lowest=True) - 1,
+        1 - _extreme_ratio(gram, exact, rank, lowest=False),
+    )
+
+
+def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
+    """Cost of a clustering with the exact kernel, Tr(K - C C^T K C C^T).
+
+    The sum of the squared distances, in the space of the exact kernel, of all points from the
+    mean of their cluster. Clusterings found with different features are compared by this one: the
+    objective in feature space shrinks with what the features lose.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix.
+    labels : array-like of shape (n,)
+        Points of one label are one cluster.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If there isn't one label for each point, or K isn't finite and square.
+
+    Notes
+    -----
+    O(n^2) operations.
+
+    References
+    ----------
+    Han, Zandieh, Avron, A.2, with C_(j,i) = 1 / sqrt(|C_i|) (printed 1 / |C_i|).
+
+    Examples
+    --------
+    >>> from gzkcore.metrics import clustering_cost
+    >>> K = [[0.0, 0.0, 0.0], [0.0, 4.0, 18.0], [0.0, 18.0, 81.0]]  # points 0, 2 and 9
+    >>> clustering_cost(K, ["a", "a", "b"])
+    2.0
+    """
+    exact = _square("K", K)
+    names = np.asarray(labels)
+    if names.shape != (len(exact),):
+        raise ValueError(
+            f"labels has shape {names.shape}, but K has {len(exact)} rows; pass one label for each"
+        )
+    within = 0.0
+    for label in np.unique(names):
+        rows = np.flatnonzero(names == label)
+        within += float(exact[np.ix_(rows, rows)].sum()) / len(rows)
+    return float(np.trace(exact)) - within
+
+
+class Estimate(NamedTuple):
+    """A metric measured on subsamples, with the interval that holds its mean."""
+
+    value: float
+    low: float
+    high: float
+
+
+def estimate(
+    metric: Callable[[Any, Any], float],
+    features: Any,
+    kernel: Callable[[Any], Any] | None,
+    X: Data,
+    *,
+    n_samples: int = 1000,
+    n_repeats: int = 10,
+    confidence: float = 0.95,
+    rng: Seed = None,
+) -> Estimate:
+    """Measure a metric on random subsamples of data too large for a kernel matrix.
+
+    Parameters
+    ----------
+    metric : callable
+        (K, Z) -> float, one of this module or your own; fix further arguments with
+        `functools.partial`, as in ``partial(spectral_error, lam=0.1)``.
+    features : object with transform(X), or callable
+        A fitted feature map, or a function from rows to features.
+    kernel : callable or None
+        rows -> exact kernel matrix, such as ``features.kernel_``. None passes the rows themselves
+        to the metric: (X, Z) -> float, as `mean_distance_error` wants it.
+    X : array-like or CSR of shape (n, d)
+    n_samples : int, default=1000
+        Rows of a subsample, >= 2.
+    n_repeats : int, default=10
+        Subsamples, >= 2.
+    confidence : float, default=0.95
+        Of the interval, between 0 and 1.
+    rng : None, int, Generator, RandomState or SeedSequence
+
+    Returns
+    -------
+    Estimate
+        value, low, high: the mean over the subsamples and Student's interval around it. If X has
+        at most n_samples rows, the metric of all of them, three times.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The interval holds the mean of the metric over random subsamples of this size. For
+    `mean_kernel_error` and `mean_distance_error`, averages over pairs, that is the metric of all
+    data. The others depend on n: the relative Frobenius error hardly, `spectral_error` and
+    `whitened_error` through lambda; at the same lambda a subsample's error is a lower bound, and
+    lambda n_samples / n keeps lambda in proportion to the eigenvalues.
+
+    `n_repeats` times the cost of the metric at n_samples rows; no n x n matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian, GegenbauerFeatures
+    >>> from gzkcore.metrics import estimate, mean_kernel_error
+    >>> X = np.random.default_rng(0).standard_normal((5000, 3))
+    >>> features = GegenbauerFeatures(Gaussian(0.5), 64, random_state=0).fit(X)
+    >>> found = estimate(mean_kernel_error, features, features.kernel_, X, n_samples=200, rng=0)
+    >>> bool(0 < found.low < found.value < found.high < 0.1)
+    True
+    """
+    n_samples = check_integer("n_samples", n_samples, 2)
+    n_repeats = check_integer("n_repeats", n_repeats, 2)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence} is not usable; use a number between 0 and 1")
+    rows: Any = X if hasattr(X, "tocsr") else np.asarray(X)
+    transform = getattr(features, "transform", features)
+
+    def measure(sample: Any) -> float:
+        return float(metric(sample if kernel is None else kernel(sample), transform(sample)))
+
+    n = rows.shape[0]
+    if n <= n_samples:
+        value = measure(rows)
+        return Estimate(value, value, value)
+    draws = generator(rng)
+    values = [
+        measure(rows[np.sort(draws.choice(n, n_samples, replace=False))]) for _ in range(n_repeats)
+    ]
+    mean = float(np.mean(values))
+    error = float(np.std(values, ddof=1)) / math.sqrt(n_repeats)
+    half = float(stdtrit(n_repeats - 1, (1 + confidence) / 2)) * error  # Student's quantile
+    return Estimate(mean, mean - half, mean + half)
+
+
+# ---- what they share
+
+
+def _matrix(name: str, values: Any) -> Doubles:
+    """Return a finite matrix of doubles, or raise naming it."""
+    if hasattr(values, "toarray"):
+        values = values.toarray()
+    try:
+        matrix: Doubles = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
+    return matrix
+
+
+def _square(name: str, values: Any) -> Doubles:
+    """Return a square matrix of doubles, or raise naming it."""
+    matrix = _matrix(name, values)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name} has shape {matrix.shape}, which is not square; pass the kernel matrix of the "
+            "points with themselves"
+        )
+    return matrix
+
+
+def _pair(K: Any, Z: Any) -> tuple[Doubles, Doubles]:
+    """Return K and Z as matrices of doubles with the same number of rows."""
+    exact, features = _square("K", K), _matrix("Z", Z)
+    if len(exact) != len(features):
+        raise ValueError(
+            f"K has {len(exact)} rows and Z has {len(features)}; pass the features of the same "
+            "points, one row for each"
+        )
+    return exact, features
+
+
+def _check_pairs(name: str, matrix: Doubles) -> int:
+    """Return the number of rows, at least two."""
+    if len(matrix) < 2:
+        raise ValueError(f"{name} has {len(matrix)} rows, and so no pairs; pass at least two")
+    return len(matrix)
+
+
+def _tiles(n: int) -> Iterator[slice]:
+    """Yield slices of rows whose kernel values fit into the cache."""
+    step = max(1, _TILE // n)
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+def _squared_distances(points: Doubles, tile: slice) -> Doubles:
+    """Return the squared distances of some rows from all rows."""
+    squares = np.einsum("ij,ij->i", points, points)
+    distances: Doubles = squares[tile, None] + squares - 2 * (points[tile] @ points.T)
+    return np.maximum(distances, 0.0)
+
+
+def _ratios(K: Any, Z: Any, lam: float) -> Doubles:
+    """Return the eigenvalues of Z Z^T + lam I relative to K + lam I, in increasing order."""
+    exact, features = _pair(K, Z)
+    ridge = check_positive("lam", lam) * np.eye(len(exact))
+    try:
+        mu: Doubles = eigh(features @ features.T + ridge, exact + ridge, eigvals_only=True)
+    except LinAlgError:
+        raise ValueError(
+            f"K + lam I is not positive definite at lam={lam}; pass the exact matrix of a positive "
+            "definite kernel, or a larger lam"
+        ) from None
+    return mu
+
+
+def _extreme_ratio(A: Doubles, B: Doubles, rank: int, lowest: bool) -> float:
+    """Return the extreme of Tr(Y A Y) / Tr(Y B Y) over projections Y that leave out `rank` axes."""
+    n = len(A)
+    totals = np.array([np.trace(A), np.trace(B)])
+    ratio = float(totals[0] / totals[1])
+    if rank == 0:
+        return ratio
+    chosen = [0, rank - 1] if lowest else [n - rank, n - 1]
+    for _ in range(100):
+        _, axes = eigh(A - ratio * B, subset_by_index=chosen)
+        kept = np.array([np.vdot(axes, A @ axes), np.vdot(axes, B @ axes)])
+        previous, ratio = ratio, float((totals - kept)[0] / (totals - kept)[1])
+        if abs(ratio - previous) <= 1e-14 * abs(ratio):
+            break
+    return ratio

@@ -1,0 +1,942 @@
+"""How many features are enough: leverage, the theorems, and the bounds that follow from them.
+
+The theorems and lemmas are those of Han, Zandieh, Avron. Several are printed with slips: each
+docstring says what is printed, what is right, and why; `printed=True` gives the number as printed.
+They are worst cases, far above what practice needs: `leverage_bound` alone is 5 to 25 times too
+large. Choose n_components by measuring (`gzkcore.metrics`), and read here what can be promised.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.sparse.linalg import LinearOperator
+
+from ._typing import Doubles
+from ._validation import check_dim, check_integer, check_positive
+from .special import alpha, gegenbauer
+
+__all__ = [
+    "clustering_bound",
+    "dot_product_directions",
+    "gaussian_directions",
+    "johnson_lindenstrauss",
+    "leverage_bound",
+    "matrix_bernstein",
+    "projection_directions",
+    "required_directions",
+    "ridge_leverage",
+    "ridge_risk",
+    "risk_bound",
+    "statistical_dimension",
+    "table_1",
+]
+
+
+# ---- leverage
+
+
+def statistical_dimension(K: ArrayLike, lam: float) -> float:
+    """Statistical dimension s_lam = Tr(K (K + lam I)^(-1)): what a ridge leaves of n points.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Kernel matrix, symmetric and positive semi-definite.
+    lam : float
+        lambda > 0.
+
+    Returns
+    -------
+    float
+        Between 0 and the rank of K. Fewer features than this cannot approximate K at this ridge.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If K is not a finite square matrix, or lam not > 0.
+
+    Notes
+    -----
+    O(n^3) operations. Eigenvalues that rounding made negative count as 0.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Section 2 and Eq 18.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import statistical_dimension
+    >>> statistical_dimension([[3.0, 0.0], [0.0, 1.0]], 1.0)  # 3/4 + 1/2
+    1.25
+    """
+    lam = check_positive("lam", lam)
+    energies = np.maximum(eigvalsh(_square("K", K)), 0.0)
+    return float(np.sum(energies / (energies + lam)))
+
+
+def ridge_leverage(
+    operator: LinearOperator | Callable[[Any], ArrayLike], K: ArrayLike, lam: float, w: ArrayLike
+) -> float:
+    """Ridge leverage score tau_lam(w) = Tr(Phi_w^T (K + lam I)^(-1) Phi_w) of a direction.
+
+    Parameters
+    ----------
+    operator : LinearOperator or callable
+        Phi, as `gegenbauer.feature_operator` returns it, for any w; or w -> Phi_w of shape
+        (n, s).
+    K : array-like of shape (n, n)
+        Kernel matrix of the points of the operator.
+    lam : float
+        lambda > 0.
+    w : array-like of shape (d,)
+        A unit vector.
+
+    Returns
+    -------
+    float
+        Its mean over the sphere is s_lam (Eq 18); m directions are enough for `required_directions`
+        with the largest of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the operator has no nodes, shapes don't match, w has not norm 1, or K + lam I is not
+        positive definite.
+
+    Notes
+    -----
+    O(n^3) operations, and one product with the operator. A LinearOperator knows phi_x at the nodes
+    of its quadrature only; Phi_w is Phi* of g(v) = sum_(l<=q) alpha_l P_d^l(<v, w>), which
+    reproduces polynomials of degree q (Lemma 1), exactly. `reference.theory` also has the score as
+    the minimum of Lemma 17.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Definition 6, Eq 16 to 18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian
+    >>> from gzkcore.gegenbauer import feature_operator
+    >>> from gzkcore.theory import ridge_leverage, statistical_dimension
+    >>> X = np.random.default_rng(0).standard_normal((20, 2))
+    >>> kernel = Gaussian(0.5)
+    >>> phi = feature_operator(X, kernel)
+    >>> scores = [ridge_leverage(phi, kernel(X), 0.1, w) for w in phi.nodes]
+    >>> bool(np.isclose(phi.weights @ scores, statistical_dimension(kernel(X), 0.1)))
+    True
+    """
+    exact = _square("K", K)
+    lam = check_positive("lam", lam)
+    direction = np.asarray(w, dtype=np.float64)
+    rows = np.asarray(_operator_rows(operator, direction), dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(exact):
+        raise ValueError(
+            f"Phi_w has shape {rows.shape}, but K has {len(exact)} rows; pass the operator and the "
+            "kernel matrix of the same points"
+        )
+    return float(np.sum(rows * _solve(exact, lam, rows)))
+
+
+def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
+    """Upper bound of the ridge leverage scores of all directions.
+
+    sum_l alpha_(l,d) min{pi^2 (l+1)^2 / (6 lam) sum_j |h_l(|x_j|)|^2, s}.
+
+    Parameters
+    ----------
+    radial : array-like of shape (n, q + 1, s)
+        h_l of the norms of the points, as `series.radial_table` returns them.
+    dim : int
+        d >= 1.
+    lam : float
+        lambda > 0.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    Right as printed, with any signs of the degrees. On ordinary data it is 5 to 25 times the
+    largest score and saturates at s times the number of harmonics: report it, do not choose m by
+    it.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Lemma 7.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import leverage_bound
+    >>> round(leverage_bound([[[1.0], [0.1]]], 3, 1.0), 6)  # 1 + 3 * 4 pi^2/6 * 0.01
+    1.197392
+    """
+    table = np.asarray(radial, dtype=np.float64)
+    if table.ndim != 3 or not table.size:
+        raise ValueError(
+            f"radial has shape {table.shape}; pass (points, degrees, order), the radial_table"
+        )
+    lam, dim = check_positive("lam", lam), check_dim(dim)
+    energies = np.einsum("jli,jli->l", table, table)
+    degrees = np.arange(table.shape[1])
+    counts = np.array([float(alpha(int(level), dim)) for level in degrees])
+    shares = np.minimum(math.pi**2 * (degrees + 1) ** 2 / (6 * lam) * energies, table.shape[2])
+    return float(counts @ shares)
+
+
+# ---- how many directions
+
+
+def matrix_bernstein(
+    deviation: float, n_samples: int, bound: float, M1: ArrayLike, M2: ArrayLike
+) -> float:
+    """Bound of the probability that a mean of independent random matrices is off by `deviation`.
+
+    4 Tr(M1 + M2) / M exp(-m t^2/2 / (M + 2 L t/3)) for |R| <= L, E R R* <= M1, E R* R <= M2 and
+    M = max(|M1|, |M2|).
+
+    Parameters
+    ----------
+    deviation : float
+        t > 0, in the operator norm.
+    n_samples : int
+        m >= 1.
+    bound : float
+        L > 0.
+    M1, M2 : array-like
+        Symmetric, positive semi-definite.
+
+    Returns
+    -------
+    float
+        At most 1, and 1 where t < sqrt(M/m) + 2 L / (3 m).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The source (Tropp, Corollary 7.3.3) asks for t >= sqrt(M/m) + 2 L / (3 m), which Lemma 18
+    leaves out. Printed so it is not false, only empty: where the condition fails the bound is
+    above 2, as the exponent is at most 2/3 there. At Theorem 9's m the condition holds.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Lemma 18.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import matrix_bernstein
+    >>> round(matrix_bernstein(0.5, 100, 1.0, [[1.0]], [[1.0]]), 9)
+    0.000678546
+    """
+    deviation, bound = check_positive("deviation", deviation), check_positive("bound", bound)
+    m = check_integer("n_samples", n_samples, 1)
+    first, second = _square("M1", M1), _square("M2", M2)
+    largest = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
+    if largest == 0:
+        raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
+    if deviation < math.sqrt(largest / m) + 2 * bound / (3 * m):
+        return 1.0
+    exponent = m * deviation**2 / 2 / (largest + 2 * bound * deviation / 3)
+    return min(1.0, float(4 * (np.trace(first) + np.trace(second)) / largest * math.exp(-exponent)))
+
+
+def required_directions(
+    epsilon: float, delta: float, leverage: float, s_lam: float, *, printed: bool = False
+) -> int:
+    """Directions that make Z Z^T an (epsilon, lambda)-spectral approximation (Theorem 9).
+
+    m >= (2 + 4e/3) / e^2 L log(16 s_lam / delta) with e = eps / (1 + eps), for
+    0 < lam <= |K|.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of Eq 1, between 0 and 1.
+    delta : float
+        Probability of failure, between 0 and 1.
+    leverage : float
+        L > 0, any upper bound of the ridge leverage scores: `leverage_bound`, or the largest of
+        `ridge_leverage` over many directions.
+    s_lam : float
+        `statistical_dimension`.
+    printed : bool, default=False
+        8 / (3 eps^2) L log(16 s_lam / delta), as printed.
+
+    Returns
+    -------
+    int
+        m, each with s columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The proof bounds `metrics.whitened_error` by eps and says that Eq 1 follows; the lower side
+    needs eps / (1 + eps), since 1 - eps < 1 / (1 + eps). And Lemma 18 with M <= L has the exponent
+    m e^2 / (2 L (1 + 2e/3)): 2 + 4e/3 is below 8/3 for e <= 1/2 only, not for any eps.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Theorem 9 and Appendix F.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import required_directions
+    >>> required_directions(0.5, 0.1, leverage=20.0, s_lam=10.0)
+    3247
+    >>> required_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, printed=True)
+    1574
+    """
+    epsilon, delta = _share("epsilon", epsilon), _share("delta", delta)
+    leverage, s_lam = check_positive("leverage", leverage), check_positive("s_lam", s_lam)
+    if printed:
+        return math.ceil(8 / (3 * epsilon**2) * leverage * math.log(16 * s_lam / delta))
+    e = epsilon / (1 + epsilon)
+    return math.ceil((2 + 4 * e / 3) / e**2 * leverage * math.log(16 * s_lam / delta))
+
+
+def projection_directions(
+    epsilon: float,
+    delta: float,
+    leverage: float,
+    s_lam: float,
+    rank: int,
+    *,
+    printed: bool = False,
+) -> int:
+    """Directions that preserve the cost of every projection of a rank (Theorem 10, Eq 21).
+
+    The larger of (2 + 4e/3) / e^2 L log(32 s_lam / delta) with e = eps' / (1 + eps'), and
+    (8 + 4 eps'/3) / (r eps'^2) L log(4 / delta), for eps' = eps / 24 and the ridge
+    lam = (lam_(r+1) + ... + lam_n) / r.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Between 0 and 1.
+    leverage : float
+        L > 0, an upper bound of the ridge leverage scores for this lam.
+    s_lam : float
+        `statistical_dimension` for this lam.
+    rank : int
+        r >= 1.
+    printed : bool, default=False
+        The m printed in Theorem 9, for eps itself.
+
+    Returns
+    -------
+    int
+        m, each with s columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The theorem prints the m of Theorem 9. Its own proof substitutes eps / 16, 256 times as many;
+    and it adds the cross term once where Eq 40 has it twice, so that 4 + 4 + 16 = 24 is right, 576
+    times (380 to 450 with sharper constants). The second term above is for the trace over the small
+    eigenvalues, said to follow "from scalar Chernoff": the summands are up to 2 lam L, their mean up
+    to 2 r lam, and Bernstein's inequality asks for this m. It decides for small r. Each of the two
+    events may fail with delta/2.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Theorem 10 and Appendix G.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import projection_directions
+    >>> projection_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, rank=5)
+    785676
+    >>> projection_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, rank=5, printed=True)
+    1574
+    """
+    rank = check_integer("rank", rank, 1)
+    if printed:
+        return required_directions(epsilon, delta, leverage, s_lam, printed=True)
+    e = _share("epsilon", epsilon) / 24
+    spectral = required_directions(e, _share("delta", delta) / 2, leverage, s_lam)
+    trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * math.log(4 / delta)
+    return max(spectral, math.ceil(trace))
+
+
+def dot_product_directions(
+    n: int,
+    dim: int,
+    radius: float,
+    lam: float,
+    epsilon: float,
+    delta: float,
+    s_lam: float,
+    growth: float = 1.0,
+    base: float = 1.0,
+    *,
+    printed: bool = False,
+) -> tuple[int, int, int]:
+    """Degree, order and number of directions for a dot-product kernel (Theorem 11).
+
+    q = max{d, 3.7 r^2 beta, r^2 beta + d/2 log(3 r^2 beta / d) + log(C n / (eps lam))},
+    s = max{d/2, 3.7 r^2 beta, r^2 beta / 4 + 1/2 log(C n / (eps lam))}.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    dim : int
+        d >= 3.
+    radius : float
+        r > 0, the largest norm.
+    lam : float
+        0 < lambda <= |K|.
+    epsilon, delta : float
+        Between 0 and 1.
+    s_lam : float
+        `statistical_dimension`.
+    growth, base : float, default=1.0
+        C and beta of Assumption 1, from `series.growth_constants`; 1 and 1 for exp(<x, y>).
+    printed : bool, default=False
+        m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), as printed: in Section 5 the
+        rows of Z, in Appendix H the directions.
+
+    Returns
+    -------
+    degree, order, n_directions : int
+        q, s and m, each direction with s columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    q and s are right, and large: `series.truncate` finds what a tolerance needs. The m printed is
+    not what the proof gives: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1), up to twice
+    the 1.1 (q+d-1 choose q) printed; a norm error of .8 eps is not enough for the lower side; and s
+    may be q, not q/2. Here Theorem 9's m for L = s sum alpha_l and
+    e = 1 - 1 / ((1 + eps)(1 - eps/10)).
+
+    Computing Z costs m nnz(X) + n m q + n m q s operations; the O((m/q) nnz(X)) printed leaves out
+    the polynomials and the radial parts, which decide for dense points of small d.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Theorem 11 and Appendix H.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import dot_product_directions
+    >>> dot_product_directions(1000, 3, 1.0, 0.1, 0.5, 0.1, 20.0)
+    (11, 6, 188570)
+    """
+    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
+    radius, lam = check_positive("radius", radius), check_positive("lam", lam)
+    epsilon, base = _share("epsilon", epsilon), check_positive("base", base)
+    if base < 1:
+        raise ValueError(f"base={base} is below 1, which Assumption 1 excludes; use 1")
+    reach = radius**2 * base
+    size = math.log(check_positive("growth", growth) * n / (epsilon * lam))
+    degree = math.ceil(max(dim, 3.7 * reach, reach + dim / 2 * math.log(3 * reach / dim) + size))
+    order = math.ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
+    count = _printed_directions if printed else _truncated_directions
+    return degree, order, count(degree, order, dim, epsilon, delta, s_lam)
+
+
+def gaussian_directions(
+    n: int,
+    dim: int,
+    radius: float,
+    lam: float,
+    epsilon: float,
+    delta: float,
+    s_lam: float,
+    *,
+    printed: bool = False,
+) -> tuple[int, int, int]:
+    """Degree, order and number of directions for the Gaussian exp(-|x-y|^2/2) (Theorem 12).
+
+    q = max{3.7 r^2, d/2 log(2.8 (r^2 + log(n/(eps lam)) + d) / d) + log(n/(eps lam))},
+    s = max{d/2, 3.7 r^2, 1/2 log(n/(eps lam))}.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    dim : int
+        d >= 3.
+    radius : float
+        r > 0, the largest norm; of sqrt(2 gamma) x for exp(-gamma |x-y|^2).
+    lam : float
+        0 < lambda <= |K|.
+    epsilon, delta : float
+        Between 0 and 1.
+    s_lam : float
+        `statistical_dimension`.
+    printed : bool, default=False
+        m as printed, see `dot_product_directions`.
+
+    Returns
+    -------
+    degree, order, n_directions : int
+        q, s and m, each direction with s columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    What `dot_product_directions` says holds here too; with this q and s the sum of the alpha_l is
+    up to 1.31 times what the proof allows (d = 3, r = 3). For 1,000 points, d = 3, r = 2,
+    lam = .01, eps = .5 it makes some 10^5 directions: no default for anybody.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Theorem 12 and Appendix I.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import gaussian_directions
+    >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0)[:2]
+    (17, 15)
+    """
+    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
+    radius, lam = check_positive("radius", radius), check_positive("lam", lam)
+    epsilon = _share("epsilon", epsilon)
+    size = math.log(n / (epsilon * lam))
+    degree = _gaussian_degree(dim, radius, size)
+    order = math.ceil(max(dim / 2, 3.7 * radius**2, size / 2))
+    count = _printed_directions if printed else _truncated_directions
+    return degree, order, count(degree, order, dim, epsilon, delta, s_lam)
+
+
+# ---- what follows for learning
+
+
+def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> float:
+    """Risk of kernel ridge regression at fixed points, E |f - f*|^2 / n.
+
+    lam^2/n f*^T (K + lam I)^(-2) f* + sigma^2/n Tr(K^2 (K + lam I)^(-2)).
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        The exact matrix; or Z Z^T, for the risk of ridge regression on features.
+    lam : float
+        lambda > 0.
+    signal : array-like of shape (n,)
+        f*, the true values at the points.
+    noise : float
+        sigma >= 0, the standard deviation of the labels around them.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    O(n^3) operations.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 24, with the expectation taken.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import ridge_risk
+    >>> round(ridge_risk([[1.0]], 1.0, [2.0], noise=2.0), 12)
+    2.0
+    """
+    exact = _square("K", K)
+    lam, n = check_positive("lam", lam), len(exact)
+    f = _signal(signal, n)
+    residual = lam * _solve(exact, lam, f)
+    energies = np.maximum(eigvalsh(exact), 0.0)
+    variance = np.sum(np.square(energies / (energies + lam)))
+    return float((residual @ residual + _noise(noise) ** 2 * variance) / n)
+
+
+def risk_bound(
+    K: ArrayLike,
+    lam: float,
+    signal: ArrayLike,
+    noise: float,
+    epsilon: float,
+    rank: int,
+    *,
+    printed: bool = False,
+) -> float:
+    """Bound of the risk of ridge regression on features that approximate K (Lemma 13).
+
+    (1 + eps) lam/n f*^T (K + lam I)^(-1) f* + sigma^2/n (s_lam + eps rank(Z)).
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        Exact kernel matrix.
+    lam : float
+        lambda > 0.
+    signal : array-like of shape (n,)
+        f*, the true values at the points.
+    noise : float
+        sigma >= 0.
+    epsilon : float
+        Of Eq 1, from 0 to below 1: `metrics.spectral_error`.
+    rank : int
+        Of Z, at most its number of columns.
+    printed : bool, default=False
+        R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, as printed: no bound, see below.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    Printed is the risk R(f) of the exact estimator, where the source of the lemma has an upper
+    bound of it, and that is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0), no noise, has
+    R(f) = 5.0e-13; an approximation with eps = .2 has 7.9e-9. The directions that a large eigenvalue
+    keeps clean are where any mixing shows. Right is the bound linear in (K + lam I)^(-1), which
+    Eq 1 controls; the errata have the proof.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Lemma 13.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import risk_bound
+    >>> round(risk_bound([[1.0]], 1.0, [2.0], 2.0, 0.5, 1), 12)  # 1.5 * 4/2 + 4 (1/2 + 1/2)
+    7.0
+    """
+    exact = _square("K", K)
+    lam, n = check_positive("lam", lam), len(exact)
+    rank = check_integer("rank", rank, 0)
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"epsilon={epsilon} is not usable; use a number from 0 to below 1")
+    sigma = _noise(noise)
+    if printed:
+        risk = ridge_risk(exact, lam, signal, noise)
+        return risk / (1 - epsilon) + epsilon / (1 + epsilon) * rank / n * sigma**2
+    f = _signal(signal, n)
+    bias = lam / n * float(f @ _solve(exact, lam, f))
+    variance = sigma**2 / n * (statistical_dimension(exact, lam) + epsilon * rank)
+    return (1 + epsilon) * bias + variance
+
+
+def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool = False) -> float:
+    """Bound of the exact cost of a clustering found on features (Lemma 14).
+
+    (1 + gamma)(1 + eps)/(1 - eps) min_C Tr(K - C C^T K C C^T).
+
+    Parameters
+    ----------
+    cost : float
+        min_C Tr(K - C C^T K C C^T) >= 0, or `metrics.clustering_cost` of any clustering.
+    epsilon : float
+        Of Eq 21 for the number of clusters, from 0 to below 1: `metrics.projection_cost_error`.
+    gamma : float
+        >= 0: the clustering found is within 1 + gamma of the best one on the features.
+    printed : bool, default=False
+        (1 + gamma)(1 + eps) min_C Tr(...), as printed: for the cost in feature space.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    Notes
+    -----
+    Printed is a bound of |Z - Z C C^T|^2, true and useless: features may shrink everything.
+    What is wanted is the exact cost, and Eq 21 from below brings it for one more 1 / (1 - eps).
+
+    References
+    ----------
+    Han, Zandieh, Avron, Lemma 14.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import clustering_bound
+    >>> clustering_bound(2.0, 0.5, 0.0)
+    6.0
+    """
+    if not (cost >= 0 and gamma >= 0):
+        raise ValueError(f"cost={cost} and gamma={gamma} must be >= 0; use such numbers")
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"epsilon={epsilon} is not usable; use a number from 0 to below 1")
+    factor = (1 + gamma) * (1 + epsilon)
+    return cost * (factor if printed else factor / (1 - epsilon))
+
+
+def table_1(
+    n: int,
+    lam: float,
+    dim: int,
+    radius: float,
+    s_lam: float,
+    nnz: int,
+    *,
+    printed: bool = False,
+) -> dict[str, tuple[float, float]]:
+    """Features and operations of the methods for the Gaussian kernel (Table 1).
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    lam : float
+        lambda > 0, below n.
+    dim : int
+        d >= 1.
+    radius : float
+        r > 0, the largest norm.
+    s_lam : float
+        `statistical_dimension`.
+    nnz : int
+        Entries of the data that are not zero.
+    printed : bool, default=False
+        Every row as printed.
+
+    Returns
+    -------
+    dict
+        Method -> (features, operations).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    Orders of magnitude, for constant eps and without powers of log n: they tell how methods scale,
+    not what to choose. Two rows are printed wrongly. "Modified Fourier" lacks the 1 / Gamma(d/2 + 1)
+    of the text. "Gegenbauer" is ((2 log(n/lam))^d + (1.93 r)^(2d)) / (d-1)!, but Theorem 12's
+    q^2 (q+d-1 choose q) has one factor q more, and its operations leave out the polynomials and
+    the radial parts.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Table 1 and Section 5.2.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import table_1
+    >>> table_1(1000, 0.1, 3, 1.0, 20.0, 3000)["Nystrom"]
+    (20.0, 460000.0)
+    """
+    n, dim, nnz = check_integer("n", n, 1), check_dim(dim), check_integer("nnz", nnz, 0)
+    lam, radius = check_positive("lam", lam), check_positive("radius", radius)
+    s_lam = check_positive("s_lam", s_lam)
+    if lam >= n:
+        raise ValueError(f"lam={lam} is not below n={n}, so a ridge leaves nothing; use a smaller lam")
+    size = math.log(n / lam)
+    fourier = n / lam
+    modified = (248 * radius) ** dim * size ** (dim / 2) + (200 * size) ** (2 * dim)
+    if printed:
+        ours = ((2 * size) ** dim + (1.93 * radius) ** (2 * dim)) / math.factorial(dim - 1)
+        our_time = ours * nnz
+    else:
+        modified /= math.gamma(dim / 2 + 1)
+        q = _gaussian_degree(dim, radius, size)
+        ours = float(q**2 * math.comb(q + dim - 1, q))
+        our_time = ours / q * (nnz + n * q + n * q * q)  # m = rows / q directions, s = q
+    return {
+        "Fourier": (fourier, fourier * nnz),
+        "Modified Fourier": (modified, modified * nnz),
+        "Nystrom": (s_lam, n * s_lam**2 + s_lam * nnz),
+        "PolySketch": (radius**10 * s_lam, radius**12 * (n * s_lam + nnz)),
+        "Adaptive Sketch": (s_lam, radius**15 * s_lam**2 * n + radius**5 * nnz),
+        "Gegenbauer": (ours, our_time),
+    }
+
+
+def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
+    """Dimensions that preserve all distances of n points under random projection.
+
+    k >= (4 + 2 gamma) / (eps^2/2 - eps^3/3) log n, with probability 1 - n^(-gamma).
+
+    Parameters
+    ----------
+    n : int
+        Number of points, >= 2.
+    epsilon : float
+        Relative error of a squared distance, between 0 and 1.
+    gamma : float, default=1.0
+        >= 0.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    For dense projections with normal or sign entries. The paper on block projections prints
+    k <= k_0 for this k_0: the inequality is the wrong way round. Its blocks need more, by how unequal
+    the norms of the blocks are.
+
+    References
+    ----------
+    "A Simple and Efficient Method for Random Fourier Features", Section 1, after Achlioptas,
+    "Database-friendly random projections", 2003.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import johnson_lindenstrauss
+    >>> johnson_lindenstrauss(1000, 0.5)
+    498
+    """
+    n, epsilon = check_integer("n", n, 2), _share("epsilon", epsilon)
+    if not gamma >= 0:
+        raise ValueError(f"gamma={gamma} is negative; use a number >= 0")
+    return math.ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * math.log(n))
+
+
+# ---- what they share
+
+
+def _operator_rows(
+    operator: LinearOperator | Callable[[Any], ArrayLike], w: Doubles
+) -> ArrayLike:
+    """Return Phi_w, n rows of s values."""
+    if w.ndim != 1 or abs(float(w @ w) - 1) > 1e-6:
+        raise ValueError(f"w={w} is not a unit vector; divide it by its norm")
+    if not isinstance(operator, LinearOperator):
+        if not callable(operator):
+            raise TypeError(
+                f"operator={operator!r} is neither a LinearOperator nor callable; pass "
+                "feature_operator(X, kernel), or a function from w to Phi_w"
+            )
+        return operator(w)
+    if not hasattr(operator, "nodes"):
+        raise TypeError("operator has no nodes; pass feature_operator(X, kernel)")
+    if operator.nodes.shape[1] != len(w):
+        raise ValueError(
+            f"w has {len(w)} coordinates, but the points of the operator have "
+            f"{operator.nodes.shape[1]}; pass a direction of their space"
+        )
+    cosines = np.clip(operator.nodes @ w, -1.0, 1.0)
+    reproducing = np.zeros(len(cosines))
+    for level in range(operator.degree + 1):
+        if harmonics := alpha(level, len(w)):
+            reproducing += harmonics * gegenbauer(level, len(w), cosines)
+    column = (np.sqrt(operator.weights) * reproducing)[:, None]
+    rows: Doubles = operator.rmatmat(np.kron(np.eye(operator.order), column))
+    return rows
+
+
+def _truncated_directions(
+    degree: int, order: int, dim: int, epsilon: float, delta: float, s_lam: float
+) -> int:
+    """Theorem 9 for a kernel cut so that its matrix is off by at most eps lam / 10.
+
+    (1 - eps/10)(K + lam) <= K' + lam <= K + lam, so that a whitened error of e for K' is Eq 1 for
+    K if (1 - e)(1 - eps/10) >= 1 / (1 + eps); lam / |K'| is at most 1 / (1 - eps/10).
+    """
+    e = 1 - 1 / ((1 + epsilon) * (1 - epsilon / 10))
+    leverage = order * sum(alpha(level, dim) for level in range(degree + 1))
+    size = 8 * (1 + 1 / (1 - epsilon / 10)) * check_positive("s_lam", s_lam)
+    return math.ceil((2 + 4 * e / 3) / e**2 * leverage * math.log(size / _share("delta", delta)))
+
+
+def _printed_directions(
+    degree: int, order: int, dim: int, epsilon: float, delta: float, s_lam: float
+) -> int:
+    """5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
+    size = math.log(16 * check_positive("s_lam", s_lam) / _share("delta", delta))
+    return math.ceil(5 * degree**2 / (4 * epsilon**2) * math.comb(degree + dim - 1, degree) * size)
+
+
+def _gaussian_degree(dim: int, radius: float, size: float) -> int:
+    """q of Theorem 12, for size = log(n / (eps lam))."""
+    spread = 2.8 * (radius**2 + size + dim) / dim
+    return math.ceil(max(3.7 * radius**2, dim / 2 * math.log(spread) + size))
+
+
+def _share(name: str, value: float) -> float:
+    """Return a number strictly between 0 and 1, or raise naming it."""
+    number = check_positive(name, value)
+    if number >= 1:
+        raise ValueError(f"{name}={value} is not below 1; use a number between 0 and 1")
+    return number
+
+
+def _square(name: str, values: ArrayLike) -> Doubles:
+    """Return a finite square matrix of doubles, or raise naming it."""
+    try:
+        matrix: Doubles = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}; pass a square matrix")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
+    return matrix
+
+
+def _signal(signal: ArrayLike, n: int) -> Doubles:
+    """Return f* at n points."""
+    values: Doubles = np.asarray(signal, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"signal has shape {values.shape}, but K has {n} rows; pass {n} values")
+    return values
+
+
+def _noise(noise: float) -> float:
+    """Return sigma, a number >= 0."""
+    if not (noise >= 0 and math.isfinite(noise)):
+        raise ValueError(f"noise={noise} is not usable; use a finite number >= 0")
+    return float(noise)
+
+
+def _solve(K: Doubles, lam: float, right: Doubles) -> Doubles:
+    """Return (K + lam I)^(-1) right."""
+    try:
+        solution: Doubles = cho_solve(cho_factor(K + lam * np.eye(len(K)), lower=True), right)
+    except LinAlgError:
+        raise ValueError(
+            f"K + lam I is not positive definite at lam={lam}; pass the matrix of a positive "
+            "definite kernel, or a larger lam"
+        ) from None
+    return solution
