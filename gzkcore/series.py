@@ -774,4 +774,6 @@ def growth_constants(kernel: SeriesKernel, degree: int) -> tuple[float, float]:
         )
     factor = float(np.max(kernel.scale())) ** 2
     log_base = max(0.0, upper + math.log(factor))
-    return float(np.exp(logs[known] + known * (math.log(factor) - log_base)).max()), math.exp(log_base)
+    return float(np.exp(logs[known] + known * (math.log(factor) - log_base)).max()), math.exp(
+        log_base
+    )

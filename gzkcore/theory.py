@@ -356,9 +356,9 @@ def projection_directions(
     The theorem prints the m of Theorem 9. Its own proof substitutes eps / 16, 256 times as many;
     and it adds the cross term once where Eq 40 has it twice, so that 4 + 4 + 16 = 24 is right, 576
     times (380 to 450 with sharper constants). The second term above is for the trace over the small
-    eigenvalues, said to follow "from scalar Chernoff": the summands are up to 2 lam L, their mean up
-    to 2 r lam, and Bernstein's inequality asks for this m. It decides for small r. Each of the two
-    events may fail with delta/2.
+    eigenvalues, said to follow "from scalar Chernoff": the summands are up to 2 lam L, their mean
+    up to 2 r lam, and Bernstein's inequality asks for this m. It decides for small r. Each of the
+    two events may fail with delta/2.
 
     References
     ----------
@@ -432,9 +432,9 @@ def dot_product_directions(
     Notes
     -----
     q and s are right, and large: `series.truncate` finds what a tolerance needs. The m printed is
-    not what the proof gives: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1), up to twice
-    the 1.1 (q+d-1 choose q) printed; a norm error of .8 eps is not enough for the lower side; and s
-    may be q, not q/2. Here Theorem 9's m for L = s sum alpha_l and
+    not what the proof gives: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1), up to 2
+    where 1.1 (q+d-1 choose q) is printed; a norm error of .8 eps is not enough for the lower side;
+    and s may be q, not q/2. Here Theorem 9's m for L = s sum alpha_l and
     e = 1 - 1 / ((1 + eps)(1 - eps/10)).
 
     Computing Z costs m nnz(X) + n m q + n m q s operations; the O((m/q) nnz(X)) printed leaves out
@@ -459,8 +459,9 @@ def dot_product_directions(
     size = math.log(check_positive("growth", growth) * n / (epsilon * lam))
     degree = math.ceil(max(dim, 3.7 * reach, reach + dim / 2 * math.log(3 * reach / dim) + size))
     order = math.ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
-    count = _printed_directions if printed else _truncated_directions
-    return degree, order, count(degree, order, dim, epsilon, delta, s_lam)
+    if printed:
+        return degree, order, _printed_directions(degree, dim, epsilon, delta, s_lam)
+    return degree, order, _truncated_directions(degree, order, dim, epsilon, delta, s_lam)
 
 
 def gaussian_directions(
@@ -528,8 +529,9 @@ def gaussian_directions(
     size = math.log(n / (epsilon * lam))
     degree = _gaussian_degree(dim, radius, size)
     order = math.ceil(max(dim / 2, 3.7 * radius**2, size / 2))
-    count = _printed_directions if printed else _truncated_directions
-    return degree, order, count(degree, order, dim, epsilon, delta, s_lam)
+    if printed:
+        return degree, order, _printed_directions(degree, dim, epsilon, delta, s_lam)
+    return degree, order, _truncated_directions(degree, order, dim, epsilon, delta, s_lam)
 
 
 # ---- what follows for learning
@@ -627,9 +629,8 @@ def risk_bound(
     -----
     Printed is the risk R(f) of the exact estimator, where the source of the lemma has an upper
     bound of it, and that is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0), no noise, has
-    R(f) = 5.0e-13; an approximation with eps = .2 has 7.9e-9. The directions that a large eigenvalue
-    keeps clean are where any mixing shows. Right is the bound linear in (K + lam I)^(-1), which
-    Eq 1 controls; the errata have the proof.
+    R(f) = 5.0e-13; an approximation with eps = .2 has 7.9e-9. Right is the bound linear in
+    (K + lam I)^(-1), which Eq 1 controls; the errata have the proof.
 
     References
     ----------
@@ -746,10 +747,10 @@ def table_1(
     Notes
     -----
     Orders of magnitude, for constant eps and without powers of log n: they tell how methods scale,
-    not what to choose. Two rows are printed wrongly. "Modified Fourier" lacks the 1 / Gamma(d/2 + 1)
-    of the text. "Gegenbauer" is ((2 log(n/lam))^d + (1.93 r)^(2d)) / (d-1)!, but Theorem 12's
-    q^2 (q+d-1 choose q) has one factor q more, and its operations leave out the polynomials and
-    the radial parts.
+    not what to choose. Two rows are printed wrongly. "Modified Fourier" lacks the
+    1 / Gamma(d/2 + 1) of the text. "Gegenbauer" is ((2 log(n/lam))^d + (1.93 r)^(2d)) / (d-1)!, but
+    Theorem 12's q^2 (q+d-1 choose q) has one factor q more, and its operations leave out the
+    polynomials and the radial parts.
 
     References
     ----------
@@ -765,7 +766,9 @@ def table_1(
     lam, radius = check_positive("lam", lam), check_positive("radius", radius)
     s_lam = check_positive("s_lam", s_lam)
     if lam >= n:
-        raise ValueError(f"lam={lam} is not below n={n}, so a ridge leaves nothing; use a smaller lam")
+        raise ValueError(
+            f"lam={lam} is not below n={n}, so a ridge leaves nothing; use a smaller lam"
+        )
     size = math.log(n / lam)
     fourier = n / lam
     modified = (248 * radius) ** dim * size ** (dim / 2) + (200 * size) ** (2 * dim)
@@ -813,8 +816,8 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     Notes
     -----
     For dense projections with normal or sign entries. The paper on block projections prints
-    k <= k_0 for this k_0: the inequality is the wrong way round. Its blocks need more, by how unequal
-    the norms of the blocks are.
+    k <= k_0 for this k_0: the inequality is the wrong way round. Its blocks need more, by how
+    unequal the norms of the blocks are.
 
     References
     ----------
@@ -836,9 +839,7 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
 # ---- what they share
 
 
-def _operator_rows(
-    operator: LinearOperator | Callable[[Any], ArrayLike], w: Doubles
-) -> ArrayLike:
+def _operator_rows(operator: LinearOperator | Callable[[Any], ArrayLike], w: Doubles) -> ArrayLike:
     """Return Phi_w, n rows of s values."""
     if w.ndim != 1 or abs(float(w @ w) - 1) > 1e-6:
         raise ValueError(f"w={w} is not a unit vector; divide it by its norm")
@@ -880,16 +881,14 @@ def _truncated_directions(
     return math.ceil((2 + 4 * e / 3) / e**2 * leverage * math.log(size / _share("delta", delta)))
 
 
-def _printed_directions(
-    degree: int, order: int, dim: int, epsilon: float, delta: float, s_lam: float
-) -> int:
-    """5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
+def _printed_directions(degree: int, dim: int, epsilon: float, delta: float, s_lam: float) -> int:
+    """Return 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
     size = math.log(16 * check_positive("s_lam", s_lam) / _share("delta", delta))
     return math.ceil(5 * degree**2 / (4 * epsilon**2) * math.comb(degree + dim - 1, degree) * size)
 
 
 def _gaussian_degree(dim: int, radius: float, size: float) -> int:
-    """q of Theorem 12, for size = log(n / (eps lam))."""
+    """Return q of Theorem 12, for size = log(n / (eps lam))."""
     spread = 2.8 * (radius**2 + size + dim) / dim
     return math.ceil(max(3.7 * radius**2, dim / 2 * math.log(spread) + size))
 

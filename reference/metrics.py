@@ -1,7 +1,7 @@
 """What an approximation is worth: the errors that the papers measure, by their definitions.
 
-[G] is Han, Zandieh, Avron, [B] is "A Simple and Efficient Method for Random Fourier Features". Z has
-one row per point, so that Z Z^T approximates K ([G] writes its transpose).
+[G] is Han, Zandieh, Avron, [B] is "A Simple and Efficient Method for Random Fourier Features". Z
+has one row per point, so that Z Z^T approximates K ([G] writes its transpose).
 """
 
 from itertools import combinations

@@ -290,8 +290,9 @@ def growth_constants(kernel, degree):
 
     A Taylor series that converges only up to a radius rho has derivatives like j! rho^(-j), whose
     rate has no bound, and so have entire functions that grow like exp(t^2): no constants exist.
-    That is seen from the rate: it stays for exp(t) and still rises for these, by log 2 from the
-    second quarter of the degrees to the upper half for the first kind, by half of that for the other.
+    That is seen from the rate: it stays for exp(t) and still rises for these, from the second
+    quarter of the degrees to the upper half by log 2 for the first kind, by half of that for the
+    other.
 
     Parameters
     ----------
@@ -326,8 +327,8 @@ def growth_constants(kernel, degree):
     if max(j for j in logs) > degree / 2 and rising > 0.2:
         raise ValueError(
             f"the derivatives of {kernel} grow faster than any C beta^j (by a factor of "
-            f"{exp(rate(degree / 2, degree)):.3g} each, and rising): its Taylor series has a finite "
-            "radius of convergence, or it grows like exp(t^2); Theorem 11 says nothing about it"
+            f"{exp(rate(degree / 2, degree)):.3g} each, and rising): its Taylor series has a "
+            "finite radius of convergence, or it grows like exp(t^2); Theorem 11 doesn't cover it"
         )
     base = max(1.0, exp(rate(degree / 2, degree)))
     return max(exp(value - j * log(base)) for j, value in logs.items()), base

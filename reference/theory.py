@@ -1,7 +1,7 @@
 """How many features are enough: leverage, the theorems, and the bounds that follow from them.
 
-All numbers are those of Han, Zandieh, Avron, if nothing else is said. Several statements are printed
-with slips; `printed=True` gives the number as printed, the default the one that the proof bears.
+All numbers are those of Han, Zandieh, Avron, if nothing else is said. Several statements are
+printed with slips; `printed=True` gives the number as printed, the default what the proof bears.
 """
 
 from math import ceil, comb, exp, factorial, log, pi, sqrt
@@ -123,7 +123,10 @@ def ridge_leverage_minimum(operator, lam, w, nodes, weights):
     0.8
     """
     adjoint = np.hstack(
-        [sqrt(weight) * np.array(operator(node)) for node, weight in zip(nodes, weights, strict=True)]
+        [
+            sqrt(weight) * np.array(operator(node))
+            for node, weight in zip(nodes, weights, strict=True)
+        ]
     )
     total = 0.0
     for column in np.array(operator(w), dtype=float).T:
@@ -324,9 +327,7 @@ def truncated_directions(degree, order, dim, epsilon, delta, s_lam):
 def printed_directions(degree, dim, epsilon, delta, s_lam):
     """Return m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
     size = log(16 * s_lam / delta)
-    return ceil(
-        5 * degree**2 / (4 * epsilon**2) * comb(degree + dim - 1, degree) * size
-    )
+    return ceil(5 * degree**2 / (4 * epsilon**2) * comb(degree + dim - 1, degree) * size)
 
 
 def dot_product_directions(
@@ -341,8 +342,8 @@ def dot_product_directions(
 
     q and s are right (their proof has wrong constants: it uses cosh(x) <= 0.57 e^x, which is false
     below .98, and loses a factor (r^2 beta)^l; the truncation error stays below .23 eps lam / n).
-    Printed: m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), in Section 5 the number of
-    rows of Z, in Appendix H that of directions, with s rows each. The chain of the proof gives
+    Printed: m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), in Section 5 the number
+    of rows of Z, in Appendix H that of directions, with s rows each. The chain of the proof gives
     neither: sum_(l<=q) alpha_(l,d) is (q+d-1 choose q) + (q+d-2 choose q-1), up to twice what is
     printed; and Theorem 9 enters with the slips that `required_directions` has mended.
 
@@ -468,10 +469,10 @@ def risk_bound(K, lam, signal, noise, epsilon, rank, *, printed=False):
     Han, Zandieh, Avron, Lemma 13. Printed:
     R(f~) <= R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, which is false.
 
-    Its source has an upper bound of the risk, linear in (K + lam I)^(-1), where R(f) is printed; for
-    R(f) itself it fails: see the errata for two points. Proof: R(f~) is at most
-    lam/n f*^T (Z Z^T + lam)^(-1) f* + sigma^2/n s_lam(Z Z^T), since lam (. + lam)^(-1) <= 1. Eq 1 gives
-    (Z Z^T + lam)^(-1) <= (1 + eps) (K + lam)^(-1), and eigenvalue by eigenvalue
+    Its source has an upper bound of the risk, linear in (K + lam I)^(-1), where R(f) is printed;
+    for R(f) itself it fails: see the errata for two points. Proof: R(f~) is at most
+    lam/n f*^T (Z Z^T + lam)^(-1) f* + sigma^2/n s_lam(Z Z^T), since lam (. + lam)^(-1) <= 1. Eq 1
+    gives (Z Z^T + lam)^(-1) <= (1 + eps) (K + lam)^(-1), and eigenvalue by eigenvalue
     1 - lam / (lam~_i + lam) <= 1 - (1 - eps) lam / (lam_i + lam) <= lam_i / (lam_i + lam) + eps.
 
     Parameters
@@ -514,8 +515,8 @@ def clustering_bound(cost, epsilon, gamma, *, printed=False):
 
     Tr(K - C~ C~^T K C~ C~^T) <= (1 + gamma)(1 + eps)/(1 - eps) min_C Tr(K - C C^T K C C^T)
     Han, Zandieh, Avron, Lemma 14. Printed: (1 + gamma)(1 + eps) min_C Tr(...), for
-    ||Z - Z C~ C~^T||_F^2 on the left. That is true, and useless: it is about the feature space, where
-    everything may have shrunk. Eq 21 once more, from below, costs the factor 1/(1 - eps).
+    ||Z - Z C~ C~^T||_F^2 on the left. That is true, and useless: it is about the feature space,
+    where everything may have shrunk. Eq 21 once more, from below, costs the factor 1/(1 - eps).
 
     Parameters
     ----------
@@ -544,10 +545,11 @@ def clustering_bound(cost, epsilon, gamma, *, printed=False):
 def table_1(n, lam, dim, radius, s_lam, nnz, *, printed=False):
     """Compare methods for the Gaussian kernel: number of features, and operations.
 
-    Han, Zandieh, Avron, Table 1: orders of magnitude for constant eps, powers of log n left out; the
-    constants stand as printed. Two rows are printed wrongly. "Modified Fourier" lacks the
-    1 / Gamma(d/2 + 1) that the text has. "Gegenbauer" is ((2 log(n/lam))^d + (1.93 r)^(2d)) / (d-1)!,
-    but q^2 (q+d-1 choose q) of Theorem 12 grows like q^(d+1) / (d-1)!, a factor q more, and its
+    Han, Zandieh, Avron, Table 1: orders of magnitude for constant eps, powers of log n left out;
+    the constants stand as printed. Two rows are printed wrongly. "Modified Fourier" lacks the
+    1 / Gamma(d/2 + 1) that the text has. "Gegenbauer" is
+    ((2 log(n/lam))^d + (1.93 r)^(2d)) / (d-1)!, but
+    q^2 (q+d-1 choose q) of Theorem 12 grows like q^(d+1) / (d-1)!, a factor q more, and its
     operations leave out evaluating the polynomials (m q n) and mixing the radial parts (m q s n).
 
     Parameters
@@ -602,9 +604,9 @@ def johnson_lindenstrauss(n, epsilon, gamma=1.0):
 
     k >= (4 + 2 gamma) / (eps^2/2 - eps^3/3) log n: then, with probability 1 - n^(-gamma),
     (1 - eps) ||u_i - u_j||^2 <= ||v_i - v_j||^2 <= (1 + eps) ||u_i - u_j||^2 for all pairs.
-    "A Simple and Efficient Method for Random Fourier Features", Section 1, which prints k <= k_0 for
-    this k_0, after Achlioptas (2003). It holds for dense normal or sign matrices; blocks need more,
-    by how unequal the norms of the blocks are.
+    "A Simple and Efficient Method for Random Fourier Features", Section 1, which prints k <= k_0
+    for this k_0, after Achlioptas (2003). It holds for dense normal or sign matrices; blocks need
+    more, by how unequal the norms of the blocks are.
 
     Parameters
     ----------
