@@ -42,6 +42,7 @@ WITHOUT_MIRROR = {
     "ridge.k_fold_error": "RandomFeatureRidgeCV(cv=k)",
     "ridge.loo_errors": "RandomFeatureRidgeCV(cv='loo')",
     "ridge.ridge": "RandomFeatureRidge",
+    "theory.ridge_leverage_minimum": "ridge_leverage by Lemma 17: test_theory compares them",
 }
 
 
@@ -159,6 +160,29 @@ def angles_and_weights(draw):
     return X, W.astype(X.dtype).astype(np.float64), radial
 
 
+@st.composite
+def approximations(draw, *more):
+    """Return a kernel matrix, features that are somewhat off, and what else is asked for."""
+    n = draw(st.integers(2, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    A = np.hstack([rng.standard_normal((n, n)) / n**0.5, np.eye(n) / 2])
+    return A @ A.T, A + 0.1 * rng.standard_normal(A.shape), *map(draw, more)
+
+
+@st.composite
+def leverages(draw):
+    """Return a feature operator that is the same along every direction, and its kernel matrix."""
+    K, Z, lam = draw(approximations(ridges))
+    return lambda w: Z[:, :3] * w[0], K, lam, [1.0]
+
+
+@st.composite
+def signals(draw, *more):
+    """Return a kernel matrix, a ridge, values at its points, and what else is asked for."""
+    K, Z, lam = draw(approximations(ridges))
+    return K, lam, Z[:, 0], *map(draw, more)
+
+
 def slope(degree, dim):
     """Return the derivative of P_d^l at 1 (in one dimension that of t^l)."""
     return degree * (degree + dim - 2) / max(dim - 1, 1) if dim > 1 else degree
@@ -167,6 +191,10 @@ def slope(degree, dim):
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 radii = st.floats(0.1, 6.0)
+ridges = st.floats(0.05, 5.0)
+shares = st.floats(0.01, 0.95)
+counts = st.integers(1, 10**6)
+sizes = st.floats(1.0, 1e4)
 reference_gaussian, fast_gaussian = reference.kernels.Gaussian(), Gaussian(0.5)
 
 
@@ -217,6 +245,75 @@ VALUES = {
     "series.angular_energy": (
         st.tuples(degrees, st.floats(0, 8), st.floats(0, 8), DIMS),
         lambda degree, a, b, dim, value: max(value, 1e-290) ** 2,
+    ),
+    "series.growth_constants": (st.tuples(st.just(KERNEL), st.integers(16, 60)), lambda *_: 1),
+    "metrics.spectral_error": (
+        approximations(ridges),
+        lambda K, Z, lam, value: ((1 + value) ** 2 * len(K) / lam) ** 2,
+    ),
+    "metrics.whitened_error": (
+        approximations(ridges),
+        lambda K, Z, lam, value: ((1 + value) * len(K) / lam) ** 2,
+    ),
+    "metrics.relative_frobenius_error": (approximations(), lambda K, *_: len(K) ** 2),
+    "metrics.mean_kernel_error": (approximations(), lambda K, *_: len(K) ** 2),
+    "metrics.mean_distance_error": (approximations(), lambda K, *_: len(K) ** 3),
+    "metrics.projection_cost_error": (
+        approximations(st.sampled_from([0, 1])),
+        lambda K, Z, rank, value: (len(K) * (1 + value)) ** 2,
+    ),
+    "metrics.clustering_cost": (
+        approximations().map(lambda pair: (pair[0], np.arange(len(pair[0])) % 3)),
+        lambda K, *_: len(K) ** 3,
+    ),
+    "theory.statistical_dimension": (
+        signals().map(lambda args: args[:2]),
+        lambda K, *_: len(K) ** 2,
+    ),
+    "theory.ridge_leverage": (
+        leverages(),
+        lambda rows, K, lam, w, value: (len(K) * value / lam) ** 2,
+    ),
+    "theory.leverage_bound": (
+        st.tuples(
+            st.integers(0, 9).map(lambda seed: np.random.default_rng(seed).random((5, 4, 3))),
+            DIMS,
+            ridges,
+        ),
+        lambda radial, dim, lam, value: value**2,
+    ),
+    "theory.matrix_bernstein": (
+        signals(shares, counts, sizes).map(
+            lambda args: (args[3], args[4], args[5], args[0], np.eye(len(args[0])))
+        ),
+        lambda *_: 1,
+    ),
+    "theory.required_directions": (st.tuples(shares, shares, sizes, sizes), lambda *_: 1),
+    "theory.projection_directions": (
+        st.tuples(shares, shares, sizes, sizes, st.integers(1, 40)),
+        lambda *_: 1,
+    ),
+    "theory.dot_product_directions": (
+        st.tuples(counts, st.integers(3, 9), radii, ridges, shares, shares, sizes, sizes, sizes),
+        lambda *_: 1,
+    ),
+    "theory.gaussian_directions": (
+        st.tuples(counts, st.integers(3, 9), radii, ridges, shares, shares, sizes),
+        lambda *_: 1,
+    ),
+    "theory.ridge_risk": (signals(shares), lambda K, lam, *_: (len(K) / lam) ** 2),
+    "theory.risk_bound": (
+        signals(shares, shares, st.integers(0, 9)),
+        lambda K, lam, *_: (len(K) / lam) ** 2,
+    ),
+    "theory.clustering_bound": (st.tuples(sizes, shares, shares), lambda *_: 1),
+    "theory.table_1": (
+        st.tuples(st.integers(6, 10**6), ridges, DIMS, radii, sizes, counts),
+        lambda *_: 1,
+    ),
+    "theory.johnson_lindenstrauss": (
+        st.tuples(st.integers(2, 10**6), shares, st.floats(0, 3)),
+        lambda *_: 1,
     ),
     "harmonics.n_harmonics": (st.tuples(st.integers(0, 40), DIMS), lambda *_: 1),
     "harmonics.spherical_harmonics": (
@@ -303,6 +400,7 @@ BAD = [
     ("series.gegenbauer_series", (None, 3, 2), TypeError),
     ("series.truncate", (KERNEL, 3, 1.0, 0.0), ValueError),
     ("series.truncate", (KERNEL, 3, 1.0, -1e-3), ValueError),
+    ("series.growth_constants", (KERNEL, 5), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
 ]

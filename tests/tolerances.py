@@ -41,6 +41,33 @@ TWINS = {
     "series.radial_table": Tolerance(512, "logarithms of size 300, exponentiated; values are <= 1"),
     "series.truncate": Tolerance(1024, "relative; a tail of terms exponentiated from logarithms"),
     "series.zonal_sum": Tolerance(8, "as special.gegenbauer, times the sum of |c_l|"),
+    "series.growth_constants": EXACT,
+    "metrics.clustering_cost": Tolerance(64, "sums of n^2 numbers of size 1, in another order"),
+    "metrics.mean_distance_error": Tolerance(64, "distances by products, of rows of size n"),
+    "metrics.mean_kernel_error": Tolerance(64, "dot products of rows of size 1"),
+    "metrics.projection_cost_error": Tolerance(
+        256, "a root by Newton and by halving; its slope is a cost of at least 1/4"
+    ),
+    "metrics.relative_frobenius_error": Tolerance(64, "dot products of rows of size 1"),
+    "metrics.spectral_error": Tolerance(
+        64, "relative eigenvalues mu to |K|/lam, and 1/mu: length is ((1 + value)^2 n/lam)^2"
+    ),
+    "metrics.whitened_error": Tolerance(64, "relative eigenvalues to |K|/lam"),
+    "theory.clustering_bound": EXACT,
+    "theory.dot_product_directions": EXACT,
+    "theory.gaussian_directions": EXACT,
+    "theory.johnson_lindenstrauss": EXACT,
+    "theory.leverage_bound": Tolerance(16, "relative; a sum of positive numbers"),
+    "theory.matrix_bernstein": Tolerance(
+        1024, "an exponential of at most 1 times its exponent; exponents above 1000 give 0"
+    ),
+    "theory.projection_directions": EXACT,
+    "theory.required_directions": EXACT,
+    "theory.ridge_leverage": Tolerance(64, "relative; Cholesky or inverse, to |K|/lam"),
+    "theory.ridge_risk": Tolerance(64, "inverses, to |K|/lam"),
+    "theory.risk_bound": Tolerance(64, "inverses, to |K|/lam"),
+    "theory.statistical_dimension": Tolerance(64, "n eigenvalues, or an inverse"),
+    "theory.table_1": EXACT,
     "harmonics.n_harmonics": EXACT,
     "harmonics.spherical_harmonics": Tolerance(
         8, "O(1) steps for each degree; |Y| <= alpha^(1/2) |x|^l, so length is (l+1)^2 alpha |x|^2l"
