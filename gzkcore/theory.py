@@ -80,7 +80,7 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
 
 def ridge_leverage(
     operator: LinearOperator | Callable[[Any], ArrayLike], K: ArrayLike, lam: float, w: ArrayLike
-) -> float:
+) -> Any:
     """Ridge leverage score tau_lam(w) = Tr(Phi_w^T (K + lam I)^(-1) Phi_w) of a direction.
 
     Parameters
@@ -92,12 +92,12 @@ def ridge_leverage(
         Kernel matrix of the points of the operator.
     lam : float
         lambda > 0.
-    w : array-like of shape (d,)
-        A unit vector.
+    w : array-like of shape (d,) or (m, d)
+        A unit vector, or one per row.
 
     Returns
     -------
-    float
+    float, or ndarray of shape (m,)
         Its mean over the sphere is s_lam (Eq 18); m directions are enough for `required_directions`
         with the largest of them.
 
@@ -109,7 +109,7 @@ def ridge_leverage(
 
     Notes
     -----
-    O(n^3) operations, and one product with the operator. A LinearOperator knows phi_x at the nodes
+    O(n^3) operations, and one product with the operator for all w. A LinearOperator knows phi_x at the nodes
     of its quadrature only; Phi_w is Phi* of g(v) = sum_(l<=q) alpha_l P_d^l(<v, w>), which
     reproduces polynomials of degree q (Lemma 1), exactly. `reference.theory` also has the score as
     the minimum of Lemma 17.
@@ -127,20 +127,20 @@ def ridge_leverage(
     >>> X = np.random.default_rng(0).standard_normal((20, 2))
     >>> kernel = Gaussian(0.5)
     >>> phi = feature_operator(X, kernel)
-    >>> scores = [ridge_leverage(phi, kernel(X), 0.1, w) for w in phi.nodes]
+    >>> scores = ridge_leverage(phi, kernel(X), 0.1, phi.nodes)
     >>> bool(np.isclose(phi.weights @ scores, statistical_dimension(kernel(X), 0.1)))
     True
     """
     exact = _square("K", K)
     lam = check_positive("lam", lam)
-    direction = np.asarray(w, dtype=np.float64)
-    rows = np.asarray(_operator_rows(operator, direction), dtype=np.float64)
-    if rows.ndim != 2 or len(rows) != len(exact):
-        raise ValueError(
-            f"Phi_w has shape {rows.shape}, but K has {len(exact)} rows; pass the operator and the "
-            "kernel matrix of the same points"
-        )
-    return float(np.sum(rows * _solve(exact, lam, rows)))
+    directions = np.asarray(w, dtype=np.float64)
+    W = np.atleast_2d(directions)
+    if directions.ndim not in (1, 2) or np.abs(np.square(W).sum(axis=1) - 1).max(initial=0) > 1e-6:
+        raise ValueError(f"w={w} is not a unit vector, or rows of them; divide each by its norm")
+    rows = _operator_rows(operator, W, len(exact))
+    whitened = _solve(exact, lam, rows.reshape(len(exact), -1)).reshape(rows.shape)
+    scores: Doubles = np.einsum("jim,jim->m", rows, whitened)
+    return scores if directions.ndim == 2 else float(scores[0])
 
 
 def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
@@ -840,32 +840,38 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
 # ---- what they share
 
 
-def _operator_rows(operator: LinearOperator | Callable[[Any], ArrayLike], w: Doubles) -> ArrayLike:
-    """Return Phi_w, n rows of s values."""
-    if w.ndim != 1 or abs(float(w @ w) - 1) > 1e-6:
-        raise ValueError(f"w={w} is not a unit vector; divide it by its norm")
+def _operator_rows(
+    operator: LinearOperator | Callable[[Any], ArrayLike], W: Doubles, n: int
+) -> Doubles:
+    """Return Phi_w of all directions, (n, s, m)."""
     if not isinstance(operator, LinearOperator):
         if not callable(operator):
             raise TypeError(
                 f"operator={operator!r} is neither a LinearOperator nor callable; pass "
                 "feature_operator(X, kernel), or a function from w to Phi_w"
             )
-        return operator(w)
+        rows: Doubles = np.stack([np.asarray(operator(w), dtype=np.float64) for w in W], axis=-1)
+        if rows.ndim != 3 or len(rows) != n:
+            raise ValueError(
+                f"Phi_w has shape {rows.shape[:-1]}, but K has {n} rows; pass the operator and the "
+                "kernel matrix of the same points"
+            )
+        return rows
     if not hasattr(operator, "nodes"):
         raise TypeError("operator has no nodes; pass feature_operator(X, kernel)")
-    if operator.nodes.shape[1] != len(w):
+    if operator.shape[1] != n or operator.nodes.shape[1] != W.shape[1]:
         raise ValueError(
-            f"w has {len(w)} coordinates, but the points of the operator have "
-            f"{operator.nodes.shape[1]}; pass a direction of their space"
+            f"operator is for {operator.shape[1]} points in {operator.nodes.shape[1]} dimensions, "
+            f"K for {n} and w for {W.shape[1]}; pass those of the same points"
         )
-    cosines = np.clip(operator.nodes @ w, -1.0, 1.0)
-    reproducing = np.zeros(len(cosines))
+    cosines = np.clip(operator.nodes @ W.T, -1.0, 1.0)
+    reproducing = np.zeros(cosines.shape)
     for level in range(operator.degree + 1):
-        if harmonics := alpha(level, len(w)):
-            reproducing += harmonics * gegenbauer(level, len(w), cosines)
-    column = (np.sqrt(operator.weights) * reproducing)[:, None]
-    rows: Doubles = operator.rmatmat(np.kron(np.eye(operator.order), column))
-    return rows
+        if harmonics := alpha(level, W.shape[1]):
+            reproducing += harmonics * gegenbauer(level, W.shape[1], cosines)
+    columns = np.sqrt(operator.weights)[:, None] * reproducing
+    by_order = operator.rmatmat(np.kron(np.eye(operator.order), columns))
+    return np.asarray(by_order).reshape(n, operator.order, len(W))
 
 
 def _truncated_directions(

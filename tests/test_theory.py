@@ -63,6 +63,7 @@ def test_leverage_is_the_same_by_operator_by_rows_and_by_lemma_17():
         by_rows = theory.ridge_leverage(rows, K, 0.1, w)
         assert theory.ridge_leverage(phi, K, 0.1, w) == pytest.approx(by_rows, rel=exact)
         assert reference.theory.ridge_leverage(rows, K, 0.1, w) == pytest.approx(by_rows, rel=exact)
+        assert theory.ridge_leverage(rows, K, 0.1, [w, -w])[0] == pytest.approx(by_rows, rel=exact)
         minimum = reference.theory.ridge_leverage_minimum(rows, 0.1, w, nodes, weights)
         assert minimum == pytest.approx(by_rows, rel=exact)
 
@@ -82,7 +83,8 @@ def test_eq_18(dim):
     X = ball(20, dim, 1.2)
     phi = feature_operator(X, KERNEL, degree=5, order=3)
     K = phi.T @ (phi @ np.eye(20))
-    scores = [theory.ridge_leverage(phi, K, 0.1, w) for w in phi.nodes]
+    scores = theory.ridge_leverage(phi, K, 0.1, phi.nodes)
+    assert scores[3] == pytest.approx(theory.ridge_leverage(phi, K, 0.1, phi.nodes[3]), rel=exact)
     mean = phi.weights @ scores
     assert mean == pytest.approx(theory.statistical_dimension(K, 0.1), rel=exact)
 
