@@ -80,7 +80,7 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
 
 def ridge_leverage(
     operator: LinearOperator | Callable[[Any], ArrayLike], K: ArrayLike, lam: float, w: ArrayLike
-) -> Any:
+) -> float | Doubles:
     """Ridge leverage score tau_lam(w) = Tr(Phi_w^T (K + lam I)^(-1) Phi_w) of a direction.
 
     Parameters
@@ -109,10 +109,10 @@ def ridge_leverage(
 
     Notes
     -----
-    O(n^3) operations, and one product with the operator for all w. A LinearOperator knows phi_x at the nodes
-    of its quadrature only; Phi_w is Phi* of g(v) = sum_(l<=q) alpha_l P_d^l(<v, w>), which
-    reproduces polynomials of degree q (Lemma 1), exactly. `reference.theory` also has the score as
-    the minimum of Lemma 17.
+    O(n^3) operations, and one product with the operator for all w. A LinearOperator knows phi_x at
+    the nodes of its quadrature only; Phi_w is Phi* of g(v) = sum_(l<=q) alpha_l P_d^l(<v, w>),
+    which reproduces polynomials of degree q (Lemma 1), exactly. `reference.theory` also has the
+    score as the minimum of Lemma 17.
 
     References
     ----------
@@ -136,7 +136,7 @@ def ridge_leverage(
     directions = np.asarray(w, dtype=np.float64)
     W = np.atleast_2d(directions)
     if directions.ndim not in (1, 2) or np.abs(np.square(W).sum(axis=1) - 1).max(initial=0) > 1e-6:
-        raise ValueError(f"w={w} is not a unit vector, or rows of them; divide each by its norm")
+        raise ValueError(f"w={w!r} is not a unit vector, or rows of them; divide each by its norm")
     rows = _operator_rows(operator, W, len(exact))
     whitened = _solve(exact, lam, rows.reshape(len(exact), -1)).reshape(rows.shape)
     scores: Doubles = np.einsum("jim,jim->m", rows, whitened)
