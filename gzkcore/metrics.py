@@ -310,6 +310,7 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     # What P keeps are the lowest directions of Z Z^T - rho K for the largest ratio of what it
     # leaves, the highest for the smallest.
     return max(
+        0.0,
         _extreme_ratio(gram, exact, rank, lowest=True) - 1,
         1 - _extreme_ratio(gram, exact, rank, lowest=False),
     )
@@ -549,6 +550,6 @@ def _extreme_ratio(A: Doubles, B: Doubles, rank: int, lowest: bool) -> float:
         _, axes = eigh(A - ratio * B, subset_by_index=chosen)
         kept = np.array([np.vdot(axes, A @ axes), np.vdot(axes, B @ axes)])
         previous, ratio = ratio, float((totals - kept)[0] / (totals - kept)[1])
-        if abs(ratio - previous) <= 1e-14 * abs(ratio):
+        if abs(ratio - previous) <= 1e-10 * abs(ratio):  # the error is the square of that
             break
     return ratio

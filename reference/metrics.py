@@ -206,7 +206,7 @@ def projection_cost_error(K, Z, rank):
     def smallest(rho):
         return np.linalg.eigvalsh(G - rho * K)[:kept].sum()
 
-    return float(max(root(largest) - 1, 1 - root(smallest)))
+    return float(max(0, root(largest) - 1, 1 - root(smallest)))
 
 
 def root(decreasing):

@@ -342,7 +342,7 @@ def dot_product_directions(
     Han, Zandieh, Avron, Theorem 11 and Appendix H.
 
     q and s are right (their proof has wrong constants: it uses cosh(x) <= 0.57 e^x, which is false
-    below .98, and loses a factor (r^2 beta)^l; the truncation error stays below .23 eps lam / n).
+    below .98, and loses a factor (r^2 beta)^l; the error stays below .23 eps lam / (10 n)).
     Printed: m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), in Section 5 the number
     of rows of Z, in Appendix H that of directions, with s rows each. The chain of the proof gives
     neither: sum_(l<=q) alpha_(l,d) is (q+d-1 choose q) + (q+d-2 choose q-1), up to twice what is
@@ -390,8 +390,8 @@ def gaussian_directions(n, dim, radius, lam, epsilon, delta, s_lam, *, printed=F
     q = max{ 3.7 r^2, d/2 log(2.8 (r^2 + log(n/(eps lam)) + d) / d) + log(n/(eps lam)) }
     s = max{ d/2, 3.7 r^2, 1/2 log(n/(eps lam)) }
     Han, Zandieh, Avron, Theorem 12 and Appendix I. q and s are safe: the truncation error stays
-    below .004 eps lam / n (and are large: `series.truncate` finds smaller ones). Printed for m, and
-    wrong with it: as for `dot_product_directions`. Moreover the proof bounds
+    below .004 eps lam / (10 n) (and are large: `series.truncate` finds smaller ones). What is
+    printed for m, and why it is wrong: as for `dot_product_directions`. Moreover the proof bounds
     sum_l alpha_l min{..} by 1.1 s (q+d-1 choose q), which this q and s exceed for d = r = 3.
 
     Parameters

@@ -260,10 +260,10 @@ def test_theorem_11_for_the_exponential_kernel(impl):
 def test_q_and_s_are_safe(dim, radius):
     """The proofs have wrong constants (G14), but the truncation errors stay below eps lam/(10 n)."""
     for n, lam, eps in [(100, 1.0, 0.5), (10**6, 1e-3, 0.1)]:
-        tol = eps * lam / n
+        tol = eps * lam / (10 * n)  # what the proofs leave for the truncation
         q, s, _ = theory.gaussian_directions(n, dim, radius, lam, eps, 0.1, 20.0)
         h = radial_table(KERNEL, [radius], dim, q, s)[0]
-        assert 1 - np.square(h).sum() <= max(0.1 * tol, 1e-14)
+        assert 1 - np.square(h).sum() <= max(0.004 * tol, 1e-14)
         q, s, _ = theory.dot_product_directions(n, dim, radius, lam, eps, 0.1, 20.0)
         h = reference.series.radial_table(reference.kernels.ExponentialDot(), [radius], dim, q, s)[
             0
