@@ -407,9 +407,13 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ):
             return
         there = np.array([nearest, furthest])
-        errors = self._radial.residual(there, self._kept)
+        largest = np.maximum(self._radial.diagonal(there), np.finfo(float).tiny)
+        errors = self._radial.residual(there, self._kept) / largest
         worst = int(np.argmax(errors))
-        if errors[worst] > max(10 * self._tol, 1e-3, 2 * self.truncation_error_):
+        usual = self.truncation_error_ / max(
+            float(self._radial.diagonal(np.array([high]))[0]), 1e-300
+        )
+        if errors[worst] > max(10 * self._tol, 1e-3, 2 * usual):
             seen = f"{low / self._unit:.4g} to {high / self._unit:.4g}"
             warnings.warn(
                 f"points at distance {there[worst] / self._unit:.4g} from the centre lie outside "
@@ -635,7 +639,10 @@ class GegenbauerFeatures(_Features):
         sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree.tolist()])
         density = self._radial.energy / sizes  # mean square of one harmonic column
         order = np.argsort(-density, kind="stable")
-        split = _Split(sizes[order], density[order])
+        lumped = np.flatnonzero(self._radial.lumped)  # for random columns only
+        order = order[~self._radial.lumped[order]]
+        rest = float(self._radial.energy[lumped].sum())
+        split = _Split(sizes[order], density[order], rest)
         seeds = as_seed_sequence(self.random_state)
 
         # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over
@@ -649,7 +656,7 @@ class GegenbauerFeatures(_Features):
             """The strongest blocks exactly, random columns for the rest."""
             counts = split.sizes[:n_blocks].astype(int)
             families, spread, diagonal = self._draw(
-                order[n_blocks:], width - int(counts.sum()), method, seeds
+                np.append(order[n_blocks:], lumped), width - int(counts.sum()), method, seeds
             )
             return spread + diagonal / _JUDGED, spread, order[:n_blocks], counts, families
 
@@ -813,8 +820,8 @@ class GegenbauerFeatures(_Features):
 class _Split:
     """Blocks (one radial function times all harmonics of its degree), strongest columns first."""
 
-    def __init__(self, sizes: Doubles, density: Doubles) -> None:
-        self.sizes, self.density = sizes, density
+    def __init__(self, sizes: Doubles, density: Doubles, rest: float) -> None:
+        self.sizes, self.density, self.rest = sizes, density, rest
         self.full = np.cumsum(sizes)
 
     def harmonic(self, width: int) -> tuple[Integers, float, float]:
@@ -826,7 +833,7 @@ class _Split:
         dropped[:blocks] -= counts
         spread, missing = (
             float(np.square(self.density) @ dropped),
-            float(self.density @ dropped) ** 2,
+            (float(self.density @ dropped) + self.rest) ** 2,
         )
         return counts.astype(int), spread, missing
 
@@ -953,7 +960,7 @@ class PublishedGegenbauerFeatures(_Features):
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
         self.order_ = order = check_integer("order", self.order, 1)
-        if self.kernel_.unit_sphere and order > 1:
+        if self.kernel_.family == "angular" and order > 1:
             raise ValueError(f"order={order} has no meaning for a zonal kernel; use order=1")
         if self.n_components % order:
             below = self.n_components // order * order
@@ -1130,10 +1137,11 @@ def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     first = rng.integers(0, n, 100)
     second = (first + rng.integers(1, n, 100)) % n
     a, b = dense(X[first]), dense(X[second])
-    apart = (a != b).any(axis=1)
+    sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
+    apart = (a != b).any(axis=1) & (sizes > 0)
     if not apart.any():
         return
-    values = np.diag(kernel(a, b))[apart] / np.sqrt(kernel.diag(a) * kernel.diag(b))[apart]
+    values = np.diag(kernel(a, b))[apart] / sizes[apart]
     if np.abs(values).max() < 1e-6:
         what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
     elif values.min() > 1 - 1e-6:

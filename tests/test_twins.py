@@ -22,7 +22,6 @@ TYPES = st.sampled_from([np.float32, np.float64])
 
 WITHOUT_MIRROR = {
     "special.orthogonality": "an identity that shows what the constants are for; nobody needs its value",
-    "kernels.ExponentialDot": "a description for the reference's own series",
     "kernels.gaussian": "calling kernels.Gaussian: test_kernels compares them",
     "kernels.zonal": "calling kernels.Zonal: test_kernels compares them",
     "directions.fibonacci_directions": "sample_directions draws and maps: test_directions compares them",
