@@ -336,6 +336,35 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._warn_outside(float(nearest), float(furthest))
         return out
 
+    def missing_diagonal(self, X: Data) -> Doubles:
+        """Return k(x, x) - z(x).z(x): what the features leave out, or add, on the diagonal.
+
+        A kernel with a root at its diagonal, such as the neural tangent one, loses its high degrees
+        there and almost nothing elsewhere: Z @ Z.T + np.diag(missing_diagonal(X)) is then much
+        closer to the kernel matrix than Z @ Z.T. In a ridge, or as a predictive variance, it is
+        noise that belongs to the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Not negative up to rounding where all columns are exact.
+        """
+        check_is_fitted(self, "kernel_")
+        X = self._validate(X, reset=False)
+        rows = max(64, _TILE_BYTES // (8 * self._n_features_out))
+        missing = np.empty(X.shape[0])
+        for start in range(0, X.shape[0], rows):
+            tile = slice(start, start + rows)
+            Z = self.transform(X[tile])
+            _, norms = self._polar(X[tile], start)
+            missing[tile] = self._radial.diagonal(norms)
+            missing[tile] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        return missing
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted features to a file, see `gzkcore.load`."""
         from .model_io import save
@@ -430,7 +459,7 @@ class GegenbauerFeatures(_Features):
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
-        "gaussian" (or "rbf"), or an instance from `gzkcore.kernels`.
+        An alias such as "gaussian", or an instance from `gzkcore.kernels`.
     n_components : int, default=1024
         Width of the output, exactly.
     basis : {"auto", "harmonic", "random", "hybrid", "adapted"}, default="auto"
@@ -639,10 +668,7 @@ class GegenbauerFeatures(_Features):
         sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree.tolist()])
         density = self._radial.energy / sizes  # mean square of one harmonic column
         order = np.argsort(-density, kind="stable")
-        lumped = np.flatnonzero(self._radial.lumped)  # for random columns only
-        order = order[~self._radial.lumped[order]]
-        rest = float(self._radial.energy[lumped].sum())
-        split = _Split(sizes[order], density[order], rest)
+        split = _Split(sizes[order], density[order])
         seeds = as_seed_sequence(self.random_state)
 
         # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over
@@ -656,7 +682,7 @@ class GegenbauerFeatures(_Features):
             """The strongest blocks exactly, random columns for the rest."""
             counts = split.sizes[:n_blocks].astype(int)
             families, spread, diagonal = self._draw(
-                np.append(order[n_blocks:], lumped), width - int(counts.sum()), method, seeds
+                order[n_blocks:], width - int(counts.sum()), method, seeds
             )
             return spread + diagonal / _JUDGED, spread, order[:n_blocks], counts, families
 
@@ -820,8 +846,8 @@ class GegenbauerFeatures(_Features):
 class _Split:
     """Blocks (one radial function times all harmonics of its degree), strongest columns first."""
 
-    def __init__(self, sizes: Doubles, density: Doubles, rest: float) -> None:
-        self.sizes, self.density, self.rest = sizes, density, rest
+    def __init__(self, sizes: Doubles, density: Doubles) -> None:
+        self.sizes, self.density = sizes, density
         self.full = np.cumsum(sizes)
 
     def harmonic(self, width: int) -> tuple[Integers, float, float]:
@@ -833,7 +859,7 @@ class _Split:
         dropped[:blocks] -= counts
         spread, missing = (
             float(np.square(self.density) @ dropped),
-            (float(self.density @ dropped) + self.rest) ** 2,
+            float(self.density @ dropped) ** 2,
         )
         return counts.astype(int), spread, missing
 

@@ -24,6 +24,7 @@ centred, `unit_sphere` whether the kernel has a meaning for unit rows only.
 """
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -331,7 +332,7 @@ class Matern(RadialKernel):
         return {"nu": self._check_nu(), "length_scale": scale}
 
     def _check_nu(self) -> float:
-        if isinstance(self.nu, float) and self.nu == math.inf:
+        if self.nu == math.inf:
             return math.inf
         nu = check_positive("nu", self.nu)
         if nu > 150:
@@ -351,8 +352,8 @@ class Matern(RadialKernel):
         z = math.sqrt(2 * nu) * distances
         polynomials = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
         if nu in polynomials:
-            values = np.polynomial.polynomial.polyval(z, polynomials[nu])
-            values *= np.exp(-z)
+            values = np.exp(-z)
+            values *= np.polynomial.polynomial.polyval(z, polynomials[nu])
             return values
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bessel = np.log(kve(nu, z)) + nu * np.log(z) - z
@@ -560,16 +561,17 @@ class Polynomial(DotProductKernel):
 
     def _numbers(self) -> tuple[int, float]:
         degree = check_integer("degree", self.degree, 1)
-        if not isinstance(self.coef0, int | float | np.number) or self.coef0 != 0:
-            shown = degree - 1  # of <x, y>^(degree - 1), whose coefficient has the sign of coef0
-            if isinstance(self.coef0, int | float | np.number) and self.coef0 < 0:
-                raise ValueError(
-                    f"coef0={self.coef0} makes the coefficient of degree {shown} in <x, y> "
-                    f"{degree * self.coef0:g} < 0, so the kernel is not positive definite; use "
-                    "coef0 >= 0"
-                )
-            return degree, check_positive("coef0", self.coef0)
-        return degree, 0.0
+        if isinstance(self.coef0, bool) or not isinstance(self.coef0, numbers.Real):
+            raise TypeError(f"coef0={self.coef0!r} is not a number; use a number >= 0")
+        coef0 = float(self.coef0)
+        if coef0 < 0:
+            raise ValueError(
+                f"coef0={coef0:g} makes the coefficient of degree {degree - 1} in <x, y> "
+                f"{degree * coef0:g} < 0, so the kernel is not positive definite; use coef0 >= 0"
+            )
+        if not math.isfinite(coef0):
+            raise ValueError(f"coef0={coef0} is not usable; use a finite number >= 0")
+        return degree, coef0
 
     def scale(self) -> float:
         """Return sqrt(gamma)."""
@@ -640,7 +642,9 @@ class DotProduct(DotProductKernel):
     def kappa(self, products: Doubles) -> Doubles:
         """Return the Taylor polynomial."""
         taylor = np.exp(self.log_derivative(np.arange(self._numbers().size)) - self._log_factorials)
-        values: Doubles = np.polynomial.polynomial.polyval(products, taylor)
+        values = np.zeros_like(products)
+        for factor in taylor[::-1]:
+            values = values * products + factor
         return values
 
     @property
