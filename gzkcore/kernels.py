@@ -64,7 +64,7 @@ __all__ = [
 _SAMPLE = 1000
 
 # Where a series is cut that is evaluated as such, and what may be missing there.
-_LONGEST_SERIES, _MISSING = 4096, 1e-12
+_LONGEST_SERIES, _MISSING = 4096, 1e-14
 
 # One positive number, or one per column.
 PerColumn: TypeAlias = float | Sequence[float] | Doubles
@@ -561,9 +561,10 @@ class Polynomial(DotProductKernel):
 
     def _numbers(self) -> tuple[int, float]:
         degree = check_integer("degree", self.degree, 1)
-        if isinstance(self.coef0, bool) or not isinstance(self.coef0, numbers.Real):
-            raise TypeError(f"coef0={self.coef0!r} is not a number; use a number >= 0")
-        coef0 = float(self.coef0)
+        given: Any = self.coef0
+        if isinstance(given, bool) or not isinstance(given, numbers.Real):
+            raise TypeError(f"coef0={given!r} is not a number; use a number >= 0")
+        coef0 = float(given)
         if coef0 < 0:
             raise ValueError(
                 f"coef0={coef0:g} makes the coefficient of degree {degree - 1} in <x, y> "
@@ -925,7 +926,7 @@ class SphereKernel(AngularKernel):
             log_size -= math.lgamma(dim - 1) + (u if dim == 2 else 0.0)
             return float(np.exp(log_size + self.log_eigenvalue(level, dim) - top + u))
 
-        tail, _ = quad(integrand, math.log(levels[-2]), 600, epsabs=0, epsrel=1e-10, limit=500)
+        tail, _ = quad(integrand, math.log(levels[-2]), 300, epsabs=0, epsrel=1e-10, limit=500)
         ends = terms[-2] / 2 - (terms[-1] - terms[-3]) / 24
         return top + math.log(total + tail + float(ends))
 

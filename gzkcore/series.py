@@ -605,7 +605,7 @@ class _Angular:
     multiplies the error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
     """
 
-    n_pieces = None
+    n_pieces: int | None = None
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
         self.kernel = cast("AngleKernel", kernel)
@@ -646,7 +646,7 @@ class _Angular:
 class _Taylor:
     """The monomials h_(l,i) of Eq 12: a root of mu_l^(l+2i) times one of a Taylor term."""
 
-    n_pieces = None
+    n_pieces: int | None = None
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
         self.kernel, self.dim, self.order = cast("TaylorKernel", kernel), dim, cut.order
@@ -680,7 +680,7 @@ class _Distances:
     node) is a piecewise polynomial in t, made once; beyond, it is integrated anew.
     """
 
-    n_pieces = _PIECES
+    n_pieces: int | None = _PIECES
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
         self.kernel, self.dim = cast("DistanceKernel", kernel), dim
@@ -753,7 +753,7 @@ class _Distances:
 class _Given:
     """The user's h_l."""
 
-    n_pieces = None
+    n_pieces: int | None = None
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
         self.kernel, self.dim = cast("FunctionsKernel", kernel), dim
@@ -951,7 +951,8 @@ class RadialFunctions:
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
         """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
         if self.constant:
-            return np.sqrt(self.energy[columns])[None, :].astype(dtype)
+            roots: Floats = np.sqrt(self.energy[columns])[None, :].astype(dtype)
+            return roots
         low, high, table = self._table(columns)
         out = np.empty((norms.size, len(columns)), dtype=dtype)
         _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))

@@ -22,6 +22,24 @@ TYPES = st.sampled_from([np.float32, np.float64])
 
 WITHOUT_MIRROR = {
     "special.orthogonality": "an identity that shows what the constants are for; nobody needs its value",
+    **{
+        f"kernels.{name}": f"calling kernels.{mirror}: test_kernels compares them"
+        for name, mirror in {
+            "arc_cosine": "ArcCosine",
+            "dot_product": "DotProduct",
+            "exponential": "Exponential",
+            "exponential_dot": "ExponentialDot",
+            "generalized_zonal": "GeneralizedZonal",
+            "laplacian": "Laplacian",
+            "matern": "Matern",
+            "neural_tangent": "NeuralTangent",
+            "polynomial": "Polynomial",
+            "rational_quadratic": "RationalQuadratic",
+            "sphere_heat": "SphereHeat",
+            "sphere_matern": "SphereMatern",
+            "spherical": "Spherical",
+        }.items()
+    },
     "kernels.gaussian": "calling kernels.Gaussian: test_kernels compares them",
     "kernels.zonal": "calling kernels.Zonal: test_kernels compares them",
     "directions.fibonacci_directions": "sample_directions draws and maps: test_directions compares them",
@@ -169,6 +187,11 @@ radii = st.floats(0.1, 6.0)
 reference_gaussian, fast_gaussian = reference.kernels.Gaussian(), Gaussian(0.5)
 
 
+def bump(r):
+    """Return a function of distances that both wings can evaluate."""
+    return 1 / (1 + r * r)
+
+
 def alpha(degree, dim):
     return reference.special.alpha(degree, dim)
 
@@ -202,6 +225,16 @@ VALUES = {
     "series.zonal_sum": (
         st.tuples(st.lists(st.floats(-2, 2), min_size=1, max_size=20), DIMS, cosines()),
         lambda c, dim, t, _: (len(c) * sum(map(abs, c))) ** 2,
+    ),
+    "series.radial_series": (
+        st.tuples(
+            st.just(bump),
+            st.floats(0, 3),
+            st.sampled_from([0.0, 0.5, 2.0]),
+            DIMS,
+            st.integers(0, 6),
+        ),
+        lambda function, a, b, dim, degree, c: [alpha(ell, dim) for ell in range(degree + 1)],
     ),
     "series.radial_table": (
         st.tuples(
@@ -253,7 +286,8 @@ def call(function, args, kernel):
 
 def test_every_mirror_is_compared():
     mirrored = {f"{idea}.{name}" for idea, formulas, _ in wings() for name in formulas.__all__}
-    classes = {"kernels.Gaussian"}  # compared in test_kernels
+    names = ("DotProduct", "ExponentialDot", "Gaussian", "Polynomial")  # test_series has them
+    classes = {f"kernels.{name}" for name in names}
     assert set(VALUES) == mirrored - set(WITHOUT_MIRROR) - classes
 
 
