@@ -951,7 +951,7 @@ class SphereMatern(SphereKernel):
     --------
     >>> from gzkcore.kernels import SphereMatern
     >>> SphereMatern(nu=1.5)([[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]).round(4)
-    array([[0.5143]])
+    array([[0.3558]])
     """
 
     def __init__(self, nu: float = 1.5, length_scale: float = 1.0) -> None:
@@ -989,7 +989,7 @@ class SphereHeat(SphereKernel):
     --------
     >>> from gzkcore.kernels import SphereHeat
     >>> SphereHeat(time=0.1)([[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]).round(4)
-    array([[0.0027]])
+    array([[0.0026]])
     """
 
     def __init__(self, time: float = 1.0) -> None:
