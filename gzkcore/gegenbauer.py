@@ -398,6 +398,11 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"row {row} of X, counted from 0, is so large that its squared norm overflows; "
                 "scale the columns (sklearn.preprocessing.StandardScaler)"
             )
+        if not (self.kernel_.defined_at_zero or norms.all()):
+            raise ValueError(
+                f"row {first + int(np.argmin(norms))} of X, counted from 0, is all 0, and "
+                f"{self.kernel_!r} depends on the direction alone; drop such rows"
+            )
         return unit, norms
 
     def _norms(self, X: Rows) -> Doubles:

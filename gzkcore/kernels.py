@@ -79,6 +79,11 @@ class Kernel(BaseEstimator):
     shift_invariant: ClassVar[bool] = False
     unit_sphere: ClassVar[bool] = False
 
+    @property
+    def defined_at_zero(self) -> bool:
+        """Whether a row of zeros has a kernel value."""
+        return True
+
     def resolve(self, X: Rows) -> Self:
         """Return a copy with every parameter checked, and a number, on the data X."""
         return type(self)(**self._resolved(X))
@@ -682,6 +687,11 @@ class AngularKernel(Kernel):
     def power(self) -> int:
         """Degree of homogeneity in each argument; 0: norms do not matter."""
         return 0
+
+    @property
+    def defined_at_zero(self) -> bool:
+        """Whether norms matter; a direction alone is none at 0."""
+        return self.power > 0
 
     def n_coefficients(self) -> int | None:
         """Return how many c_l there are before all are 0; None: infinitely many."""

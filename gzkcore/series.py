@@ -264,6 +264,8 @@ def check_norm(name: str, value: float) -> float:
 
 def _check_numbers(name: str, values: ArrayLike, *, empty: bool = False) -> Doubles:
     """Return a list of finite real numbers as an array, or raise naming it."""
+    if np.iscomplexobj(values):
+        raise TypeError(f"{name} is no list of real numbers (they are complex); pass numbers")
     try:
         array = np.asarray(values)
         real = array if array.dtype.kind in "biuf" else np.asarray([float(v) for v in array])
