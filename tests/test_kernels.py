@@ -431,3 +431,23 @@ def test_long_series_are_summed_in_one_pass():
     np.testing.assert_allclose(
         Zonal(coefficients=[0] * 600 + [1])(X)[:5, 5:], expected[:, 5:], rtol=0, atol=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    ("depth", "values"),
+    [
+        (1, [0, -0.0576688856224372, 0.318309886183791, 0.942331114377563, 1.68032873502884]),
+        (2, [0.318309886183791, 0.343862246272727, 0.685708636282943, 1.35147956112348,
+             2.36881366271826]),
+        (3, [0.685708636282943, 0.74224932256118, 1.06038810680258, 1.73784467921531,
+             2.98569318737471]),
+    ],
+)  # fmt: skip
+def test_known_values_of_the_neural_tangent_kernel(depth, values):
+    t = np.array([-1, -0.5, 0, 0.5, 0.9])
+    np.testing.assert_allclose(NeuralTangent(depth).kappa(t, 3), values, rtol=1e-13, atol=1e-15)
+    assert NeuralTangent(depth).at_one(3) == depth + 1
+    a = lambda s: 1 - np.arccos(s) / np.pi  # noqa: E731
+    b = lambda s: (np.sqrt(1 - s * s) + s * (np.pi - np.arccos(s))) / np.pi  # noqa: E731
+    if depth == 2:  # the expression of section 6.1
+        np.testing.assert_allclose(b(b(t)) + (b(t) + t * a(t)) * a(b(t)), values, atol=1e-14)
