@@ -22,6 +22,7 @@ from gzkcore import (
     RationalQuadratic,
     Spherical,
     Zonal,
+    reference,
 )
 from gzkcore.series import (
     RadialFunctions,
@@ -547,3 +548,23 @@ def test_truncate_of_other_kernels():
 def test_bad_numbers(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (ExponentialDot(1.0), reference.kernels.ExponentialDot()),
+        (Polynomial(5, coef0=2.0), reference.kernels.Polynomial(5, 2.0)),
+        (Polynomial(4, coef0=0), reference.kernels.Polynomial(4, 0)),
+        (DotProduct([1, 0, 2.5]), reference.kernels.DotProduct([1, 0, 2.5])),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("dim", [1, 3, 16])
+def test_radial_tables_of_dot_products_are_the_formula(kernel, formula, dim):
+    norms = [0.0, 0.3, 2.0]
+    expected = np.array(reference.series.radial_table(formula, norms, dim, 6, 4))
+    tolerance = TWINS["series.radial_table"]()
+    np.testing.assert_allclose(
+        radial_table(kernel, norms, dim, 6, 4), expected, rtol=tolerance, atol=tolerance
+    )
