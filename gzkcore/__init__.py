@@ -7,20 +7,49 @@ from ._config import show_config
 from .datasets import LatLonToSphere
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .gram import GramAccumulator
-from .kernels import Gaussian, Zonal
+from .kernels import (
+    ArcCosine,
+    DotProduct,
+    Exponential,
+    ExponentialDot,
+    Gaussian,
+    GeneralizedZonal,
+    Laplacian,
+    Matern,
+    NeuralTangent,
+    Polynomial,
+    RationalQuadratic,
+    SphereHeat,
+    SphereMatern,
+    Spherical,
+    Zonal,
+)
 from .model_io import load
 from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArcCosine",
+    "DotProduct",
+    "Exponential",
+    "ExponentialDot",
     "Gaussian",
     "GegenbauerFeatures",
+    "GeneralizedZonal",
     "GramAccumulator",
+    "Laplacian",
     "LatLonToSphere",
+    "Matern",
+    "NeuralTangent",
+    "Polynomial",
     "PublishedGegenbauerFeatures",
     "RandomFeatureRidge",
     "RandomFeatureRidgeCV",
+    "RationalQuadratic",
+    "SphereHeat",
+    "SphereMatern",
+    "Spherical",
     "TruncationWarning",
     "Zonal",
     "__version__",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ._typing import Floats, Rows
+from ._typing import Doubles, Floats, Rows
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
@@ -34,9 +34,31 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
+def check_positives(name: str, value: Any, count: int | None = None) -> float | Doubles:
+    """Return a number > 0, or an array of them: one for each of `count` columns."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.array(None)
+    if array.ndim == 0:
+        return check_positive(name, value.item() if isinstance(value, np.ndarray) else value)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}={value!r} holds no real numbers; use one number > 0 per column")
+    if array.ndim != 1 or (count is not None and array.size != count):
+        columns = "" if count is None else f", but X has {count} columns"
+        raise ValueError(
+            f"{name} has shape {array.shape}{columns}; pass one number, or one for each column"
+        )
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise ValueError(f"{name}={value} is not usable; every value must be finite and > 0")
+    return array.astype(np.float64)
+
+
 def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     """Return values as a contiguous flat float array (float32 is kept) and their shape."""
     array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} is complex; pass real numbers")
     if array.dtype != np.float32:
         try:
             array = array.astype(np.float64, copy=False)

@@ -336,6 +336,35 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._warn_outside(float(nearest), float(furthest))
         return out
 
+    def missing_diagonal(self, X: Data) -> Doubles:
+        """Return k(x, x) - z(x).z(x): what the features leave out, or add, on the diagonal.
+
+        A kernel with a root at its diagonal, such as the neural tangent one, loses its high degrees
+        there and almost nothing elsewhere: Z @ Z.T + np.diag(missing_diagonal(X)) is then much
+        closer to the kernel matrix than Z @ Z.T. In a ridge, or as a predictive variance, it is
+        noise that belongs to the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Not negative up to rounding where all columns are exact.
+        """
+        check_is_fitted(self, "kernel_")
+        X = self._validate(X, reset=False)
+        rows = max(64, _TILE_BYTES // (8 * self._n_features_out))
+        missing = np.empty(X.shape[0])
+        for start in range(0, X.shape[0], rows):
+            tile = slice(start, start + rows)
+            Z = self.transform(X[tile])
+            _, norms = self._polar(X[tile], start)
+            missing[tile] = self._radial.diagonal(norms)
+            missing[tile] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        return missing
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted features to a file, see `gzkcore.load`."""
         from .model_io import save
@@ -368,6 +397,11 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(
                 f"row {row} of X, counted from 0, is so large that its squared norm overflows; "
                 "scale the columns (sklearn.preprocessing.StandardScaler)"
+            )
+        if not (self.kernel_.defined_at_zero or norms.all()):
+            raise ValueError(
+                f"row {first + int(np.argmin(norms))} of X, counted from 0, is all 0, and "
+                f"{self.kernel_!r} depends on the direction alone; drop such rows"
             )
         return unit, norms
 
@@ -407,9 +441,13 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ):
             return
         there = np.array([nearest, furthest])
-        errors = self._radial.residual(there, self._kept)
+        largest = np.maximum(self._radial.diagonal(there), np.finfo(float).tiny)
+        errors = self._radial.residual(there, self._kept) / largest
         worst = int(np.argmax(errors))
-        if errors[worst] > max(10 * self._tol, 1e-3, 2 * self.truncation_error_):
+        usual = self.truncation_error_ / max(
+            float(self._radial.diagonal(np.array([high]))[0]), 1e-300
+        )
+        if errors[worst] > max(10 * self._tol, 1e-3, 2 * usual):
             seen = f"{low / self._unit:.4g} to {high / self._unit:.4g}"
             warnings.warn(
                 f"points at distance {there[worst] / self._unit:.4g} from the centre lie outside "
@@ -426,7 +464,7 @@ class GegenbauerFeatures(_Features):
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
-        "gaussian" (or "rbf"), or an instance from `gzkcore.kernels`.
+        An alias such as "gaussian", or an instance from `gzkcore.kernels`.
     n_components : int, default=1024
         Width of the output, exactly.
     basis : {"auto", "harmonic", "random", "hybrid", "adapted"}, default="auto"
@@ -953,7 +991,7 @@ class PublishedGegenbauerFeatures(_Features):
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
         self.order_ = order = check_integer("order", self.order, 1)
-        if self.kernel_.unit_sphere and order > 1:
+        if self.kernel_.family == "angular" and order > 1:
             raise ValueError(f"order={order} has no meaning for a zonal kernel; use order=1")
         if self.n_components % order:
             below = self.n_components // order * order
@@ -1134,10 +1172,11 @@ def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     first = rng.integers(0, n, 100)
     second = (first + rng.integers(1, n, 100)) % n
     a, b = dense(X[first]), dense(X[second])
-    apart = (a != b).any(axis=1)
+    sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
+    apart = (a != b).any(axis=1) & (sizes > 0)
     if not apart.any():
         return
-    values = np.diag(kernel(a, b))[apart] / np.sqrt(kernel.diag(a) * kernel.diag(b))[apart]
+    values = np.diag(kernel(a, b))[apart] / sizes[apart]
     if np.abs(values).max() < 1e-6:
         what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
     elif values.min() > 1 - 1e-6:

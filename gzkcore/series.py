@@ -1,10 +1,12 @@
 """Gegenbauer series of kernels: coefficients, radial functions, truncation, radial compression.
 
-A generalized zonal kernel is k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Eq 11). On the sphere
-h_l = sqrt(c_l) with the c_l of Eq 8; for a dot-product kernel, and the Gaussian, h_l is the
-sequence of monomials of Eq 12 and 23. Those are many and nearly dependent on the norms that data
-have, so that `RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few
-that matter.
+A generalized zonal kernel is k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Eq 11). What h_l is
+depends on the family of the kernel (see `gzkcore.kernels`): sqrt(c_l) |x|^power with the c_l of Eq
+8 for a kernel of the angle; the monomials of Eq 12 and 23 for a dot-product kernel and the
+Gaussian; for other radial kernels what Nystrom's formula makes of A_l(a, b), the Gegenbauer series
+in the angle at each pair of norms. Those functions are many and nearly dependent on the norms that
+data have, so that `RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the
+few that matter.
 
 All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do
 not.
@@ -14,7 +16,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -22,7 +24,17 @@ from scipy.special import gammaln, roots_legendre
 
 from . import _series
 from ._threads import n_threads
-from ._typing import Doubles, Floats, Function, Integers, SeriesKernel
+from ._typing import (
+    AngleKernel,
+    DistanceKernel,
+    Doubles,
+    Floats,
+    Function,
+    FunctionsKernel,
+    Integers,
+    SeriesKernel,
+    TaylorKernel,
+)
 from ._validation import as_floating, check_dim, check_integer, check_positive
 from .special import alpha, log_alpha, mu, sphere_area
 
@@ -30,6 +42,7 @@ __all__ = [
     "angular_energy",
     "gegenbauer_series",
     "growth_constants",
+    "radial_series",
     "radial_table",
     "truncate",
     "zonal_sum",
@@ -44,6 +57,16 @@ _REACH, _REACH_1D = 48.0, 256.0
 
 # Scaled norms from which the radial spectrum is long.
 _MANY = 6.0
+
+# Products of norms up to which `angular_energy` sums its series.
+_FAR = 1e6
+
+# Nystrom's formula for radial kernels: most degrees and norms, and most pieces of the tables.
+_DEGREES, _NODES, _PIECES = 128, 96, 16
+
+# A kernel that falls off slowly is cut where the rest, were it one degree more, is below this
+# share of the random features' own mean square.
+_REST = 1e-4
 
 # Energies below this are zero: nothing computed in float64 can tell.
 _UNDERFLOW = 1e-290
@@ -94,9 +117,8 @@ def gegenbauer_series(
     dim = check_dim(dim)
     degree = check_integer("degree", degree, 0)
     if derivatives is not None:
-        taylor = [
-            float(value) * math.exp(-math.lgamma(j + 1)) for j, value in enumerate(derivatives)
-        ]
+        given = _check_numbers("derivatives", derivatives)
+        taylor = [float(v) * math.exp(-math.lgamma(j + 1)) for j, v in enumerate(given)]
         return np.array(
             [
                 math.fsum(mu(level, j, dim) * value for j, value in enumerate(taylor) if value)
@@ -150,6 +172,114 @@ def angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
     return theta, half * np.tile(weights, panels) * np.sin(theta) ** (dim - 2)
 
 
+@functools.lru_cache(maxsize=16)
+def _graded_angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
+    """As `angles`, with panels that shrink towards 0, where distances may have a kink."""
+    nodes, weights = roots_legendre(16)
+    panels = -(-n_nodes // 16)
+    edges = np.concatenate([[0.0], 2.0 ** np.arange(-26, 0), np.arange(1, panels + 1)])
+    edges *= math.pi / panels
+    half = np.diff(edges)[:, None] / 2
+    theta = (edges[:-1, None] + half * (1 + nodes)).ravel()
+    return theta, (half * weights).ravel() * np.sin(theta) ** (dim - 2)
+
+
+def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degree: int) -> Doubles:
+    """Coefficients A_0..A_q(a, b) of a radial kernel at pairs of norms.
+
+    f(|x - y|) = sum_l A_l(|x|, |y|) P_d^l(cos): Eq 8 for kappa(cos) = f((a^2 + b^2 - 2 a b
+    cos)^(1/2)).
+
+    Parameters
+    ----------
+    function : callable
+        f: an array of distances >= 0 to an array of values.
+    a, b : float or array-like
+        Norms |x| and |y|, >= 0, broadcast together.
+    dim : int
+        d >= 1.
+    degree : int
+        q >= 0.
+
+    Returns
+    -------
+    ndarray of shape (..., degree + 1), float64
+        The leading shape is that of a and b together.
+
+    Notes
+    -----
+    By Gauss-Legendre quadrature in the angle, on panels that shrink towards 0, where a distance at
+    a = b has a kink. The error of A_l is about 1e-15 sqrt(alpha(l, d)) max|f|. Cost O(q) values of
+    f and O(q^2) operations a pair.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 8 and 11.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore.series import angular_energy, radial_series
+    >>> gauss = radial_series(lambda r: np.exp(-r * r / 2), 1.0, 2.0, 3, 4)
+    >>> bool(abs(gauss[4] - angular_energy(4, 1.0, 2.0, 3)) < 1e-14)
+    True
+    """
+    dim = check_dim(dim)
+    degree = check_integer("degree", degree, 0)
+    if not callable(function):
+        raise TypeError(f"function={function!r} is not callable; pass f itself")
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    if not (np.isfinite(a).all() and np.isfinite(b).all() and (a >= 0).all() and (b >= 0).all()):
+        raise ValueError("a and b must be finite norms >= 0")
+    shape = a.shape
+    gap, product = np.abs(a - b).reshape(-1, 1), (a * b).reshape(-1, 1)
+    if dim == 1:
+        near, far = function(gap), function(np.sqrt(gap**2 + 4 * product))
+        near, far = np.asarray(near, dtype=np.float64), np.asarray(far, dtype=np.float64)
+        out = np.zeros((gap.size, degree + 1))
+        out[:, :2] = np.concatenate([near + far, near - far], axis=1)[:, : degree + 1] / 2
+        return out.reshape(*shape, degree + 1)
+    theta, weights = _graded_angles(2 * degree + 64, dim)
+    levels = itertools.islice(polynomials(dim, np.cos(theta)), degree + 1)
+    rule = np.array([alpha(level, dim) * P for level, P in enumerate(levels)]) * weights
+    rule *= sphere_area(dim - 1) / sphere_area(dim)
+    chord = 4 * np.square(np.sin(theta / 2))
+    out = np.empty((gap.size, degree + 1))
+    for first in range(0, gap.size, 1024):
+        part = slice(first, first + 1024)
+        distances = np.sqrt(gap[part] ** 2 + product[part] * chord)
+        values = np.asarray(function(distances), dtype=np.float64)
+        if values.shape != distances.shape or not np.isfinite(values).all():
+            raise ValueError(
+                "function must map an array of distances >= 0 to an array of finite values of the "
+                f"same shape; got shape {values.shape} for {distances.shape}"
+            )
+        out[part] = values @ rule.T
+    return out.reshape(*shape, degree + 1)
+
+
+def check_norm(name: str, value: float) -> float:
+    """Return value as a float, or raise naming it if it is no finite number >= 0."""
+    return 0.0 if value == 0 else check_positive(name, value)
+
+
+def _check_numbers(name: str, values: ArrayLike, *, empty: bool = False) -> Doubles:
+    """Return a list of finite real numbers as an array, or raise naming it."""
+    if np.iscomplexobj(values):
+        raise TypeError(f"{name} is no list of real numbers (they are complex); pass numbers")
+    try:
+        array = np.asarray(values)
+        real = array if array.dtype.kind in "biuf" else np.asarray([float(v) for v in array])
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is no list of real numbers ({error}); pass numbers") from None
+    if array.ndim != 1 or (array.size == 0 and not empty):
+        raise ValueError(f"{name} has shape {array.shape}; pass a list of one or more numbers")
+    if not np.isfinite(real).all():
+        worst = int(np.argmin(np.isfinite(real)))
+        raise ValueError(f"{name}[{worst}]={real[worst]} is not finite; pass finite numbers")
+    return np.ascontiguousarray(real, dtype=np.float64)
+
+
 def series_noise(function: Function, dim: int, degree: int) -> Doubles:
     """Bound the rounding error of each coefficient that `gegenbauer_series` gives by quadrature."""
     size = float(np.max(np.abs(function(np.cos(np.linspace(0, math.pi, 65))))))
@@ -196,9 +326,7 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     2.0
     """
     dim = check_dim(dim)
-    coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
-    if coefficients.ndim != 1 or coefficients.size == 0:
-        raise ValueError(f"coefficients={coefficients!r} must be a list of one or more numbers")
+    coefficients = _check_numbers("coefficients", coefficients)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
     _series.zonal_sum(coefficients, dim, t, out, n_threads(t.size * coefficients.size))
@@ -206,7 +334,7 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
 
 
 def log_squared_coefficients(
-    kernel: SeriesKernel, dim: int, degrees: ArrayLike, orders: ArrayLike
+    kernel: TaylorKernel, dim: int, degrees: ArrayLike, orders: ArrayLike
 ) -> Doubles:
     """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
 
@@ -227,7 +355,7 @@ def log_squared_coefficients(
 
 
 def radial_table(
-    kernel: SeriesKernel, norms: ArrayLike, dim: int, degree: int, order: int
+    kernel: TaylorKernel, norms: ArrayLike, dim: int, degree: int, order: int
 ) -> Doubles:
     """Values of the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
 
@@ -270,8 +398,8 @@ def radial_table(
     dim = check_dim(dim)
     degree = check_integer("degree", degree, 0)
     order = check_integer("order", order, 1)
-    norms = np.ascontiguousarray(norms, dtype=np.float64)
-    if norms.ndim != 1 or not (norms >= 0).all():
+    norms = _check_numbers("norms", norms, empty=True)
+    if not (norms >= 0).all():
         raise ValueError("norms must be a list of numbers >= 0")
     log_c = log_squared_coefficients(
         kernel, dim, np.arange(degree + 1)[:, None], np.arange(order)[None, :]
@@ -324,6 +452,13 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     from .kernels import Gaussian
 
     degree = check_integer("degree", degree, 0)
+    dim = check_dim(dim)
+    a, b = check_norm("a", a), check_norm("b", b)
+    if a * b > _FAR:
+        raise ValueError(
+            f"a * b = {a * b:.3g} needs a sum of as many terms; use norms with a product of at "
+            f"most {_FAR:.0g}"
+        )
     kernel = Gaussian(0.5)
     orders = np.arange(_orders_needed(degree, math.sqrt(a * b), dim))
     log_c = log_squared_coefficients(kernel, dim, degree, orders)
@@ -339,7 +474,8 @@ def truncate(kernel: SeriesKernel, dim: int, radius: float, tol: float) -> tuple
 
     For a dot-product kernel all (l, i) with l + 2i <= N are kept, N the smallest with a Taylor
     remainder (for the Gaussian a Poisson tail, Pr(Poisson(r^2) > N)) of at most tol; the sup of the
-    error over the ball is that remainder, at x = y on the rim. For a zonal kernel order is 1.
+    error over the ball is that remainder, at x = y on the rim. For a kernel of the angle order is
+    1. For other kernels degree and order are those of `RadialFunctions`.
 
     Parameters
     ----------
@@ -354,12 +490,14 @@ def truncate(kernel: SeriesKernel, dim: int, radius: float, tol: float) -> tuple
     -------
     degree, order : int
     error : float
-        The certified error, at most tol.
+        The certified error. At most tol for dot-product kernels and kernels of the angle; for other
+        radial kernels what 128 degrees leave may be more.
 
     Raises
     ------
     TypeError, ValueError
-        If radius or tol is no number > 0, or a zonal kernel needs a degree above 4096.
+        If radius or tol is no number > 0, a kernel of the angle needs a degree above 4096, or the
+        kernel overflows there.
 
     References
     ----------
@@ -375,31 +513,60 @@ def truncate(kernel: SeriesKernel, dim: int, radius: float, tol: float) -> tuple
     dim = check_dim(dim)
     radius = check_positive("radius", radius)
     tol = check_positive("tol", tol)
-    if kernel.unit_sphere:
-        degree = 16
-        while degree <= 4096:
-            c = kernel.series(dim, degree)
-            tail = kernel.at_one(dim) - np.cumsum(c)
-            enough = np.flatnonzero(tail <= tol)
-            if enough.size:
-                return int(enough[0]), 1, float(max(tail[enough[0]], 0.0))
-            degree *= 4
-        raise ValueError(
-            f"tol={tol} needs a degree above 4096 in dimension {dim}; use a larger tol"
-        )
     r = float(np.max(kernel.scale())) * radius
-    count = int(r * r + 12 * r + 64)
+    if kernel.family == "angular":
+        return _truncate_angular(cast("AngleKernel", kernel), dim, r, tol)
+    if kernel.family == "dot product":
+        return _truncate_taylor(cast("TaylorKernel", kernel), dim, r, tol)
+    norms = r * (np.arange(64) + 0.5) / 64
+    radial = RadialFunctions(kernel, dim, (0.0, r), norms, 0, tol)
+    everything = np.ones(radial.degree.size, dtype=bool)
+    error = radial.largest_residual(everything)
+    return int(radial.degree.max()), int(radial.index.max()) + 1, error
+
+
+def _truncate_angular(
+    kernel: AngleKernel, dim: int, r: float, tol: float
+) -> tuple[int, int, float]:
+    size = 1.0 if kernel.unit_sphere else r ** (2 * kernel.power)
+    degree = 16
+    while degree <= 4096:
+        tail = size * (kernel.at_one(dim) - np.cumsum(kernel.series(dim, degree)))
+        enough = np.flatnonzero(tail <= tol)
+        if enough.size:
+            return int(enough[0]), 1, float(max(tail[enough[0]], 0.0))
+        degree *= 4
+    raise ValueError(f"tol={tol} needs a degree above 4096 in dimension {dim}; use a larger tol")
+
+
+def _truncate_taylor(
+    kernel: TaylorKernel, dim: int, r: float, tol: float
+) -> tuple[int, int, float]:
+    _check_finite(kernel, np.array([r]))
+    count = kernel.n_derivatives() or int(r * r + 12 * r + 64)
     while True:
         j = np.arange(count)
         log_terms = kernel.log_derivative(j) + 2 * j * math.log(r) - gammaln(j + 1)
         terms = np.exp(log_terms + 2 * kernel.log_envelope(np.array(r)))
         tail = np.cumsum(terms[::-1])[::-1]  # tail[N] = sum over j >= N, small terms first
+        tail = np.append(tail, 0.0) if kernel.n_derivatives() else tail
         enough = np.flatnonzero(tail[1:] <= tol)
-        if enough.size and terms[-1] <= 1e-3 * tol:
+        if enough.size and (kernel.n_derivatives() or terms[-1] <= 1e-3 * tol):
             last = int(enough[0])
             degree = min(last, 1) if dim == 1 else last
             return degree, last // 2 + 1, float(tail[last + 1])
         count *= 2
+
+
+def _check_finite(kernel: SeriesKernel, norms: Doubles) -> None:
+    """Raise if the kernel overflows at these norms."""
+    with np.errstate(over="ignore"):
+        values = kernel.diagonal(norms)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{kernel!r} overflows at points of scaled norm {norms.max():.4g}; scale the columns, "
+            "or use a smaller gamma"
+        )
 
 
 def _orders_needed(degree: int, r: float, dim: int) -> int:
@@ -409,13 +576,239 @@ def _orders_needed(degree: int, r: float, dim: int) -> int:
     return int(peak + 9 * math.sqrt(peak + 1) + 24)
 
 
+class Cut(NamedTuple):
+    """Where to stop: see `RadialFunctions`."""
+
+    n_columns: int
+    tol: float
+    max_degree: int | None
+    order: int | None
+
+
+class _Family(Protocol):
+    """The radial functions of one family of kernels, before any rotation.
+
+    `table(norms)` is what all degrees share; `values(table, degree)` are the functions of one
+    degree, of shape (n, count).
+    """
+
+    n_degrees: int
+    n_pieces: int | None  # of their tables; None: as many as they need
+
+    def table(self, norms: Doubles) -> Doubles: ...
+    def values(self, table: Doubles, degree: int) -> Doubles: ...
+    def diagonal(self, norms: Doubles) -> Doubles: ...
+
+
+class _Angular:
+    """h_l(t) = sqrt(c_l) t^power.
+
+    Where the c_l fall off slowly the series is cut, and what it leaves on the diagonal is dropped:
+    given to one further degree it would keep k(x, x) right on average, but with a spike that
+    multiplies the error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
+    """
+
+    n_pieces: int | None = None
+
+    def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel = cast("AngleKernel", kernel)
+        self.dim, self.at_one = dim, self.kernel.at_one(dim)
+        if cut.max_degree is not None:
+            self.c = self.kernel.series(dim, cut.max_degree)
+        else:
+            self.c = self._choose(cut)
+        self.n_degrees = self.c.size
+
+    def _choose(self, cut: Cut) -> Doubles:
+        size = 1.0 if self.kernel.unit_sphere else self.at_one
+        q = max(8, (self.kernel.n_coefficients() or 0) - 1)
+        while True:
+            c = self.kernel.series(self.dim, q)
+            tail = self.at_one - float(c.sum())
+            reached = tail <= max(cut.tol * size, self.kernel.noise(self.dim, q))
+            columns = sum(alpha(level, self.dim) for level in np.flatnonzero(c > 0).tolist())
+            negligible = _negligible(tail / self.at_one, q, self.dim, cut.n_columns)
+            if (columns >= cut.n_columns and (reached or negligible)) or q >= 512:
+                break
+            q *= 2
+        return c
+
+    def table(self, norms: Doubles) -> Doubles:
+        power = 0 if self.kernel.unit_sphere else self.kernel.power
+        powers: Doubles = norms**power
+        return powers
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        return table[:, None] * math.sqrt(self.c[degree])
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        values: Doubles = self.at_one * np.square(self.table(norms))
+        return values
+
+
+class _Taylor:
+    """The monomials h_(l,i) of Eq 12: a root of mu_l^(l+2i) times one of a Taylor term."""
+
+    n_pieces: int | None = None
+
+    def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim, self.order = cast("TaylorKernel", kernel), dim, cut.order
+        _check_finite(kernel, grid)
+        self.reach = min(float(grid.max()), _REACH if dim > 1 else _REACH_1D)
+        self.n_powers = int(self.reach**2 + 12 * self.reach + 64)
+        if cut.order is not None and cut.max_degree is not None:
+            self.n_powers = cut.max_degree + 2 * cut.order
+        elif count := self.kernel.n_derivatives():
+            self.n_powers = count
+        present = np.flatnonzero(self.table(grid).max(axis=0) > math.sqrt(_UNDERFLOW))
+        self.n_degrees = int(present[-1]) + 1 if present.size else 1
+
+    def table(self, norms: Doubles) -> Doubles:
+        return _powers(self.kernel, norms, self.n_powers)
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        most = (self.n_powers - degree + 1) // 2
+        count = self.order or min(_orders_needed(degree, self.reach, self.dim), most)
+        root_mu = np.exp(0.5 * log_mu(degree, np.arange(count), self.dim))
+        return table[:, degree : degree + 2 * count : 2] * root_mu
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        return self.kernel.diagonal(norms)
+
+
+class _Distances:
+    """Nystrom's formula for A_l(a, b) of a radial kernel: A_l(t, nodes) A_l(nodes, nodes)^(-1/2).
+
+    What it leaves out of A_l is positive semidefinite, as a certificate needs. On the shell A_l(t,
+    node) is a piecewise polynomial in t, made once; beyond, it is integrated anew.
+    """
+
+    n_pieces: int | None = _PIECES
+
+    def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim = cast("DistanceKernel", kernel), dim
+        low, high = float(grid.min()), float(grid.max())
+        count = min(32 + int(4 * (high - low)), _NODES)
+        self.nodes = _chebyshev(low, high, count) if grid.size > 1 else grid
+        q = 16 if cut.max_degree is None else cut.max_degree
+        while True:
+            A = self._pairs(self.nodes, q)
+            tail = float(kernel.diagonal(self.nodes[-1:])[0] - A[:, -1, -1].sum())
+            enough = _harmonic_count(q, dim) >= cut.n_columns or dim == 1
+            reached = tail <= max(cut.tol, float(self._noise(np.arange(q + 1)).sum())) or dim == 1
+            reached |= _negligible(tail, q, dim, cut.n_columns)
+            if cut.max_degree is not None or (enough and reached) or q >= _DEGREES:
+                break
+            q *= 2
+        self.n_degrees = q + 1
+        self.shell = _padded(low, high)
+        self.pieces = _piecewise(self._flat, *self.shell, self.n_pieces)
+        self.roots = [self._inverse_root(level, matrix) for level, matrix in enumerate(A)]
+
+    def _pairs(self, norms: Doubles, degree: int) -> Doubles:
+        """A_l at norms and nodes, of shape (degree + 1, n, n_nodes)."""
+        profile = self.kernel.profile
+        pairs = radial_series(profile, norms[:, None], self.nodes, self.dim, degree)
+        return np.ascontiguousarray(np.moveaxis(pairs, 2, 0))
+
+    def _noise(self, degrees: Integers) -> Doubles:
+        """Bound the rounding error of A_l."""
+        root_alpha = np.exp(0.5 * log_alpha(degrees, self.dim))
+        noise: Doubles = (64 + degrees) * np.finfo(float).eps * root_alpha
+        return noise
+
+    def _inverse_root(self, degree: int, matrix: Doubles) -> Doubles:
+        """A_l(nodes, nodes)^(-1/2), strongest first, without what is lost in rounding."""
+        values, vectors = np.linalg.eigh(matrix)
+        noise = self.nodes.size * float(self._noise(np.array(degree)))
+        if values[0] < -4 * noise:
+            raise ValueError(
+                f"{self.kernel!r} is not positive definite in dimension {self.dim}: the "
+                f"coefficient of degree {degree}, a matrix over norms, has the eigenvalue "
+                f"{values[0]:.3g} < 0; use a kernel that is, or a lower dimension"
+            )
+        keep = values > max(noise, _UNDERFLOW)
+        root: Doubles = (vectors[:, keep] / np.sqrt(values[keep]))[:, ::-1]
+        return root
+
+    def _flat(self, norms: Doubles) -> Doubles:
+        pairs = self._pairs(norms, self.n_degrees - 1)
+        return np.moveaxis(pairs, 1, 0).reshape(norms.size, -1)
+
+    def table(self, norms: Doubles) -> Doubles:
+        low, high = self.shell
+        out = np.empty((norms.size, self.n_degrees * self.nodes.size))
+        norms = np.ascontiguousarray(norms)
+        _series.interpolate(self.pieces, norms, low, high, out, n_threads(10 * out.size))
+        beyond = (norms < low) | (norms > high)
+        if beyond.any():
+            out[beyond] = self._flat(norms[beyond])
+        return np.moveaxis(out.reshape(norms.size, self.n_degrees, -1), 1, 0)
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        values: Doubles = table[degree] @ self.roots[degree]
+        return values
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        return self.kernel.diagonal(norms)
+
+
+class _Given:
+    """The user's h_l."""
+
+    n_pieces: int | None = None
+
+    def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim = cast("FunctionsKernel", kernel), dim
+        self.shape = self.kernel.radial_values(grid).shape[1:]
+        self.n_degrees = self.shape[0] if dim > 1 else min(self.shape[0], 2)
+        self.furthest = float(grid.max())
+        self.saved: tuple[float, Doubles] | None = None
+
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: a table instead of the user's function."""
+        reach = 2 * self.furthest
+        table = self.saved or (reach, _piecewise(self._flat, 0.0, reach))
+        return vars(self) | {"saved": table}
+
+    def _flat(self, norms: Doubles) -> Doubles:
+        return self.table(norms).reshape(norms.size, -1)
+
+    def table(self, norms: Doubles) -> Doubles:
+        if self.saved is None:
+            return self.kernel.radial_values(norms)
+        high, pieces = self.saved
+        if norms.size and norms.max() > high:
+            raise ValueError(
+                f"the radial functions were saved up to the norm {high:.6g}, and a point has "
+                f"{norms.max():.6g}; fit on data that reach as far before saving"
+            )
+        out = np.empty((norms.size, pieces.shape[2]))
+        _series.interpolate(pieces, np.ascontiguousarray(norms), 0.0, high, out, 1)
+        return out.reshape(norms.size, *self.shape)
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        return table[:, degree]
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        squares: Doubles = np.square(self._flat(norms)).sum(axis=1)
+        return squares
+
+
+_FAMILIES: dict[str, Callable[[SeriesKernel, int, Doubles, Cut], _Family]] = {
+    "angular": _Angular,
+    "dot product": _Taylor,
+    "radial": _Distances,
+    "general": _Given,
+}
+
+
 class RadialFunctions:
     """The radial functions of a kernel on a shell of norms, few and ordered by energy.
 
-    Per degree l the monomials h_(l,i) of Eq 12 are rotated by the right singular vectors of their
-    table over the norms of the data; the kernel stays exactly the same, and the rotated functions
-    fall off at the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)). A zonal
-    kernel has one constant function per degree, sqrt(c_l).
+    Per degree l the functions of the kernel's family are rotated by the right singular vectors of
+    their table over the norms of the data; the kernel stays exactly the same, and the rotated
+    functions fall off at the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)).
 
     Parameters
     ----------
@@ -433,7 +826,7 @@ class RadialFunctions:
     max_degree : int, optional
         Stop here instead of by n_columns and tol.
     order : int, optional
-        Keep the first so many monomials of every degree as they are, without rotation.
+        Keep the first so many functions of every degree as they are, without rotation.
 
     Attributes
     ----------
@@ -454,14 +847,59 @@ class RadialFunctions:
         max_degree: int | None = None,
         order: int | None = None,
     ) -> None:
+        if kernel.family is None:
+            raise ValueError(f"{kernel!r} is no generalized zonal kernel: {kernel.instead}")
         self.kernel, self.dim, self.shell = kernel, dim, shell
-        # Per degree: from the Taylor terms to the functions.
-        self._rotations: list[Doubles] = []
-        if kernel.unit_sphere:
-            self._expand_zonal(n_columns, tol, max_degree)
-        else:
-            self._expand_monomials(norms, n_columns, tol, max_degree, order)
         self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
+        # The data's norms decide what is kept; a light grid guards the corners of the shell.
+        low, high = shell
+        guard = 32 + int(2 * min(high, _REACH if dim > 1 else _REACH_1D))
+        grid = np.concatenate([norms, _chebyshev(low, high, guard)])
+        weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(guard, 1e-2 / guard)])
+        if high - low <= SPHERE * high:
+            norms, grid, weight = norms[:1], np.array([high]), np.ones(1)
+        cut = Cut(n_columns, tol, max_degree, order)
+        self._family = _FAMILIES[kernel.family](kernel, dim, grid, cut)
+        self._expand(norms.size, grid, weight, cut)
+
+    def _expand(self, n_norms: int, grid: Doubles, weight: Doubles, cut: Cut) -> None:
+        """Rotate the functions degree by degree, and stop where the cut says."""
+        family = self._family
+        table = family.table(grid)
+        rim = self.diagonal(grid[-1:])[0]
+        many = self.dim > 1 and grid[-1] > _MANY
+        # Per degree that is kept: from the family's functions to ours.
+        self._rotations: dict[int, Doubles] = {}
+        degrees: list[int] = []
+        indices: list[int] = []
+        energies: list[float] = []
+        count, covered = 0, 0.0
+        levels = family.n_degrees if cut.max_degree is None else cut.max_degree + 1
+        for level in range(levels):
+            values = np.empty((grid.size, 0))
+            if level < family.n_degrees:
+                values = family.values(table, level)
+            if cut.order is not None or values.shape[1] <= 1:
+                rotation = np.eye(values.shape[1], cut.order or 1)
+            else:
+                rotation = _principal_axes(values, weight, many)
+            energy = np.square(values[:n_norms] @ rotation).mean(axis=0)
+            if cut.max_degree is None and energy.max() < _UNDERFLOW:
+                continue
+            rank = rotation.shape[1]
+            self._rotations[level] = rotation
+            degrees += [level] * rank
+            indices += range(rank)
+            energies += list(energy)
+            covered += float(np.square(values[-1]).sum())
+            count += rank * alpha(level, self.dim)
+            if count >= cut.n_columns and rim - covered <= cut.tol * rim and cut.max_degree is None:
+                break
+        self.degree = np.array(degrees, dtype=np.intp)
+        self.index = np.array(indices, dtype=np.intp)
+        self.energy = np.array(energies)
+        if isinstance(family, _Angular) and self.constant:
+            self.energy = family.c[self.degree]  # not the squares of its roots
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: all but the tables that are made when needed."""
@@ -474,12 +912,7 @@ class RadialFunctions:
 
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """k(x, x) at the given scaled norms."""
-        if self.constant:
-            return np.full(np.shape(norms), self._at_one)
-        if hasattr(self.kernel, "diagonal"):
-            values: Doubles = self.kernel.diagonal(norms)
-            return values
-        return np.ones(np.shape(norms))
+        return self._family.diagonal(np.asarray(norms, dtype=np.float64))
 
     def residual(self, norms: ArrayLike, kept: NDArray[np.bool_]) -> Doubles:
         """Bound |k - kept part| at pairs of these norms: the diagonal less the kept squares."""
@@ -506,24 +939,23 @@ class RadialFunctions:
     ) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
-        out = np.empty((norms.size, len(columns)))
-        if self.constant:
-            out[:] = np.sqrt(self.energy[columns])
-            return out
+        out = np.zeros((norms.size, len(columns)))
         for rows in range(0, norms.size, 256):
             part = slice(rows, rows + 256)
-            powers = _powers(self.kernel, norms[part], self._n_powers)
-            for degree in np.unique(self.degree[columns]):
+            table = self._family.table(norms[part])
+            for degree in np.unique(self.degree[columns]).tolist():
+                if degree >= self._family.n_degrees:
+                    continue
                 here = np.flatnonzero(self.degree[columns] == degree)
                 rotation = self._rotations[degree][:, self.index[columns[here]]]
-                values = _of_degree(powers, degree, rotation.shape[0])
-                out[part, here] = product(values, rotation)
+                out[part, here] = product(self._family.values(table, degree), rotation)
         return out
 
     def __call__(self, norms: Doubles, columns: Integers, dtype: DTypeLike = np.float64) -> Floats:
         """Values (n, len(columns)) at norms, inside the shell from piecewise polynomials."""
         if self.constant:
-            return np.sqrt(self.energy[columns])[None, :].astype(dtype)
+            roots: Floats = np.sqrt(self.energy[columns])[None, :].astype(dtype)
+            return roots
         low, high, table = self._table(columns)
         out = np.empty((norms.size, len(columns)), dtype=dtype)
         _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
@@ -536,83 +968,27 @@ class RadialFunctions:
         """Piecewise polynomials of degree 9 over the shell, refined until they are exact."""
         key = columns.tobytes()
         if key not in self._tables:
-            pad = 1e-4 * self.shell[1] + 1e-300
-            low, high = max(self.shell[0] - pad, 0.0), self.shell[1] + pad
-            self._tables[key] = low, high, _piecewise(lambda t: self.exact(t, columns), low, high)
+            low, high = _padded(*self.shell)
+            self._tables[key] = (
+                low,
+                high,
+                _piecewise(lambda t: self.exact(t, columns), low, high, self._family.n_pieces),
+            )
         return self._tables[key]
 
-    def _expand_zonal(self, n_columns: int, tol: float, max_degree: int | None) -> None:
-        q = max_degree
-        if q is None:
-            q = 8
-            while True:
-                tail = self.kernel.at_one(self.dim) - self.kernel.series(self.dim, q).sum()
-                reached = tail <= max(tol, self.kernel.noise(self.dim, q))
-                if (_harmonic_count(q, self.dim) >= n_columns and reached) or q >= 512:
-                    break
-                q *= 2
-        c = self.kernel.series(self.dim, q)
-        self._at_one = self.kernel.at_one(self.dim)
-        self.degree = np.flatnonzero(c > 0) if max_degree is None else np.arange(q + 1)
-        self.index = np.zeros(self.degree.size, dtype=np.intp)
-        self.energy = c[self.degree]
 
-    def _expand_monomials(
-        self,
-        norms: Doubles,
-        n_columns: int,
-        tol: float,
-        max_degree: int | None,
-        order: int | None,
-    ) -> None:
-        low, high = self.shell
-        reach = min(high, _REACH if self.dim > 1 else _REACH_1D)
-        self._n_powers = int(reach * reach + 12 * reach + 64)
-        # The data's norms decide what is kept; a light grid guards the corners of the shell.
-        guard = 32 + int(2 * reach)
-        grid = np.concatenate([norms, _chebyshev(low, high, guard)])
-        weight = np.concatenate([np.full(norms.size, 1 / norms.size), np.full(guard, 1e-2 / guard)])
-        if high - low <= SPHERE * high:
-            norms, grid, weight = norms[:1], np.array([high]), np.ones(1)
-        n_powers = self._n_powers
-        if order is not None and max_degree is not None:
-            n_powers = max_degree + 2 * order
-        powers = _powers(self.kernel, grid, n_powers)
-        rim = self.diagonal(grid[-1:])[0]
-        degrees: list[int] = []
-        indices: list[int] = []
-        energies: list[float] = []
-        count, covered, level = 0, 0.0, 0
-        while max_degree is None or level <= max_degree:
-            n_orders = order or min(
-                _orders_needed(level, reach, self.dim), (n_powers - level + 1) // 2
-            )
-            if n_orders < 1:
-                break
-            root_mu = np.exp(0.5 * log_mu(level, np.arange(n_orders), self.dim))
-            values = _of_degree(powers, level, n_orders) * root_mu
-            rotation = (
-                np.eye(n_orders)
-                if order
-                else _principal_axes(values, weight, self.dim > 1 and reach > _MANY)
-            )
-            rank = rotation.shape[1]
-            energy = np.square(values[: norms.size] @ rotation).mean(axis=0)
-            if max_degree is None and energy.max() < _UNDERFLOW:
-                break
-            self._rotations.append(root_mu[:, None] * rotation)
-            degrees += [level] * rank
-            indices += range(rank)
-            energies += list(energy)
-            covered += float(np.square(values[-1]).sum())
-            count += rank * alpha(level, self.dim)
-            level += 1
-            if max_degree is None and count >= n_columns and rim - covered <= tol * rim:
-                break
-        self._n_powers = n_powers
-        self.degree = np.array(degrees, dtype=np.intp)
-        self.index = np.array(indices, dtype=np.intp)
-        self.energy = np.array(energies)
+def _negligible(tail: float, degree: int, dim: int, n_columns: int) -> bool:
+    """Whether a share of the diagonal above a degree is lost in the noise of random columns."""
+    if dim == 1:
+        return False
+    square = tail * tail * math.exp(-float(log_alpha(degree + 1, dim)))
+    return square <= _REST / max(n_columns, 1)
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """Make an interval a little longer, for norms that are rounded."""
+    pad = 1e-4 * high + 1e-300
+    return max(low - pad, 0.0), high + pad
 
 
 def _harmonic_count(degree: int, dim: int) -> int:
@@ -644,7 +1020,7 @@ def log_mu(degree: int, orders: Integers, dim: int) -> Doubles:
     return total
 
 
-def _powers(kernel: SeriesKernel, norms: Doubles, count: int) -> Doubles:
+def _powers(kernel: TaylorKernel, norms: Doubles, count: int) -> Doubles:
     """Square roots of the terms of the Taylor series, (n, count): all degrees share them.
 
     (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times (mu_l^j)^(1/2) they are the h_(l,i) of
@@ -657,11 +1033,6 @@ def _powers(kernel: SeriesKernel, norms: Doubles, count: int) -> Doubles:
     log_c = 0.5 * (kernel.log_derivative(j) - gammaln(j + 1))
     terms: Doubles = np.exp(log_c + log_t + np.asarray(kernel.log_envelope(norms))[:, None])
     return terms
-
-
-def _of_degree(powers: Doubles, degree: int, n_orders: int) -> Doubles:
-    """Columns j = l, l + 2, ... of the table of powers."""
-    return powers[:, degree : degree + 2 * n_orders : 2]
 
 
 def _principal_axes(values: Doubles, weight: Doubles, many: bool) -> Doubles:
@@ -687,18 +1058,27 @@ def _chebyshev(low: float, high: float, n: int) -> Doubles:
 
 
 def _piecewise(
-    function: Callable[[Doubles], Doubles], low: float, high: float, degree: int = 9
+    function: Callable[[Doubles], Doubles],
+    low: float,
+    high: float,
+    n_pieces: int | None = None,
+    degree: int = 9,
 ) -> Doubles:
-    """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant."""
+    """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant.
+
+    Without `n_pieces` there are as many as it takes to be exact, at most 511.
+    """
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))
     check = np.array([-1.0, -0.55, 0.0, 0.45, 1.0])
-    bins = max(1, int(high - low))
+    bins = n_pieces or max(1, int(high - low))
     while True:
         edges = np.linspace(low, high, bins + 1)
         middle, half = (edges[1:] + edges[:-1]) / 2, (high - low) / bins / 2
         values = function((middle[:, None] + half * s).ravel()).reshape(bins, s.size, -1)
         table = np.ascontiguousarray(to_powers @ values)
+        if n_pieces:
+            return table
         there = function((middle[:, None] + half * check).ravel()).reshape(bins, check.size, -1)
         error = np.abs(np.vander(check, s.size, increasing=True) @ table - there).max()
         if error <= 2e-13 * max(np.abs(values).max(), 1e-300) or bins >= 256:

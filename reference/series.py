@@ -3,7 +3,7 @@
 All equation numbers are those of Han, Zandieh, Avron.
 """
 
-from math import ceil, cos, exp, factorial, fsum, inf, lgamma, log, log2, pi, sin
+from math import ceil, cos, exp, factorial, fsum, inf, lgamma, log, log2, pi, sin, sqrt
 
 from .special import alpha, gegenbauer, mu, sphere_area
 
@@ -11,6 +11,7 @@ __all__ = [
     "angular_energy",
     "gegenbauer_series",
     "growth_constants",
+    "radial_series",
     "radial_table",
     "truncate",
     "zonal_sum",
@@ -97,6 +98,41 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
     ]
 
 
+def radial_series(function, a, b, dim, degree):
+    """Expand a radial kernel f(||x-y||) in the angle, at one pair of norms a and b.
+
+    f(sqrt(a^2 + b^2 - 2 a b t)) = sum_l A_l(a, b) P_d^l(t): Eq 8 for this function of t.
+    Han, Zandieh, Avron, Eq 8 and 11. By Gauss' rule in theta as in `gegenbauer_series`, in which a
+    kernel with a kink at distance 0 is smooth where a = b; where a is close to b, but not equal,
+    the digits are those of a rule that does not see so small a distance.
+
+    Parameters
+    ----------
+    function : callable
+        f.
+    a, b : float
+        Norms of the points.
+    dim : int
+        d >= 1.
+    degree : int
+        q, the last degree.
+
+    Returns
+    -------
+    list of q+1 floats
+
+    Examples
+    --------
+    For the Gaussian these are the angular energies:
+
+    >>> round(radial_series(lambda r: exp(-r * r / 2), 1.0, 1.0, 3, 0)[0], 12)
+    0.432332358382
+    """
+    return gegenbauer_series(
+        lambda t: function(sqrt((a - b) ** 2 + 2 * a * b * (1 - t))), dim, degree
+    )
+
+
 def zonal_sum(coefficients, dim, t):
     """Sum a Gegenbauer series.
 
@@ -144,7 +180,7 @@ def radial_table(kernel, norms, dim, degree, order):
 
     Parameters
     ----------
-    kernel : kernels.Gaussian or kernels.ExponentialDot
+    kernel : kernels.Gaussian or another description of `kernels`
         Anything with log_derivative(j) = log kappa^(j)(0) and log_envelope(t) = log e(t).
     norms : sequence of n numbers
         t >= 0.

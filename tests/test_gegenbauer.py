@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from points import ball, gaussian, shell, sphere
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -14,9 +15,22 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY, TWINS
 
 from gzkcore import (
+    ArcCosine,
+    DotProduct,
+    Exponential,
+    ExponentialDot,
     Gaussian,
     GegenbauerFeatures,
+    GeneralizedZonal,
+    Laplacian,
+    Matern,
+    NeuralTangent,
+    Polynomial,
     PublishedGegenbauerFeatures,
+    RationalQuadratic,
+    SphereHeat,
+    SphereMatern,
+    Spherical,
     TruncationWarning,
     Zonal,
     reference,
@@ -940,3 +954,127 @@ def test_zonal_sum_is_the_kernel_of_the_features():
     Z = features.transform(X)
     expected = zonal_sum(c, 3, np.clip(X @ X.T, -1, 1))
     np.testing.assert_allclose(Z @ Z.T, expected, rtol=0, atol=1e-13)
+
+
+# ---- every generalized zonal kernel
+
+
+def two_functions(t):
+    """Return h_0, h_1 with values in R^2."""
+    return np.stack([np.stack([1 + t, t], 1), np.stack([t, t * t], 1)], 1)
+
+
+EVERY = {
+    "exponential_dot": ExponentialDot(0.5),
+    "polynomial": Polynomial(3, coef0=2.0),
+    "even polynomial": Polynomial(4, coef0=0),
+    "derivatives": DotProduct([1, 0, 2, 0, 3.0]),
+    "ntk": NeuralTangent(2),
+    "arc 0": ArcCosine(0),
+    "arc 1": ArcCosine(1),
+    "arc 2": ArcCosine(2),
+    "sphere matern": SphereMatern(),
+    "sphere heat": SphereHeat(0.1),
+    "matern": Matern(2.5, 2.0),
+    "matern of columns": Matern(1.5, [1.0, 2.0, 3.0]),
+    "rational": RationalQuadratic(1.0, 2.0),
+    "exponential": Exponential(0.3),
+    "general": GeneralizedZonal(two_functions),
+}
+
+
+def cloud_for(kernel, n=150):
+    return sphere(n, 3) if kernel.unit_sphere else ball(n, 3, 1.5)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("basis", ["auto", "random", "hybrid", "adapted"])
+def test_features_of_every_kernel(name, basis):
+    kernel = EVERY[name]
+    X = cloud_for(kernel)
+    features = GegenbauerFeatures(kernel, 256, basis=basis, random_state=0).fit(X)
+    error = error_of(features, X)
+    largest = features.kernel_.diag(X).max()
+    rms = np.sqrt(np.mean(np.square(error)))
+    if features.basis_ == "harmonic":
+        assert np.abs(error).max() <= features.truncation_error_ + 2e-8 * largest
+    assert rms <= {"auto": 0.01, "adapted": 0.01, "random": 0.15, "hybrid": 0.02}[basis] * largest
+    expected = np.diag(features.kernel_(X)) - np.square(features.transform(X)).sum(axis=1)
+    np.testing.assert_allclose(features.missing_diagonal(X), expected, rtol=0, atol=1e-12 * largest)
+
+
+@pytest.mark.parametrize("name", set(EVERY) - {"arc 0", "ntk", "exponential", "sphere matern"})
+def test_the_operator_of_every_kernel(name):
+    """Phi* Phi = K by a quadrature exact for Definition 8: monomials, order and all."""
+    kernel = EVERY[name]
+    X = cloud_for(kernel, 12)
+    order = 1 if kernel.family == "angular" else 2 if name == "general" else 8
+    phi = feature_operator(X, kernel, degree=16, order=order)
+    K = kernel.resolve(X)(X)
+    error = np.abs(phi.T @ (phi @ np.eye(12)) - K).max()
+    assert error <= 2e-2 * np.abs(K).max()
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_the_operator_of_a_finite_kernel_is_exact(order):
+    kernel = DotProduct([1, 0.5, 2]) if order == 3 else NeuralTangent(1)
+    X = ball(9, 3, 2.0)
+    phi = feature_operator(X, kernel, degree=2, order=order)
+    c = kernel.series(3, 2) if order == 1 else None
+    norms = np.linalg.norm(X, axis=1)
+    t = np.clip(X @ X.T / np.outer(norms, norms), -1, 1)
+    expected = kernel(X) if order == 3 else np.outer(norms, norms) * zonal_sum(c, 3, t)
+    np.testing.assert_allclose(phi.T @ (phi @ np.eye(9)), expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore:on these data Polynomial")  # x^4 y^4: all points look alike
+def test_one_dimension_takes_every_kernel():
+    for kernel in (*EVERY.values(), Polynomial(2)):
+        if kernel.unit_sphere or np.ndim(kernel.scale()):
+            continue
+        X = np.linspace(0.5, 2.0, 20)[:, None] * np.where(np.arange(20) % 2, 1, -1)[:, None]
+        features = GegenbauerFeatures(kernel, 64).fit(X)
+        error = np.abs(error_of(features, X)).max()
+        assert error <= features.truncation_error_ * (1 + 1e-9), kernel
+
+
+def test_tangent_kernel_beats_the_published_features_twentyfold():
+    """Spectral error at lambda = .1 for 512 columns in 9 dimensions, degree 20 as published."""
+    X = sphere(300, 9, seed=1)
+    kernel = NeuralTangent(2)
+    K = kernel(X)
+
+    def spectral(Z):
+        return np.abs(eigh(Z @ Z.T - K, K + 0.1 * np.eye(300), eigvals_only=True)).max()
+
+    published = [
+        spectral(
+            PublishedGegenbauerFeatures(
+                kernel, 512, degree=20, order=1, random_state=seed
+            ).fit_transform(X)
+        )
+        for seed in range(5)
+    ]
+    features = GegenbauerFeatures(kernel, 512).fit(X)
+    Z = features.transform(X)
+    assert spectral(Z) <= np.mean(published) / 20
+    right = Z @ Z.T + np.diag(features.missing_diagonal(X))
+    assert np.diag(right) == pytest.approx(3, rel=1e-12)
+    assert np.linalg.norm(right - K) < 0.8 * np.linalg.norm(Z @ Z.T - K)
+    assert features.truncation_error_ == pytest.approx(
+        3 - np.square(Z).sum(axis=1).min(), rel=0.5
+    )  # it is told
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), "laplacian", "spherical", Spherical()], ids=str)
+def test_no_features_of_what_is_no_generalized_zonal_kernel(kernel):
+    with pytest.raises(ValueError, match=r"no generalized zonal kernel: .*use .*Exponential"):
+        GegenbauerFeatures(kernel, 16).fit(ball(20, 3))
+
+
+def test_a_step_has_no_features_at_zero():
+    X = np.vstack([ball(5, 3), np.zeros(3)])
+    with pytest.raises(ValueError, match=r"row 5 of X.* is all 0.*direction alone"):
+        GegenbauerFeatures(ArcCosine(0), 16).fit(X)
+    Z = GegenbauerFeatures(ArcCosine(1), 16).fit_transform(X)
+    assert np.abs(Z[5]).max() <= 1e-12  # interpolation

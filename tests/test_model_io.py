@@ -13,7 +13,24 @@ from numpy.testing import assert_array_equal
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import FunctionTransformer
 
-from gzkcore import Gaussian, GegenbauerFeatures, PublishedGegenbauerFeatures, Zonal, model_io
+from gzkcore import (
+    ArcCosine,
+    DotProduct,
+    Exponential,
+    ExponentialDot,
+    Gaussian,
+    GegenbauerFeatures,
+    GeneralizedZonal,
+    Matern,
+    NeuralTangent,
+    Polynomial,
+    PublishedGegenbauerFeatures,
+    RationalQuadratic,
+    SphereHeat,
+    SphereMatern,
+    Zonal,
+    model_io,
+)
 from gzkcore.gram import GramAccumulator
 from gzkcore.model_io import load, save
 from gzkcore.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
@@ -272,3 +289,34 @@ def test_places_where_nothing_can_be_written_are_named(tmp_path):
     with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
         save(model, tmp_path)
     assert list(tmp_path.iterdir()) == []
+KERNELS = [
+    ExponentialDot(0.5), Polynomial(4, coef0=0), DotProduct([1, 0, 2.0]), NeuralTangent(),
+    ArcCosine(2), SphereMatern(), SphereHeat(), Matern(), RationalQuadratic(), Exponential(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("basis", ["auto", "random"])
+def test_a_file_keeps_every_kernel(kernel, basis, tmp_path):
+    X, _ = data(40)
+    features = GegenbauerFeatures(kernel, 32, basis=basis, random_state=0).fit(X)
+    features.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    assert_array_equal(again.transform(X), features.transform(X))
+    assert_array_equal(again.kernel_(X), features.kernel_(X))
+
+
+def test_given_radial_functions_are_kept_as_tables(tmp_path):
+    X, _ = data(40)
+    X *= np.linspace(0.5, 2, 40)[:, None]
+    kernel = GeneralizedZonal(lambda t: np.stack([np.exp(-t), t, np.sin(t) * t], 1))
+    features = GegenbauerFeatures(kernel, 16).fit(X)
+    features.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    further = 1.5 * X
+    for points in (X, further):
+        np.testing.assert_allclose(again.transform(points), features.transform(points), atol=1e-11)
+    with pytest.raises(ValueError, match=r"saved up to the norm 4, and a point has 5"):
+        again.transform(2.5 * X)
+    with pytest.raises(ValueError, match=r"has no function: files of models keep no functions"):
+        again.kernel_(X)

@@ -1,5 +1,6 @@
 """Series and radial functions on the fast path: known values, identities, certified truncation."""
 
+import itertools
 from math import exp
 
 import mpmath
@@ -8,11 +9,26 @@ import pytest
 from scipy.special import gammaincc
 from tolerances import IDENTITY, TWINS
 
-from gzkcore import Gaussian, Zonal
+from gzkcore import (
+    ArcCosine,
+    DotProduct,
+    ExponentialDot,
+    Gaussian,
+    GeneralizedZonal,
+    Laplacian,
+    Matern,
+    NeuralTangent,
+    Polynomial,
+    RationalQuadratic,
+    Spherical,
+    Zonal,
+    reference,
+)
 from gzkcore.series import (
     RadialFunctions,
     angular_energy,
     gegenbauer_series,
+    radial_series,
     radial_table,
     truncate,
     zonal_sum,
@@ -343,3 +359,212 @@ def test_zonal_functions_are_roots_of_the_coefficients():
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# ---- every family of kernels
+
+
+def two_functions(t):
+    """Return h_0, h_1 with values in R^2."""
+    return np.stack([np.stack([1 + t, t], 1), np.stack([t, t * t], 1)], 1)
+
+
+FAMILIES = {
+    "exponential_dot": ExponentialDot(1.0),
+    "polynomial": Polynomial(5),
+    "even polynomial": Polynomial(4, coef0=0),
+    "derivatives": DotProduct([1, 0, 2, 0, 3.0]),
+    "ntk": NeuralTangent(2),
+    "arc 1": ArcCosine(1),
+    "arc 2": ArcCosine(2),
+    "matern": Matern(),
+    "rough matern": Matern(0.5),
+    "rational": RationalQuadratic(),
+    "general": GeneralizedZonal(two_functions),
+}
+
+
+def pairs(kernel, dim, shell, n=400):
+    """Return norms a, b, cosines t, and the kernel there, half of the points fully parallel."""
+    rng = np.random.default_rng(5)
+    a, b = rng.uniform(*shell, (2, n))
+    b[: n // 4] = a[: n // 4]
+    t = rng.uniform(-1, 1, n) if dim > 1 else rng.choice([-1.0, 1.0], n)
+    t[: n // 2] = 1.0
+    x, y = np.zeros((2, n, dim))
+    x[:, 0], y[:, 0] = a, b * t
+    if dim > 1:
+        y[:, 1] = b * np.sqrt(1 - t * t)
+    return a, b, t, np.array([kernel(x[i : i + 1], y[i : i + 1])[0, 0] for i in range(n)])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("dim", [1, 3, 9])
+@pytest.mark.parametrize("shell", [(1.5, 1.5), (0.5, 2.0), (0.0, 2.5)], ids=str)
+def test_every_family_is_the_kernel_within_its_residual(name, dim, shell):
+    kernel = FAMILIES[name]
+    radial = RadialFunctions(kernel, dim, shell, np.linspace(*shell, 32), 60, 1e-10)
+    everything = np.ones(radial.degree.size, dtype=bool)
+    a, b, t, exact = pairs(kernel, dim, shell)
+    columns = np.arange(radial.degree.size)
+    products = radial(a, columns) * radial(b, columns)
+    values = np.zeros(a.size)
+    for degree in np.unique(radial.degree):
+        here = products[:, radial.degree == degree].sum(axis=1)
+        values += here * gegenbauer(int(degree), dim, t)
+    largest = radial.diagonal(np.array([shell[1]]))[0]
+    # 1e-8: a cosine rounded near 1 moves a square root there by 1e-8
+    assert np.abs(values - exact).max() <= radial.largest_residual(everything) + 2e-8 * largest
+    assert radial.energy.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "degrees"),
+    [
+        (Polynomial(4, coef0=0), {0, 2, 4}),
+        (DotProduct([0, 0, 0, 1.0]), {1, 3}),
+        (ArcCosine(0), {0, 1, 3, 5, 7}),
+        (ArcCosine(1), {0, 1, 2, 4, 6, 8}),
+        (ArcCosine(2), {0, 1, 2, 3, 5, 7}),
+        (Zonal(lambda t: t**4), {0, 2, 4}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("shell", [(1.0, 1.0), (0.5, 1.5)], ids=str)
+def test_symmetric_kernels_use_half_the_degrees(kernel, degrees, shell):
+    if kernel.unit_sphere:
+        shell = (1.0, 1.0)
+    radial = RadialFunctions(kernel, 3, shell, np.linspace(*shell, 8), 30, 1e-6)
+    assert set(radial.degree[radial.degree < 9].tolist()) == degrees
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5, 9, 16, 64, 300])
+def test_coefficients_to_twelve_digits(dim):
+    """A_l(r, r) and h_(l,i)(r) against 50 digits wherever they exceed 1e-290."""
+    with mpmath.workdps(50):
+        nu = mpmath.mpf(dim) / 2 - 1
+        for r in [1e-3, 0.1, 1.0, 5.0, 30.0]:
+            for ell in [0, 1, 2, 7, 40, 200] if dim > 1 else [0, 1]:
+                z = mpmath.mpf(r) ** 2
+                front = mpmath.exp(-z) * alpha(ell, dim) * mpmath.gamma(nu + 1)
+                exact = front * (2 / z) ** nu * mpmath.besseli(ell + nu, z)
+                value = angular_energy(ell, r, r, dim)
+                assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-290)
+                for i in [0, 3, 200]:
+                    square = front * (z / 2) ** (ell + 2 * i)
+                    square /= mpmath.factorial(i) * mpmath.gamma(i + ell + nu + 1)
+                    if r < 30 and i == 200:
+                        continue
+                    h = radial_table(GAUSSIAN, [r], dim, ell, i + 1)[0, ell, i]
+                    assert h == pytest.approx(float(mpmath.sqrt(square)), rel=1e-12, abs=1e-290)
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.5), Matern(2.5), RationalQuadratic()], ids=str)
+@pytest.mark.parametrize("dim", [1, 2, 3, 9])
+def test_radial_series_sums_to_the_kernel(kernel, dim):
+    """At random angles, for norms apart, close to each other, and equal."""
+    degree = 250 if dim < 9 else 120
+    for a, b in [(1.0, 2.0), (1.0, 1.3), (0.0, 1.0)]:
+        A = radial_series(kernel.profile, a, b, dim, degree)
+        t = np.array([-1.0, -0.3, 0.5, 1.0]) if dim > 1 else np.array([-1.0, 1.0])
+        exact = kernel.profile(np.sqrt(a * a + b * b - 2 * a * b * t))
+        noise = 1e-15 * np.sqrt(alpha(degree, dim) if dim > 1 else 1)
+        np.testing.assert_allclose(zonal_sum(A, dim, t), exact, rtol=0, atol=1e-11 + 100 * noise)
+    near = radial_series(kernel.profile, [1.0, 1.0], [1.0, 1.0 + 1e-7], dim, 10)
+    np.testing.assert_allclose(near[0], near[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [3, 9])
+def test_radial_series_of_the_gaussian_is_the_closed_form(dim):
+    A = radial_series(lambda r: np.exp(-r * r / 2), [[1.0], [2.0]], [1.0, 2.0, 0.1], dim, 12)
+    for (i, a), (j, b) in itertools.product(enumerate([1.0, 2.0]), enumerate([1.0, 2.0, 0.1])):
+        expected = [angular_energy(ell, a, b, dim) for ell in range(13)]
+        noise = 1e-13 * np.sqrt([alpha(ell, dim) for ell in range(13)])
+        assert np.all(np.abs(A[i, j] - expected) <= noise)
+
+
+def test_a_distance_that_is_no_kernel_says_at_which_degree():
+    class Ball(Matern):
+        def profile(self, distances):
+            return np.maximum(1 - distances / 2, 0.0)  # positive definite on the line only
+
+    with pytest.raises(ValueError, match=r"not positive definite in dimension 3: .* of degree \d+"):
+        RadialFunctions(Ball(), 3, (0.5, 2.0), np.linspace(0.5, 2, 16), 60, 1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(1.0), Spherical()], ids=str)
+def test_what_is_no_generalized_zonal_kernel_says_what_to_use(kernel):
+    with pytest.raises(ValueError, match=r"is no generalized zonal kernel: .*use .*Exponential"):
+        RadialFunctions(kernel, 3, (0.5, 2.0), np.ones(1), 60, 1e-6)
+
+
+@pytest.mark.parametrize("kernel", [ExponentialDot(1.0), Polynomial(200)], ids=str)
+def test_what_overflows_says_so(kernel):
+    with pytest.raises(ValueError, match=r"overflows at points of scaled norm 1000; scale"):
+        RadialFunctions(kernel, 3, (0.0, 1e3), np.linspace(0, 1e3, 8), 60, 1e-6)
+    with pytest.raises(ValueError, match=r"overflows at points"):
+        truncate(kernel, 3, 1e3, 1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(7), Polynomial(4, coef0=0), DotProduct([1, 0, 1])])
+def test_truncate_ends_with_the_polynomial(kernel):
+    """G4: a polynomial of degree p needs s = p // 2 + 1."""
+    p = kernel.n_derivatives() - 1
+    assert truncate(kernel, 3, 2.0, 1e-30) == (p, p // 2 + 1, 0.0)
+
+
+def test_truncate_of_other_kernels():
+    degree, order, error = truncate(NeuralTangent(1), 3, 2.0, 1e-2)
+    assert order == 1
+    assert degree > 16
+    assert error <= 1e-2
+    degree, order, error = truncate(RationalQuadratic(), 3, 1.0, 1e-6)
+    assert error <= 1e-6
+    assert 8 <= degree <= 32
+    assert 2 <= order <= 12
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: angular_energy(0, -1.0, 1.0, 3), ValueError, r"a=-1.0 .* number > 0"),
+        (lambda: angular_energy(0, 1.0, np.nan, 3), ValueError, r"b=nan .* number > 0"),
+        (lambda: angular_energy(0, "1", 1.0, 3), TypeError, r"a='1' is not a number"),
+        (lambda: angular_energy(0, 1e9, 1e9, 3), ValueError, r"a \* b = 1e\+18 needs a sum"),
+        (lambda: radial_table(GAUSSIAN, [np.nan], 3, 2, 2), ValueError, r"norms\[0\]=nan"),
+        (lambda: radial_table(GAUSSIAN, [1j], 3, 2, 2), TypeError, r"norms is no list of real"),
+        (lambda: zonal_sum([1.0, np.inf], 3, 0.5), ValueError, r"coefficients\[1\]=inf"),
+        (lambda: zonal_sum([1j], 3, 0.5), TypeError, r"coefficients is no list of real"),
+        (lambda: zonal_sum([1.0], 3, 0.5j), TypeError, r"t is complex"),
+        (
+            lambda: gegenbauer_series(None, 3, 2, derivatives=[1, np.nan]),
+            ValueError,
+            r"derivatives\[1\]=nan is not finite",
+        ),
+        (lambda: radial_series(np.exp, -1.0, 1.0, 3, 2), ValueError, r"finite norms >= 0"),
+        (lambda: radial_series(3, 1.0, 1.0, 3, 2), TypeError, r"function=3 is not callable"),
+    ],
+)
+def test_bad_numbers(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (ExponentialDot(1.0), reference.kernels.ExponentialDot()),
+        (Polynomial(5, coef0=2.0), reference.kernels.Polynomial(5, 2.0)),
+        (Polynomial(4, coef0=0), reference.kernels.Polynomial(4, 0)),
+        (DotProduct([1, 0, 2.5]), reference.kernels.DotProduct([1, 0, 2.5])),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("dim", [1, 3, 16])
+def test_radial_tables_of_dot_products_are_the_formula(kernel, formula, dim):
+    norms = [0.0, 0.3, 2.0]
+    expected = np.array(reference.series.radial_table(formula, norms, dim, 6, 4))
+    tolerance = TWINS["series.radial_table"]()
+    np.testing.assert_allclose(
+        radial_table(kernel, norms, dim, 6, 4), expected, rtol=tolerance, atol=tolerance
+    )
