@@ -9,6 +9,7 @@ from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, Truncat
 from .gram import GramAccumulator
 from .kernels import Gaussian, Zonal
 from .model_io import load
+from .product import Product, ProductFeatures
 from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
 __version__ = "0.1.0"
@@ -18,6 +19,8 @@ __all__ = [
     "GegenbauerFeatures",
     "GramAccumulator",
     "LatLonToSphere",
+    "Product",
+    "ProductFeatures",
     "PublishedGegenbauerFeatures",
     "RandomFeatureRidge",
     "RandomFeatureRidgeCV",

@@ -589,6 +589,42 @@ class GegenbauerFeatures(_Features):
         other._summarise()
         return other
 
+    def column_energies(self) -> Doubles:
+        """Return the mean squares of the exact columns, as if directions were uniform.
+
+        Returns
+        -------
+        ndarray of shape (n_exact_,)
+            In the order of the columns, which is from large to small where all are exact.
+        """
+        check_is_fitted(self, "kernel_")
+        functions, counts = self._exact_functions
+        levels = self._radial.degree[functions]
+        density = self._radial.energy[functions] * np.exp(-log_alpha(levels, self.n_features_in_))
+        return np.repeat(density, counts)
+
+    def narrowed(self, width: int) -> "GegenbauerFeatures":
+        """Return these fitted features with the first `width` of their exact columns only.
+
+        Parameters
+        ----------
+        width : int
+            From 1 to `n_exact_`, of features without random columns.
+
+        Returns
+        -------
+        GegenbauerFeatures
+        """
+        check_is_fitted(self, "kernel_")
+        functions, counts = self._exact_functions
+        before = np.cumsum(counts) - counts
+        blocks = int(np.searchsorted(before, width))
+        other = copy.copy(self)
+        other.n_components = other._n_features_out = width
+        other._use_exact(functions[:blocks], np.minimum(counts, width - before)[:blocks])
+        other._summarise()
+        return other
+
     def _choose_tol(self, dtype: DTypeLike) -> float:
         if isinstance(self.tol, str):
             if self.tol != "auto":

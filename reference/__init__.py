@@ -37,7 +37,7 @@ Examples
 156
 """
 
-from . import directions, gegenbauer, gram, harmonics, kernels, ridge, series, special
+from . import directions, gegenbauer, gram, harmonics, kernels, product, ridge, series, special
 
 __all__ = [
     "directions",
@@ -45,6 +45,7 @@ __all__ = [
     "gram",
     "harmonics",
     "kernels",
+    "product",
     "ridge",
     "series",
     "special",
