@@ -25,14 +25,14 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
-from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _gegenbauer, _series
-from ._random import as_seed_sequence
+from ._adapted import WIDER, error_on_sample, principal_axes
+from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
 from ._validation import check_integer, check_out, check_positive, dense
@@ -666,7 +666,7 @@ class GegenbauerFeatures(_Features):
                 f"directions={self.directions!r} is unknown; use 'auto' or one of {METHODS}"
             )
         width = self._n_features_out
-        wide = 4 * width if self.basis == "adapted" else width
+        wide = WIDER * width if self.basis == "adapted" else width
         self._radial = RadialFunctions(self.kernel_, dim, shell, norms, wide, self._tol)
         sizes = np.array([float(alpha(level, dim)) for level in self._radial.degree.tolist()])
         density = self._radial.energy / sizes  # mean square of one harmonic column
@@ -820,19 +820,18 @@ class GegenbauerFeatures(_Features):
     def _adapt(self, X: Rows) -> None:
         """Compress the exact columns by the principal axes of their Gram matrix on the data."""
         width = self._nodes.size
-        rows = max(64, _TILE_BYTES // (8 * width))
-        gram = np.zeros((width, width))
-        for start in range(0, X.shape[0], rows):
-            unit, norms = self._polar(X[start : start + rows])
-            wide = np.empty((unit.shape[0], width), dtype=unit.dtype)
+
+        def fill(rows: Rows) -> Doubles:
+            unit, norms = self._polar(rows)
+            wide = np.empty((rows.shape[0], width), dtype=unit.dtype)
             self._fill_columns(unit, norms, wide, False)
-            gram += wide.T.astype(np.float64) @ wide
-        kept = min(self._n_features_out, width)
-        _, axes = eigh(gram, subset_by_index=[width - kept, width - 1], driver="evr")
+            return wide.astype(np.float64, copy=False)
+
+        axes = principal_axes(fill, X, width, self._n_features_out, generator(self.random_state))
         self._axes = np.zeros((width, self._n_features_out))
-        self._axes[:, :kept] = axes[:, ::-1]
+        self._axes[:, : axes.shape[1]] = axes
         self.basis_, self.n_exact_ = "adapted", self._n_features_out
-        self.n_effective_ = int(np.count_nonzero(np.diag(axes.T @ gram @ axes) > 0))
+        self.n_effective_ = axes.shape[1]
         step = max(1, X.shape[0] // _PROBE)
         sample = X[::step][:_PROBE]
         Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
@@ -842,8 +841,7 @@ class GegenbauerFeatures(_Features):
         self._kept = np.zeros(self._radial.degree.size, dtype=bool)
         self._kept[self._exact_functions[0]] = True
         self.truncation_error_ = float(max(diagonal.max(), 0.0)) + _ROUNDING
-        error = self.kernel_(dense(sample)) - Z.astype(np.float64) @ Z.T
-        self.expected_error_ = float(np.sqrt(np.mean(np.square(error))))
+        self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
 
 
 class _Split:

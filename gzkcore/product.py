@@ -252,7 +252,7 @@ class _Parts(BaseEstimator):
         super().set_params(**params)
         if isinstance(self.parts, (str, Kernel)):
             self.parts = kernels["kernel"]
-        elif any(kernels[f"kernel{i}"] is not part[1] for i, part in enumerate(self.parts)):
+        elif kernels != self._named_kernels():
             self.parts = [
                 (columns, kernels[f"kernel{i}"]) for i, (columns, _) in enumerate(self.parts)
             ]
@@ -261,7 +261,11 @@ class _Parts(BaseEstimator):
     def _named_kernels(self) -> dict[str, Any]:
         if isinstance(self.parts, (str, Kernel)):
             return {"kernel": self.parts}
-        return {f"kernel{i}": kernel for i, (_, kernel) in enumerate(_pairs(self.parts))}
+        try:
+            pairs = _pairs(self.parts)
+        except ValueError:  # what is wrong is told by fit
+            return {}
+        return {f"kernel{i}": kernel for i, (_, kernel) in enumerate(pairs)}
 
 
 def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:

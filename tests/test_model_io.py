@@ -13,7 +13,14 @@ from numpy.testing import assert_array_equal
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import FunctionTransformer
 
-from gzkcore import Gaussian, GegenbauerFeatures, PublishedGegenbauerFeatures, Zonal, model_io
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    ProductFeatures,
+    PublishedGegenbauerFeatures,
+    Zonal,
+    model_io,
+)
 from gzkcore.gram import GramAccumulator
 from gzkcore.model_io import load, save
 from gzkcore.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
@@ -34,6 +41,8 @@ MODELS = {
     "hybrid": RandomFeatureRidge(
         GegenbauerFeatures(Gaussian(9.0), 32, basis="hybrid", random_state=np.random.default_rng(0))
     ),
+    "product": RandomFeatureRidge(ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 30)),
+    "product-adapted": RandomFeatureRidge(ProductFeatures("gaussian", 16, basis="adapted")),
     "adapted": RandomFeatureRidge(GegenbauerFeatures(n_components=16, basis="adapted")),
     "published": RandomFeatureRidge(
         PublishedGegenbauerFeatures(n_components=32, degree=5, order=2),
