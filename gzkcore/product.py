@@ -434,7 +434,7 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
     Notes
     -----
     The parameters of the kernels are `kernel0__gamma`, `kernel1__gamma`, ... in `set_params`, and
-    in the `kernel_grid` of `RandomFeatureRidgeCV`; with one kernel for all columns, `kernel__gamma`.
+    in the `kernel_grid` of `RandomFeatureRidgeCV`; with one kernel for all, `kernel__gamma`.
 
     Cost per row: that of the columns of the parts (about 5 flops each, far fewer than
     n_components), then 2 flops for each output; basis="adapted" 8 n_components^2. Memory: the

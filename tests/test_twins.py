@@ -250,9 +250,7 @@ VALUES = {
     ),
     "product.product_columns": (
         st.tuples(
-            st.lists(
-                st.lists(st.floats(1e-3, 10), min_size=1, max_size=5), min_size=1, max_size=4
-            ),
+            st.lists(st.lists(st.floats(1e-3, 10), min_size=1, max_size=5), min_size=1, max_size=4),
             st.integers(1, 60),
         ),
         lambda *_: 1,
