@@ -327,11 +327,11 @@ class Product(_Parts, Kernel):
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        X = _rows(X)
-        Y = X if Y is None else _rows(Y)
-        values = np.ones((X.shape[0], Y.shape[0]))
-        for index, kernel in self._resolved(X.shape[1]):
-            values *= kernel(X[:, index], Y[:, index])
+        rows = _rows(X)
+        others = rows if Y is None else _rows(Y)
+        values = np.ones((rows.shape[0], others.shape[0]))
+        for index, kernel in self._resolved(rows.shape[1]):
+            values *= kernel(rows[:, index], others[:, index])
         return values
 
     def diag(self, X: Rows) -> Doubles:
@@ -509,9 +509,10 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         kernel = self.kernel.resolve(X, getattr(self, "feature_names_in_", None))
         parts = [
             GegenbauerFeatures(each, wide, basis="harmonic", tol=self.tol).fit(X[:, index])
-            for index, each in kernel.parts
+            for index, each in kernel._resolved(X.shape[1])
         ]
         self.kernel_ = kernel
+        self._index = [index for index, _ in kernel._resolved(X.shape[1])]
         self._n_features_out = width
         self._axes = None
         self._use(parts, product_columns([part.column_energies() for part in parts], wide))
@@ -564,8 +565,8 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         """
         check_is_fitted(self, "kernel_")
         X = self._validate(X, reset=False)
-        for index, kernel in self.kernel_._resolved(X.shape[1]):
-            if kernel.unit_sphere:
+        for part, index in zip(self.parts_, self._index, strict=True):
+            if part.kernel_.unit_sphere:
                 _check_unit(X[:, index])
         out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, _memory(X))
         stream = out.nbytes > _STREAM_BYTES
@@ -625,7 +626,7 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         A = np.empty((tile.shape[0], sum(widths)), dtype=tile.dtype)
         norms = np.empty((len(self.parts_), tile.shape[0]))
         end = 0
-        for k, (part, (index, _)) in enumerate(zip(self.parts_, self.kernel_.parts, strict=True)):
+        for k, (part, index) in enumerate(zip(self.parts_, self._index, strict=True)):
             unit, norms[k] = part._polar(tile[:, index], first)
             begin, end = end, end + widths[k]
             part._fill(unit, norms[k], A[:, begin:end], False)
