@@ -7,11 +7,15 @@ from scipy.linalg import eigh, qr
 
 from ._typing import Doubles, Floats, Integers, Rows
 
-# How many exact columns are compressed to one, and how many rows of the data are looked at for each
-# exact column (all, if there are fewer).
+# How many exact columns are compressed to one, and out of how many each of these is chosen by its
+# mean square on the data.
 WIDER = 4
-_ROWS_PER_COLUMN = 4
-_TILE_ROWS = 1024
+CHOICE = 4
+# Rows of the data (all, if there are fewer) for each exact column of the Gram matrix, and for mean
+# squares.
+_ROWS_PER_COLUMN = 2
+_ROWS_FOR_SQUARES = 2048
+_TILE_BYTES = 1 << 25
 # Subspace iteration: axes beyond those that are kept, and steps.
 _MORE_AXES = 64
 _STEPS = 3
@@ -25,13 +29,32 @@ def principal_axes(
     fill(rows) makes the `width` columns of some rows of X. The Gram matrix is that of a random
     sample of rows where there are many, summed in double.
     """
-    rows = sample_rows(X.shape[0], _ROWS_PER_COLUMN * width, rng)
     gram = np.zeros((width, width))
-    for start in range(0, rows.size, _TILE_ROWS):
-        Z = fill(X[rows[start : start + _TILE_ROWS]])
+    for rows in _tiles(X.shape[0], _ROWS_PER_COLUMN * width, width, rng):
+        Z = fill(X[rows])
         gram += Z.T @ Z
-    kept = min(kept, width)
-    return _largest(gram, kept, rng)
+    return _largest(gram, min(kept, width), rng)
+
+
+def strongest_columns(
+    fill: Callable[[Rows], Floats], X: Rows, width: int, kept: int, rng: np.random.Generator
+) -> Integers:
+    """Return the numbers of the `kept` columns of largest mean square, in their order.
+
+    fill(rows) makes the `width` columns of some rows of X.
+    """
+    squares = np.zeros(width)
+    for rows in _tiles(X.shape[0], _ROWS_FOR_SQUARES, width, rng):
+        Z = fill(X[rows])
+        squares += np.einsum("ij,ij->j", Z, Z)
+    return np.sort(np.argsort(-squares, kind="stable")[:kept]).astype(np.intp)
+
+
+def _tiles(n: int, most: int, width: int, rng: np.random.Generator) -> list[Integers]:
+    """Return the numbers of all rows, or of `most` random ones, in pieces for `width` columns."""
+    rows = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    step = max(1, _TILE_BYTES // (8 * width))
+    return [rows[start : start + step] for start in range(0, rows.size, step)]
 
 
 def _largest(gram: Doubles, kept: int, rng: np.random.Generator) -> Doubles:
@@ -51,13 +74,6 @@ def _largest(gram: Doubles, kept: int, rng: np.random.Generator) -> Doubles:
         axes = basis @ turn[:, -kept:]
     strongest_first: Doubles = np.ascontiguousarray(axes[:, ::-1])
     return strongest_first
-
-
-def sample_rows(n: int, most: int, rng: np.random.Generator) -> Integers:
-    """Return the numbers of all rows, or of `most` random ones, in order."""
-    if n <= most:
-        return np.arange(n, dtype=np.intp)
-    return np.sort(rng.choice(n, most, replace=False)).astype(np.intp)
 
 
 def error_on_sample(K: Doubles, Z: Floats) -> float:

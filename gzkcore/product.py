@@ -22,7 +22,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _product
-from ._adapted import WIDER, error_on_sample, principal_axes
+from ._adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
 from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
@@ -401,9 +401,10 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         Width of the output, exactly.
     basis : {"auto", "harmonic", "adapted"}, default="auto"
         "auto" and "harmonic": the products of largest energy, where energies are those of points
-        whose parts are independent and have uniform directions. "adapted": four times as many,
-        compressed to n_components by the principal axes of their Gram matrix on the training data
-        (at most 16 n_components rows of it).
+        whose parts are independent and have uniform directions. "adapted": of sixteen times as
+        many the quarter with the largest mean squares on (at most 2,048 rows of) the training data,
+        compressed to n_components by the principal axes of their Gram matrix (on at most
+        8 n_components rows).
     tol : float or "auto", default="auto"
         As for `GegenbauerFeatures`.
     random_state : int, RandomState, Generator or None, default=None
@@ -505,7 +506,7 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         width = check_integer("n_components", self.n_components, 1)
         if self.basis not in BASES:
             raise ValueError(f"basis={self.basis!r} is unknown; use one of {BASES}")
-        wide = WIDER * width if self.basis == "adapted" else width
+        wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         kernel = self.kernel.resolve(X, getattr(self, "feature_names_in_", None))
         parts = [
             GegenbauerFeatures(each, wide, basis="harmonic", tol=self.tol).fit(X[:, index])
@@ -517,9 +518,8 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         self._axes = None
         self._use(parts, product_columns([part.column_energies() for part in parts], wide))
         self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
-        if self.basis == "adapted" and self.columns_.shape[0] > width:
-            rng = generator(self.random_state)
-            self._axes = principal_axes(self._products, X, self.columns_.shape[0], width, rng)
+        if self.basis == "adapted":
+            self._adapt(X)
         self._measure(X)
         return self
 
@@ -529,6 +529,17 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         used = columns.max(axis=0, initial=0) + 1
         self.parts_ = [part.narrowed(int(n)) for part, n in zip(parts, used, strict=True)]
         self._tree, self._factors = _plan(columns, used.tolist())
+
+    def _adapt(self, X: Rows) -> None:
+        """Choose products by their mean squares on the data, and compress these."""
+        width, rng = self._n_features_out, generator(self.random_state)
+        count = self.columns_.shape[0]
+        if count > WIDER * width:
+            chosen = strongest_columns(self._products, X, count, WIDER * width, rng)
+            self._use(self.parts_, self.columns_[chosen])
+        count = self.columns_.shape[0]
+        if count > width:
+            self._axes = principal_axes(self._products, X, count, width, rng)
 
     def _measure(self, X: Rows) -> None:
         """Set the errors, as they are on the training rows."""
