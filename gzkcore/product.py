@@ -12,6 +12,7 @@ the energies: most of the outer product is never formed.
 import itertools
 import math
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
@@ -37,6 +38,8 @@ Parts: TypeAlias = str | Kernel | Sequence[tuple[Columns, str | Kernel]]
 Basis: TypeAlias = Literal["auto", "harmonic", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)
 
+# Columns that a part has at first; it gets more where they are needed.
+_FIRST_WIDTH = 256
 # Rows on which errors are measured.
 _PROBE = 512
 # What rounding may add to a kernel value, as for a part.
@@ -508,20 +511,52 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
             raise ValueError(f"basis={self.basis!r} is unknown; use one of {BASES}")
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         kernel = self.kernel.resolve(X, getattr(self, "feature_names_in_", None))
-        parts = [
-            GegenbauerFeatures(each, wide, basis="harmonic", tol=self.tol).fit(X[:, index])
-            for index, each in kernel._resolved(X.shape[1])
-        ]
-        self.kernel_ = kernel
         self._index = [index for index, _ in kernel._resolved(X.shape[1])]
         self._n_features_out = width
         self._axes = None
-        self._use(parts, product_columns([part.column_energies() for part in parts], wide))
+        self._use(*self._fit_parts(X, kernel._resolved(X.shape[1]), wide))
         self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
         if self.basis == "adapted":
             self._adapt(X)
+        self.kernel_ = kernel
         self._measure(X)
         return self
+
+    def _fit_parts(
+        self, X: Rows, kernels: list[tuple[list[int], Kernel]], wide: int
+    ) -> tuple[list[GegenbauerFeatures], Integers]:
+        """Fit the parts and choose `wide` products of their columns.
+
+        Energies fall off: where the last column of a part is in no product, no later one would be.
+        Elsewhere the part is made wider.
+        """
+        widths = [min(_FIRST_WIDTH, wide)] * len(kernels)
+        parts = [
+            GegenbauerFeatures(kernel, width, basis="harmonic", tol=self.tol).fit(X[:, index])
+            for (index, kernel), width in zip(kernels, widths, strict=True)
+        ]
+        while True:
+            energies = [part.column_energies() for part in parts]
+            columns = product_columns(energies, wide)
+            used = columns.max(axis=0, initial=0) + 1
+            narrow = [
+                k
+                for k, width in enumerate(widths)
+                if width < wide
+                and (used[k] == width or columns.shape[0] < wide)
+                and energies[k].size == width
+                and energies[k][-1] > 0
+            ]
+            if not narrow:
+                return parts, columns
+            for k in narrow:
+                widths[k] = min(4 * widths[k], wide)
+                index, kernel = kernels[k]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the first fit has said it
+                    parts[k] = GegenbauerFeatures(
+                        kernel, widths[k], basis="harmonic", tol=self.tol
+                    ).fit(X[:, index])
 
     def _use(self, parts: list[GegenbauerFeatures], columns: Integers) -> None:
         """Take these products, and of the parts only what they need."""

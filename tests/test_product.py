@@ -154,6 +154,21 @@ def test_parts_are_no_wider_than_needed():
     assert sum(widths) < 60
 
 
+@pytest.mark.parametrize("basis", ["auto", "adapted"])
+def test_parts_become_as_wide_as_needed(basis, monkeypatch):
+    """A kernel of high degree, one that has few columns, and a start that is too narrow."""
+    X = place_and_time(300)
+    parts = [([0, 1, 2], Gaussian(20.0)), ([3, 4], Zonal(coefficients=[0.5, 0.3, 0.2]))]
+    features = ProductFeatures(parts, 150, basis=basis, random_state=0)
+    expected = clone(features).fit(X)
+    monkeypatch.setattr("gzkcore.product._FIRST_WIDTH", 3)
+    got = features.fit(X)
+    np.testing.assert_array_equal(got.columns_, expected.columns_)
+    tolerance = IDENTITY["exact basis"]()
+    Z, other = got.transform(X), expected.transform(X)
+    np.testing.assert_allclose(Z @ Z.T, other @ other.T, rtol=0, atol=tolerance)
+
+
 def test_adapted_is_closer():
     """Months are few and places on a band: the data fill a small part of the domain."""
     X = place_and_time(400)

@@ -50,9 +50,9 @@ class NumpyProducts:
         columns = (outer.index + outer.first).T
         for start in range(0, len(outer.A), self.batch):
             A, out = outer.A[start : start + self.batch], outer.out[start : start + self.batch]
-            np.take(A, columns[0], axis=1, out=out)
+            np.take(A, columns[0], axis=1, out=out, mode="clip")  # other modes need a buffer
             for chosen in columns[1:]:
-                out *= A[:, chosen]
+                out *= np.take(A, chosen, axis=1, mode="clip")
 
 
 class ProductsToMemory:
