@@ -64,6 +64,9 @@ _ROUNDING = 5e-13
 _JUDGED = 256
 # Directions of a set that enter the prediction of its error.
 _PROBE = 512
+# basis="adapted" rotates the data up to this dimension, to axes found on so many rows.
+_MOST_ROTATED = 512
+_ROWS_FOR_AXES = 4096
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
 
@@ -436,7 +439,8 @@ class GegenbauerFeatures(_Features):
         remainder at random, unbiased. "auto": whichever of these is predicted to have the smallest
         error. "adapted": of sixteen times as many harmonics the quarter with the largest mean
         squares on (at most 2,048 rows of) the training data, compressed to n_components by the
-        principal axes of their Gram matrix (on at most 8 n_components rows): data dependent.
+        principal axes of their Gram matrix (on at most 8 n_components rows): data dependent. The
+        data are first rotated to their own principal axes, which changes no kernel value.
     directions : {"auto", "iid", "orthogonal", "sobol", "fibonacci"}, default="auto"
         Point set for random columns; see `gzkcore.directions`.
     radius : float or (float, float), optional
@@ -506,7 +510,9 @@ class GegenbauerFeatures(_Features):
     ('harmonic', True)
     """
 
-    _axes: Doubles | None  # of basis="adapted": what the exact columns are multiplied by
+    # Of basis="adapted": what unit rows, and what the exact columns, are multiplied by.
+    _rotation: Doubles | None
+    _axes: Doubles | None
 
     def __init__(
         self,
@@ -746,7 +752,7 @@ class GegenbauerFeatures(_Features):
         counts = np.asarray(counts, dtype=np.intp)
         self._exact_functions = functions, counts
         self._families = list(families)
-        self._axes = None
+        self._axes = self._rotation = None
         levels = radial.degree[functions]
         wanted = np.zeros(int(levels.max(initial=0)) + 1, dtype=int)
         np.maximum.at(wanted, levels, counts)
@@ -809,6 +815,8 @@ class GegenbauerFeatures(_Features):
         radial, first = self._radial, self._nodes.size
         if first:
             values = radial(norms, functions, unit.dtype) * self._weights.astype(unit.dtype)
+            if self._rotation is not None:
+                unit = unit @ self._rotation.astype(unit.dtype)
             self._tree.features(
                 unit, values, self._nodes, self._ring, out[:, :first], stream=stream
             )
@@ -818,9 +826,22 @@ class GegenbauerFeatures(_Features):
             first = last
         out[:, first:] = 0
 
+    def _long_axis_last(self, X: Rows) -> Doubles:
+        """Return the rotation of the data to their principal axes, the longest one last.
+
+        Harmonics of high degree in the last coordinate only are the first ones of their degree, so
+        that long thin clouds get what they need from few columns.
+        """
+        unit, norms = self._polar(X[:: max(1, X.shape[0] // _ROWS_FOR_AXES)])
+        points = unit * norms[:, None]
+        rotation: Doubles = np.linalg.eigh(points.T @ points)[1]
+        return rotation
+
     def _adapt(self, X: Rows) -> None:
         """Choose exact columns by their mean squares on the data, and compress these."""
         rng = generator(self.random_state)
+        if X.shape[1] <= _MOST_ROTATED:
+            self._rotation = self._long_axis_last(X)
 
         def fill(rows: Rows) -> Doubles:
             unit, norms = self._polar(rows)
