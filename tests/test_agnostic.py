@@ -63,10 +63,6 @@ MAPS = {
     "zonal-function": Map(ours(Zonal(np.exp), 50, "harmonic"), sphere(N, 4)),
     "zonal-coefficients": Map(ours(Zonal(coefficients=[0.3, 0, 0.7]), 50, "random"), sphere(N, 9)),
     "product": Map(ProductFeatures([([0, 2], GAMMA), ([1, 3, 4], GAMMA)], 150), gaussian(N, 5)),
-    "product-sphere": Map(
-        ProductFeatures([(slice(0, 3), GAMMA), (3, GAMMA)], 77),
-        np.hstack([sphere(N, 3), gaussian(N, 1)]),
-    ),
     "product-columns": Map(ProductFeatures("gaussian", 90), gaussian(N, 5)),
     "product-adapted": Map(
         ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted", random_state=0),
