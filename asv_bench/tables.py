@@ -3,6 +3,7 @@
 
     python asv_bench/tables.py accuracy
     python asv_bench/tables.py elevation
+    python asv_bench/tables.py domains [elevation] [climate] [protein]
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
     python asv_bench/tables.py memory
     python asv_bench/tables.py import
@@ -49,6 +50,7 @@ from benchmarks.competitors import (
     STABLE,
     FeatureSum,
     NumpyHarmonics,
+    PivotedNystroem,
     ScipyHarmonics,
     best_batched,
     check,
@@ -56,11 +58,21 @@ from benchmarks.competitors import (
 from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
 from scipy.linalg.blas import dsyrk
+from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import gzkcore
-from gzkcore import Gaussian, GegenbauerFeatures, PublishedGegenbauerFeatures, Zonal
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    ProductFeatures,
+    PublishedGegenbauerFeatures,
+    RandomFeatureRidgeCV,
+    Zonal,
+)
 from gzkcore._isa import ISA
 from gzkcore._threads import limit_threads, n_threads
 
@@ -235,8 +247,6 @@ def accuracy(options):
 
 def elevation(options):
     """Elevation of the Earth from 1,024 features: ridge, alpha by 2-fold cross-validation."""
-    from gzkcore.ridge import RandomFeatureRidgeCV
-
     X, y = load_elevation()
     if options.quick:
         X, y = X[::16], y[::16]
@@ -294,19 +304,217 @@ def elevation(options):
 
 def load_elevation():
     """Return unit vectors and kilometres from elevation_1deg.npz in $GZKCORE_DATA."""
+    data = load_arrays("elevation_1deg")
+    return unit_vectors(data["lat"], data["lon"]), data["elevation_m"] / 1000.0
+
+
+def load_arrays(name):
+    """Return the arrays of NAME.npz in $GZKCORE_DATA."""
     folder = os.environ.get("GZKCORE_DATA")
-    if not folder or not Path(folder, "elevation_1deg.npz").exists():
-        sys.exit("elevation: set GZKCORE_DATA to the folder that holds elevation_1deg.npz")
-    with np.load(Path(folder, "elevation_1deg.npz")) as data:
-        lat, lon = (np.deg2rad(data[name].astype(np.float64)) for name in ("lat", "lon"))
-        y = data["elevation_m"] / 1000.0
+    if not folder or not Path(folder, f"{name}.npz").exists():
+        sys.exit(f"set GZKCORE_DATA to the folder that holds {name}.npz")
+    with np.load(Path(folder, f"{name}.npz")) as data:
+        return dict(data)
+
+
+def unit_vectors(lat, lon):
+    """Return the points of a globe, given in degrees."""
+    lat, lon = np.deg2rad(lat.astype(np.float64)), np.deg2rad(lon.astype(np.float64))
     X = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def _range(values):
     low, high = np.min(values), np.max(values)
     return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
+
+
+# ---- domains: spheres, sphere x time, tables
+
+# Rows of the training part on which scales are chosen, for all methods alike.
+CHOOSING_ROWS = 20_000
+
+
+def domains(options):
+    """Test error of ridge on 1,024 features, scales and alpha chosen on the training part."""
+    parts = {"elevation": on_the_globe, "climate": in_space_and_time, "protein": in_a_table}
+    unknown = set(options.parts) - set(parts)
+    if unknown:
+        sys.exit(f"domains: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
+    for name, part in parts.items():
+        if name in (options.parts or parts):
+            part(options)
+
+
+def on_the_globe(options):
+    """Elevation, on the sphere."""
+    X, y = load_elevation()
+    width = 256 if options.quick else 1024
+    grid = {"kernel__gamma": [10.0, 30.0, 100.0]}
+    methods = {
+        "GegenbauerFeatures": (
+            lambda seed: GegenbauerFeatures(Gaussian(1.0), width, random_state=seed),
+            grid,
+        ),
+        'GegenbauerFeatures, "adapted"': (
+            lambda seed: GegenbauerFeatures(
+                Gaussian(1.0), width, basis="adapted", random_state=seed
+            ),
+            grid,
+        ),
+        "Nystroem, pivoted": (lambda seed: PivotedNystroem(Gaussian(1.0), width, seed), grid),
+    }
+    compare("Elevation of the Earth, km²", X, y, methods, options)
+
+
+def in_space_and_time(options):
+    """Monthly temperature, on the sphere times a circle."""
+    data = load_arrays("climate_ncep_2p5deg")
+    place = unit_vectors(data["lat"], data["lon"])
+    angle = 2 * np.pi * (data["month"].astype(np.float64) - 1) / 12
+    time_of_year = np.column_stack([np.cos(angle), np.sin(angle)])
+    X = np.column_stack(
+        [np.tile(place, (len(angle), 1)), np.repeat(time_of_year, len(place), axis=0)]
+    )
+    y = data["temp_c_x100"].ravel() / 100.0
+    width = 256 if options.quick else 1024
+    start = [(slice(0, 3), Gaussian(1.0)), (slice(3, 5), Gaussian(1.0))]
+    both = {"kernel0__gamma": [3.0, 10.0, 30.0], "kernel1__gamma": [0.003, 0.01, 0.03, 0.1]}
+    local = {"kernel0__gamma": [10.0, 30.0], "kernel1__gamma": [0.01, 0.03]}
+    of_kernel = {f"kernel__{name}": values for name, values in both.items()}
+    one = {"kernel__gamma": [0.3, 1.0, 3.0, 10.0]}
+    methods = {
+        "ProductFeatures": (
+            lambda seed: ProductFeatures(start, width, random_state=seed),
+            both,
+        ),
+        'ProductFeatures, "adapted"': (
+            lambda seed: ProductFeatures(start, width, basis="adapted", random_state=seed),
+            local,
+        ),
+        "Nystroem, pivoted, same kernel": (
+            lambda seed: PivotedNystroem(ProductFeatures(start).kernel, width, seed),
+            of_kernel,
+        ),
+        "isotropic: GegenbauerFeatures": (
+            lambda seed: GegenbauerFeatures(Gaussian(1.0), width, random_state=seed),
+            one,
+        ),
+        "isotropic: RBFSampler": (
+            lambda seed: RBFSampler(n_components=width, random_state=seed),
+            {"gamma": one["kernel__gamma"]},
+        ),
+        "isotropic: Nystroem": (
+            lambda seed: Nystroem(n_components=width, random_state=seed),
+            {"gamma": one["kernel__gamma"]},
+        ),
+        "isotropic: Nystroem, pivoted": (
+            lambda seed: PivotedNystroem(Gaussian(1.0), width, seed),
+            one,
+        ),
+    }
+    compare("Temperature by place and month, °C²", X, y, methods, options)
+
+
+def in_a_table(options):
+    """Protein structure from nine numbers."""
+    data = load_arrays("protein_casp")
+    X, y = data["X"].astype(np.float64), data["y"].astype(np.float64)
+    width = 256 if options.quick else 1024
+    gammas, local = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2], [0.4, 0.8, 1.6]
+
+    def rotated(features):
+        return make_pipeline(StandardScaler(), PCA(), features)
+
+    def scaled(features):
+        return make_pipeline(StandardScaler(), features)
+
+    methods = {
+        "PCA, ProductFeatures": (
+            lambda seed: rotated(ProductFeatures(Gaussian(1.0), width, random_state=seed)),
+            {"productfeatures__kernel__gamma": gammas},
+        ),
+        'PCA, ProductFeatures, "adapted"': (
+            lambda seed: rotated(
+                ProductFeatures(Gaussian(1.0), width, basis="adapted", random_state=seed)
+            ),
+            {"productfeatures__kernel__gamma": local},
+        ),
+        'GegenbauerFeatures, "adapted"': (
+            lambda seed: scaled(
+                GegenbauerFeatures(Gaussian(1.0), width, basis="adapted", random_state=seed)
+            ),
+            {"gegenbauerfeatures__kernel__gamma": gammas[:3]},
+        ),
+        "GegenbauerFeatures": (
+            lambda seed: scaled(GegenbauerFeatures(Gaussian(1.0), width, random_state=seed)),
+            {"gegenbauerfeatures__kernel__gamma": gammas},
+        ),
+        "RBFSampler": (
+            lambda seed: scaled(RBFSampler(n_components=width, random_state=seed)),
+            {"rbfsampler__gamma": gammas},
+        ),
+        "Nystroem": (
+            lambda seed: scaled(Nystroem(n_components=width, random_state=seed)),
+            {"nystroem__gamma": gammas},
+        ),
+        "Nystroem, pivoted": (
+            lambda seed: scaled(PivotedNystroem(Gaussian(1.0), width, seed)),
+            {"pivotednystroem__kernel__gamma": gammas},
+        ),
+    }
+    compare("Protein structure, squared Å", X, y, methods, options)
+
+
+def compare(title, X, y, methods, options):
+    """Print the test errors of methods, each a function of a seed and a grid of its scales."""
+    if options.quick:
+        X, y = X[::16], y[::16]
+    splits = 2 if options.quick else options.splits
+    results = {}
+    for split in range(splits):
+        order = data_generator(split).permutation(len(y))
+        test, train = order[: len(y) // 10], order[len(y) // 10 :]
+        for name, (make, grid) in methods.items():
+            report(f"{title}, split {split + 1}/{splits}: {name}")
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # singular systems at alpha = 1e-8 are expected
+                chosen = choose_scales(make(split), grid, X, y, train)
+                middle = time.perf_counter()
+                model = RandomFeatureRidgeCV(make(split).set_params(**chosen), ALPHAS, cv=2)
+                model.fit(X[train], y[train])
+                error = float(np.mean(np.square(model.predict(X[test]) - y[test])))
+            seconds = middle - start, time.perf_counter() - middle
+            results.setdefault(name, []).append((error, chosen, *seconds))
+    rows = []
+    for name, values in results.items():
+        errors, chosen, choosing, fitting = zip(*values, strict=True)
+        rows.append(
+            {
+                "features": name,
+                "mean squared error": mean_and_spread(errors),
+                "gamma": "; ".join(_range([scale[key] for scale in chosen]) for key in chosen[0]),
+                "choose, s": float(np.median(choosing)),
+                "fit, s": float(np.median(fitting)),
+            }
+        )
+    notes = (
+        f"{len(y):,} rows (variance {np.var(y):.3g}); {splits} random splits 90/10, mean and "
+        "standard deviation over them. Scales by 2-fold cross-validation on at most "
+        f"{CHOOSING_ROWS:,} rows of the training part, alpha on all of it, over logspace(-8, 2, "
+        "21). Pivoted: landmarks by randomly pivoted Cholesky."
+    )
+    show(title, rows, notes, options)
+
+
+def choose_scales(features, grid, X, y, train):
+    """Return the entry of a grid with the least cross-validated error."""
+    some = train[:CHOOSING_ROWS]
+    model = RandomFeatureRidgeCV(features, ALPHAS[::2], kernel_grid=grid, cv=2)
+    best = dict(model.fit(X[some], y[some]).best_params_)
+    del best["alpha"]
+    return best
 
 
 # ---- speed
@@ -727,6 +935,9 @@ def main():
 
     command("accuracy", accuracy).add_argument("--seeds", type=int, default=10)
     command("elevation", elevation).add_argument("--splits", type=int, default=10)
+    added = command("domains", domains)
+    added.add_argument("--splits", type=int, default=5)
+    added.add_argument("parts", nargs="*", help="elevation, climate, protein; by default all")
     command("speed", speed).add_argument(
         "parts", nargs="*", help="kernel, sums, harmonics, fit; all of them by default"
     )

@@ -25,6 +25,7 @@ from .kernels import (
     Zonal,
 )
 from .model_io import load
+from .product import Product, ProductFeatures
 from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
 __version__ = "0.1.0"
@@ -43,6 +44,8 @@ __all__ = [
     "Matern",
     "NeuralTangent",
     "Polynomial",
+    "Product",
+    "ProductFeatures",
     "PublishedGegenbauerFeatures",
     "RandomFeatureRidge",
     "RandomFeatureRidgeCV",

@@ -38,6 +38,8 @@ CLASSES = {
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",
     "Recurrence": "gzkcore.gegenbauer",
     "_Directions": "gzkcore.gegenbauer",
+    "Product": "gzkcore.product",
+    "ProductFeatures": "gzkcore.product",
     "HarmonicTree": "gzkcore.harmonics",
     "ArcCosine": "gzkcore.kernels",
     "DotProduct": "gzkcore.kernels",

@@ -20,6 +20,7 @@ from tolerances import ISA, SINGLE
 from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
+    ProductFeatures,
     PublishedGegenbauerFeatures,
     TruncationWarning,
     Zonal,
@@ -61,6 +62,13 @@ MAPS = {
     "per-column": Map(ours(Gaussian([0.1, 0.5, 2.0]), 64, "auto"), gaussian(N, 3)),
     "zonal-function": Map(ours(Zonal(np.exp), 50, "harmonic"), sphere(N, 4)),
     "zonal-coefficients": Map(ours(Zonal(coefficients=[0.3, 0, 0.7]), 50, "random"), sphere(N, 9)),
+    "product": Map(ProductFeatures([([0, 2], GAMMA), ([1, 3, 4], GAMMA)], 150), gaussian(N, 5)),
+    "product-columns": Map(ProductFeatures("gaussian", 90), gaussian(N, 5)),
+    "product-adapted": Map(
+        ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted", random_state=0),
+        gaussian(N, 3),
+        blas=True,
+    ),
     "published": Map(
         PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3, random_state=0), gaussian(N, 3)
     ),

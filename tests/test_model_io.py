@@ -24,6 +24,7 @@ from gzkcore import (
     Matern,
     NeuralTangent,
     Polynomial,
+    ProductFeatures,
     PublishedGegenbauerFeatures,
     RationalQuadratic,
     SphereHeat,
@@ -51,6 +52,8 @@ MODELS = {
     "hybrid": RandomFeatureRidge(
         GegenbauerFeatures(Gaussian(9.0), 32, basis="hybrid", random_state=np.random.default_rng(0))
     ),
+    "product": RandomFeatureRidge(ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 30)),
+    "product-adapted": RandomFeatureRidge(ProductFeatures("gaussian", 16, basis="adapted")),
     "adapted": RandomFeatureRidge(GegenbauerFeatures(n_components=16, basis="adapted")),
     "published": RandomFeatureRidge(
         PublishedGegenbauerFeatures(n_components=32, degree=5, order=2),
@@ -289,6 +292,8 @@ def test_places_where_nothing_can_be_written_are_named(tmp_path):
     with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
         save(model, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
 KERNELS = [
     ExponentialDot(0.5), Polynomial(4, coef0=0), DotProduct([1, 0, 2.0]), NeuralTangent(),
     ArcCosine(2), SphereMatern(), SphereHeat(), Matern(), RationalQuadratic(), Exponential(),

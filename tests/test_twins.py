@@ -205,6 +205,17 @@ def slope(degree, dim):
     return degree * (degree + dim - 2) / max(dim - 1, 1) if dim > 1 else degree
 
 
+@st.composite
+def parts_and_columns(draw):
+    """Return matrices of equally many rows, and tuples of columns of them."""
+    n, dtype = draw(ROWS), draw(TYPES)
+    widths = draw(st.lists(st.integers(1, 5), min_size=1, max_size=6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    parts = [rng.standard_normal((n, width)).astype(dtype) for width in widths]
+    count = draw(ROWS)
+    return parts, [tuple(int(rng.integers(width)) for width in widths) for _ in range(count)]
+
+
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 radii = st.floats(0.1, 6.0)
@@ -362,6 +373,21 @@ VALUES = {
             for x in X
         ],
     ),
+    "product.product_kernel": (
+        st.tuples(st.lists(st.floats(-2, 2), max_size=5)),
+        lambda values, value: value**2,
+    ),
+    "product.product_columns": (
+        st.tuples(
+            st.lists(st.lists(st.floats(1e-3, 10), min_size=1, max_size=5), min_size=1, max_size=4),
+            st.integers(1, 60),
+        ),
+        lambda *_: 1,
+    ),
+    "product.product_features": (
+        parts_and_columns(),
+        lambda parts, columns, value: np.square(np.array(value, dtype=float)),
+    ),
     "gegenbauer.gegenbauer_features": (
         angles_and_weights().map(lambda args: args),
         lambda X, W, radial, _: np.square(
@@ -375,6 +401,12 @@ def both(where):
     idea, name = where.split(".")
     fast = importlib.import_module(f"gzkcore.{idea}")
     return getattr(getattr(reference, idea), name), getattr(fast, name)
+
+
+def type_of(args):
+    """Return float32 if one of the arguments, or of the arrays in one, has it, else float64."""
+    arrays = [a for arg in args for a in (arg if isinstance(arg, list) else [arg])]
+    return next((a.dtype for a in arrays if getattr(a, "dtype", None) == np.float32), np.float64)
 
 
 def call(function, args, kernel):
@@ -395,11 +427,11 @@ def test_values(where, data):
     args = data.draw(strategy)
     formula, mirror = both(where)
     expected, value = call(formula, args, reference_gaussian), call(mirror, args, fast_gaussian)
-    dtype = next((a.dtype for a in args if getattr(a, "dtype", None) == np.float32), np.float64)
+    dtype = type_of(args)
     lengths = np.asarray(length(*args, expected), dtype=np.float64)
     allowed = TWINS[where](dtype) * np.sqrt(lengths)
     if TWINS[where].c == 0:
-        assert value == expected
+        assert np.array_equal(value, expected)
         return
     value, expected = np.asarray(value, float), np.asarray(expected, float)
     if value.size == expected.size == 0:  # a list of no rows has no width in the reference
@@ -436,6 +468,7 @@ BAD = [
     ("series.growth_constants", (KERNEL, 5), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
+    ("product.product_features", ([[[1.0]], [[1.0], [2.0]]], [(0, 0)]), ValueError),
 ]
 
 

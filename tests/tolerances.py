@@ -80,6 +80,9 @@ TWINS = {
         1024, "Horner's rule is allowed to lose 1e4 eps of the size of a feature; piecewise "
         "interpolation of the radial functions 2e-13"
     ),
+    "product.product_kernel": EXACT,
+    "product.product_columns": EXACT,
+    "product.product_features": Tolerance(8, "relative; a rounding for each of up to 6 factors"),
     "kernels.gaussian": Tolerance(16, "distances by products lose digits to |x|^2: length is |x|^4"),
     "kernels.zonal": Tolerance(8, "a dot product; |kappa'| <= e for the exponential"),
     "kernels.values": Tolerance(
