@@ -4,6 +4,7 @@ from typing import Any
 
 from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
+from .auto import KernelFeatures, plan
 from .datasets import LatLonToSphere
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .gram import GramAccumulator
@@ -40,6 +41,7 @@ __all__ = [
     "GeneralizedZonal",
     "GramAccumulator",
     "Laplacian",
+    "KernelFeatures",
     "LatLonToSphere",
     "Matern",
     "NeuralTangent",
@@ -57,6 +59,7 @@ __all__ = [
     "Zonal",
     "__version__",
     "load",
+    "plan",
     "reference",
     "show_config",
 ]

@@ -220,6 +220,31 @@ class TableFit:
             self.report(label, done)
 
 
+def sample_columns(
+    table: Table, recipe: Recipe, seed: int, report: Callable[[str, float], None]
+) -> tuple[Floats, int]:
+    """Check every value of a recipe's columns; return random rows as inputs, and their number.
+
+    Fills in the recipe's mean and scale. For questions that need no target.
+    """
+    most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // len(recipe.columns)))
+    numbers, sample = np.empty(0, np.int64), np.empty((0, len(recipe.columns)))
+    scaler, n_rows = StandardScaler(), 0
+    for first, values, done in table.batches(recipe.columns):
+        recipe.check(table, first, values)
+        n_rows += len(values)
+        scaler.partial_fit(values)
+        numbers = np.concatenate([numbers, np.arange(first, first + len(values))])
+        sample = np.concatenate([sample, values])
+        kept = np.argsort(hashed(numbers, seed))[:most]
+        numbers, sample = numbers[kept], sample[kept]
+        report("reading", done)
+    if n_rows < FEWEST_ROWS:
+        raise ValueError(f"{table.path} has {n_rows} row(s); a plan takes {FEWEST_ROWS}")
+    recipe.mean, recipe.scale = scaler.mean_.tolist(), scaler.scale_.tolist()
+    return recipe.inputs(sample), n_rows
+
+
 def hashed(rows: Rows, seed: int) -> Floats:
     """Return a number in [0, 1) for each row and seed: fixed, yet as if random (splitmix64)."""
     z = rows.astype(np.uint64) + np.uint64(1 + seed * 0xD1342543DE82EF95 % 2**63)

@@ -1,5 +1,6 @@
 """The pictures that the command line draws; matplotlib is imported only here."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,35 @@ def draw_agreement(path: Path, pairs: Floats, title: str, label: str) -> None:
     axes.set(xlim=limits, ylim=limits, aspect="equal", xlabel=label, ylabel=f"predicted {label}")
     axes.set_title(title, loc="left")
     figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
+    _save(figure, path)
+
+
+def draw_plan(path: Path, table: list[dict[str, Any]], target: float, title: str) -> None:
+    """Draw error against time, one line a method; the widths stand at the points."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 5), layout="constrained")
+    axes = figure.add_subplot()
+    methods = dict.fromkeys(row["method"] for row in table)
+    for method, marker in zip(methods, itertools.cycle("osD^v"), strict=False):
+        rows = [row for row in table if row["method"] == method]
+        seconds = [row["seconds"] for row in rows]
+        errors = [max(row["error"], 1e-16) for row in rows]
+        axes.plot(seconds, errors, marker=marker, label=method)
+        for row, x, y in zip(rows, seconds, errors, strict=True):
+            axes.annotate(
+                f"{row['n_components']:,}", (x, y), (0, 6), textcoords="offset points", size=8,
+                ha="center",
+            )  # fmt: skip
+    axes.axhline(target, color="black", linewidth=1, linestyle="--")
+    axes.annotate("target", (1, target), (-4, 3), xycoords=("axes fraction", "data"),
+                  textcoords="offset points", ha="right", size=9)  # fmt: skip
+    axes.set(xscale="log", yscale="log")
+    axes.set_xlabel("seconds to make the features of all rows")
+    axes.set_ylabel("relative error of the kernel matrix")
+    axes.margins(0.08, 0.12)
+    axes.set_title(title, loc="left")
+    axes.legend(frameon=False)
     _save(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""The command `gzkcore`: demo, fit, predict and info, for people (tables) and programs (--json).
+"""The command `gzkcore`: demo, fit, predict, plan and info, for people (tables) and programs (--json).
 
 Results go to stdout, progress and complaints to stderr. Exit codes: 0 done; 2 bad input, with one
 line that says what is wrong; 130 interrupted. Files appear whole or not at all.
@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from . import _demo, _pictures
 from ._config import show_config
-from ._fitting import Recipe, TableFit
+from ._fitting import Recipe, TableFit, sample_columns
 from ._memory import resident_memory
 from ._tables import Table, open_table
+from .auto import plan as make_plan
+from .kernels import as_kernel
 from .model_io import load
 
 try:
@@ -77,6 +79,7 @@ def app() -> Any:
         (demo, "gzkcore demo --plot elevation.png"),
         (fit, "gzkcore fit stations.csv --target temperature --lat lat --lon lon --plot map.png"),
         (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
+        (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --target 0.01"),
         (info, "gzkcore info --json"),
     ):
         application.command(epilog=f"Example: {example}")(command)
@@ -296,6 +299,81 @@ def predict(
         _print(f"{n_rows:,} rows with {' and '.join(names)}: {output}", *notes)
 
 
+def plan(
+    data: Annotated[Path, typer.Argument(help="A .csv, .parquet, .npy or .npz file of any size.")],
+    lat: Annotated[str | None, typer.Option(help="The column of latitudes, in degrees.")] = None,
+    lon: Annotated[str | None, typer.Option(help="The column of longitudes, in degrees.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="The columns a,b,c of the inputs; by default all.")
+    ] = None,
+    kernel: Annotated[str, typer.Option(help="Such as gaussian; see gzkcore.kernels.")] = "gaussian",
+    gamma: Annotated[
+        str, typer.Option(help="The kernel's gamma: scale, median or a number.")
+    ] = "scale",
+    target: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
+    lam: Annotated[float, typer.Option(help="Ridge, for the statistical dimension.")] = 1.0,
+    n_components: Annotated[
+        str, typer.Option(help="Numbers of features to try.")
+    ] = "64,256,1024,4096",
+    seed: Annotated[int, typer.Option(min=0, help="Decides about the sample.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which features, and how many, a kernel needs on the columns of a table.
+
+    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
+    is read once, in pieces; the answer comes from a random sample of its rows.
+    """
+    table = open_table(data)
+    recipe = _recipe(table, None, lat, lon, columns)
+    _check_gamma(gamma, ("scale", "median"))
+    _check_picture(plot)
+    widths = _widths(n_components)
+    chosen = as_kernel(kernel)
+    if "gamma" in chosen.get_params():
+        chosen.set_params(gamma=gamma if gamma in ("scale", "median") else float(gamma))
+    with _progress() as report, _notes() as notes:
+        rows, n_rows = sample_columns(table, recipe, seed, report)
+        found = make_plan(
+            rows, chosen, target=target, lam=lam, n_components=widths, n_samples=n_rows,
+            random_state=seed,
+        )  # fmt: skip
+        if plot:
+            found.plot(plot)
+    if as_json:
+        _print_json(
+            {
+                "data": str(data),
+                "columns": recipe.columns,
+                "kernel": repr(found.kernel),
+                "n_samples": found.n_samples,
+                "norms": found.norms,
+                "effective_dimension": found.effective_dimension,
+                "lam": found.lam,
+                "statistical_dimension": found.statistical_dimension,
+                "table": found.table,
+                "recommendation": found.recommendation,
+                "features": repr(found.build()),
+                "plot": str(plot) if plot else None,
+                "notes": notes,
+            }
+        )
+        return
+    _print(str(found), *notes, *([f"Picture: {plot}"] if plot else []))
+
+
+def _widths(text: str) -> list[int]:
+    try:
+        widths = [int(word) for word in text.split(",")]
+    except ValueError:
+        widths = []
+    if not widths or min(widths) < 1:
+        raise ValueError(f"--n-components {text} should be whole numbers >= 1, such as 64,256,1024")
+    return widths
+
+
 def info(as_json: AsJson = False) -> None:
     """Tell version, instruction set, compiler, threads and BLAS: for reports of bugs and speed."""
     config = show_config()
@@ -319,7 +397,7 @@ def _brief(value: Any) -> str:
 
 
 def _recipe(
-    table: Table, target: str, lat: str | None, lon: str | None, columns: str | None
+    table: Table, target: str | None, lat: str | None, lon: str | None, columns: str | None
 ) -> Recipe:
     """Say which columns the prediction is made from."""
     if (lat is None) != (lon is None):
@@ -332,21 +410,21 @@ def _recipe(
         chosen = [column.strip() for column in columns.split(",")]
     else:
         chosen = [column for column in table.names if column != target]
-    table.require([target, *chosen])
+    table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         raise ValueError("a column is named twice; target and columns must all differ")
     if not chosen:
         raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
-    return Recipe(target, chosen, sphere=lat is not None)
+    return Recipe(target or "", chosen, sphere=lat is not None)
 
 
-def _check_gamma(gamma: str) -> None:
-    if gamma in ("auto", "scale"):
+def _check_gamma(gamma: str, rules: tuple[str, str] = ("auto", "scale")) -> None:
+    if gamma in rules:
         return
     with contextlib.suppress(ValueError):
         if 0 < float(gamma) < np.inf:
             return
-    raise ValueError(f"--gamma {gamma} is none of auto, scale or a number > 0")
+    raise ValueError(f"--gamma {gamma} is none of {', '.join(rules)} or a number > 0")
 
 
 def _check_picture(path: Path | None) -> None:

@@ -26,7 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import DataDimensionalityWarning
+from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -67,6 +69,8 @@ _PROBE = 512
 # basis="adapted" rotates the data up to this dimension, to axes found on so many rows.
 _MOST_ROTATED = 512
 _ROWS_FOR_AXES = 4096
+# Pairs of rows that show what a projection does to the kernel.
+_SAMPLE_PAIRS = 1000
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
 
@@ -236,6 +240,8 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     radius: float | tuple[float, float] | None
     random_state: Seed
     kernel_: Kernel
+    reducer_: Any
+    dim_: int
     center_: Doubles | None
     radius_: float
     truncation_error_: float
@@ -279,8 +285,9 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         kernel = as_kernel(self.kernel).resolve(X)
         if kernel.unit_sphere:
             _check_unit(X)
-        dim = X.shape[1]
         self.kernel_ = kernel
+        self.reducer_ = self._choose_reducer(X)
+        self.dim_ = dim = X.shape[1] if self.reducer_ is None else self._reduced(X[:1]).shape[1]
         self._scale = np.broadcast_to(kernel.scale(), dim).astype(np.float64)
         self._unit = float(np.mean(self._scale))  # scaled units in one of the user's
         self.center_ = self._choose_center(X)
@@ -391,7 +398,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         `first` is the number of its first row, for the message.
         """
-        tile = np.ascontiguousarray(dense(tile))
+        tile = np.ascontiguousarray(dense(self._reduced(tile)))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         center = np.zeros(tile.shape[1]) if self.center_ is None else self.center_
         _series.polar(tile, center, self._scale, unit, norms, n_threads(tile.size))
@@ -407,6 +414,16 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"{self.kernel_!r} depends on the direction alone; drop such rows"
             )
         return unit, norms
+
+    def _choose_reducer(self, X: Rows) -> Any:
+        """Return a fitted projection that comes before the expansion, or None."""
+        return None
+
+    def _reduced(self, tile: Rows) -> Rows:
+        """Project rows, in their dtype, where there is a projection."""
+        if self.reducer_ is None:
+            return tile
+        return self.reducer_.transform(tile).astype(tile.dtype, copy=False)
 
     def _norms(self, X: Rows) -> Doubles:
         rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
@@ -426,8 +443,8 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return (float(norms.min()), float(norms.max())), np.quantile(norms, likely)
         low, high = _check_radius(self.radius)
         low, high = low * self._unit, high * self._unit
-        dim = X.shape[1]  # without looking at the data: uniform in the ball
-        norms = high * (likely + (1 - likely) * (low / high) ** dim) ** (1 / dim)
+        # Without looking at the data: uniform in the ball.
+        norms = high * (likely + (1 - likely) * (low / high) ** self.dim_) ** (1 / self.dim_)
         return (low, high), norms
 
     def _certify(self, kept: NDArray[np.bool_]) -> float:
@@ -490,6 +507,11 @@ class GegenbauerFeatures(_Features):
         centred). "auto": the mean of the data, but nothing where the data lie on a sphere around
         the origin or `radius` is given. Centring changes no kernel value and lowers the degree that
         is needed.
+    reduce : None, int, transformer or "auto", default=None
+        What comes before the expansion, for data of many columns. An int k: a sparse random
+        projection to k columns (scikit-learn's `SparseRandomProjection`). A transformer: cloned and
+        fitted. "auto": k = n_components from 2 n_components columns on, else nothing. The error
+        that this adds is `reduction_error_`.
     tol : float or "auto", default="auto"
         Up to which error degrees are added; "auto" is 1e-12 for float64 and 1e-7 for float32.
         Columns that are free are filled with further degrees. It is a target: n_components may not
@@ -506,7 +528,12 @@ class GegenbauerFeatures(_Features):
         Highest degree, and number of radial functions of the degree that has most, in use.
     radius_ : float
         In the units of the data.
-    center_ : ndarray of shape (n_features,) or None
+    center_ : ndarray of shape (dim_,) or None
+    reducer_ : transformer or None
+    dim_ : int
+        Dimension of the expansion: columns after `reduce`.
+    reduction_error_ : float
+        Root mean square of what `reducer_` changes k(x, y) by, over 1,000 pairs of rows of fit.
     n_exact_ : int
         Columns without variance.
     n_directions_ : ndarray of int
@@ -515,11 +542,11 @@ class GegenbauerFeatures(_Features):
         Columns that are not zero.
     truncation_error_ : float
         Certified: what was dropped for good changes no kernel value between points inside the shell
-        of norms by more than this (in float64; float32 adds its rounding). For basis="adapted" it
+        of norms by more than this (in float64; float32 adds its rounding), after `reduce`. For basis="adapted" it
         is the largest over the training rows.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms
-        of the data; where the data crowd together, theirs is larger.
+        of the data (where the data crowd together, theirs is larger), and over projections.
 
     Notes
     -----
@@ -562,10 +589,12 @@ class GegenbauerFeatures(_Features):
         radius: float | tuple[float, float] | None = None,
         center: Literal["auto"] | ArrayLike | None = "auto",
         tol: float | Literal["auto"] = "auto",
+        reduce: int | Literal["auto"] | Any = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
+        self.reduce = reduce
         self.basis = basis
         self.directions = directions
         self.radius = radius
@@ -593,11 +622,11 @@ class GegenbauerFeatures(_Features):
             if np.ndim(kernel.scale()) > 0:
                 return None
         base = copy.copy(self)
-        counts = _degrees_to_fill(self._n_features_out, self.n_features_in_)
-        dims = [float(alpha(level, self.n_features_in_)) for level in range(len(counts))]
+        counts = _degrees_to_fill(self._n_features_out, self.dim_)
+        dims = [float(alpha(level, self.dim_)) for level in range(len(counts))]
         base._radial = RadialFunctions(
             Zonal(coefficients=dims),
-            self.n_features_in_,
+            self.dim_,
             (1.0, 1.0),
             np.ones(1),
             0,
@@ -619,14 +648,14 @@ class GegenbauerFeatures(_Features):
 
     def rescaled(self, kernel: Kernel) -> "GegenbauerFeatures":
         """Return the fitted features of another resolved kernel, in the base's columns."""
-        counts = _degrees_to_fill(self._n_features_out, self.n_features_in_)
+        counts = _degrees_to_fill(self._n_features_out, self.dim_)
         other = copy.copy(self)
         other.kernel = other.kernel_ = kernel
-        other._scale = np.broadcast_to(kernel.scale(), self.n_features_in_).astype(np.float64)
+        other._scale = np.broadcast_to(kernel.scale(), self.dim_).astype(np.float64)
         other._unit = float(np.mean(other._scale))
         rim = self.radius_ * other._unit
         other._radial = RadialFunctions(
-            kernel, self.n_features_in_, (rim, rim), np.full(1, rim), 0, 0.0, len(counts) - 1
+            kernel, self.dim_, (rim, rim), np.full(1, rim), 0, 0.0, len(counts) - 1
         )
         functions = np.arange(len(counts))
         if not all(map(np.array_equal, self._exact_functions, (functions, counts))):
@@ -645,7 +674,7 @@ class GegenbauerFeatures(_Features):
         check_is_fitted(self, "kernel_")
         functions, counts = self._exact_functions
         levels = self._radial.degree[functions]
-        density = self._radial.energy[functions] * np.exp(-log_alpha(levels, self.n_features_in_))
+        density = self._radial.energy[functions] * np.exp(-log_alpha(levels, self.dim_))
         return np.repeat(density, counts)
 
     def narrowed(self, width: int) -> "GegenbauerFeatures":
@@ -670,6 +699,41 @@ class GegenbauerFeatures(_Features):
         other._summarise()
         return other
 
+    def _choose_reducer(self, X: Rows) -> Any:
+        self.reduction_error_ = 0.0
+        reduce, dim = self.reduce, X.shape[1]
+        if isinstance(reduce, str):
+            if reduce != "auto":
+                raise ValueError(
+                    f"reduce={reduce!r} is unknown; use None, 'auto', an integer or a transformer"
+                )
+            reduce = self._n_features_out if dim > 2 * self._n_features_out else None
+        if reduce is None:
+            return None
+        if self.kernel_.unit_sphere or np.ndim(self.kernel_.scale()) > 0:
+            raise ValueError(
+                f"reduce={self.reduce!r} mixes columns, which {self.kernel_!r} does not survive "
+                "(it needs unit rows, or one scale per column); use reduce=None"
+            )
+        if isinstance(reduce, numbers.Integral) and not isinstance(reduce, bool):
+            k = check_integer("reduce", reduce, 1)
+            seed = int(as_seed_sequence(self.random_state).generate_state(2)[1])
+            reduce = SparseRandomProjection(k, dense_output=True, random_state=seed)
+        elif not hasattr(reduce, "transform") or isinstance(reduce, type):
+            raise TypeError(
+                f"reduce={reduce!r} is no transformer; use None, 'auto', an integer or an instance"
+            )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DataDimensionalityWarning)
+            reducer = clone(reduce).fit(X)
+        self.reducer_ = reducer
+        first, second = _pairs(X.shape[0], _SAMPLE_PAIRS)
+        a, b = X[first], X[second]
+        change = _values(self.kernel_, self._reduced(a), self._reduced(b))
+        change -= _values(self.kernel_, a, b)
+        self.reduction_error_ = float(np.sqrt(np.mean(np.square(change))))
+        return reducer
+
     def _choose_tol(self, dtype: DTypeLike) -> float:
         if isinstance(self.tol, str):
             if self.tol != "auto":
@@ -686,7 +750,7 @@ class GegenbauerFeatures(_Features):
                 raise ValueError(
                     f"center={self.center!r} must be {X.shape[1]} finite numbers, one per column"
                 )
-            return center
+            return np.asarray(self._reduced(center[None])[0])
         if self.center != "auto":
             raise ValueError(
                 f"center={self.center!r} is unknown; use 'auto', None or one number a column"
@@ -695,7 +759,7 @@ class GegenbauerFeatures(_Features):
             return None
         self.center_ = None
         around_origin = self._norms(X)
-        self.center_ = _mean(X)
+        self.center_ = np.asarray(self._reduced(_mean(X)[None])[0])
         largest = around_origin.max()
         thin = largest - around_origin.min() <= SPHERE * largest
         # A small cap of a sphere, or a cloud far from the origin, is better seen from its middle.
@@ -745,7 +809,7 @@ class GegenbauerFeatures(_Features):
             candidates += [mixed(n_blocks) for n_blocks in split.choices(width)]
         _, spread, functions, counts, families = min(candidates, key=lambda option: option[0])
         self._use_exact(functions, counts, families)
-        self.expected_error_ = math.sqrt(spread)
+        self.expected_error_ = math.hypot(math.sqrt(spread), self.reduction_error_)
         if self.basis == "adapted":
             self._adapt(X)
         self._summarise()
@@ -759,7 +823,7 @@ class GegenbauerFeatures(_Features):
         form a family; each family has directions of its own, in proportion to its energy, at least
         one. What is below tol altogether is left out.
         """
-        radial, dim = self._radial, self.n_features_in_
+        radial, dim = self._radial, self.dim_
         index = radial.index[functions]
         energy = np.bincount(index, radial.energy[functions]).astype(np.float64)
         present = np.flatnonzero(energy > self._tol * radial.energy.sum())
@@ -786,7 +850,7 @@ class GegenbauerFeatures(_Features):
         self, functions: Integers, counts: Integers, families: Sequence[_Directions] = ()
     ) -> None:
         """Lay out the columns: harmonics of these radial functions first, then the families."""
-        radial, dim = self._radial, self.n_features_in_
+        radial, dim = self._radial, self.dim_
         counts = np.asarray(counts, dtype=np.intp)
         self._exact_functions = functions, counts
         self._families = list(families)
@@ -810,7 +874,7 @@ class GegenbauerFeatures(_Features):
         radial = self._radial
         functions, counts = self._exact_functions
         sizes = np.array(
-            [float(alpha(level, self.n_features_in_)) for level in radial.degree.tolist()]
+            [float(alpha(level, self.dim_)) for level in radial.degree.tolist()]
         )
         whole = functions[counts == sizes[functions]]
         used = np.concatenate([functions, *[family.columns for family in self._families]]).astype(
@@ -837,7 +901,8 @@ class GegenbauerFeatures(_Features):
             density = radial.energy / sizes
             dropped = sizes.copy()
             dropped[functions] -= counts
-            self.expected_error_ = math.sqrt(float(np.square(density) @ dropped))
+            missing = math.sqrt(float(np.square(density) @ dropped))
+            self.expected_error_ = math.hypot(missing, self.reduction_error_)
 
     def _fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         """Write the features of one tile."""
@@ -878,7 +943,7 @@ class GegenbauerFeatures(_Features):
     def _adapt(self, X: Rows) -> None:
         """Choose exact columns by their mean squares on the data, and compress these."""
         rng = generator(self.random_state)
-        if X.shape[1] <= _MOST_ROTATED:
+        if self.dim_ <= _MOST_ROTATED:
             self._rotation = self._long_axis_last(X)
 
         def fill(rows: Rows) -> Doubles:
@@ -1080,7 +1145,7 @@ class PublishedGegenbauerFeatures(_Features):
     def _use(self, W: Doubles) -> None:
         """Take these directions."""
         self.directions_ = W
-        radial, dim = self._radial, self.n_features_in_
+        radial, dim = self._radial, self.dim_
         columns = [np.flatnonzero(radial.index == i) for i in range(self.order_)]
         self._families = [
             _Directions(dim, radial.degree[c], c, W, np.ones(c.size)) for c in columns
@@ -1224,20 +1289,30 @@ def _memory(X: Rows) -> Floats:
     return X if isinstance(X, np.ndarray) else X.data
 
 
+def _values(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
+    """k(a_i, b_i), a hundred rows at a time: a kernel gives whole matrices."""
+    parts = [slice(i, i + 100) for i in range(0, a.shape[0], 100)]
+    return np.concatenate([np.diag(kernel(dense(a[i]), dense(b[i]))) for i in parts])
+
+
+def _pairs(n: int, count: int) -> tuple[Integers, Integers]:
+    """Numbers of `count` random pairs of different rows out of n (of equal ones if n is 1)."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, n, count)
+    return first, (first + rng.integers(min(1, n - 1), n, count)) % n
+
+
 def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     """Warn if the kernel is numerically the identity or constant on 100 pairs of rows."""
-    n = X.shape[0]
-    if n < 2:
+    if X.shape[0] < 2:
         return
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, n, 100)
-    second = (first + rng.integers(1, n, 100)) % n
+    first, second = _pairs(X.shape[0], 100)
     a, b = dense(X[first]), dense(X[second])
     sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
     apart = (a != b).any(axis=1) & (sizes > 0)
     if not apart.any():
         return
-    values = np.diag(kernel(a, b))[apart] / sizes[apart]
+    values = _values(kernel, a, b)[apart] / sizes[apart]
     if np.abs(values).max() < 1e-6:
         what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
     elif values.min() > 1 - 1e-6:

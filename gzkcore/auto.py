@@ -1,0 +1,485 @@
+"""The front door: which features, how many of them, and what they will be worth.
+
+`KernelFeatures` fits every family that suits the data to a sample, measures on other rows how far
+its kernel matrix is from the exact one, and takes the cheapest of the best. `plan` does the same at
+several widths and says what each costs. Measured, not bounded: the theorems are safe but off by
+orders of magnitude (see `theory`), while an exact kernel matrix of some hundred rows costs nothing.
+"""
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._random import as_seed_sequence, generator
+from ._typing import Data, Doubles, Floats, Rows, Seed
+from ._validation import check_integer, check_positive, dense
+from .gegenbauer import GegenbauerFeatures
+from .kernels import Kernel, as_kernel
+from .metrics import relative_frobenius_error
+from .theory import statistical_dimension
+
+__all__ = ["KernelFeatures", "Plan", "plan"]
+
+# Rows that candidates are fitted to, and others that they are judged by.
+_FITTED, _JUDGED = 2048, 512
+# The cheapest candidate wins whose error is at most this many times the least.
+_AS_GOOD = 1.2
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Features that may suit, with what they are called."""
+
+    name: str
+    features: Any
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What a candidate was worth: relative Frobenius error, floating-point operations a row."""
+
+    candidate: _Candidate
+    n_components: int
+    error: float
+    flops: float
+    fitted: Any
+
+
+def _candidates(kernel: Kernel, n_components: int, dim: int, seed: Seed) -> list[_Candidate]:
+    """List the families of the package for data of this dimension, plainest first."""
+    make = {"kernel": kernel, "n_components": n_components, "random_state": seed}
+    reduce = "auto" if dim > 2 * n_components else None
+    after = "reduced, then " if reduce else ""
+    return [
+        _Candidate(f"{after}{name}", GegenbauerFeatures(**make, basis=basis, reduce=reduce))
+        for basis, name in (
+            ("auto", "Gegenbauer"),
+            ("random", "Gegenbauer, random directions"),
+            ("adapted", "Gegenbauer, adapted to the data"),
+        )
+    ]
+
+
+def _flops(features: Any) -> float:
+    """Count the operations of one row, to rank candidates; see the notes of each class."""
+    dim, width = features.n_features_in_, features.n_components
+    if features.basis_ == "adapted":
+        return 8.0 * width * (width + 2.5)
+    per_direction = 2.0 * (dim + 2 * features.degree_)
+    return 5.0 * features.n_exact_ + per_direction * float(np.sum(features.n_directions_))
+
+
+def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) -> list[_Trial]:
+    """Fit candidates to some rows and compare their kernel with K, the exact one of others."""
+    trials, reasons = [], []
+    for candidate in candidates:
+        features = clone(candidate.features)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the sample; the final fit warns of all data
+            try:
+                Z = features.fit(train).transform(test)
+            except ValueError as error:
+                reasons.append(error)
+                continue
+        error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
+        trials.append(_Trial(candidate, Z.shape[1], error, _flops(features), features))
+    if not trials:
+        raise reasons[0]
+    return trials
+
+
+def _best(trials: Sequence[_Trial]) -> _Trial:
+    """Take the cheapest whose error is nearly the least."""
+    least = min(trial.error for trial in trials)
+    good = [trial for trial in trials if trial.error <= _AS_GOOD * least + 1e-15]
+    return min(good, key=lambda trial: trial.flops)
+
+
+def _two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Rows to fit to and rows to judge by, different ones if there are enough."""
+    order = rng.permutation(X.shape[0])
+    n_judged = min(_JUDGED, max(1, X.shape[0] // 3))
+    judged, rest = order[:n_judged], order[n_judged : n_judged + _FITTED]
+    return X[np.sort(rest if rest.size else judged)], X[np.sort(judged)]
+
+
+class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Features for a kernel, of the family that suits the data best: start here.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        An alias or an instance from `gzkcore.kernels`.
+    n_components : int, default=1024
+        Width of the output, exactly.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    chosen_ : transformer
+        The fitted features, such as `GegenbauerFeatures`.
+    why_ : str
+        What was chosen and why, in a sentence or two.
+    errors_ : dict of str to float
+        Relative Frobenius error of the kernel matrix of (at most) 512 rows that were not fitted to,
+        by family.
+    kernel_ : Kernel
+        The kernel with every parameter a number.
+
+    Notes
+    -----
+    `fit` tries each family on at most 2,048 rows, in less than a few seconds, then fits the chosen
+    one to all: the cheapest of those whose error is at most 1.2 times the least. The same data and
+    `random_state` give the same choice on every machine. Whether the result is unbiased, depends on
+    the data, or takes another pass is said by the chosen class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelFeatures
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> features = KernelFeatures("gaussian", n_components=256, random_state=0).fit(X)
+    >>> features.transform(X).shape
+    (500, 256)
+    >>> type(features.chosen_).__name__
+    'GegenbauerFeatures'
+    """
+
+    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
+        *,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if any(name.startswith("kernel__") for name in params):
+            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
+        super().set_params(**params)
+        return self
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Choose the family on a sample of X, then fit it to X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=True)
+        width = check_integer("n_components", self.n_components, 1)
+        kernel = as_kernel(self.kernel).resolve(X)
+        entropy = as_seed_sequence(self.random_state)
+        seed = int(entropy.generate_state(1)[0])
+        train, test = _two_samples(X, generator(entropy))
+        K = kernel(dense(test))
+        trials = _judge(_candidates(kernel, width, X.shape[1], seed), train, test, K)
+        best = _best(trials)
+        self.errors_ = {trial.candidate.name: trial.error for trial in trials}
+        self.chosen_ = clone(best.candidate.features).fit(X)
+        self.kernel_ = kernel
+        self.why_ = _reason(best, trials, test.shape[0])
+        self._n_features_out = width
+        return self
+
+    def partial_fit(self, X: Data, y: object = None) -> Self:
+        """Fit on the first batch only; later batches are checked and change nothing."""
+        if not hasattr(self, "chosen_"):
+            return self.fit(X)
+        self._validate(X, reset=False)
+        return self
+
+    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
+        """Map X to features; see the class of `chosen_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        out : ndarray of shape (n_samples, n_components), optional
+            Where to write: C-contiguous, the dtype of the result, no overlap with X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            float32 for float32 X, else float64.
+        """
+        check_is_fitted(self, "chosen_")
+        Z: Floats = self.chosen_.transform(self._validate(X, reset=False), out=out)
+        return Z
+
+    def shared_basis(self, kernels: Iterable[Kernel]) -> Any:
+        """Return a map that serves all of these kernels, or None: see `GegenbauerFeatures`."""
+        check_is_fitted(self, "chosen_")
+        return self.chosen_.shared_basis(kernels)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted features to a file, see `gzkcore.load`."""
+        from .model_io import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+        )  # fmt: skip
+
+
+def _describe(features: Any) -> str:
+    """Say what fitted features consist of."""
+    parts = [f"{features.basis_} basis of degree {features.degree_}"]
+    if getattr(features, "reducer_", None) is not None:
+        parts.insert(0, f"{features.n_features_in_} columns reduced to {features.dim_}")
+    return ", ".join(parts)
+
+
+def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int) -> str:
+    others = [trial for trial in trials if trial is not best]
+    text = (
+        f"{best.candidate.name} ({_describe(best.fitted)}): on {n_rows} rows that it had not seen, "
+        f"its kernel is off by {best.error:.2g} in the relative Frobenius norm"
+    )
+    if others:
+        text += "; " + ", ".join(f"{trial.candidate.name}: {trial.error:.2g}" for trial in others)
+    text += "."
+    cheaper_wins = best.error > min(trial.error for trial in trials)
+    if cheaper_wins:
+        text += f" It is the cheapest within {_AS_GOOD} times the least error."
+    if best.error > 0.5:
+        text += (
+            " No features of this width are close to this kernel on these data: use more, a larger "
+            "lengthscale, or fewer columns."
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan` found.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Resolved.
+    n_samples, n_features : int
+    norms : tuple of float
+        Smallest, median and largest distance from the mean, in the units of the data.
+    effective_dimension : float
+        Of the cloud of points: (sum of variances)^2 / sum of their squares along principal axes.
+    lam : float
+    statistical_dimension : float
+        s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from the sample: how many
+        features a ridge of lam can use.
+    target : float
+    table : list of dict
+        For each method and width: `error` (relative, Frobenius), `seconds` and `megabytes` to make
+        the features of all rows (a learner in one pass needs no such memory).
+    recommendation : str
+    """
+
+    kernel: Kernel
+    n_samples: int
+    n_features: int
+    norms: tuple[float, float, float]
+    effective_dimension: float
+    lam: float
+    statistical_dimension: float
+    target: float
+    table: list[dict[str, Any]]
+    recommendation: str
+    _estimator: Any = field(repr=False)
+
+    def build(self) -> Any:
+        """Return the recommended features, not yet fitted."""
+        return clone(self._estimator)
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw error against cost, one line a method, to a .png, .pdf or .svg file.
+
+        Needs matplotlib, ``pip install gzkcore[cli]``.
+        """
+        from ._pictures import draw_plan
+
+        title = f"{self.n_samples:,} rows, {self.n_features} columns, {self.kernel!r}"
+        draw_plan(Path(path), self.table, self.target, title)
+
+    def __str__(self) -> str:
+        low, middle, high = self.norms
+        lines = [
+            f"{self.n_samples:,} rows of {self.n_features} columns, {self.kernel!r}",
+            f"distance from the mean {low:.4g} to {high:.4g}, median {middle:.4g}; effective "
+            f"dimension {self.effective_dimension:.3g}; statistical dimension at lam="
+            f"{self.lam:g}: {self.statistical_dimension:.3g}",
+            "",
+            f"{'method':<34} {'n_components':>12} {'error':>9} {'seconds':>9} {'MB':>9}",
+        ]
+        lines += [
+            f"{row['method']:<34} {row['n_components']:>12,} {row['error']:>9.2g} "
+            f"{row['seconds']:>9.3g} {row['megabytes']:>9,.0f}"
+            for row in self.table
+        ]
+        return "\n".join([*lines, "", self.recommendation])
+
+
+def plan(
+    X: Data,
+    kernel: str | Kernel = "gaussian",
+    *,
+    target: float = 0.1,
+    lam: float = 1.0,
+    n_components: Sequence[int] = (64, 256, 1024, 4096),
+    n_samples: int | None = None,
+    random_state: Seed = 0,
+) -> Plan:
+    """Say which method, and how many features, a kernel needs on these data.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        The data or a random sample of them.
+    kernel : str or Kernel, default="gaussian"
+    target : float, default=0.1
+        Relative Frobenius error of the kernel matrix to be reached.
+    lam : float, default=1.0
+        Ridge for the statistical dimension, in units of the kernel matrix of all rows.
+    n_components : sequence of int, default=(64, 256, 1024, 4096)
+        Widths to try.
+    n_samples : int, optional
+        Number of rows in all, where X is a sample.
+    random_state : int, RandomState, Generator or None, default=0
+
+    Returns
+    -------
+    Plan
+        Print it; `build()` gives the estimator, `plot(path)` the picture.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range, or the kernel has no features for these data.
+
+    Notes
+    -----
+    At most 2,048 rows are fitted to and 512 others judged by, so the errors are what other rows
+    of the same kind will show; seconds are measured on them and scaled to all rows. A few seconds
+    in all, whatever n is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gzkcore
+    >>> X = np.random.default_rng(0).standard_normal((600, 3))
+    >>> found = gzkcore.plan(X, target=1e-3, n_components=[64, 256])
+    >>> found.build()
+    GegenbauerFeatures(kernel=Gaussian(gamma=...), n_components=256, random_state=...)
+    """
+    from ._timing import seconds_per_row
+
+    target, lam = check_positive("target", target), check_positive("lam", lam)
+    widths = sorted({check_integer("n_components", width, 1) for width in n_components})
+    if not widths:
+        raise ValueError("n_components=() names no width; give one or more integers >= 1")
+    holder = KernelFeatures()
+    rows = holder._validate(X, reset=True)
+    total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
+    resolved = as_kernel(kernel).resolve(rows)
+    entropy = as_seed_sequence(random_state)
+    seed = int(entropy.generate_state(1)[0])
+    train, test = _two_samples(rows, generator(entropy))
+    K = resolved(dense(test))
+    trials, table = [], []
+    for width in widths:
+        for trial in _judge(_candidates(resolved, width, rows.shape[1], seed), train, test, K):
+            trials.append(trial)
+            table.append(
+                {
+                    "method": trial.candidate.name,
+                    "n_components": width,
+                    "error": trial.error,
+                    "seconds": total * seconds_per_row(trial.fitted, test),
+                    "megabytes": total * width * rows.dtype.itemsize / 1e6,
+                    "degree": trial.fitted.degree_,
+                    "truncation_error": trial.fitted.truncation_error_,
+                }
+            )
+    best, recommendation = _recommend(trials, target)
+    cloud = np.asarray(dense(train), dtype=np.float64)
+    cloud = cloud - cloud.mean(axis=0)
+    norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
+    return Plan(
+        kernel=resolved,
+        n_samples=total,
+        n_features=rows.shape[1],
+        norms=(float(norms.min()), float(np.median(norms)), float(norms.max())),
+        effective_dimension=_effective_dimension(cloud),
+        lam=lam,
+        statistical_dimension=statistical_dimension(K, lam * K.shape[0] / total),
+        target=target,
+        table=table,
+        recommendation=recommendation,
+        _estimator=best.candidate.features,
+    )
+
+
+def _recommend(trials: Sequence[_Trial], target: float) -> tuple[_Trial, str]:
+    """Take the cheapest trial that reaches the target, or else the best of all."""
+    reached = [trial for trial in trials if trial.error <= target]
+    best = min(reached, key=lambda trial: trial.flops) if reached else _best(trials)
+    text = (
+        f"Use {best.candidate.name} with n_components={best.n_components}: its relative error is "
+        f"{best.error:.2g}"
+    )
+    if reached:
+        return best, f"{text}, at the least cost of all that reach {target:g}."
+    more = _width_needed(trials, best, target)
+    return best, (
+        f"{text}; none reaches {target:g}"
+        + (f", which would take about {more:,} components." if more else ".")
+    )
+
+
+def _width_needed(trials: Sequence[_Trial], best: _Trial, target: float) -> int | None:
+    """Extrapolate a method's error as a power of its width, if it falls."""
+    same = [t for t in trials if t.candidate.name == best.candidate.name and t.error > 0]
+    same.sort(key=lambda trial: trial.n_components)
+    if len(same) < 2:
+        return None
+    first, last = same[-2:]
+    slope = math.log(last.error / first.error) / math.log(last.n_components / first.n_components)
+    if slope > -0.1:
+        return None
+    width = last.n_components * (target / last.error) ** (1 / slope)
+    return int(float(f"{width:.2g}")) if width < 1e7 else None
+
+
+def _effective_dimension(cloud: Doubles) -> float:
+    """(tr C)^2 / tr C^2 of the covariance C: by the smaller of the two products."""
+    product = cloud @ cloud.T if cloud.shape[0] < cloud.shape[1] else cloud.T @ cloud
+    squares = float(np.square(product).sum())
+    return float(np.trace(product)) ** 2 / squares if squares > 0 else 0.0
