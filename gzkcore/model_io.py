@@ -34,6 +34,7 @@ CLASSES = {
     "RandomFeatureRidge": "gzkcore.ridge",
     "RandomFeatureRidgeCV": "gzkcore.ridge",
     "GramAccumulator": "gzkcore.gram",
+    "KernelFeatures": "gzkcore.auto",
     "GegenbauerFeatures": "gzkcore.gegenbauer",
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",
     "Recurrence": "gzkcore.gegenbauer",

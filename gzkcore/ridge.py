@@ -31,7 +31,7 @@ from sklearn.utils.validation import validate_data
 from . import _gram
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Seed
-from .gegenbauer import GegenbauerFeatures
+from .auto import KernelFeatures
 from .gram import (
     GramAccumulator,
     check_targets,
@@ -182,7 +182,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _new_features(self, **parameters: Any) -> Any:
         """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
         if self.features is None:
-            features = GegenbauerFeatures()
+            features = KernelFeatures()
         elif hasattr(self.features, "transform") and not isinstance(self.features, type):
             features = clone(self.features)
         else:
@@ -213,7 +213,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Set parameters; `features__...` on None first replaces it by its default instance."""
         features = params.get("features", self.features)
         if features is None and any(name.startswith("features__") for name in params):
-            params["features"] = GegenbauerFeatures()
+            params["features"] = KernelFeatures()
         super().set_params(**params)
         return self
 
@@ -393,7 +393,7 @@ class RandomFeatureRidge(_FeatureRegressor):
     ----------
     features : transformer, default=None
         Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
-        `GegenbauerFeatures()`.
+        `KernelFeatures()`.
     alpha : float or array-like of shape (n_targets,), default=1.0
         Added to the diagonal of Z^T W Z, not negative; one for all targets or one for each.
     fit_intercept : bool, default=True

@@ -25,7 +25,7 @@ pyarrow = pytest.importorskip("pyarrow", reason=EXTRA)
 parquet = pytest.importorskip("pyarrow.parquet", reason=EXTRA)
 
 QUICK = ["--n-components", "64"]
-COMMANDS = ["demo", "fit", "predict", "info"]
+COMMANDS = ["demo", "fit", "predict", "plan", "info"]
 
 
 @pytest.fixture(autouse=True)
@@ -518,3 +518,39 @@ def test_demo():
         methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in _demo.METHODS
     )
     assert files() == ["m.png"]
+
+
+# ---- plan
+
+
+def test_plan(capsys, globe, plain):
+    write("globe.csv", globe)
+    write("plain.csv", plain)
+    options = ["--n-components", "16,100", "--json"]
+    assert cli.main(["plan", "globe.csv", "--lat", "lat", "--lon", "lon", "--gamma", "1", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_samples"] == 400
+    assert found["kernel"] == "Gaussian(gamma=1.0)"
+    assert {row["n_components"] for row in found["table"]} == {16, 100}
+    assert "n_components=" in found["features"]
+    assert cli.main(["plan", "plain.csv", "--columns", "a,b,c", "--plot", "plan.png", *options[:2]]) == 0
+    text = capsys.readouterr().out
+    assert "500 rows of 3 columns" in text
+    assert "Picture: plan.png" in text
+    assert Path("plan.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--n-components", "many"], "--n-components many should be whole numbers >= 1"),
+        (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
+        (["--gamma", "auto"], "--gamma auto is none of scale, median or a number > 0"),
+        (["--target", "-1"], "target=-1.0 is not usable"),
+        (["--kernel", "gausian"], "kernel='gausian' is unknown"),
+        (["--columns", "a,q"], "there is no column 'q'"),
+    ],
+)
+def test_bad_plans(capsys, plain, options, reason):
+    write("data.csv", plain)
+    assert reason in refuse(capsys, "plan", "data.csv", *options)

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gzkcore import Gaussian, GegenbauerFeatures, _threads, reference
+from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, _threads, reference
 from gzkcore.gram import TILE_ROWS
 from gzkcore.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
@@ -221,7 +221,7 @@ def test_features_are_cloned_and_seeded():
 def test_default_features():
     X, y, _ = data(60)
     model = RandomFeatureRidge(random_state=0).fit(X, y)
-    assert isinstance(model.features_, GegenbauerFeatures)
+    assert isinstance(model.features_, KernelFeatures)
     assert model.coef_.shape == (2, 1024)
 
 
