@@ -306,7 +306,9 @@ def plan(
     columns: Annotated[
         str | None, typer.Option(help="The columns a,b,c of the inputs; by default all.")
     ] = None,
-    kernel: Annotated[str, typer.Option(help="Such as gaussian; see gzkcore.kernels.")] = "gaussian",
+    kernel: Annotated[
+        str, typer.Option(help="Such as gaussian; see gzkcore.kernels.")
+    ] = "gaussian",
     gamma: Annotated[
         str, typer.Option(help="The kernel's gamma: scale, median or a number.")
     ] = "scale",

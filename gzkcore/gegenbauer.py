@@ -423,7 +423,10 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Project rows, in their dtype, where there is a projection."""
         if self.reducer_ is None:
             return tile
-        return self.reducer_.transform(tile).astype(tile.dtype, copy=False)
+        wide = tile.astype(
+            np.float64, copy=False
+        )  # scikit-learn multiplies sparse rows of one type
+        return self.reducer_.transform(wide).astype(tile.dtype, copy=False)
 
     def _norms(self, X: Rows) -> Doubles:
         rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
@@ -542,8 +545,8 @@ class GegenbauerFeatures(_Features):
         Columns that are not zero.
     truncation_error_ : float
         Certified: what was dropped for good changes no kernel value between points inside the shell
-        of norms by more than this (in float64; float32 adds its rounding), after `reduce`. For basis="adapted" it
-        is the largest over the training rows.
+        of norms, after `reduce`, by more than this (in float64; float32 adds its rounding). For
+        basis="adapted" it is the largest over the training rows.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms
         of the data (where the data crowd together, theirs is larger), and over projections.
@@ -873,9 +876,7 @@ class GegenbauerFeatures(_Features):
         """Set the fitted attributes that describe the columns in use."""
         radial = self._radial
         functions, counts = self._exact_functions
-        sizes = np.array(
-            [float(alpha(level, self.dim_)) for level in radial.degree.tolist()]
-        )
+        sizes = np.array([float(alpha(level, self.dim_)) for level in radial.degree.tolist()])
         whole = functions[counts == sizes[functions]]
         used = np.concatenate([functions, *[family.columns for family in self._families]]).astype(
             int

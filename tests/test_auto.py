@@ -11,7 +11,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gzkcore
-from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, Laplacian, RandomFeatureRidge, Zonal
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    KernelFeatures,
+    Laplacian,
+    RandomFeatureRidge,
+    Zonal,
+)
 from gzkcore.metrics import relative_frobenius_error
 
 
@@ -87,14 +94,19 @@ def test_many_sparse_columns_are_reduced():
 
 def test_one_row_and_few_rows():
     for n in (1, 2, 5):
-        assert KernelFeatures(n_components=8, random_state=0).fit_transform(rows(n, 2)).shape == (n, 8)
+        assert KernelFeatures(n_components=8, random_state=0).fit_transform(rows(n, 2)).shape == (
+            n,
+            8,
+        )
 
 
 def test_other_kernels():
     S = rows(300, 3)
     S /= np.linalg.norm(S, axis=1, keepdims=True)
     features = KernelFeatures(Zonal(np.exp), n_components=64, random_state=0).fit(S)
-    np.testing.assert_allclose(features.transform(S) @ features.transform(S).T, np.exp(S @ S.T), atol=1e-5)
+    np.testing.assert_allclose(
+        features.transform(S) @ features.transform(S).T, np.exp(S @ S.T), atol=1e-5
+    )
     with pytest.raises(ValueError, match="Laplacian"):
         KernelFeatures(Laplacian(1.0), n_components=8).fit(S)
 

@@ -527,13 +527,19 @@ def test_plan(capsys, globe, plain):
     write("globe.csv", globe)
     write("plain.csv", plain)
     options = ["--n-components", "16,100", "--json"]
-    assert cli.main(["plan", "globe.csv", "--lat", "lat", "--lon", "lon", "--gamma", "1", *options]) == 0
+    assert (
+        cli.main(["plan", "globe.csv", "--lat", "lat", "--lon", "lon", "--gamma", "1", *options])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["n_samples"] == 400
     assert found["kernel"] == "Gaussian(gamma=1.0)"
     assert {row["n_components"] for row in found["table"]} == {16, 100}
     assert "n_components=" in found["features"]
-    assert cli.main(["plan", "plain.csv", "--columns", "a,b,c", "--plot", "plan.png", *options[:2]]) == 0
+    assert (
+        cli.main(["plan", "plain.csv", "--columns", "a,b,c", "--plot", "plan.png", *options[:2]])
+        == 0
+    )
     text = capsys.readouterr().out
     assert "500 rows of 3 columns" in text
     assert "Picture: plan.png" in text

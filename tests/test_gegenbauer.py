@@ -5,12 +5,15 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from points import ball, gaussian, shell, sphere
 from scipy.linalg import eigh
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY, TWINS
 
@@ -1078,3 +1081,63 @@ def test_a_step_has_no_features_at_zero():
         GegenbauerFeatures(ArcCosine(0), 16).fit(X)
     Z = GegenbauerFeatures(ArcCosine(1), 16).fit_transform(X)
     assert np.abs(Z[5]).max() <= 1e-12  # interpolation
+# ---- reduce
+
+
+@pytest.mark.parametrize(
+    "reduce",
+    [200, SparseRandomProjection(200, random_state=3), PCA(20)],
+    ids=["int", "projection", "PCA"],
+)
+def test_reduce_projects_first_and_tells_its_error(reduce):
+    X = np.random.default_rng(0).standard_normal((400, 600)) / np.sqrt(600)
+    features = GegenbauerFeatures(Gaussian(0.5), 512, basis="random", reduce=reduce, random_state=0)
+    Z = features.fit_transform(X)
+    assert Z.shape == (400, 512)
+    assert features.dim_ == (20 if isinstance(reduce, PCA) else 200)
+    assert features.n_features_in_ == 600
+    projected = features.reducer_.transform(X)
+    change = features.kernel_(projected) - features.kernel_(X)
+    rms = np.sqrt(np.mean(np.square(change[~np.eye(400, dtype=bool)])))
+    assert 0.8 * rms < features.reduction_error_ < 1.25 * rms
+    assert features.expected_error_ >= features.reduction_error_
+    np.testing.assert_allclose(
+        features.transform(X[:7]), Z[:7], rtol=0, atol=IDENTITY["same kernel"]()
+    )
+
+
+def test_reduce_auto_leaves_few_columns_alone():
+    X = np.random.default_rng(0).standard_normal((50, 64))
+    few, many = (
+        GegenbauerFeatures(n_components=width, reduce="auto", random_state=0).fit(X)
+        for width in (32, 16)
+    )
+    assert few.reducer_ is None
+    assert few.reduction_error_ == 0
+    assert many.dim_ == 16
+    assert many.reduction_error_ > 0
+
+
+def test_reduce_keeps_sparse_rows_and_their_type():
+    X = scipy.sparse.random_array(
+        (100, 2000), density=0.02, rng=np.random.default_rng(0), format="csr"
+    )
+    features = GegenbauerFeatures(n_components=32, reduce=64, random_state=0).fit(X)
+    np.testing.assert_allclose(features.transform(X), features.transform(X.toarray()), atol=1e-12)
+    assert features.transform(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reduce", "error", "message"),
+    [
+        ("gaussian", "much", ValueError, "reduce='much' is unknown; use None, 'auto'"),
+        ("gaussian", 0, ValueError, "reduce=0 is too small"),
+        ("gaussian", PCA, TypeError, "reduce=.* is no transformer"),
+        ("gaussian", 2.5, TypeError, "reduce=2.5 is no transformer"),
+        (Gaussian([1.0, 2.0, 3.0]), 2, ValueError, "mixes columns, which Gaussian"),
+        (Zonal(np.exp), 2, ValueError, "mixes columns, which Zonal"),
+    ],
+)
+def test_bad_reduce(kernel, reduce, error, message):
+    with pytest.raises(error, match=message):
+        GegenbauerFeatures(kernel, 8, reduce=reduce).fit(sphere(20, 3))
