@@ -333,9 +333,9 @@ class Plan:
         low, middle, high = self.norms
         lines = [
             f"{self.n_samples:,} rows of {self.n_features} columns, {self.kernel!r}",
-            f"distance from the mean {low:.4g} to {high:.4g}, median {middle:.4g}; effective "
-            f"dimension {self.effective_dimension:.3g}; statistical dimension at lam="
-            f"{self.lam:g}: {self.statistical_dimension:.3g}",
+            f"distance from the mean: {low:.4g} to {high:.4g}, median {middle:.4g}",
+            f"effective dimension: {self.effective_dimension:.3g}",
+            f"statistical dimension at lam={self.lam:g}: {self.statistical_dimension:.3g}",
             "",
             f"{'method':<34} {'n_components':>12} {'error':>9} {'seconds':>9} {'MB':>9}",
         ]

@@ -1,4 +1,4 @@
-"""The command `gzkcore`: demo, fit, predict, plan and info, for people (tables) and programs (--json).
+"""The command `gzkcore`: for people (tables) and programs (--json).
 
 Results go to stdout, progress and complaints to stderr. Exit codes: 0 done; 2 bad input, with one
 line that says what is wrong; 130 interrupted. Files appear whole or not at all.
@@ -306,9 +306,7 @@ def plan(
     columns: Annotated[
         str | None, typer.Option(help="The columns a,b,c of the inputs; by default all.")
     ] = None,
-    kernel: Annotated[
-        str, typer.Option(help="Such as gaussian; see gzkcore.kernels.")
-    ] = "gaussian",
+    kernel: Annotated[str, typer.Option(help="Its name in gzkcore.kernels.")] = "gaussian",
     gamma: Annotated[
         str, typer.Option(help="The kernel's gamma: scale, median or a number.")
     ] = "scale",
