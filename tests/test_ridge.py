@@ -22,6 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tolerances import RIDGE
 
 from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, _threads, reference
 from gzkcore.gram import TILE_ROWS
@@ -72,10 +73,10 @@ def test_as_scikit_learn_on_the_explicit_features(alpha, n_targets, weighted, fi
         np.shape(model.intercept_) == np.shape(other.intercept_)[: n_targets - 1]
         or not fit_intercept
     )
-    assert_allclose(model.coef_, other.coef_, rtol=1e-9, atol=1e-9)
-    assert_allclose(model.intercept_, other.intercept_, rtol=1e-9)
-    assert_allclose(model.predict(X), other.predict(Z), rtol=1e-10)
-    assert_allclose(model.score(X, y, weight), other.score(Z, y, weight), rtol=1e-10)
+    assert_allclose(model.coef_, other.coef_, rtol=RIDGE["solved"](), atol=RIDGE["solved"]())
+    assert_allclose(model.intercept_, other.intercept_, rtol=RIDGE["solved"]())
+    assert_allclose(model.predict(X), other.predict(Z), rtol=RIDGE["predicted"]())
+    assert_allclose(model.score(X, y, weight), other.score(Z, y, weight), rtol=RIDGE["predicted"]())
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "none"])
@@ -85,16 +86,16 @@ def test_as_the_reference(n_targets, fit_intercept):
     model = RandomFeatureRidge(RBF9, 0.3, fit_intercept=fit_intercept).fit(X, y, weight)
     Z = model.features_.transform(X)
     coef, intercept = reference.ridge.ridge(Z, y, 0.3, fit_intercept, weight)
-    assert_allclose(model.coef_, coef, rtol=1e-9)
-    assert_allclose(model.intercept_, intercept, rtol=1e-9, atol=1e-12)
+    assert_allclose(model.coef_, coef, rtol=RIDGE["solved"]())
+    assert_allclose(model.intercept_, intercept, rtol=RIDGE["solved"](), atol=RIDGE["summed"]())
 
 
 def test_targets_far_from_zero_lose_no_digits():
     X, y, _ = data(n_targets=1)
     near = RandomFeatureRidge(RBF9).fit(X, y)
     far = RandomFeatureRidge(RBF9).fit(X, y + 1e8)
-    assert_allclose(far.coef_, near.coef_, rtol=1e-6)
-    assert_allclose(far.noise_variance_, near.noise_variance_, rtol=1e-6)
+    assert_allclose(far.coef_, near.coef_, rtol=RIDGE["cancelled"]())
+    assert_allclose(far.noise_variance_, near.noise_variance_, rtol=RIDGE["cancelled"]())
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
@@ -103,8 +104,8 @@ def test_threads_agree(n_threads):
     wanted = RandomFeatureRidge(RBF9, 0.1).fit(X, y, weight)
     with _threads.limit_threads(n_threads):
         model = RandomFeatureRidge(RBF9, 0.1).fit(X, y, weight)
-        assert_allclose(model.coef_, wanted.coef_, rtol=1e-9)
-        assert_allclose(model.predict(X), wanted.predict(X), rtol=1e-11)
+        assert_allclose(model.coef_, wanted.coef_, rtol=RIDGE["solved"]())
+        assert_allclose(model.predict(X), wanted.predict(X), rtol=RIDGE["summed"]())
 
 
 @given(cuts=st.lists(st.integers(1, 299), max_size=4, unique=True))
@@ -122,11 +123,11 @@ def test_batches_equal_the_whole(cv, cuts):
         model.partial_fit(X[a:b], y[a:b], weight[a:b])
         if b > 2:
             model.predict(X[:1])  # usable in between, and none the worse for it
-    assert_allclose(model.coef_, whole.coef_, rtol=1e-7, atol=1e-9)
-    assert_allclose(model.predict(X), whole.predict(X), rtol=1e-9)
+    assert_allclose(model.coef_, whole.coef_, rtol=RIDGE["solved twice"](), atol=RIDGE["solved"]())
+    assert_allclose(model.predict(X), whole.predict(X), rtol=RIDGE["solved"]())
     if cv != "one":
         scores = [m.cv_results_["mean_test_score"] for m in (model, whole)]
-        assert_allclose(*scores, rtol=1e-9)
+        assert_allclose(*scores, rtol=RIDGE["solved"]())
 
 
 def test_float32_stays_close():
@@ -134,7 +135,9 @@ def test_float32_stays_close():
     double = RandomFeatureRidge(RBF9).fit(X, y)
     single = RandomFeatureRidge(RBF9).fit(X.astype(np.float32), y)
     assert single.moments_.dtype == np.float32
-    assert_allclose(single.predict(X.astype(np.float32)), double.predict(X), atol=2e-5)
+    assert_allclose(
+        single.predict(X.astype(np.float32)), double.predict(X), atol=RIDGE["single"](np.float32)
+    )
     assert single.predict(X.astype(np.float32)).dtype == np.float64
 
 
@@ -160,7 +163,7 @@ def test_every_kind_of_rows(features, X):
     dense[dense < 0] = 0
     wanted = RandomFeatureRidge(features, random_state=0).fit(dense, y, weight)
     model = RandomFeatureRidge(features, random_state=0).fit(X, pd.DataFrame(y), weight.tolist())
-    assert_allclose(model.predict(X), wanted.predict(dense), rtol=1e-9)
+    assert_allclose(model.predict(X), wanted.predict(dense), rtol=RIDGE["solved"]())
     if isinstance(X, pd.DataFrame):
         assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
 
@@ -261,7 +264,9 @@ def test_sparse_and_frame_outputs():
         FunctionTransformer(pd.DataFrame),
         FunctionTransformer(np.asfortranarray),
     ):
-        assert_allclose(RandomFeatureRidge(features).fit(X, y).coef_, wanted.coef_, rtol=1e-12)
+        assert_allclose(
+            RandomFeatureRidge(features).fit(X, y).coef_, wanted.coef_, rtol=RIDGE["summed"]()
+        )
 
 
 def test_grid_search_over_the_kernel():
@@ -287,8 +292,8 @@ def test_standard_deviation_is_that_of_a_gaussian_process():
     new = sphere(50, seed=1)[0]
     wanted, spread = process.predict(new, return_std=True)
     mean, std = model.predict(new, return_std=True)
-    assert_allclose(mean, wanted, rtol=1e-7, atol=1e-8)
-    assert_allclose(std, spread, rtol=1e-7)
+    assert_allclose(mean, wanted, rtol=RIDGE["solved twice"](), atol=RIDGE["solved twice"]())
+    assert_allclose(std, spread, rtol=RIDGE["solved twice"]())
 
 
 def test_noise_and_degrees_of_freedom_by_definition():
@@ -301,9 +306,11 @@ def test_noise_and_degrees_of_freedom_by_definition():
         )
         freedom = np.trace(hat)
         residual = y[:, target] - hat @ y[:, target]
-        assert_allclose(model.degrees_of_freedom_[target], freedom, rtol=1e-9)
+        assert_allclose(model.degrees_of_freedom_[target], freedom, rtol=RIDGE["solved"]())
         assert_allclose(
-            model.noise_variance_[target], weight @ residual**2 / (300 - freedom), rtol=1e-9
+            model.noise_variance_[target],
+            weight @ residual**2 / (300 - freedom),
+            rtol=RIDGE["solved"](),
         )
     mean, std = model.predict(X, return_std=True)
     assert std.shape == mean.shape == y.shape
@@ -320,7 +327,9 @@ def test_what_the_features_leave_out_widens_the_spread():
         .predict(X, return_std=True)
     )
     missing = 1 - np.square(few.transform(X)).sum(axis=1)
-    assert_allclose(std**2 - narrow**2, model.noise_variance_ * missing / 0.1, rtol=1e-6)
+    assert_allclose(
+        std**2 - narrow**2, model.noise_variance_ * missing / 0.1, rtol=RIDGE["cancelled"]()
+    )
 
 
 def test_no_noise_estimate_without_rows_to_spare():
@@ -341,15 +350,23 @@ def test_a_singular_system_says_so_and_gives_the_smallest_solution(dtype):
         model = RandomFeatureRidge(twice, alpha=0).fit(X, y)
     Z = np.hstack([X, X, np.zeros_like(X)]).astype(float)
     wanted = np.linalg.pinv(Z - Z.mean(axis=0), rcond=1e-5) @ (y - y.mean(axis=0))
-    assert_allclose(model.coef_, wanted.T, atol=1e-5 if dtype == np.float32 else 1e-12)
-    assert_allclose(model.degrees_of_freedom_, 4.0, rtol=1e-5)
+    assert_allclose(
+        model.coef_,
+        wanted.T,
+        atol=RIDGE["single"](np.float32) if dtype == np.float32 else RIDGE["summed"](),
+    )
+    assert_allclose(model.degrees_of_freedom_, 4.0, rtol=RIDGE["single"](np.float32))
     for cv in (None, 2, "loo"):
         with pytest.warns(LinAlgWarning, match="singular"):
             chosen = RandomFeatureRidgeCV(twice, [0.0], cv=cv).fit(X, y)
         score = reference.ridge.gcv_score(X, y, 0.0)
         if cv is not None:
             score = reference.ridge.k_fold_error(X, y, 0.0, 200 if cv == "loo" else cv)
-        assert_allclose(-chosen.best_score_, score, rtol=1e-4 if dtype == np.float32 else 1e-9)
+        assert_allclose(
+            -chosen.best_score_,
+            score,
+            rtol=RIDGE["single, squared"](np.float32) if dtype == np.float32 else RIDGE["solved"](),
+        )
 
 
 def test_features_that_are_constant():
@@ -379,12 +396,12 @@ def test_every_score_as_the_reference(cv, n_targets, weighted, fit_intercept):
         else:
             k = 101 if cv == "loo" else cv
             wanted.append(reference.ridge.k_fold_error(Z, y, alpha, k, fit_intercept, weight))
-    assert_allclose(-model.cv_results_["mean_test_score"], wanted, rtol=1e-8)
+    assert_allclose(-model.cv_results_["mean_test_score"], wanted, rtol=RIDGE["solved twice"]())
     assert model.alpha_ == ALPHAS[np.argmin(wanted)]
-    assert_allclose(model.best_score_, -min(wanted), rtol=1e-8)
+    assert_allclose(model.best_score_, -min(wanted), rtol=RIDGE["solved twice"]())
     refit = RandomFeatureRidge(RBF9, model.alpha_, fit_intercept=fit_intercept).fit(X, y, weight)
-    assert_allclose(model.coef_, refit.coef_, rtol=1e-9)
-    assert_allclose(model.noise_variance_, refit.noise_variance_, rtol=1e-9)
+    assert_allclose(model.coef_, refit.coef_, rtol=RIDGE["solved"]())
+    assert_allclose(model.noise_variance_, refit.noise_variance_, rtol=RIDGE["solved"]())
 
 
 def test_leave_one_out_as_scikit_learn():
@@ -393,7 +410,9 @@ def test_leave_one_out_as_scikit_learn():
     other = RidgeCV(ALPHAS, store_cv_results=True).fit(model.features_.transform(X), y)
     assert model.alpha_ == other.alpha_
     assert_allclose(
-        -model.cv_results_["mean_test_score"], other.cv_results_.mean(axis=(0, 1)), rtol=1e-9
+        -model.cv_results_["mean_test_score"],
+        other.cv_results_.mean(axis=(0, 1)),
+        rtol=RIDGE["solved"](),
     )
 
 
@@ -422,7 +441,7 @@ def test_one_gram_serves_every_kernel(cv, uneven):
     assert model.moments_.sums.shape[0] == (cv if cv in (2, 3) else 1)
     wanted = brute_force(X, y, gammas, cv, 49)
     results = model.cv_results_
-    assert_allclose(-results["mean_test_score"].reshape(4, 4), wanted, rtol=1e-6)
+    assert_allclose(-results["mean_test_score"].reshape(4, 4), wanted, rtol=RIDGE["cancelled"]())
     i, j = np.unravel_index(np.argmin(wanted), wanted.shape)
     assert model.best_params_ == {"alpha": ALPHAS[j], "gamma": gammas[i]}
     assert model.kernel_.gamma == gammas[i]
@@ -430,7 +449,7 @@ def test_one_gram_serves_every_kernel(cv, uneven):
     assert results["rank_test_score"].min() == 1
     assert_array_equal(results["param_gamma"].reshape(4, 4)[:, 0], gammas)
     refit = RandomFeatureRidge(FrozenEstimator(model.features_), model.alpha_).fit(X, y)
-    assert_allclose(model.predict(X), refit.predict(X), rtol=1e-9)
+    assert_allclose(model.predict(X), refit.predict(X), rtol=RIDGE["solved"]())
     exact = model.kernel_(X)
     assert_allclose(model.features_.transform(X) @ model.features_.transform(X).T, exact, atol=0.05)
 
@@ -448,9 +467,11 @@ def test_one_gram_in_batches():
         model.partial_fit(X[rows], y[rows])
     assert model.best_params_ == whole.best_params_
     assert_allclose(
-        model.cv_results_["split1_test_score"], whole.cv_results_["split1_test_score"], rtol=1e-9
+        model.cv_results_["split1_test_score"],
+        whole.cv_results_["split1_test_score"],
+        rtol=RIDGE["solved"](),
     )
-    assert_allclose(model.predict(X), whole.predict(X), rtol=1e-8)
+    assert_allclose(model.predict(X), whole.predict(X), rtol=RIDGE["solved twice"]())
 
 
 @pytest.mark.parametrize("cv", [None, 3, "loo"])
@@ -465,10 +486,10 @@ def test_other_features_take_a_pass_for_each_kernel(cv):
         for gamma in gammas
     ]
     wanted = np.concatenate([single.cv_results_["mean_test_score"] for single in singles])
-    assert_allclose(model.cv_results_["mean_test_score"], wanted, rtol=1e-9)
+    assert_allclose(model.cv_results_["mean_test_score"], wanted, rtol=RIDGE["solved"]())
     best = max(singles, key=lambda single: single.best_score_)
     assert model.best_params_ == {"alpha": best.alpha_, "gamma": best.features_.gamma}
-    assert_allclose(model.predict(X), best.predict(X), rtol=1e-12)
+    assert_allclose(model.predict(X), best.predict(X), rtol=RIDGE["summed"]())
     assert model.kernel_ is None
     with pytest.raises(ValueError, match="partial_fit"):
         model.partial_fit(X, y)
@@ -487,7 +508,7 @@ def test_gradients_and_factorisations_agree(monkeypatch):
     for most in (0, 4):
         monkeypatch.setattr("gzkcore.ridge.MOST_TARGETS", most)
         scores[most] = clone(model).fit(X, y).cv_results_["mean_test_score"]
-    assert_allclose(scores[4], scores[0], rtol=1e-8)
+    assert_allclose(scores[4], scores[0], rtol=RIDGE["solved twice"]())
     assert (scores[4] != scores[0]).any(), "conjugate gradients were not used"
 
 

@@ -116,6 +116,25 @@ IDENTITY = {
     "rescaled": Tolerance(64, "one product more or less for each entry"),
 }
 
+# Regressions on some hundred rows and up to a hundred features, by two ways; all relative.
+RIDGE = {
+    "summed": Tolerance(
+        2**15, "the same products added in another order, and a solution with them"
+    ),
+    "predicted": Tolerance(
+        2**19, "coefficients with errors of eps times a condition of 1e4, summed"
+    ),
+    "solved": Tolerance(2**22, "eps times the condition of G + alpha I, up to 1e6"),
+    "solved twice": Tolerance(
+        2**28, "normal equations against a decomposition of Z: its condition squared"
+    ),
+    "cancelled": Tolerance(
+        2**32, "targets far from 0, or a small difference of variances: six digits go"
+    ),
+    "single": Tolerance(128, "float32 tiles: sums of 1,024 products, times the condition"),
+    "single, squared": Tolerance(512, "the same, in a squared error"),
+}
+
 # float32 features against float64 ones, relative to a row of norm 1: eps32 enters through x, the
 # cosines (times the slope of P_l) and Horner's rule (allowed to lose a factor 32).
 SINGLE = Tolerance(256, "Horner's rule may lose 32, the cosine 10; degrees to 30")
