@@ -1081,6 +1081,8 @@ def test_a_step_has_no_features_at_zero():
         GegenbauerFeatures(ArcCosine(0), 16).fit(X)
     Z = GegenbauerFeatures(ArcCosine(1), 16).fit_transform(X)
     assert np.abs(Z[5]).max() <= 1e-12  # interpolation
+
+
 # ---- reduce
 
 
