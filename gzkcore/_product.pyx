@@ -15,6 +15,7 @@ Layout     A (n, W), out (n, count) any row stride, unit column stride. Each ent
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
+from libc.stdint cimport int32_t
 
 cdef extern from "_leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64
@@ -28,14 +29,14 @@ cdef extern from "_leaf.h" nogil:
     void gzk_load_radial_f32(const float* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
                              float* out)
     void gzk_columns_f32(const float* factor, const float* node, const float* radial,
-                         const Py_ssize_t* column, const float* scale, float* out, Py_ssize_t ldo,
+                         const int32_t* column, const float* scale, float* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
     void gzk_nodes_f64(const double* power, const double* factor, const Py_ssize_t* tree,
                        const double* scale, double* node, Py_ssize_t powers, Py_ssize_t count)
     void gzk_load_radial_f64(const double* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
                              double* out)
     void gzk_columns_f64(const double* factor, const double* node, const double* radial,
-                         const Py_ssize_t* column, const double* scale, double* out, Py_ssize_t ldo,
+                         const int32_t* column, const double* scale, double* out, Py_ssize_t ldo,
                          Py_ssize_t count, int stream)
 
 # A page lies between two threads, or the prefetcher of one takes lines that another is writing.
@@ -57,10 +58,10 @@ def product_features(
         Py_ssize_t count = columns.shape[0]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t whole = count // lanes * lanes
-        Py_ssize_t base = 1 + width, ones = max(count, nodes, lanes)
+        Py_ssize_t base = 1 + width, ones = max(whole + lanes, nodes)
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
-        Py_ssize_t group, i, r, rows, size
-        Py_ssize_t* last
+        Py_ssize_t group, i, j, r, rows, size
+        int32_t* place
         Py_ssize_t* steps
         floating* scratch
         floating* one
@@ -74,20 +75,23 @@ def product_features(
     # A thread's scratch: its entries, and rows that are not finished.
     size = (base + nodes + whole + lanes) * lanes + PAGE
     scratch = <floating*> gzk_alloc((n_threads * size + ones) * sizeof(floating))
-    last = <Py_ssize_t*> gzk_alloc((3 * lanes + 2 * nodes) * sizeof(Py_ssize_t))
-    if scratch == NULL or last == NULL:
+    place = <int32_t*> gzk_alloc(3 * (whole + lanes) * sizeof(int32_t))
+    steps = <Py_ssize_t*> gzk_alloc(max(2 * nodes, 1) * sizeof(Py_ssize_t))
+    if scratch == NULL or place == NULL or steps == NULL:
         gzk_free(scratch)
-        gzk_free(last)
+        gzk_free(place)
+        gzk_free(steps)
         raise MemoryError("no memory for the scratch space of product_features")
     one = scratch + n_threads * size
     for i in range(ones):
         one[i] = 1
+    # Where each column's three factors stand in the scratch, short so that the table stays in L1.
     # The last, partly filled vector of columns repeats the last column; only `count` are copied.
-    for i in range(lanes):
-        r = min(whole + i, count - 1)
-        last[3 * i], last[3 * i + 1], last[3 * i + 2] = columns[r, 0], columns[r, 1], columns[r, 2]
+    for i in range(whole + lanes):
+        r = min(i, count - 1)
+        for j in range(3):
+            place[3 * i + j] = <int32_t> (columns[r, j] * lanes)
     # Second factors are counted from the first node.
-    steps = last + 3 * lanes
     for i in range(nodes):
         steps[2 * i], steps[2 * i + 1] = tree[i, 0], tree[i, 1] - base
     for group in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
@@ -102,11 +106,11 @@ def product_features(
         direct = rows == lanes and (
             not stream or (gzk_on_boundary(&out[i, 0]) and gzk_on_boundary(&out[i + 1, 0])))
         if direct:
-            _columns(entry, &columns[0, 0], one, &out[i, 0], ldo, whole, stream)
+            _columns(entry, place, one, &out[i, 0], ldo, whole, stream)
         else:
-            _columns(entry, &columns[0, 0], one, row, whole + lanes, whole, False)
+            _columns(entry, place, one, row, whole + lanes, whole, False)
         if whole < count:
-            _columns(entry, last, one, row + whole, whole + lanes, lanes, False)
+            _columns(entry, place + 3 * whole, one, row + whole, whole + lanes, lanes, False)
         for r in range(rows):
             if not direct:
                 gzk_copy(&out[i + r, 0], row + r * (whole + lanes), count * sizeof(floating),
@@ -116,7 +120,8 @@ def product_features(
                          (count - whole) * sizeof(floating), False)
         GZK_FENCE()
     gzk_free(scratch)
-    gzk_free(last)
+    gzk_free(place)
+    gzk_free(steps)
 
 
 cdef inline void _entries(const floating* rows, Py_ssize_t width, int count,
@@ -131,7 +136,7 @@ cdef inline void _entries(const floating* rows, Py_ssize_t width, int count,
         gzk_nodes_f64(NULL, entry, steps, one, entry + (1 + width) * lanes, 0, nodes)
 
 
-cdef inline void _columns(const floating* entry, const Py_ssize_t* column, const floating* one,
+cdef inline void _columns(const floating* entry, const int32_t* column, const floating* one,
                           floating* out, Py_ssize_t ldo, Py_ssize_t count,
                           bint stream) noexcept nogil:
     if floating is float:

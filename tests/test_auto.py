@@ -51,9 +51,7 @@ def test_it_says_what_and_why():
 
 
 def test_hopeless_kernels_are_called_so():
-    features = KernelFeatures(Gaussian(100.0), n_components=16, random_state=0)
-    with pytest.warns(UserWarning, match="numerically the identity"):
-        features.fit(rows(300, 9))
+    features = KernelFeatures(Gaussian(1.0), n_components=16, random_state=0).fit(rows(300, 9))
     assert "No features of this width are close" in features.why_
 
 
@@ -119,21 +117,24 @@ def test_it_is_the_default_of_learners():
 
 
 def test_plan_holds_on_other_rows():
-    """Within a factor of 1.5 for nine in ten of its predictions."""
+    """Within a factor of 1.5 for nine in ten of its predictions above 1e-3."""
+    basis = {"Gegenbauer": "auto", "Gegenbauer, random directions": "random"}
     ratios = []
-    for dim in (2, 3, 5, 9):
+    for dim in (2, 3, 5, 9, 16):
         X, other = rows(1500, dim), rows(500, dim, seed=1)
         found = gzkcore.plan(X, Gaussian(0.5 / dim), n_components=[32, 128])
         for row in found.table:
-            basis = {"Gegenbauer": "auto"}.get(row["method"])
-            if basis is None or row["error"] < 1e-10:
+            if row["error"] < 1e-3:
                 continue
             features = GegenbauerFeatures(
-                found.kernel, row["n_components"], basis=basis, random_state=5
+                found.kernel,
+                row["n_components"],
+                basis=basis.get(row["method"], "adapted"),
+                random_state=5,
             ).fit(X)
             error = relative_frobenius_error(found.kernel(other), features.transform(other))
             ratios.append(max(error / row["error"], row["error"] / error))
-    assert len(ratios) >= 6
+    assert len(ratios) >= 20
     assert np.quantile(ratios, 0.9) <= 1.5
 
 
