@@ -14,4 +14,4 @@ def seconds_per_row(features: Any, rows: Any, repeats: int = 3) -> float:
         start = time.perf_counter()
         features.transform(rows, out=out)
         takes.append(time.perf_counter() - start)
-    return min(takes) / rows.shape[0]
+    return float(min(takes) / rows.shape[0])

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._random import as_seed_sequence, generator
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
-from .gegenbauer import GegenbauerFeatures
+from .gegenbauer import Basis, GegenbauerFeatures
 from .kernels import Kernel, as_kernel
 from .metrics import relative_frobenius_error
 from .theory import statistical_dimension
@@ -56,26 +56,30 @@ class _Trial:
 
 def _candidates(kernel: Kernel, n_components: int, dim: int, seed: Seed) -> list[_Candidate]:
     """List the families of the package for data of this dimension, plainest first."""
-    make = {"kernel": kernel, "n_components": n_components, "random_state": seed}
+    families: tuple[tuple[Basis, str], ...] = (
+        ("auto", "Gegenbauer"),
+        ("random", "Gegenbauer, random directions"),
+        ("adapted", "Gegenbauer, adapted to the data"),
+    )
     reduce = "auto" if dim > 2 * n_components else None
     after = "reduced, then " if reduce else ""
     return [
-        _Candidate(f"{after}{name}", GegenbauerFeatures(**make, basis=basis, reduce=reduce))
-        for basis, name in (
-            ("auto", "Gegenbauer"),
-            ("random", "Gegenbauer, random directions"),
-            ("adapted", "Gegenbauer, adapted to the data"),
+        _Candidate(
+            f"{after}{name}",
+            GegenbauerFeatures(kernel, n_components, basis=basis, reduce=reduce, random_state=seed),
         )
+        for basis, name in families
     ]
 
 
 def _flops(features: Any) -> float:
     """Count the operations of one row, to rank candidates; see the notes of each class."""
-    dim, width = features.n_features_in_, features.n_components
+    dim, width = float(features.dim_), float(features.n_components)
     if features.basis_ == "adapted":
         return 8.0 * width * (width + 2.5)
-    per_direction = 2.0 * (dim + 2 * features.degree_)
-    return 5.0 * features.n_exact_ + per_direction * float(np.sum(features.n_directions_))
+    per_direction = 2.0 * (dim + 2 * float(features.degree_))
+    n_directions = float(np.sum(features.n_directions_))
+    return 5.0 * float(features.n_exact_) + per_direction * n_directions
 
 
 def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) -> list[_Trial]:
@@ -87,8 +91,8 @@ def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) ->
             warnings.simplefilter("ignore")  # of the sample; the final fit warns of all data
             try:
                 Z = features.fit(train).transform(test)
-            except ValueError as error:
-                reasons.append(error)
+            except ValueError as reason:
+                reasons.append(reason)
                 continue
         error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
         trials.append(_Trial(candidate, Z.shape[1], error, _flops(features), features))

@@ -718,7 +718,7 @@ class GegenbauerFeatures(_Features):
                 f"reduce={self.reduce!r} mixes columns, which {self.kernel_!r} does not survive "
                 "(it needs unit rows, or one scale per column); use reduce=None"
             )
-        if isinstance(reduce, numbers.Integral) and not isinstance(reduce, bool):
+        if isinstance(reduce, numbers.Integral):
             k = check_integer("reduce", reduce, 1)
             seed = int(as_seed_sequence(self.random_state).generate_state(2)[1])
             reduce = SparseRandomProjection(k, dense_output=True, random_state=seed)

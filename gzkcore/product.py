@@ -333,18 +333,18 @@ class Product(_Parts, Kernel):
         rows = _rows(X)
         others = rows if Y is None else _rows(Y)
         values = np.ones((rows.shape[0], others.shape[0]))
-        for index, kernel in self._resolved(rows.shape[1]):
+        for index, kernel in self._resolved_parts(rows.shape[1]):
             values *= kernel(rows[:, index], others[:, index])
         return values
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
         values = np.ones(X.shape[0])
-        for index, kernel in self._resolved(X.shape[1]):
+        for index, kernel in self._resolved_parts(X.shape[1]):
             values *= kernel.diag(X[:, index])
         return values
 
-    def _resolved(self, width: int) -> list[tuple[list[int], Kernel]]:
+    def _resolved_parts(self, width: int) -> list[tuple[list[int], Kernel]]:
         parts = self.parts
         if isinstance(parts, (str, Kernel)):
             parts = [(column, parts) for column in range(width)]
@@ -511,10 +511,10 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
             raise ValueError(f"basis={self.basis!r} is unknown; use one of {BASES}")
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         kernel = self.kernel.resolve(X, getattr(self, "feature_names_in_", None))
-        self._index = [index for index, _ in kernel._resolved(X.shape[1])]
+        self._index = [index for index, _ in kernel._resolved_parts(X.shape[1])]
         self._n_features_out = width
         self._axes = None
-        self._use(*self._fit_parts(X, kernel._resolved(X.shape[1]), wide))
+        self._use(*self._fit_parts(X, kernel._resolved_parts(X.shape[1]), wide))
         self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
         if self.basis == "adapted":
             self._adapt(X)

@@ -1127,13 +1127,11 @@ def growth_constants(kernel: SeriesKernel, degree: int) -> tuple[float, float]:
     (1.0, 1.0)
     """
     degree = check_integer("degree", degree, 16)
-    if kernel.unit_sphere:
-        raise ValueError(
-            f"kernel={kernel} is known on the unit sphere only, where it has no Taylor series; use "
-            "a dot-product kernel"
-        )
+    if kernel.family != "dot product":
+        where = " is known on the unit sphere only, where it" if kernel.unit_sphere else ""
+        raise ValueError(f"kernel={kernel}{where} has no Taylor series; use a dot-product kernel")
     j = np.arange(degree + 1)
-    logs = kernel.log_derivative(j)
+    logs = cast("TaylorKernel", kernel).log_derivative(j)
     known = np.flatnonzero(logs > -np.inf)
     if not known.size:
         raise ValueError(f"kernel={kernel} has no derivative at 0 that isn't 0; use another kernel")
