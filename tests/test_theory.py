@@ -300,7 +300,7 @@ def test_theorem_12s_sum_exceeds_what_its_proof_allows():
 class Derivatives:
     """A kernel that knows its derivatives at 0."""
 
-    unit_sphere = False
+    family, unit_sphere = "dot product", False
 
     def __init__(self, log_derivative, scale=1.0):
         self.log_derivative, self._scale = np.vectorize(log_derivative, otypes=[float]), scale
