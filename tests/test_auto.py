@@ -176,7 +176,7 @@ def test_plan_draws(tmp_path):
         ({"n_components": []}, ValueError, "names no width"),
         ({"n_components": [0]}, ValueError, "n_components=0 is too small"),
         ({"n_samples": 0}, ValueError, "n_samples=0 is too small"),
-        ({"kernel": "gaus"}, ValueError, "kernel='gaus' is unknown"),
+        ({"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
     ],
 )
 def test_bad_plans(arguments, error, message):

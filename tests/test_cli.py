@@ -553,7 +553,7 @@ def test_plan(capsys, globe, plain):
         (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
         (["--gamma", "auto"], "--gamma auto is none of scale, median or a number > 0"),
         (["--target", "-1"], "target=-1.0 is not usable"),
-        (["--kernel", "gaus"], "kernel='gaus' is unknown"),
+        (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
         (["--columns", "a,q"], "there is no column 'q'"),
     ],
 )
