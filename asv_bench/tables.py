@@ -626,9 +626,11 @@ def _shape(problem):
 
 
 def sums(options):
-    """Measure the same features by the best batched NumPy, torch and torch.compile."""
+    """Measure the same features by the best batched NumPy and torch (--compile: compiled, too)."""
     rows = []
-    libraries = [*LIBRARIES, *(["torch.compile"] if "torch" in LIBRARIES else [])]
+    libraries = list(LIBRARIES)
+    if options.compile and "torch" in LIBRARIES:
+        libraries.append("torch.compile")
     for (name, shape), dtype in ((item, d) for item in shapes(options).items() for d in DTYPES):
         for threads in THREADS:
             problem = FeatureSum(**shape, dtype=dtype)
@@ -675,8 +677,8 @@ def sums(options):
         "The same sum into the same warm buffer, checked to be the same numbers, timed in "
         "turn. Theirs is the fastest rule and batch size found in this run; on two threads "
         "each takes half the rows. Stable: recurrences; monomial: Horner's rule and its kin, "
-        "for sums where it loses no digits. torch.compile generates and compiles C++ on the "
-        "user's machine; that time isn't counted."
+        "for sums where it loses no digits. torch.compile (with --compile, and many minutes) "
+        "generates and compiles C++ on the user's machine; that time isn't counted."
     )
     show("The sum, against NumPy and torch", rows, notes, options)
 
@@ -938,9 +940,11 @@ def main():
     added = command("domains", domains)
     added.add_argument("--splits", type=int, default=5)
     added.add_argument("parts", nargs="*", help="elevation, climate, protein; by default all")
-    command("speed", speed).add_argument(
+    added = command("speed", speed)
+    added.add_argument(
         "parts", nargs="*", help="kernel, sums, harmonics, fit; all of them by default"
     )
+    added.add_argument("--compile", action="store_true", help="sums: torch.compile, too")
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
     )

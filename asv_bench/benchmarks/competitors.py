@@ -374,6 +374,8 @@ class CompiledWorker(TorchWorker):
         if self.one_row:
             c = np.repeat(c, self.problem.shape[0], axis=1)
         self.columns = torch.from_numpy(c)
+        # One compilation for each shape and batch; beyond the limit torch would not compile at all.
+        torch._dynamo.config.recompile_limit = 1000
         self.fused = torch.compile(self.rule, dynamic=False)
 
     @staticmethod
