@@ -18,27 +18,19 @@ Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit c
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 
-cdef extern from "_leaf.h" nogil:
-    int GZK_LANES_F32, GZK_LANES_F64
-    int gzk_on_boundary(const void* p)
-    void gzk_copy(void* dst, const void* src, Py_ssize_t n, int stream)
-    void GZK_FENCE()
-    void* gzk_alloc(size_t bytes)
-    void gzk_free(void* p)
-    void gzk_dots_f32(const float* x, Py_ssize_t ldx, const float* w, Py_ssize_t ldw, float* t,
-                      Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
-    void gzk_dots_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw, double* t,
-                      Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m, int rows)
-    void gzk_clenshaw_f32(const float* t, Py_ssize_t m, const float* c, const float* b,
-                          Py_ssize_t degree, float* out, int stream)
-    void gzk_clenshaw_f64(const double* t, Py_ssize_t m, const double* c, const double* b,
-                          Py_ssize_t degree, double* out, int stream)
-    void gzk_horner_f32(const float* x, Py_ssize_t ldx, const float* w, Py_ssize_t ldw,
-                        Py_ssize_t d, Py_ssize_t m, const float* c, Py_ssize_t ldc,
-                        Py_ssize_t degree, float* out, Py_ssize_t ldo, int stream, int rows)
-    void gzk_horner_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw,
-                        Py_ssize_t d, Py_ssize_t m, const double* c, Py_ssize_t ldc,
-                        Py_ssize_t degree, double* out, Py_ssize_t ldo, int stream, int rows)
+from ._leaf cimport (
+    GZK_FENCE,
+    GZK_LANES_F32,
+    GZK_LANES_F64,
+    PAGE,
+    clenshaw,
+    dots,
+    gzk_alloc,
+    gzk_copy,
+    gzk_free,
+    gzk_on_boundary,
+    horner,
+)
 
 # Rows whose cosines are formed together, columns that are worked on while they stay in L1, and rows
 # that a thread takes at a time.
@@ -46,36 +38,7 @@ cdef enum:
     ROWS = 4
     COLUMNS = 256
     TILE = 64
-    # A page apart, or the prefetcher of one thread takes lines that another is writing.
-    PAGE = 1024
     STRIP = ROWS * COLUMNS + PAGE
-
-
-cdef inline void _dots(const floating* x, Py_ssize_t ldx, const floating* w, Py_ssize_t ldw,
-                       floating* t, Py_ssize_t ldt, Py_ssize_t d, Py_ssize_t m,
-                       int rows) noexcept nogil:
-    if floating is float:
-        gzk_dots_f32(x, ldx, w, ldw, t, ldt, d, m, rows)
-    else:
-        gzk_dots_f64(x, ldx, w, ldw, t, ldt, d, m, rows)
-
-
-cdef inline void _clenshaw(const floating* t, Py_ssize_t m, const floating* c, const floating* b,
-                           Py_ssize_t degree, floating* out, bint stream) noexcept nogil:
-    if floating is float:
-        gzk_clenshaw_f32(t, m, c, b, degree, out, stream)
-    else:
-        gzk_clenshaw_f64(t, m, c, b, degree, out, stream)
-
-
-cdef inline void _horner(const floating* x, Py_ssize_t ldx, const floating* w, Py_ssize_t ldw,
-                         Py_ssize_t d, Py_ssize_t m, const floating* c, Py_ssize_t ldc,
-                         Py_ssize_t degree, floating* out, Py_ssize_t ldo, bint stream,
-                         int rows) noexcept nogil:
-    if floating is float:
-        gzk_horner_f32(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
-    else:
-        gzk_horner_f64(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
 
 
 def gegenbauer_features(
@@ -97,7 +60,7 @@ def gegenbauer_features(
         Py_ssize_t ldc = 0 if one_row else degree + 1
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t tile, strip, group, i, j, r, a, rows, columns, width, last
-        bint horner = True, direct
+        bint by_horner = True, direct
         floating* w
         floating* t
         floating* row
@@ -107,7 +70,7 @@ def gegenbauer_features(
     if out.shape[0] != n or out.shape[1] != m or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, m) and unit column stride")
     for a in range(1, degree + 1):
-        horner = horner and beta[a] == 0
+        by_horner = by_horner and beta[a] == 0
     # The directions transposed and padded to whole vectors, then one strip of cosines a thread.
     w = <floating*> gzk_alloc((d * ldw + (n_threads + 1) * STRIP) * sizeof(floating))
     if w == NULL:
@@ -133,18 +96,18 @@ def gegenbauer_features(
                 # By way of the strip: a last, partly filled vector, or rows off the boundary.
                 direct = width == columns and (
                     not stream or (gzk_on_boundary(row) and gzk_on_boundary(row + ldo)))
-                if horner and direct:
-                    _horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, row, ldo, stream,
-                            <int> rows)
-                elif horner:
-                    _horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, t, COLUMNS, False,
-                            <int> rows)
+                if by_horner and direct:
+                    horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, row, ldo, stream,
+                           <int> rows)
+                elif by_horner:
+                    horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, t, COLUMNS, False,
+                           <int> rows)
                 else:
-                    _dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
+                    dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
                     for r in range(rows):
-                        _clenshaw(t + r * COLUMNS, columns, c + r * ldc, &beta[0], degree,
-                                  row + r * ldo if direct else t + r * COLUMNS,
-                                  direct and stream)
+                        clenshaw(t + r * COLUMNS, columns, c + r * ldc, &beta[0], degree,
+                                 row + r * ldo if direct else t + r * COLUMNS,
+                                 direct and stream)
                 if not direct:
                     for r in range(rows):
                         gzk_copy(row + r * ldo, t + r * COLUMNS, width * sizeof(floating), stream)

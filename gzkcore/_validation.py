@@ -82,7 +82,7 @@ def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
 
 
 def check_out(
-    out: Floats | None, shape: tuple[int, ...], dtype: DTypeLike, X: Floats | None = None
+    out: Floats | None, shape: tuple[int, ...], dtype: DTypeLike, X: Rows | None = None
 ) -> Floats:
     """Return `out`, or a new array where it is None; raise if `out` can't take the result."""
     if out is None:
@@ -97,6 +97,6 @@ def check_out(
         raise ValueError("out is not C-contiguous; pass an array made by numpy.empty")
     if not out.flags.writeable:
         raise ValueError("out is read-only; pass a writable array")
-    if X is not None and np.may_share_memory(out, X):
+    if X is not None and np.may_share_memory(out, X if isinstance(X, np.ndarray) else X.data):
         raise ValueError("out overlaps X in memory; pass an array of its own")
     return out

@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
+from ._maps import FeatureMap
 from ._random import as_seed_sequence, generator
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
@@ -116,7 +116,7 @@ def _two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
     return X[np.sort(rest if rest.size else judged)], X[np.sort(judged)]
 
 
-class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelFeatures(FeatureMap):
     """Features for a kernel, of the family that suits the data best: start here.
 
     Parameters
@@ -158,8 +158,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     'GegenbauerFeatures'
     """
 
-    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
-
     def __init__(
         self,
         kernel: str | Kernel = "gaussian",
@@ -170,13 +168,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.kernel = kernel
         self.n_components = n_components
         self.random_state = random_state
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if any(name.startswith("kernel__") for name in params):
-            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
-        super().set_params(**params)
-        return self
 
     def fit(self, X: Data, y: object = None) -> Self:
         """Choose the family on a sample of X, then fit it to X.
@@ -235,24 +226,6 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Return a map that serves all of these kernels, or None: see `GegenbauerFeatures`."""
         check_is_fitted(self, "chosen_")
         return self.chosen_.shared_basis(kernels)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted features to a file, see `gzkcore.load`."""
-        from .model_io import save
-
-        save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-        )  # fmt: skip
 
 
 def _describe(features: Any) -> str:

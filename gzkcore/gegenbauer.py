@@ -17,27 +17,26 @@ spread of the directions. `PublishedGegenbauerFeatures` is Definition 8 as print
 import copy
 import math
 import numbers
-import os
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import DataDimensionalityWarning
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _gegenbauer, _series
 from ._adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
+from ._maps import STREAM_BYTES, FeatureMap, check_unit, tiles
 from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
-from ._validation import check_integer, check_out, check_positive, dense
+from ._validation import check_integer, check_positive, dense
 from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
 from .kernels import Kernel, Zonal, as_kernel
@@ -52,9 +51,6 @@ __all__ = [
     "gegenbauer_features",
 ]
 
-# Bytes of output that are worked on together, and from which stores go past the cache.
-_TILE_BYTES = 1 << 22
-_STREAM_BYTES = 1 << 24
 Basis: TypeAlias = Literal["auto", "harmonic", "random", "hybrid", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)
 # The signs of i^l, real and imaginary parts together.
@@ -130,7 +126,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
         )
     rule = Recurrence(X.shape[1], radial.shape[1] - 1)
     out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
-    rule.evaluate(X, W, radial, out, stream=out.nbytes > _STREAM_BYTES)
+    rule.evaluate(X, W, radial, out, stream=out.nbytes > STREAM_BYTES)
     return out
 
 
@@ -232,8 +228,8 @@ class _Directions:
 _Option: TypeAlias = tuple[float, float, Integers, Integers, list[_Directions]]
 
 
-class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What both classes share: input, norms and centre, and the loop over tiles."""
+class _Features(FeatureMap):
+    """What both classes share: norms and centre, and the loop over tiles."""
 
     kernel: str | Kernel
     n_components: int
@@ -246,27 +242,11 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     radius_: float
     truncation_error_: float
     expected_error_: float
-    _n_features_out: int
     _scale: Doubles
     _unit: float
     _tol: float
     _radial: RadialFunctions
     _kept: NDArray[np.bool_]  # which radial functions are whole
-
-    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
-
-    @property
-    def n_features_out_(self) -> int:
-        """Width of the output."""
-        check_is_fitted(self, "kernel_")
-        return self._n_features_out
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if any(name.startswith("kernel__") for name in params):
-            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
-        super().set_params(**params)
-        return self
 
     def fit(self, X: Data, y: object = None) -> Self:
         """Resolve the kernel on X, read the norms of X, choose the basis, draw directions.
@@ -284,7 +264,7 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._n_features_out = check_integer("n_components", self.n_components, 1)
         kernel = as_kernel(self.kernel).resolve(X)
         if kernel.unit_sphere:
-            _check_unit(X)
+            check_unit(X)
         self.kernel_ = kernel
         self.reducer_ = self._choose_reducer(X)
         self.dim_ = dim = X.shape[1] if self.reducer_ is None else self._reduced(X[:1]).shape[1]
@@ -331,18 +311,14 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ndarray of shape (n_samples, n_components)
             float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
         """
-        check_is_fitted(self, "kernel_")
-        X = self._validate(X, reset=False)
+        X, out, stream = self._open(X, out)
         if self.kernel_.unit_sphere:
-            _check_unit(X)
-        out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, _memory(X))
-        stream = out.nbytes > _STREAM_BYTES
-        rows = max(64, _TILE_BYTES // (out.itemsize * out.shape[1]))
+            check_unit(X)
         nearest, furthest = math.inf, 0.0
-        for start in range(0, X.shape[0], rows):
-            unit, norms = self._polar(X[start : start + rows], start)
+        for rows in tiles(X.shape[0], out.itemsize * out.shape[1]):
+            unit, norms = self._polar(X[rows], rows.start)
             nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
-            self._fill(unit, norms, out[start : start + rows], stream)
+            self._fill(unit, norms, out[rows], stream)
         self._warn_outside(float(nearest), float(furthest))
         return out
 
@@ -365,33 +341,13 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self, "kernel_")
         X = self._validate(X, reset=False)
-        rows = max(64, _TILE_BYTES // (8 * self._n_features_out))
         missing = np.empty(X.shape[0])
-        for start in range(0, X.shape[0], rows):
-            tile = slice(start, start + rows)
+        for tile in tiles(X.shape[0], 8 * self._n_features_out):
             Z = self.transform(X[tile])
-            _, norms = self._polar(X[tile], start)
+            _, norms = self._polar(X[tile], tile.start)
             missing[tile] = self._radial.diagonal(norms)
             missing[tile] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
         return missing
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted features to a file, see `gzkcore.load`."""
-        from .model_io import save
-
-        save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-        )  # fmt: skip
 
     def _polar(self, tile: Rows, first: int = 0) -> tuple[Floats, Doubles]:
         """Unit rows in the dtype of the data, and norms in double, of the scaled, centred tile.
@@ -429,9 +385,8 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self.reducer_.transform(wide).astype(tile.dtype, copy=False)
 
     def _norms(self, X: Rows) -> Doubles:
-        rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
-        tiles = [self._polar(X[i : i + rows], i)[1] for i in range(0, X.shape[0], rows)]
-        return np.concatenate(tiles)
+        pieces = tiles(X.shape[0], 8 * X.shape[1])
+        return np.concatenate([self._polar(X[rows], rows.start)[1] for rows in pieces])
 
     def _choose_center(self, X: Rows) -> Doubles | None:
         return None
@@ -1219,18 +1174,17 @@ def feature_operator(
     features.n_components = features._n_features_out = m * order
     features._use(nodes)
     root = np.tile(np.sqrt(weights * m), order)
-    step = max(1, _TILE_BYTES // (8 * m * order))
-    tiles = [slice(start, start + step) for start in range(0, rows.shape[0], step)]
+    pieces = list(tiles(rows.shape[0], 8 * m * order))
 
     def apply(v: Doubles) -> Doubles:
         values = np.zeros((root.size, v.shape[1]))
-        for tile in tiles:
+        for tile in pieces:
             values += features.transform(rows[tile]).T @ v[tile]
         return root[:, None] * values
 
     def adjoint(f: Doubles) -> Doubles:
         f = root[:, None] * f
-        return np.concatenate([features.transform(rows[tile]) @ f for tile in tiles])
+        return np.concatenate([features.transform(rows[tile]) @ f for tile in pieces])
 
     operator = LinearOperator(
         shape=(m * order, rows.shape[0]),
@@ -1243,21 +1197,6 @@ def feature_operator(
     operator.nodes, operator.weights = nodes, weights
     operator.degree, operator.order = degree, order
     return operator
-
-
-def _check_unit(X: Rows) -> None:
-    """Raise unless every row has unit norm, as kernels on the sphere need."""
-    tolerance = 1e-5 if X.dtype == np.float32 else 1e-8
-    rows = max(64, _TILE_BYTES // (8 * X.shape[1]))
-    for start in range(0, X.shape[0], rows):
-        tile = np.asarray(dense(X[start : start + rows]), dtype=np.float64)
-        norms = np.sqrt(np.einsum("ij,ij->i", tile, tile))
-        worst = int(np.argmax(np.abs(norms - 1)))
-        if abs(norms[worst] - 1) > tolerance:
-            raise ValueError(
-                f"row {start + worst} of X has norm {norms[worst]:.9g}, but this kernel is defined "
-                "on the unit sphere; divide every row by its norm (sklearn.preprocessing.normalize)"
-            )
 
 
 def _check_radius(radius: float | tuple[float, float]) -> tuple[float, float]:
@@ -1283,11 +1222,6 @@ def _mean(X: Rows) -> Doubles:
             total += X[start : start + 65536].sum(axis=0, dtype=np.float64)
     total /= X.shape[0]
     return total
-
-
-def _memory(X: Rows) -> Floats:
-    """The array that holds the numbers of X."""
-    return X if isinstance(X, np.ndarray) else X.data
 
 
 def _values(kernel: Kernel, a: Rows, b: Rows) -> Doubles:

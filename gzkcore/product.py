@@ -9,26 +9,23 @@ Only products of large energy matter, and the energy (mean square) of a product 
 the energies: most of the outer product is never formed.
 """
 
-import itertools
 import math
-import os
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, clone
 
 from . import _product
 from ._adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
+from ._maps import STREAM_BYTES, FeatureMap, check_unit, tiles
 from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
-from ._validation import check_integer, check_out, dense
-from .gegenbauer import _STREAM_BYTES, _TILE_BYTES, GegenbauerFeatures, _check_unit, _memory
+from ._validation import check_integer, dense
+from .gegenbauer import GegenbauerFeatures
 from .kernels import Kernel, as_kernel
 
 __all__ = ["Product", "ProductFeatures", "product_columns", "product_features", "product_kernel"]
@@ -170,7 +167,7 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
         raise ValueError(f"columns must lie within the parts, which have {widths} columns")
     A = np.ascontiguousarray(np.concatenate(arrays, axis=1))
     out = np.empty((A.shape[0], index.shape[0]), dtype=A.dtype)
-    _multiply(A, *_plan(index, widths), out, out.nbytes > _STREAM_BYTES)
+    _multiply(A, *_plan(index, widths), out, out.nbytes > STREAM_BYTES)
     return out
 
 
@@ -386,7 +383,7 @@ def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int
     return [column % width for column in index]
 
 
-class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts):
+class ProductFeatures(_Parts, FeatureMap):
     """Features of a product of kernels on groups of columns, such as sphere x time.
 
     k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]). The columns are the products of the exact
@@ -463,9 +460,6 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
     """
 
     _axes: Doubles | None
-    _n_features_out: int
-
-    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
 
     def __init__(
         self,
@@ -486,12 +480,6 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
     def kernel(self) -> Product:
         """The kernel as it was given, not resolved."""
         return Product(self.parts)
-
-    @property
-    def n_features_out_(self) -> int:
-        """Width of the output."""
-        check_is_fitted(self, "kernel_")
-        return self._n_features_out
 
     def fit(self, X: Data, y: object = None) -> Self:
         """Fit the parts on their columns and choose the products.
@@ -579,10 +567,10 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
     def _measure(self, X: Rows) -> None:
         """Set the errors, as they are on the training rows."""
         worst, squares = 0.0, np.zeros(self._n_features_out)
-        for start, stop in self._tiles(X):
-            tile = X[start:stop]
-            Z = np.empty((stop - start, self._n_features_out), dtype=X.dtype)
-            self._fill(tile, Z, start, False)
+        for rows in self._tiles(X):
+            tile = X[rows]
+            Z = np.empty((tile.shape[0], self._n_features_out), dtype=X.dtype)
+            self._fill(tile, Z, rows.start, False)
             mine = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
             worst = max(worst, float((self.kernel_.diag(tile) - mine).max()))
             np.maximum(squares, np.abs(Z).max(axis=0), out=squares)
@@ -609,51 +597,21 @@ class ProductFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Parts)
         ndarray of shape (n_samples, n_components)
             float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
         """
-        check_is_fitted(self, "kernel_")
-        X = self._validate(X, reset=False)
+        X, out, stream = self._open(X, out)
         for part, index in zip(self.parts_, self._index, strict=True):
             if part.kernel_.unit_sphere:
-                _check_unit(X[:, index])
-        out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, _memory(X))
-        stream = out.nbytes > _STREAM_BYTES
+                check_unit(X[:, index])
         reach = np.array([[math.inf, 0.0]] * len(self.parts_))
-        for start, stop in self._tiles(X):
-            norms = self._fill(X[start:stop], out[start:stop], start, stream)
+        for rows in self._tiles(X):
+            norms = self._fill(X[rows], out[rows], rows.start, stream)
             reach[:, 0] = np.minimum(reach[:, 0], norms.min(axis=1))
             reach[:, 1] = np.maximum(reach[:, 1], norms.max(axis=1))
         for part, (nearest, furthest) in zip(self.parts_, reach.tolist(), strict=True):
             part._warn_outside(nearest, furthest)
         return out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted features to a file, see `gzkcore.load`.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        from .model_io import save
-
-        save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-        )  # fmt: skip
-
-    def _tiles(self, X: Rows) -> Iterable[tuple[int, int]]:
-        """Yield first row and end of the tiles that are worked on together."""
-        n, itemsize = X.shape[0], X.dtype.itemsize
-        rows = max(64, _TILE_BYTES // (itemsize * max(self.columns_.shape[0], 1)))
-        edges = [*range(0, n, rows), n]
-        return itertools.pairwise(edges)
+    def _tiles(self, X: Rows) -> Iterator[slice]:
+        return tiles(X.shape[0], X.dtype.itemsize * self.columns_.shape[0])
 
     def _fill(self, tile: Rows, out: Floats, first: int, stream: bool) -> Doubles:
         """Write the features of one tile; return the norms of the parts, (n_parts, rows)."""

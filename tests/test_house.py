@@ -23,9 +23,8 @@ needs_checkout = pytest.mark.skipif(
 
 # Who may import a front that is not on a lower floor, and why.
 IMPORT_EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("auto", "model_io"): "features have save() as learners do; imported when it is called",
-    ("gegenbauer", "model_io"): "features have save() as learners do; imported when it is called",
-    ("product", "model_io"): "as gegenbauer: save(), imported when it is called",
+    ("_maps", "kernels"): "every feature map takes a kernel, or the alias of one",
+    ("_maps", "model_io"): "features have save() as learners do; imported when it is called",
     (
         "kernels",
         "series",

@@ -1,0 +1,97 @@
+"""What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
+
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._typing import Data, Doubles, Floats, Rows
+from ._validation import check_out, dense
+from .kernels import as_kernel
+
+# Bytes that are worked on together, and of output from which stores go past the cache.
+TILE_BYTES = 1 << 22
+STREAM_BYTES = 1 << 24
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the feature maps: transformers of rows, dense or sparse, to n_components columns.
+
+    `fit` sets `kernel_` and `_n_features_out`.
+    """
+
+    _n_features_out: int
+
+    # A buffer for one call is nothing that a pipeline could route.
+    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
+
+    @property
+    def n_features_out_(self) -> int:
+        """Width of the output."""
+        check_is_fitted(self, "kernel_")
+        return self._n_features_out
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if any(name.startswith("kernel__") for name in params):
+            params["kernel"] = as_kernel(
+                params.get("kernel", self.get_params(deep=False)["kernel"])
+            )
+        super().set_params(**params)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted features to a file, see `gzkcore.load`.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        from .model_io import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+        )  # fmt: skip
+
+    def _open(self, X: Data, out: Floats | None) -> tuple[Rows, Floats, bool]:
+        """Return valid rows, where their features go, and whether past the cache."""
+        check_is_fitted(self, "kernel_")
+        X = self._validate(X, reset=False)
+        out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, X)
+        return X, out, out.nbytes > STREAM_BYTES
+
+
+def tiles(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Yield slices of rows that are worked on together, at least 64 rows each."""
+    step = max(64, TILE_BYTES // max(row_bytes, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def check_unit(X: Rows) -> None:
+    """Raise unless every row has unit norm, as kernels on the sphere need."""
+    tolerance = 1e-5 if X.dtype == np.float32 else 1e-8
+    for rows in tiles(X.shape[0], 8 * X.shape[1]):
+        tile: Doubles = np.asarray(dense(X[rows]), dtype=np.float64)
+        norms = np.sqrt(np.einsum("ij,ij->i", tile, tile))
+        worst = int(np.argmax(np.abs(norms - 1)))
+        if abs(norms[worst] - 1) > tolerance:
+            raise ValueError(
+                f"row {rows.start + worst} of X has norm {norms[worst]:.9g}, but this kernel is "
+                "defined on the unit sphere; divide every row by its norm "
+                "(sklearn.preprocessing.normalize)"
+            )
