@@ -15,6 +15,8 @@ from cython cimport floating
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, log, sqrt
 
+from ._recurrence cimport following
+
 
 def radial_table(
     const double[:, ::1] log_c,        # IN   (q + 1, s), logarithms of squared factors
@@ -97,18 +99,13 @@ def zonal_sum(
 
 cdef inline double _zonal(const double* c, Py_ssize_t degree, Py_ssize_t dim,
                           double t) noexcept nogil:
-    cdef double before = 1.0, value = t, following, total = c[0]
+    cdef double before = 1.0, value = t, after, total = c[0]
     cdef Py_ssize_t k
     for k in range(1, degree + 1):
         total = total + c[k] * value
-        if dim == 1:                   # the sphere is two points: P_l = t^l
-            following = t * value
-        elif dim == 2:
-            following = 2.0 * t * value - before
-        else:
-            following = ((2 * k + dim - 2) * t * value - k * before) / (k + dim - 2)
+        after = following(before, value, k, dim, t)
         before = value
-        value = following
+        value = after
     return total
 
 

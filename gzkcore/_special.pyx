@@ -10,21 +10,18 @@ Layout     t and out contiguous; every point is independent, points in parallel.
 from cython cimport floating
 from cython.parallel cimport prange
 
+from ._recurrence cimport following
+
 
 cdef inline double _gegenbauer(Py_ssize_t degree, Py_ssize_t dim, double t) noexcept nogil:
-    cdef double before = 1.0, value = t, following
+    cdef double before = 1.0, value = t, after
     cdef Py_ssize_t k
     if degree == 0:
         return 1.0
     for k in range(1, degree):
-        if dim == 1:                   # on the two points of the sphere 1 - t^2 = 0: t^l is left
-            following = t * value
-        elif dim == 2:
-            following = 2.0 * t * value - before
-        else:
-            following = ((2 * k + dim - 2) * t * value - k * before) / (k + dim - 2)
+        after = following(before, value, k, dim, t)
         before = value
-        value = following
+        value = after
     return value
 
 

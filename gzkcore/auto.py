@@ -204,23 +204,8 @@ class KernelFeatures(FeatureMap):
         self._validate(X, reset=False)
         return self
 
-    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
-        """Map X to features; see the class of `chosen_`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            float32 for float32 X, else float64.
-        """
-        check_is_fitted(self, "chosen_")
-        Z: Floats = self.chosen_.transform(self._validate(X, reset=False), out=out)
-        return Z
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        self.chosen_.transform(X, out=out)
 
     def shared_basis(self, kernels: Iterable[Kernel]) -> Any:
         """Return a map that serves all of these kernels, or None: see `GegenbauerFeatures`."""

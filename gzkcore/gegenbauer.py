@@ -296,22 +296,7 @@ class _Features(FeatureMap):
             )
         return self.fit(X)
 
-    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
-        """Map X to features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
-            is 3-5 times faster to fill than a new array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
-        """
-        X, out, stream = self._open(X, out)
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         if self.kernel_.unit_sphere:
             check_unit(X)
         nearest, furthest = math.inf, 0.0
@@ -320,7 +305,6 @@ class _Features(FeatureMap):
             nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
             self._fill(unit, norms, out[rows], stream)
         self._warn_outside(float(nearest), float(furthest))
-        return out
 
     def missing_diagonal(self, X: Data) -> Doubles:
         """Return k(x, x) - z(x).z(x): what the features leave out, or add, on the diagonal.
@@ -432,7 +416,7 @@ class _Features(FeatureMap):
                 f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
                 "on data that reach as far, or pass radius=(smallest, largest)",
                 TruncationWarning,
-                stacklevel=3,
+                stacklevel=5,  # who called transform
             )
 
 
@@ -808,7 +792,9 @@ class GegenbauerFeatures(_Features):
         self, functions: Integers, counts: Integers, families: Sequence[_Directions] = ()
     ) -> None:
         """Lay out the columns: harmonics of these radial functions first, then the families."""
-        radial, dim = self._radial, self.dim_
+        groups = [functions, *(family.columns for family in families)]
+        radial = self._radial = self._radial.prepared(groups)
+        dim = self.dim_
         counts = np.asarray(counts, dtype=np.intp)
         self._exact_functions = functions, counts
         self._families = list(families)
@@ -1101,8 +1087,9 @@ class PublishedGegenbauerFeatures(_Features):
     def _use(self, W: Doubles) -> None:
         """Take these directions."""
         self.directions_ = W
-        radial, dim = self._radial, self.dim_
-        columns = [np.flatnonzero(radial.index == i) for i in range(self.order_)]
+        columns = [np.flatnonzero(self._radial.index == i) for i in range(self.order_)]
+        radial, dim = self._radial.prepared(columns), self.dim_
+        self._radial = radial
         self._families = [
             _Directions(dim, radial.degree[c], c, W, np.ones(c.size)) for c in columns
         ]

@@ -582,22 +582,7 @@ class ProductFeatures(_Parts, FeatureMap):
         self._fill(sample, Z, 0, False)
         self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
 
-    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
-        """Map X to features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
-            is 3-5 times faster to fill than a new array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
-        """
-        X, out, stream = self._open(X, out)
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         for part, index in zip(self.parts_, self._index, strict=True):
             if part.kernel_.unit_sphere:
                 check_unit(X[:, index])
@@ -608,7 +593,6 @@ class ProductFeatures(_Parts, FeatureMap):
             reach[:, 1] = np.maximum(reach[:, 1], norms.max(axis=1))
         for part, (nearest, furthest) in zip(self.parts_, reach.tolist(), strict=True):
             part._warn_outside(nearest, furthest)
-        return out
 
     def _tiles(self, X: Rows) -> Iterator[slice]:
         return tiles(X.shape[0], X.dtype.itemsize * self.columns_.shape[0])

@@ -12,6 +12,7 @@ All coefficients are formed in logarithms and exponentiated once: their factors 
 not.
 """
 
+import copy
 import functools
 import itertools
 import math
@@ -850,6 +851,7 @@ class RadialFunctions:
         if kernel.family is None:
             raise ValueError(f"{kernel!r} is no generalized zonal kernel: {kernel.instead}")
         self.kernel, self.dim, self.shell = kernel, dim, shell
+        self._groups: list[Integers] = []
         self._tables: dict[bytes, tuple[float, float, Doubles]] = {}
         # The data's norms decide what is kept; a light grid guards the corners of the shell.
         low, high = shell
@@ -964,16 +966,28 @@ class RadialFunctions:
             out[outside] = self.exact(norms[outside], columns, row_products)
         return out
 
+    def prepared(self, groups: Sequence[Integers]) -> "RadialFunctions":
+        """Return these functions with one table for several groups of columns.
+
+        The formulas of a degree are those of all its functions: group by group, a kernel of 200
+        degrees and 44 groups took forty times as long.
+        """
+        other = copy.copy(self)
+        other._groups, other._tables = [np.asarray(group, dtype=np.intp) for group in groups], {}
+        return other
+
     def _table(self, columns: Integers) -> tuple[float, float, Doubles]:
         """Piecewise polynomials of degree 9 over the shell, refined until they are exact."""
         key = columns.tobytes()
         if key not in self._tables:
+            prepared = any(key == group.tobytes() for group in self._groups)
+            groups = self._groups if prepared else [columns]
+            together = np.concatenate(groups)
             low, high = _padded(*self.shell)
-            self._tables[key] = (
-                low,
-                high,
-                _piecewise(lambda t: self.exact(t, columns), low, high, self._family.n_pieces),
-            )
+            table = _piecewise(lambda t: self.exact(t, together), low, high, self._family.n_pieces)
+            ends = np.cumsum([group.size for group in groups])[:-1]
+            for group, part in zip(groups, np.split(table, ends, axis=2), strict=True):
+                self._tables[group.tobytes()] = low, high, np.ascontiguousarray(part)
         return self._tables[key]
 
 
