@@ -4,7 +4,9 @@
     python asv_bench/tables.py accuracy
     python asv_bench/tables.py elevation
     python asv_bench/tables.py domains [elevation] [climate] [protein]
+    python asv_bench/tables.py families [dimensions] [choice] [tangent]
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
+    python asv_bench/tables.py mirrors
     python asv_bench/tables.py memory
     python asv_bench/tables.py import
 
@@ -14,10 +16,6 @@ are worth something only on a machine that does nothing else; docs/speed.md says
 """
 
 import argparse
-import importlib.metadata
-import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -57,6 +55,8 @@ from benchmarks.competitors import (
 )
 from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
+from families import families, mirrors
+from printing import load_arrays, mean_and_spread, report, show
 from scipy.linalg.blas import dsyrk
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -64,7 +64,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-import gzkcore
 from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
@@ -77,84 +76,6 @@ from gzkcore._isa import ISA
 from gzkcore._threads import limit_threads, n_threads
 
 ALPHAS = np.logspace(-8, 2, 21)
-
-
-# ---- what all tables share
-
-
-def report(text):
-    """Say on stderr how far we are, on one line."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{text[:100]}")
-        sys.stderr.flush()
-
-
-def machine():
-    """Return what a figure depends on besides the code."""
-    config = gzkcore.show_config()
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].partition(":")[2].strip() if names else cpu
-    versions = {"python": platform.python_version(), "gzkcore": config["version"]}
-    for name in ("numpy", "scipy", "scikit-learn", "torch"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return {
-        "processor": cpu,
-        "processors": os.cpu_count(),
-        "isa": config["isa"],
-        "threads": config["n_threads"],
-        "compiler": config["compiler"],
-        "blas": sorted({f"{lib['library']} {lib['version']}" for lib in config["blas"]}),
-        "load": round(os.getloadavg()[0], 1),
-        "versions": versions,
-    }
-
-
-def show(title, rows, notes, options):
-    """Print one table; a row is a dict of column to text or number."""
-    report("")
-    about = machine()
-    if options.json:
-        out = {"table": title, "rows": rows, "notes": notes, "machine": about}
-        sys.stdout.write(json.dumps(out, indent=2) + "\n")
-        return
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[_text(row.get(name, "")) for name in columns] for row in rows]
-    width = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    lines = [f"### {title}", ""]
-    for line in [columns, ["-" * w for w in width], *cells]:
-        padded = (cell.ljust(w) for cell, w in zip(line, width, strict=True))
-        lines.append(f"| {' | '.join(padded)} |")
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    lines += [
-        "",
-        notes,
-        "",
-        (
-            f"{about['processor']}, {about['processors']} processors; {about['threads']} threads; "
-            f"instruction set {about['isa']}; compiler {about['compiler']}; {versions}; "
-            f"{', '.join(about['blas'])}."
-        ),
-    ]
-    if about["load"] > 0.5 * about["processors"]:
-        lines.append(
-            f"**Load {about['load']}: other programs may have had a part in these times.**"
-        )
-    sys.stdout.write("\n".join([*lines, "", ""]))
-
-
-def _text(value):
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def mean_and_spread(values):
-    """Mean and standard deviation as text."""
-    return f"{np.mean(values):.3g} ± {np.std(values, ddof=1):.1g}"
 
 
 # ---- accuracy
@@ -306,15 +227,6 @@ def load_elevation():
     """Return unit vectors and kilometres from elevation_1deg.npz in $GZKCORE_DATA."""
     data = load_arrays("elevation_1deg")
     return unit_vectors(data["lat"], data["lon"]), data["elevation_m"] / 1000.0
-
-
-def load_arrays(name):
-    """Return the arrays of NAME.npz in $GZKCORE_DATA."""
-    folder = os.environ.get("GZKCORE_DATA")
-    if not folder or not Path(folder, f"{name}.npz").exists():
-        sys.exit(f"set GZKCORE_DATA to the folder that holds {name}.npz")
-    with np.load(Path(folder, f"{name}.npz")) as data:
-        return dict(data)
 
 
 def unit_vectors(lat, lon):
@@ -940,6 +852,10 @@ def main():
     added = command("domains", domains)
     added.add_argument("--splits", type=int, default=5)
     added.add_argument("parts", nargs="*", help="elevation, climate, protein; by default all")
+    added = command("families", families)
+    added.add_argument("--seeds", type=int, default=5)
+    added.add_argument("parts", nargs="*", help="dimensions, choice, tangent; by default all")
+    command("mirrors", mirrors)
     added = command("speed", speed)
     added.add_argument(
         "parts", nargs="*", help="kernel, sums, harmonics, fit; all of them by default"

@@ -1,0 +1,96 @@
+"""What the tables share: saying how far we are, on what machine, and printing."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import gzkcore
+
+
+def report(text):
+    """Say on stderr how far we are, on one line."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text[:100]}")
+        sys.stderr.flush()
+
+
+def machine():
+    """Return what a figure depends on besides the code."""
+    config = gzkcore.show_config()
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = names[0].partition(":")[2].strip() if names else cpu
+    versions = {"python": platform.python_version(), "gzkcore": config["version"]}
+    for name in ("numpy", "scipy", "scikit-learn", "torch"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "processor": cpu,
+        "processors": os.cpu_count(),
+        "isa": config["isa"],
+        "threads": config["n_threads"],
+        "compiler": config["compiler"],
+        "blas": sorted({f"{lib['library']} {lib['version']}" for lib in config["blas"]}),
+        "load": round(os.getloadavg()[0], 1),
+        "versions": versions,
+    }
+
+
+def show(title, rows, notes, options):
+    """Print one table; a row is a dict of column to text or number."""
+    report("")
+    about = machine()
+    if options.json:
+        out = {"table": title, "rows": rows, "notes": notes, "machine": about}
+        sys.stdout.write(json.dumps(out, indent=2) + "\n")
+        return
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_text(row.get(name, "")) for name in columns] for row in rows]
+    width = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    lines = [f"### {title}", ""]
+    for line in [columns, ["-" * w for w in width], *cells]:
+        padded = (cell.ljust(w) for cell, w in zip(line, width, strict=True))
+        lines.append(f"| {' | '.join(padded)} |")
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    lines += [
+        "",
+        notes,
+        "",
+        (
+            f"{about['processor']}, {about['processors']} processors; {about['threads']} threads; "
+            f"instruction set {about['isa']}; compiler {about['compiler']}; {versions}; "
+            f"{', '.join(about['blas'])}."
+        ),
+    ]
+    if about["load"] > 0.5 * about["processors"]:
+        lines.append(
+            f"**Load {about['load']}: other programs may have had a part in these times.**"
+        )
+    sys.stdout.write("\n".join([*lines, "", ""]))
+
+
+def _text(value):
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def mean_and_spread(values):
+    """Mean and standard deviation as text."""
+    return f"{np.mean(values):.3g} ± {np.std(values, ddof=1):.1g}"
+
+
+def load_arrays(name):
+    """Return the arrays of NAME.npz in $GZKCORE_DATA."""
+    folder = os.environ.get("GZKCORE_DATA")
+    if not folder or not Path(folder, f"{name}.npz").exists():
+        sys.exit(f"set GZKCORE_DATA to the folder that holds {name}.npz")
+    with np.load(Path(folder, f"{name}.npz")) as data:
+        return dict(data)
