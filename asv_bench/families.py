@@ -6,7 +6,6 @@ import time
 import numpy as np
 from benchmarks.common import (
     data_generator,
-    frobenius_error,
     gaussian,
     interleave,
     must_agree,
