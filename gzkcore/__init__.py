@@ -1,6 +1,6 @@
 """Explicit features for kernels: kernel methods as linear algebra in one pass."""
 
-from typing import Any
+from typing import Any as _Any
 
 from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """Import `gzkcore.reference` when it is first asked for."""
     if name == "reference":
         import importlib

@@ -26,14 +26,29 @@ def principal_axes(
 ) -> Doubles:
     """Return the axes (width, kept) of largest mean square of the columns, strongest first.
 
-    fill(rows) makes the `width` columns of some rows of X. The Gram matrix is that of a random
-    sample of rows where there are many, summed in double.
+    fill(rows) makes the `width` columns of some rows of X. The Gram matrix is that of a
+    random sample of rows where there are many, summed in double.
     """
+    kept = min(kept, width)
+    if X.shape[0] < kept:
+        return _axes_of_few(fill(X), kept)
     gram = np.zeros((width, width))
     for rows in _tiles(X.shape[0], _ROWS_PER_COLUMN * width, width, rng):
         Z = fill(X[rows])
         gram += Z.T @ Z
-    return _largest(gram, min(kept, width), rng)
+    return _largest(gram, kept, rng)
+
+
+def _axes_of_few(Z: Floats, kept: int) -> Doubles:
+    """Return the axes of fewer rows than axes: all that the rows span, then strong columns."""
+    energies, turn = eigh(Z @ Z.T, check_finite=False)
+    spanned = energies > Z.shape[0] * np.finfo(float).eps * energies[-1]
+    axes = Z.T @ (turn[:, spanned] / np.sqrt(energies[spanned]))[:, ::-1]
+    strongest = np.argsort(-np.einsum("ij,ij->j", Z, Z), kind="stable")[: kept - axes.shape[1]]
+    columns = np.zeros((Z.shape[1], strongest.size))
+    columns[strongest, np.arange(strongest.size)] = 1.0
+    together: Doubles = qr(np.hstack([axes, columns]), mode="economic", check_finite=False)[0]
+    return together
 
 
 def strongest_columns(

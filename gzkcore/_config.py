@@ -1,5 +1,7 @@
 """What this installation is made of: for bug reports and for reading benchmarks."""
 
+import platform
+from importlib.metadata import version
 from typing import Any
 
 from threadpoolctl import threadpool_info
@@ -14,15 +16,17 @@ def show_config() -> dict[str, Any]:
     Returns
     -------
     dict
-        version; isa, the instruction set in use ("v2", "v3", "v4" of x86-64, or "plain") and
-        supported_isa; compiler; openmp (its version as yyyymm, 0 for none); n_threads, what a
-        kernel would use now; blas, a list of the BLAS libraries loaded with their threads.
+        version, python, numpy, scipy and scikit-learn, their versions; isa, the instruction set in
+        use ("v2", "v3", "v4" of x86-64, or "plain") and supported_isa; compiler; openmp (its
+        version as yyyymm, 0 for none); n_threads, what a kernel would use now; blas, a list of the
+        BLAS libraries loaded with their threads.
 
     Examples
     --------
     >>> import gzkcore
-    >>> sorted(gzkcore.show_config())
-    ['blas', 'compiler', 'isa', 'n_threads', 'openmp', 'supported_isa', 'version']
+    >>> config = gzkcore.show_config()
+    >>> config["version"] == gzkcore.__version__, config["n_threads"] >= 1
+    (True, True)
     """
     from . import __version__
 
@@ -37,6 +41,8 @@ def show_config() -> dict[str, Any]:
     ]
     return {
         "version": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         "isa": _isa.ISA,
         "supported_isa": _cpu.supported_levels() or ["plain"],
         **_cpu.build_info(),

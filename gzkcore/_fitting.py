@@ -119,8 +119,8 @@ class TableFit:
                     scaler.partial_fit(values[~test])
             sampled = np.concatenate([sampled, rows[~test]])
             sample = np.concatenate([sample, values[~test]])
-            kept = np.argsort(hashed(sampled, self.seed + 1))[:most]
-            sampled, sample = sampled[kept], sample[kept]
+            first = np.argsort(hashed(sampled, self.seed + 1))[:most]
+            sampled, sample = sampled[first], sample[first]
         self._check_enough(n_rows, n_train, low, high)
         names = [*self.recipe.columns, self.recipe.target]
         for name, scale in zip(names, scaler.scale_, strict=True):
@@ -130,10 +130,31 @@ class TableFit:
                     "overflow; use another unit"
                 )
         self.mean_of_y = float(scaler.mean_[-1])
-        self.recipe.mean = scaler.mean_[:-1].tolist()
-        self.recipe.scale = scaler.scale_[:-1].tolist()
+        kept = self._varying(scaler.var_[:-1])
+        self.recipe.mean = scaler.mean_[kept].tolist()
+        self.recipe.scale = scaler.scale_[kept].tolist()
         self._sampled = np.sort(sampled)
-        self._sample = sample
+        self._sample = sample[:, [*kept, width - 1]]
+
+    def _varying(self, variances: Floats) -> list[int]:
+        """Leave columns that are the same in every row out of the recipe; return the others."""
+        names = self.recipe.columns
+        if self.recipe.sphere:
+            return list(range(len(names)))
+        constant = [name for name, variance in zip(names, variances, strict=True) if not variance]
+        if constant == names:
+            raise ValueError(
+                f"{self.table.path}: every column is the same in all rows of the fit, so there is "
+                "nothing to predict from; choose other columns"
+            )
+        if constant:
+            warnings.warn(
+                f"left out, since they are the same in all rows of the fit: {', '.join(constant)}",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.recipe.columns = [name for name in names if name not in constant]
+        return [index for index, name in enumerate(names) if name not in constant]
 
     def _check_enough(self, n_rows: int, n_train: int, low: float, high: float) -> None:
         if n_rows < FEWEST_ROWS:

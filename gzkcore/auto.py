@@ -315,7 +315,7 @@ def plan(
     *,
     target: float = 0.1,
     lam: float = 1.0,
-    n_components: Sequence[int] = (64, 256, 1024, 4096),
+    n_components: int | Sequence[int] = (64, 256, 1024, 4096),
     n_samples: int | None = None,
     random_state: Seed = 0,
 ) -> Plan:
@@ -330,7 +330,7 @@ def plan(
         Relative Frobenius error of the kernel matrix to be reached.
     lam : float, default=1.0
         Ridge for the statistical dimension, in units of the kernel matrix of all rows.
-    n_components : sequence of int, default=(64, 256, 1024, 4096)
+    n_components : int or sequence of int, default=(64, 256, 1024, 4096)
         Widths to try.
     n_samples : int, optional
         Number of rows in all, where X is a sample.
@@ -365,7 +365,8 @@ def plan(
     from ._timing import seconds_per_row
 
     target, lam = check_positive("target", target), check_positive("lam", lam)
-    widths = sorted({check_integer("n_components", width, 1) for width in n_components})
+    given = [n_components] if isinstance(n_components, int) else n_components
+    widths = sorted({check_integer("n_components", width, 1) for width in given})
     if not widths:
         raise ValueError("n_components=() names no width; give one or more integers >= 1")
     holder = KernelFeatures()
@@ -419,7 +420,7 @@ def _recommend(trials: Sequence[_Trial], target: float) -> tuple[_Trial, str]:
         f"{best.error:.2g}"
     )
     if reached:
-        return best, f"{text}, at the least cost of all that reach {target:g}."
+        return best, f"{text}, with the fewest operations of all that reach {target:g}."
     more = _width_needed(trials, best, target)
     return best, (
         f"{text}; none reaches {target:g}"

@@ -49,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted; files that were not finished are not there")
         return 130
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
@@ -175,6 +176,7 @@ def fit(
     started, (memory, _) = time.perf_counter(), resident_memory()
     table = open_table(data)
     recipe = _recipe(table, target, lat, lon, columns)
+    ignored = [name for name in table.names if name not in (*recipe.columns, target)]
     _check_gamma(gamma)
     _check_picture(plot)
     _check_folder(model)
@@ -227,6 +229,7 @@ def fit(
                 "columns",
                 f"{len(recipe.columns)} " + ("on the globe" if recipe.sphere else "standardised"),
             ],
+            *([["not used", ", ".join(ignored)]] if ignored else []),
             ["gamma", f"{result['gamma']:g}"],
             ["alpha", f"{result['alpha']:g}"],
             ["error on the rows of the fit", _score(result["train"])],
@@ -389,7 +392,9 @@ def info(as_json: AsJson = False) -> None:
 
 
 def _brief(value: Any) -> str:
-    return " ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+    if not isinstance(value, dict):
+        return str(value)
+    return "{library} {version} ({n_threads} threads)".format(**value)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -755,6 +755,15 @@ class GegenbauerFeatures(_Features):
         if self.basis == "adapted":
             self._adapt(X)
         self._summarise()
+        if shell[1] > self._radial.reach * (1 + SPHERE):
+            warnings.warn(
+                f"points lie up to {shell[1] / self._unit:.4g} from the centre, so many "
+                "lengthscales that features fade to 0 beyond "
+                f"{self._radial.reach / self._unit:.4g}; use a larger lengthscale (a smaller "
+                "gamma), or RandomFourierFeatures",
+                TruncationWarning,
+                stacklevel=4,
+            )
 
     def _draw(
         self, functions: Integers, width: int, method: Method, seeds: np.random.SeedSequence

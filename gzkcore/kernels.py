@@ -23,6 +23,7 @@ and `diagonal(norms)`, k(x, x) at scaled norms; `shift_invariant` says whether t
 centred, `unit_sphere` whether the kernel has a meaning for unit rows only.
 """
 
+import difflib
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -1302,7 +1303,12 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
         return kernel
     if isinstance(kernel, str) and kernel in ALIASES:
         return ALIASES[kernel]()
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        name = kernel.__name__
+        raise TypeError(f"kernel={name} is a class; use an instance, {name}()")
+    near = difflib.get_close_matches(str(kernel).lower(), ALIASES, 1) if kernel else []
     raise ValueError(
-        f"kernel={kernel!r} is unknown; use one of {sorted(ALIASES)} or an instance from "
-        "gzkcore.kernels"
+        f"kernel={kernel!r} is unknown"
+        + (f"; did you mean {near[0]!r}?" if near else "")
+        + f"; use one of {sorted(ALIASES)} or an instance from gzkcore.kernels"
     )

@@ -12,7 +12,7 @@ the energies: most of the outer product is never formed.
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -274,7 +274,7 @@ def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:
         pairs = [(columns, kernel) for columns, kernel in parts]
     except (TypeError, ValueError):
         pairs = []
-    if not pairs:
+    if not pairs or any(isinstance(columns, Kernel) for columns, _ in pairs):
         raise ValueError(
             f"parts={parts!r} must be a list of (columns, kernel), such as "
             "[([0, 1, 2], 'gaussian'), ([3, 4], 'gaussian')], or a kernel for every column"
@@ -299,6 +299,8 @@ class Product(_Parts, Kernel):
     >>> kernel.set_params(kernel1__gamma=4.0)([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.5]]).round(6)
     array([[0.22313]])
     """
+
+    instead: ClassVar[str] = "its features are ProductFeatures(parts)"
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts

@@ -40,6 +40,7 @@ from .gram import (
     limit_blas,
     raise_not_finite,
 )
+from .kernels import as_kernel
 from .model_io import save
 
 __all__ = ["RandomFeatureRidge", "RandomFeatureRidgeCV"]
@@ -616,13 +617,14 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         try:
             maps = [self._new_features(**{full[k]: params[k] for k in params}) for params in grid]
         except (AttributeError, ValueError) as error:
+            known = [name for name in own if name.startswith("kernel")]
             raise ValueError(
-                f"kernel_grid names {sorted(full)}, which must be parameters of the kernel or of "
-                f"features: {error}"
+                f"kernel_grid names {sorted(full)}, which must be parameters of the kernel "
+                f"({', '.join(known)}) or of features: {error}"
             ) from None
         first = self._fit_features(maps[0], X, y, one_pass)
         if hasattr(first, "shared_basis") and all(n.startswith("kernel") for n in full.values()):
-            kernels = [features.kernel.resolve(X) for features in maps]
+            kernels = [as_kernel(features.kernel).resolve(X) for features in maps]
             basis = first.shared_basis(kernels)
             if basis is not None:
                 pairs = zip(grid, kernels, strict=True)

@@ -53,8 +53,9 @@ __all__ = [
 SPHERE = 1e-6
 
 # Scaled norms beyond this are hopeless for any number of features that fits into memory, and their
-# series too long: the functions fade to zero there, and the certificate says so.
-_REACH, _REACH_1D = 48.0, 256.0
+# series too long: the functions fade to zero there, the certificate and a warning say so. On a
+# sphere, one function a degree, and on the line one can go further.
+_REACH, _REACH_SPHERE, _REACH_1D = 24.0, 48.0, 256.0
 
 # Scaled norms from which the radial spectrum is long.
 _MANY = 6.0
@@ -655,7 +656,8 @@ class _Taylor:
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
         self.kernel, self.dim, self.order = cast("TaylorKernel", kernel), dim, cut.order
         _check_finite(kernel, grid)
-        self.reach = min(float(grid.max()), _REACH if dim > 1 else _REACH_1D)
+        most = _REACH_1D if dim == 1 else _REACH if grid.size > 1 else _REACH_SPHERE
+        self.reach = min(float(grid.max()), most)
         self.n_powers = int(self.reach**2 + 12 * self.reach + 64)
         if cut.order is not None and cut.max_degree is not None:
             self.n_powers = cut.max_degree + 2 * cut.order
@@ -868,7 +870,10 @@ class RadialFunctions:
         """Rotate the functions degree by degree, and stop where the cut says."""
         family = self._family
         table = family.table(grid)
-        rim = self.diagonal(grid[-1:])[0]
+        # The rim, or what lies nearest to it within the reach of the family's functions.
+        near = np.flatnonzero(grid <= self.reach)
+        rim = int(near[np.argmax(grid[near])]) if near.size else grid.size - 1
+        whole = self.diagonal(grid[rim : rim + 1])[0]
         many = self.dim > 1 and grid[-1] > _MANY
         # Per degree that is kept: from the family's functions to ours.
         self._rotations: dict[int, Doubles] = {}
@@ -893,9 +898,10 @@ class RadialFunctions:
             degrees += [level] * rank
             indices += range(rank)
             energies += list(energy)
-            covered += float(np.square(values[-1]).sum())
+            covered += float(np.square(values[rim]).sum())
             count += rank * alpha(level, self.dim)
-            if count >= cut.n_columns and rim - covered <= cut.tol * rim and cut.max_degree is None:
+            enough = count >= cut.n_columns and whole - covered <= cut.tol * whole
+            if enough and cut.max_degree is None:
                 break
         self.degree = np.array(degrees, dtype=np.intp)
         self.index = np.array(indices, dtype=np.intp)
@@ -911,6 +917,11 @@ class RadialFunctions:
     def constant(self) -> bool:
         """Whether the functions do not depend on the norm."""
         return self.kernel.unit_sphere
+
+    @property
+    def reach(self) -> float:
+        """Scaled norm beyond which the functions fade to zero."""
+        return float(getattr(self._family, "reach", math.inf))
 
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """k(x, x) at the given scaled norms."""

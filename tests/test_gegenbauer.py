@@ -1143,3 +1143,21 @@ def test_reduce_keeps_sparse_rows_and_their_type():
 def test_bad_reduce(kernel, reduce, error, message):
     with pytest.raises(error, match=message):
         GegenbauerFeatures(kernel, 8, reduce=reduce).fit(sphere(20, 3))
+
+
+def test_a_kernel_too_narrow_for_any_features_says_so_in_time():
+    X = 10 * np.random.default_rng(0).standard_normal((100, 3))
+    with pytest.warns(TruncationWarning, match="features fade to 0 beyond"):
+        features = GegenbauerFeatures(Gaussian(1.0), 64, random_state=0).fit(X)
+    assert features.degree_ < 512
+    assert features.truncation_error_ > 0.99
+
+
+def test_adapted_features_of_fewer_rows_than_columns():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    features = GegenbauerFeatures(Gaussian(0.2), 128, basis="adapted", random_state=0).fit(X)
+    Z = features.transform(X)
+    np.testing.assert_allclose(Z @ Z.T, features.kernel_(X), atol=1e-9)
+    other = np.random.default_rng(1).standard_normal((20, 3))
+    Z = features.transform(other)
+    assert np.abs(Z @ Z.T - features.kernel_(other)).max() < 0.05
