@@ -41,16 +41,17 @@ else:
 
 __all__ = ["main"]
 
+_INTERRUPTED = 130  # exit code, from typer too
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command with these arguments, by default the process's; return the exit code."""
     if not HAS_EXTRA:
         return _complain("the command needs a few more packages: pip install 'gzkcore[cli]'")
     try:
-        return app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
+        code: int = app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted; files that were not finished are not there")
-        return 130
+        code = _INTERRUPTED
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, ImportError) as error:
@@ -59,6 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
         if not hasattr(error, "format_message"):  # typer's own complaints have it
             raise
         return _complain(error.format_message())
+    if code == _INTERRUPTED:
+        _complain("interrupted; files that were not finished are not there")
+    return code
 
 
 def _complain(reason: str) -> int:
