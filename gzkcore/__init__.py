@@ -8,6 +8,7 @@ from .auto import KernelFeatures, plan
 from .datasets import LatLonToSphere
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .gram import GramAccumulator
+from .hadamard import hadamard_transform
 from .kernels import (
     ArcCosine,
     DotProduct,
@@ -58,6 +59,7 @@ __all__ = [
     "TruncationWarning",
     "Zonal",
     "__version__",
+    "hadamard_transform",
     "load",
     "plan",
     "reference",

@@ -13,7 +13,7 @@ import sys
 
 from . import _cpu
 
-KERNELS = ("_special", "_series", "_harmonics", "_gegenbauer", "_product")
+KERNELS = ("_special", "_series", "_harmonics", "_gegenbauer", "_product", "_hadamard")
 
 
 def _choose() -> str:

@@ -55,6 +55,7 @@ WITHOUT_MIRROR = {
     "gegenbauer.zonal_feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
     "gram.gram": "GramAccumulator adds it up tile by tile",
     "gram.moments": "GramAccumulator adds them up tile by tile",
+    "hadamard.hadamard_matrix": "scipy.linalg.hadamard: test_hadamard compares them",
     "ridge.gcv_score": "RandomFeatureRidgeCV(cv=None)",
     "ridge.k_fold_error": "RandomFeatureRidgeCV(cv=k)",
     "ridge.loo_errors": "RandomFeatureRidgeCV(cv='loo')",
@@ -358,6 +359,10 @@ VALUES = {
         st.tuples(st.integers(2, 10**6), shares, st.floats(0, 3)),
         lambda *_: 1,
     ),
+    "hadamard.hadamard_transform": (
+        points(dims=st.sampled_from([1, 2, 4, 8, 16, 32, 64])).map(lambda X: (X,)),
+        lambda X, _: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
+    ),
     "harmonics.n_harmonics": (st.tuples(st.integers(0, 40), DIMS), lambda *_: 1),
     "harmonics.spherical_harmonics": (
         st.one_of(
@@ -466,6 +471,7 @@ BAD = [
     ("series.truncate", (KERNEL, 3, 1.0, 0.0), ValueError),
     ("series.truncate", (KERNEL, 3, 1.0, -1e-3), ValueError),
     ("series.growth_constants", (KERNEL, 5), ValueError),
+    ("hadamard.hadamard_transform", ([[1.0, 2.0, 3.0]],), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
     ("product.product_features", ([[[1.0]], [[1.0], [2.0]]], [(0, 0)]), ValueError),

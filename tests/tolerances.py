@@ -68,6 +68,9 @@ TWINS = {
     "theory.risk_bound": Tolerance(64, "inverses, to |K|/lam"),
     "theory.statistical_dimension": Tolerance(64, "n eigenvalues, or an inverse"),
     "theory.table_1": EXACT,
+    "hadamard.hadamard_transform": Tolerance(
+        8, "up to 6 additions, in another order: length is the square of the sum of |x|"
+    ),
     "harmonics.n_harmonics": EXACT,
     "harmonics.spherical_harmonics": Tolerance(
         8, "O(1) steps for each degree; |Y| <= alpha^(1/2) |x|^l, so length is (l+1)^2 alpha |x|^2l"
