@@ -13,7 +13,7 @@ import sys
 
 from . import _cpu
 
-KERNELS = ("_special", "_series", "_harmonics", "_gegenbauer", "_product", "_hadamard")
+KERNELS = ("_special", "_series", "_harmonics", "_gegenbauer", "_product", "_hadamard", "_fourier")
 
 
 def _choose() -> str:
