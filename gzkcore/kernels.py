@@ -20,7 +20,8 @@ family         k(x, y)                                       what it tells
 
 All of them have `scale()`, by which the inputs are multiplied first, a number or one per column,
 and `diagonal(norms)`, k(x, x) at scaled norms; `shift_invariant` says whether the data may be
-centred, `unit_sphere` whether the kernel has a meaning for unit rows only.
+centred, `unit_sphere` whether the kernel has a meaning for unit rows only. Random Fourier features
+ask `frequencies(normals, uniforms)`: draws of the spectrum of the scaled kernel.
 """
 
 import difflib
@@ -33,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 from scipy.spatial.distance import cdist
-from scipy.special import gammaln, kve
+from scipy.special import gammaincinv, gammaln, kve, ndtr
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
@@ -66,6 +67,9 @@ _SAMPLE = 1000
 
 # Where a series is cut that is evaluated as such, and what may be missing there.
 _LONGEST_SERIES, _MISSING = 4096, 1e-14
+
+# A frequency beyond this is noise at any distance; without a bound heavy tails overflow.
+_HIGHEST_FREQUENCY = 2.0**60
 
 # One positive number, or one per column.
 PerColumn: TypeAlias = float | Sequence[float] | Doubles
@@ -100,6 +104,26 @@ class Kernel(BaseEstimator):
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """Return k(x, x) at scaled norms |x|."""
         raise NotImplementedError
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Turn draws into frequencies w of the scaled kernel, k(x, y) = E cos(w.(x - y)).
+
+        Parameters
+        ----------
+        normals : ndarray of shape (n_frequencies, dim)
+            Standard normal, or evenly spread as they are.
+        uniforms : ndarray of shape (n_frequencies,)
+            Uniform in (0, 1), independent of the normals: a frequency's share of the mixture.
+
+        Returns
+        -------
+        ndarray of shape (n_frequencies, dim)
+            ValueError if the kernel has no spectrum to draw from.
+        """
+        raise ValueError(
+            f"{self!r} has no spectrum to draw frequencies from; use a shift-invariant kernel "
+            "(Gaussian, Laplacian, Exponential, Matern, RationalQuadratic), or GegenbauerFeatures"
+        )
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
@@ -219,6 +243,11 @@ class Laplacian(_WithGamma):
         values: Doubles = np.exp(-distances)
         return values
 
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return independent Cauchy coordinates: the quantile of each normal's probability."""
+        tails = np.tan(math.pi * np.maximum(ndtr(-np.abs(normals)), 1 / _HIGHEST_FREQUENCY))
+        return np.copysign(1 / tails, normals)
+
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
         distances: Doubles = cdist(X, Y, "cityblock")
         return distances
@@ -273,9 +302,23 @@ class Spherical(ShiftInvariantKernel):
 
 
 class RadialKernel(ShiftInvariantKernel):
-    """Shift-invariant kernels of |x - y| that are no dot-product kernels."""
+    """Shift-invariant kernels of |x - y| that are no dot-product kernels.
+
+    Each is a mixture of Gaussians: its frequencies are normal with a random variance.
+    """
 
     family: ClassVar[Family | None] = "radial"
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return the standard deviation of frequencies at these levels of the mixture."""
+        raise NotImplementedError
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return the normals times the mixture's standard deviations."""
+        with np.errstate(divide="ignore"):
+            spread = np.minimum(self.spread(uniforms), _HIGHEST_FREQUENCY)
+        values: Doubles = normals * spread[:, None]
+        return values
 
 
 class Exponential(_WithGamma, RadialKernel):
@@ -302,6 +345,10 @@ class Exponential(_WithGamma, RadialKernel):
         """Return exp(-distance)."""
         values: Doubles = np.exp(-distances)
         return values
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return 1 / |a normal number|: the frequencies are Cauchy's."""
+        return _student_spread(uniforms, 0.5)
 
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / math.sqrt(dim * variance) if variance > 0 else 1.0
@@ -372,6 +419,11 @@ class Matern(RadialKernel):
             values[near] += term
         return values
 
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return (2 nu / chi^2 of 2 nu degrees)^(1/2): the frequencies are Student's t."""
+        nu = self._check_nu()
+        return np.ones_like(uniforms) if nu == math.inf else _student_spread(uniforms, nu)
+
 
 class RationalQuadratic(RadialKernel):
     """Rational quadratic kernel (1 + |x - y|^2 / (2 alpha length_scale^2))^(-alpha).
@@ -408,6 +460,12 @@ class RationalQuadratic(RadialKernel):
         """Return the kernel at |x - y| / length_scale."""
         alpha = check_positive("alpha", self.alpha)
         values: Doubles = np.exp(-alpha * np.log1p(np.square(distances) / (2 * alpha)))
+        return values
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return (a Gamma(alpha) number of mean 1)^(1/2)."""
+        alpha = check_positive("alpha", self.alpha)
+        values: Doubles = np.sqrt(gammaincinv(alpha, uniforms) / alpha)
         return values
 
 
@@ -474,6 +532,10 @@ class Gaussian(_WithGamma, DotProductKernel):
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0): exp has 1 everywhere."""
         return np.zeros(np.shape(orders))
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return the normals."""
+        return normals
 
     def log_envelope(self, norms: ArrayLike) -> Doubles:
         """Return -|u|^2 / 2, for scaled norms."""
@@ -1256,6 +1318,11 @@ def _check_list(name: str, values: Any) -> Doubles:
     if not array.any():
         raise ValueError(f"{name} are all 0, and so is the kernel; one must be > 0")
     return array.astype(np.float64)
+
+
+def _student_spread(uniforms: Doubles, nu: float) -> Doubles:
+    values: Doubles = 1 / np.sqrt(gammaincinv(nu, uniforms) / nu)
+    return values
 
 
 def _check_flat(dim: int) -> None:
