@@ -6,6 +6,7 @@ from . import _isa as _isa  # first: it registers the compiled modules under the
 from ._config import show_config
 from .auto import KernelFeatures, plan
 from .datasets import LatLonToSphere
+from .fourier import ModifiedFourierFeatures, RandomFourierFeatures
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .gram import GramAccumulator
 from .hadamard import hadamard_transform
@@ -45,6 +46,7 @@ __all__ = [
     "Laplacian",
     "LatLonToSphere",
     "Matern",
+    "ModifiedFourierFeatures",
     "NeuralTangent",
     "Polynomial",
     "Product",
@@ -52,6 +54,7 @@ __all__ = [
     "PublishedGegenbauerFeatures",
     "RandomFeatureRidge",
     "RandomFeatureRidgeCV",
+    "RandomFourierFeatures",
     "RationalQuadratic",
     "SphereHeat",
     "SphereMatern",

@@ -1,9 +1,13 @@
 """One place decides how many threads a kernel may use."""
 
+import functools
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 from ._cpu import openmp_max_threads
 
@@ -58,3 +62,28 @@ def limit_threads(limit: int) -> Iterator[None]:
         yield
     finally:
         _local.limit = before
+
+
+_blas_lock = threading.Lock()
+_blas_limits: list[Any] = []  # what each block under way found; whoever leaves takes the last
+
+
+@contextmanager
+def limit_blas(limit: int) -> Iterator[None]:
+    """Hold BLAS to `limit` threads, in all of this process, within a `with` block.
+
+    Blocks of several Python threads may overlap: the last to come sets the limit, and the last to
+    go brings back what was before the first.
+    """
+    with _blas_lock:
+        _blas_limits.append(_controller().limit(limits=limit, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_limits.pop().restore_original_limits()
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

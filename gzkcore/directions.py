@@ -87,7 +87,7 @@ def sample_directions(
     if method == "fibonacci":
         return _fibonacci(m) @ _haar(draws.standard_normal((3, 3)))
     if method == "sobol":
-        return _unit(ndtri(_sobol(m, dim, draws)))
+        return _unit(ndtri(sobol_points(m, dim, draws)))
     return _unit(draws.standard_normal((m, dim)))
 
 
@@ -182,7 +182,7 @@ def _fibonacci(m: int) -> Doubles:
     return np.stack([rho * np.cos(angle), rho * np.sin(angle), z], axis=1)
 
 
-def _sobol(m: int, dim: int, rng: np.random.Generator) -> Doubles:
+def sobol_points(m: int, dim: int, rng: np.random.Generator) -> Doubles:
     """Return m points in (0, 1)^dim of a scrambled Sobol sequence."""
     with warnings.catch_warnings():
         # Any m is wanted here, not only powers of two, for which alone the balance is perfect.

@@ -4,7 +4,6 @@ Every learner stands on `GramAccumulator`. Whoever needs something else of the r
 predictions, reads them through `for_each_tile`.
 """
 
-import functools
 import inspect
 import numbers
 import threading
@@ -17,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
-from threadpoolctl import ThreadpoolController
 
 from . import _gram
-from ._threads import limit_threads, n_threads
+from ._threads import limit_blas, limit_threads, n_threads
 from ._typing import Data, Doubles, Floats
 from ._validation import empty_aligned
 
@@ -329,16 +327,6 @@ def _n_lanes(X: Any, bytes_each: int = 0) -> Any:
     """Count the threads worth starting: one per 256 rows, all their sums within 1 GiB."""
     most = min(n_threads(), X.shape[0] // 256)
     return max(1, min(most, ALL_SUMS_BYTES // bytes_each) if bytes_each else most)
-
-
-def limit_blas(n: int) -> Any:
-    """Hold BLAS to `n` threads, in all of this process, within a `with` block."""
-    return _controller().limit(limits=n, user_api="blas")
-
-
-@functools.cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def width_of(features: Any, X: Any) -> Any:

@@ -39,6 +39,8 @@ CLASSES = {
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",
     "Recurrence": "gzkcore.gegenbauer",
     "_Directions": "gzkcore.gegenbauer",
+    "ModifiedFourierFeatures": "gzkcore.fourier",
+    "RandomFourierFeatures": "gzkcore.fourier",
     "Product": "gzkcore.product",
     "ProductFeatures": "gzkcore.product",
     "HarmonicTree": "gzkcore.harmonics",

@@ -29,7 +29,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import validate_data
 
 from . import _gram
-from ._threads import n_threads
+from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Seed
 from .auto import KernelFeatures
 from .gram import (
@@ -37,7 +37,6 @@ from .gram import (
     check_targets,
     check_weights,
     for_each_tile,
-    limit_blas,
     raise_not_finite,
 )
 from .kernels import as_kernel

@@ -40,6 +40,7 @@ Examples
 
 from . import (
     directions,
+    fourier,
     gegenbauer,
     gram,
     hadamard,
@@ -55,6 +56,7 @@ from . import (
 
 __all__ = [
     "directions",
+    "fourier",
     "gegenbauer",
     "gram",
     "hadamard",

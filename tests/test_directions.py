@@ -58,9 +58,9 @@ def test_orthogonal_is_the_map_of_the_same_draws(dim):
 @pytest.mark.parametrize("dim", [2, 5])
 def test_sobol_fills_the_cube_evenly(dim):
     """Every interval of length 1/16 has exactly one of 16 points, in every coordinate."""
-    from gzkcore.directions import _sobol
+    from gzkcore.directions import sobol_points
 
-    uniforms = _sobol(16, dim, generator(1))
+    uniforms = sobol_points(16, dim, generator(1))
     assert np.sort(np.floor(16 * uniforms), axis=0).tolist() == [[i] * dim for i in range(16)]
     assert qmc.discrepancy(uniforms) < qmc.discrepancy(generator(1).random((16, dim)))
     expected = formulas.sobol_directions(uniforms)
