@@ -1,7 +1,7 @@
 """Random Fourier features, for `fourier`: products with the frequencies, then cosines and sines.
 
-Formula    h = X W in half turns; z = scale [cos(pi h_j), sin(pi h_j) for j < pairs], and where there is
-           one column more than pairs, scale cos(pi (h + phase)) of the next frequency.
+Formula    h = X W in half turns; z = scale [cos(pi h_j), sin(pi h_j) for j < pairs], and where there
+           is an odd column, scale cos(pi (h + phase)) of the next frequency.
 Why        The angles of a tile of rows never leave the cache: a product with 256 rows at a time is
            large enough for BLAS (at 16 rows it is half as fast), and cosine and sine together cost
            less than the product from some ten columns on. Few columns are multiplied here: BLAS

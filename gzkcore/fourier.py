@@ -1,7 +1,7 @@
 """Random Fourier features: a shift-invariant kernel is the mean of a cosine over frequencies.
 
 k(x - y) = E cos(w.(x - y)) for w from the kernel's spectrum, and cos(w.(x - y)) =
-cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency, for any dimension of the data.
+cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency, in any dimension.
 """
 
 import math
@@ -173,7 +173,7 @@ def sample_frequencies(
         d >= 1.
     method : {"iid", "orthogonal", "qmc"}, default="iid"
         "iid": independent; "orthogonal": blocks of d orthogonal ones, of random lengths (not for
-        `Laplacian`, which depends on the axes); "qmc": a scrambled Sobol sequence through quantiles.
+        `Laplacian`, which depends on the axes); "qmc": a scrambled Sobol sequence by quantiles.
     rng : None, int, RandomState, Generator or SeedSequence
         Seed or source of the draws.
 
@@ -195,7 +195,7 @@ def sample_frequencies(
 
     References
     ----------
-    Rahimi, Recht 2007 (iid); Yu et al. 2016 (orthogonal); Yang, Sindhwani, Avron, Mahoney 2014 (qmc).
+    Rahimi, Recht 2007 (iid); Yu et al. 2016 (orthogonal); Yang et al. 2014 (qmc).
 
     Examples
     --------
@@ -245,24 +245,8 @@ class _Fourier(FeatureMap):
         kernel = as_kernel(self.get_params(deep=False)["kernel"]).resolve(X)
         return X, kernel, width
 
-    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
-        """Map X to features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
-            is 3-5 times faster to fill than a new array.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
-        """
-        X, out, stream = self._open(X, out)
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         _fill(X, self.frequencies_, self.phase_, out, stream)
-        return out
 
 
 class RandomFourierFeatures(_Fourier):
@@ -303,9 +287,9 @@ class RandomFourierFeatures(_Fourier):
     at most 1 / F far away. Rows have the norm 1 (even F).
 
     (n_features + 25) F operations a row, on CSR those of its entries; no memory but the output and
-    the frequencies. Up to 32 columns, and on CSR, the result is the same to the bit for any number of
-    threads and any split of the rows, per instruction set; beyond, products are BLAS's, and it is
-    the same to rounding. In float32 an angle loses |angle| 6e-8: centre data that lie far from 0.
+    the frequencies. Up to 32 columns, and on CSR, the result is the same to the bit for any number
+    of threads and any split of the rows, per instruction set; beyond, products are BLAS's, and it
+    is the same to rounding. In float32 an angle loses |angle| 6e-8: centre data far from 0.
 
     References
     ----------
@@ -360,10 +344,10 @@ class RandomFourierFeatures(_Fourier):
 
 
 class ModifiedFourierFeatures(_Fourier):
-    """Fourier features whose frequencies are spread evenly, for ridge regression in 1 to 3 dimensions.
+    """Fourier features of evenly spread frequencies, for ridge regression in 1 to 3 dimensions.
 
-    Frequencies that are rare under the Gaussian's spectrum matter to a regression with a small ridge
-    as much as common ones. They are drawn evenly from the ball of radius sqrt(2 log(n / alpha)),
+    Frequencies that are rare under the Gaussian's spectrum matter to a regression with a small
+    ridge as much as common ones. They are drawn evenly from the ball of radius sqrt(2 log(n / alpha)),
     beyond it from the spectrum, and weighted by sqrt(p / q) so that the kernel stays right.
 
     Parameters
@@ -438,7 +422,7 @@ class ModifiedFourierFeatures(_Fourier):
         """
         X, kernel, width = self._start(X)
         if not isinstance(kernel, Gaussian):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
                 f"kernel={kernel!r}: the density is known to be good for the Gaussian alone; use "
                 "Gaussian, or RandomFourierFeatures"
             )
@@ -460,27 +444,12 @@ class ModifiedFourierFeatures(_Fourier):
         self.kernel_ = kernel
         return self
 
-    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
-        """Map X to features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
-        """
-        X, out, _ = self._open(X, out)
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         pairs = self._n_features_out // 2
         weights = np.concatenate([self.weights_[:pairs], self.weights_]).astype(out.dtype)
         for rows in tiles(X.shape[0], out.itemsize * out.shape[1]):
             _fill(X[rows], self.frequencies_, self.phase_, out[rows], False)
             out[rows] *= weights
-        return out
 
 
 def _fill(X: Rows, frequencies: Doubles, phase: float, out: Floats, stream: bool) -> None:

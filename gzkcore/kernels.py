@@ -246,7 +246,8 @@ class Laplacian(_WithGamma):
     def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
         """Return independent Cauchy coordinates: the quantile of each normal's probability."""
         tails = np.tan(math.pi * np.maximum(ndtr(-np.abs(normals)), 1 / _HIGHEST_FREQUENCY))
-        return np.copysign(1 / tails, normals)
+        values: Doubles = np.copysign(1 / tails, normals)
+        return values
 
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
         distances: Doubles = cdist(X, Y, "cityblock")

@@ -107,11 +107,11 @@ def orthogonal_frequencies(normals, lengths):
     for block in normals:
         done = []
         for row in block:  # Gram and Schmidt
+            rest = row
             for other in done:
-                share = sum(a * b for a, b in zip(row, other, strict=True))
-                row = [a - share * b for a, b in zip(row, other, strict=True)]
-            norm = sqrt(sum(a * a for a in row))
-            done.append([a / norm for a in row])
+                share = sum(a * b for a, b in zip(rest, other, strict=True))
+                rest = [a - share * b for a, b in zip(rest, other, strict=True)]
+            done.append([a / hypot(*rest) for a in rest])
         rows += done
     return [[length * a for a in row] for row, length in zip(rows, lengths, strict=False)]
 
