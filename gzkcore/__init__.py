@@ -6,6 +6,7 @@ from . import _isa as _isa  # first: it registers the compiled modules under the
 from ._config import show_config
 from .auto import KernelFeatures, plan
 from .datasets import LatLonToSphere
+from .fastfood import FastfoodFeatures
 from .fourier import ModifiedFourierFeatures, RandomFourierFeatures
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
 from .gram import GramAccumulator
@@ -38,6 +39,7 @@ __all__ = [
     "DotProduct",
     "Exponential",
     "ExponentialDot",
+    "FastfoodFeatures",
     "Gaussian",
     "GegenbauerFeatures",
     "GeneralizedZonal",

@@ -20,7 +20,7 @@ from libc.stdint cimport int32_t, int64_t
 from scipy.linalg.cython_blas cimport dgemm, sgemm
 
 from ._leaf cimport GZK_FENCE, PAGE, dots, gzk_alloc, gzk_free
-from ._trig cimport cos_sin
+from ._trig cimport cos_sin, write_angles
 
 ctypedef fused index:
     int32_t
@@ -86,8 +86,8 @@ def fourier_features(
                     dots(&X[i + r, 0], d, &W[0, first], m, angle + r * BLOCK, BLOCK, d, width,
                          <int> min(4, count - r))
             for r in range(count):
-                _write(angle + r * BLOCK, first, width, pairs, phase, scale, &out[i + r, 0],
-                       out.shape[1], stream)
+                write_angles(angle + r * BLOCK, first, width, pairs, phase, scale, &out[i + r, 0],
+                             out.shape[1], stream)
         GZK_FENCE()
     gzk_free(scratch)
 
@@ -122,7 +122,8 @@ def fourier_features_sparse(
             width = min(<Py_ssize_t> BLOCK, m - first)
             _sparse_dots(&data[0] if data.shape[0] else NULL, indices, indptr[i], indptr[i + 1],
                          &W[0, first], m, angle, width)
-            _write(angle, first, width, pairs, phase, scale, &out[i, 0], out.shape[1], stream)
+            write_angles(angle, first, width, pairs, phase, scale, &out[i, 0], out.shape[1],
+                         stream)
         GZK_FENCE()
     gzk_free(scratch)
 
@@ -155,16 +156,3 @@ cdef inline void _sparse_dots(const floating* data, const index[::1] indices, Py
         w = W + <Py_ssize_t> indices[k] * m
         for j in range(width):
             angle[j] = angle[j] + value * w[j]
-
-
-cdef inline void _write(const floating* angle, Py_ssize_t first, Py_ssize_t width,
-                        Py_ssize_t pairs, floating phase, floating scale, floating* row,
-                        Py_ssize_t columns, bint stream) noexcept nogil:
-    """Write the cosines and sines of one block of one row."""
-    cdef Py_ssize_t count = min(width, pairs - first), odd = pairs - first
-    cdef floating last, ignored
-    if count > 0:
-        cos_sin(angle, row + first, row + pairs + first, count, scale, stream)
-    if columns > 2 * pairs and 0 <= odd < width:
-        last = angle[odd] + phase
-        cos_sin(&last, row + 2 * pairs, &ignored, 1, scale, False)

@@ -11,10 +11,6 @@ Layout     X and out in C order, apart from each other.
 from cython cimport floating
 from cython.parallel cimport prange
 
-cdef extern from "_hadamard.h" nogil:
-    void gzk_hadamard_f32(const float* x, float* y, Py_ssize_t n)
-    void gzk_hadamard_f64(const double* x, double* y, Py_ssize_t n)
-
 
 def hadamard_transform(
     const floating[:, ::1] X,          # IN   (n_rows, n), n a power of two
@@ -24,7 +20,4 @@ def hadamard_transform(
     """out[i] = H X[i]; see the head of this file."""
     cdef Py_ssize_t n = X.shape[1], i
     for i in prange(X.shape[0], schedule="static", nogil=True, num_threads=n_threads):
-        if floating is float:
-            gzk_hadamard_f32(&X[i, 0], &out[i, 0], n)
-        else:
-            gzk_hadamard_f64(&X[i, 0], &out[i, 0], n)
+        hadamard(&X[i, 0], &out[i, 0], n)

@@ -13,7 +13,16 @@ import sys
 
 from . import _cpu
 
-KERNELS = ("_special", "_series", "_harmonics", "_gegenbauer", "_product", "_hadamard", "_fourier")
+KERNELS = (
+    "_special",
+    "_series",
+    "_harmonics",
+    "_gegenbauer",
+    "_product",
+    "_hadamard",
+    "_fourier",
+    "_fastfood",
+)
 
 
 def _choose() -> str:

@@ -16,3 +16,20 @@ cdef inline void cos_sin(const floating* half_turns, floating* cos_out, floating
         gzk_cos_sin_f32(half_turns, cos_out, sin_out, n, scale, stream)
     else:
         gzk_cos_sin_f64(half_turns, cos_out, sin_out, n, scale, stream)
+
+
+cdef inline void write_angles(const floating* angle, Py_ssize_t first, Py_ssize_t width,
+                              Py_ssize_t pairs, floating phase, floating scale, floating* row,
+                              Py_ssize_t columns, bint stream) noexcept nogil:
+    """Write the features of `width` angles of one row, from number `first` on.
+
+    A row is `pairs` cosines, then as many sines, and in an odd column scale cos(pi (angle + phase))
+    of the angle after these.
+    """
+    cdef Py_ssize_t count = min(width, pairs - first), odd = pairs - first
+    cdef floating last, ignored
+    if count > 0:
+        cos_sin(angle, row + first, row + pairs + first, count, scale, stream)
+    if columns > 2 * pairs and 0 <= odd < width:
+        last = angle[odd] + phase
+        cos_sin(&last, row + 2 * pairs, &ignored, 1, scale, False)

@@ -347,8 +347,9 @@ class ModifiedFourierFeatures(_Fourier):
     """Fourier features of evenly spread frequencies, for ridge regression in 1 to 3 dimensions.
 
     Frequencies that are rare under the Gaussian's spectrum matter to a regression with a small
-    ridge as much as common ones. They are drawn evenly from the ball of radius sqrt(2 log(n / alpha)),
-    beyond it from the spectrum, and weighted by sqrt(p / q) so that the kernel stays right.
+    ridge as much as common ones. They are drawn evenly from the ball of radius
+    sqrt(2 log(n / alpha)), beyond it from the spectrum, and weighted by sqrt(p / q), so that the
+    kernel stays right.
 
     Parameters
     ----------

@@ -39,6 +39,7 @@ CLASSES = {
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",
     "Recurrence": "gzkcore.gegenbauer",
     "_Directions": "gzkcore.gegenbauer",
+    "FastfoodFeatures": "gzkcore.fastfood",
     "ModifiedFourierFeatures": "gzkcore.fourier",
     "RandomFourierFeatures": "gzkcore.fourier",
     "Product": "gzkcore.product",

@@ -40,6 +40,7 @@ Examples
 
 from . import (
     directions,
+    fastfood,
     fourier,
     gegenbauer,
     gram,
@@ -56,6 +57,7 @@ from . import (
 
 __all__ = [
     "directions",
+    "fastfood",
     "fourier",
     "gegenbauer",
     "gram",

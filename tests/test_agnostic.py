@@ -18,10 +18,14 @@ from sklearn.base import clone
 from tolerances import ISA, SINGLE
 
 from gzkcore import (
+    FastfoodFeatures,
     Gaussian,
     GegenbauerFeatures,
+    Laplacian,
+    ModifiedFourierFeatures,
     ProductFeatures,
     PublishedGegenbauerFeatures,
+    RandomFourierFeatures,
     TruncationWarning,
     Zonal,
     show_config,
@@ -76,6 +80,18 @@ MAPS = {
         PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1, random_state=0),
         sphere(N, 3),
     ),
+    "fourier": Map(RandomFourierFeatures("matern", 130, random_state=0), gaussian(N, 9)),
+    "fourier-qmc": Map(
+        RandomFourierFeatures(Laplacian(0.3), 65, frequencies="qmc", random_state=0), gaussian(N, 3)
+    ),
+    "fourier-wide": Map(
+        RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal", random_state=0),
+        gaussian(N, 64),
+        blas=True,
+    ),
+    "fastfood": Map(FastfoodFeatures("matern", 130, random_state=0), gaussian(N, 9)),
+    "fastfood-wide": Map(FastfoodFeatures("gaussian", 1111, random_state=0), gaussian(N, 64)),
+    "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33, random_state=0), gaussian(N, 2)),
 }
 FITTED = {name: each.fit() for name, each in MAPS.items()}
 every_map = pytest.mark.parametrize("name", MAPS)
@@ -134,7 +150,10 @@ def test_chunks(name, dtype, rows):
     same(name, np.concatenate(chunks), expected)
 
 
-@pytest.mark.parametrize("name", ["harmonic-sphere", "random-ball", "hybrid", "published"])
+@pytest.mark.parametrize(
+    "name",
+    ["harmonic-sphere", "random-ball", "hybrid", "published", "fourier", "fourier-qmc", "fastfood"],
+)
 @every_type
 def test_large_outputs_are_the_same(name, dtype):
     """Several tiles, and stores past the cache."""
@@ -229,7 +248,7 @@ def test_sparse_rows(name, dtype, index, kind):
     S = kind(X)
     S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
     Z = features.transform(S)
-    np.testing.assert_array_equal(Z, features.transform(X))
+    same(name, Z, features.transform(X))
     assert S.indices.dtype == index
     if dtype == np.float64 and not MAPS[name].blas:
         # Sums over columns of a sparse matrix have another order: the centre moves by rounding.
@@ -241,7 +260,7 @@ def test_sparse_rows(name, dtype, index, kind):
 def test_other_sparse_formats(name):
     features, X = given(name)
     for kind in (sparse.csc_array, sparse.coo_array):
-        np.testing.assert_array_equal(features.transform(kind(X)), features.transform(X))
+        same(name, features.transform(kind(X)), features.transform(X))
 
 
 @every_map
@@ -364,7 +383,19 @@ def test_nothing_sparse_is_written_to(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["random-sphere", "random-ball", "random-wide", "hybrid", "published"]
+    "name",
+    [
+        "random-sphere",
+        "random-ball",
+        "random-wide",
+        "hybrid",
+        "published",
+        "fourier",
+        "fourier-qmc",
+        "fastfood",
+        "fourier-wide",
+        "fourier-modified",
+    ],
 )
 def test_random_states(name):
     X = MAPS[name].X

@@ -46,6 +46,7 @@ WITHOUT_MIRROR = {
     "directions.iid_directions": "sample_directions draws and maps: test_directions compares them",
     "directions.orthogonal_directions": "sample_directions draws and maps: test_directions compares them",
     "directions.sobol_directions": "sample_directions draws and maps: test_directions compares them",
+    "fourier.orthogonal_frequencies": "sample_frequencies draws and maps: test_fourier compares them",
     "gegenbauer.apply_adjoint": "feature_operator(...).T: test_gegenbauer compares them",
     "gegenbauer.apply_operator": "feature_operator(...): test_gegenbauer compares them",
     "gegenbauer.feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
@@ -217,6 +218,25 @@ def parts_and_columns(draw):
     return parts, [tuple(int(rng.integers(width)) for width in widths) for _ in range(count)]
 
 
+@st.composite
+def blocks(draw):
+    """Return what makes a block of Fastfood's frequencies."""
+    n = draw(st.sampled_from([1, 2, 4, 16, 32]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    signs, order = rng.choice([-1.0, 1.0], n).tolist(), rng.permutation(n).tolist()
+    return signs, order, rng.standard_normal(n).tolist(), rng.uniform(0, 5, n).tolist()
+
+
+@st.composite
+def frequencies_and_width(draw):
+    """Return points, frequencies, how many columns these are for, and a phase."""
+    X = draw(points())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_components = draw(st.sampled_from([1, 2, 3, 8, 33, 70]))
+    W = rng.standard_normal((-(-n_components // 2), X.shape[1]))
+    return X, W, n_components, draw(st.floats(0, 6))
+
+
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 radii = st.floats(0.1, 6.0)
@@ -359,6 +379,26 @@ VALUES = {
         st.tuples(st.integers(2, 10**6), shares, st.floats(0, 3)),
         lambda *_: 1,
     ),
+    "fastfood.fastfood_frequencies": (
+        blocks(),
+        lambda signs, permutation, normals, lengths, _: len(signs) * np.square(lengths)[:, None],
+    ),
+    "fourier.fourier_features": (
+        frequencies_and_width(),
+        lambda X, W, n_components, phase, _: (
+            (
+                1
+                + np.abs(phase)
+                + np.abs(X).astype(float).sum(axis=1, keepdims=True) * np.abs(W).max()
+            )
+            ** 2
+        ),
+    ),
+    "fourier.fourier_variance": (st.tuples(shares, shares, st.integers(1, 99)), lambda *_: 1),
+    "fourier.modified_weight": (
+        st.tuples(st.lists(st.floats(-3, 3), min_size=1, max_size=3), st.floats(1, 5), shares),
+        lambda w, radius, outside, value: value**2,
+    ),
     "hadamard.hadamard_transform": (
         points(dims=st.sampled_from([1, 2, 4, 8, 16, 32, 64])).map(lambda X: (X,)),
         lambda X, _: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
@@ -472,6 +512,7 @@ BAD = [
     ("series.truncate", (KERNEL, 3, 1.0, -1e-3), ValueError),
     ("series.growth_constants", (KERNEL, 5), ValueError),
     ("hadamard.hadamard_transform", ([[1.0, 2.0, 3.0]],), ValueError),
+    ("fourier.fourier_features", ([[1.0]], [[1.0, 2.0]], 2), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
     ("product.product_features", ([[[1.0]], [[1.0], [2.0]]], [(0, 0)]), ValueError),

@@ -68,6 +68,14 @@ TWINS = {
     "theory.risk_bound": Tolerance(64, "inverses, to |K|/lam"),
     "theory.statistical_dimension": Tolerance(64, "n eigenvalues, or an inverse"),
     "theory.table_1": EXACT,
+    "fastfood.fastfood_frequencies": Tolerance(
+        16, "sums of n products, each of a row whose length is given: length is n lengths^2"
+    ),
+    "fourier.fourier_features": Tolerance(
+        8, "an angle's rounding, of itself and of the sum that makes it: length is its square"
+    ),
+    "fourier.fourier_variance": EXACT,
+    "fourier.modified_weight": Tolerance(16, "relative; logarithms instead of products"),
     "hadamard.hadamard_transform": Tolerance(
         8, "up to 6 additions, in another order: length is the square of the sum of |x|"
     ),
@@ -137,6 +145,9 @@ RIDGE = {
     "single": Tolerance(128, "float32 tiles: sums of 1,024 products, times the condition"),
     "single, squared": Tolerance(512, "the same, in a squared error"),
 }
+
+# Cosines and sines of angles that are exact.
+TRIG = Tolerance(1.75, "1.2 eps in float, 1.6 in double; 1.5 and 1.7 without fused multiply-add")
 
 # float32 features against float64 ones, relative to a row of norm 1: eps32 enters through x, the
 # cosines (times the slope of P_l) and Horner's rule (allowed to lose a factor 32).

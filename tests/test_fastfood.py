@@ -1,0 +1,138 @@
+"""Fastfood: the block of frequencies, any width and dimension, unbiased."""
+
+import pickle
+
+import numpy as np
+import pytest
+from moments import assert_mean, assert_variance, estimates
+from points import gaussian
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tolerances import TRIG, TWINS
+
+from gzkcore import (
+    Exponential,
+    FastfoodFeatures,
+    Gaussian,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    load,
+)
+from gzkcore.fastfood import fastfood_frequencies
+from gzkcore.fourier import fourier_features, fourier_variance
+
+SEEDS = 2000
+KERNELS = {
+    "gaussian": Gaussian(0.2),
+    "per-column": Gaussian([0.1, 0.2, 0.3, 0.1, 0.2]),
+    "exponential": Exponential(0.4),
+    "matern": Matern(1.5, 2.0),
+    "rational": RationalQuadratic(0.7, 2.0),
+}
+every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+
+
+def frequencies_of(features):
+    """Return all frequencies, multiplied out, in units of 1 / X."""
+    made = features.signs_, features.permutation_, features.normals_, features.lengths_
+    V = np.concatenate([fastfood_frequencies(*block) for block in zip(*made, strict=True)])
+    return V[:, : features.n_features_in_] * features.kernel_.scale()
+
+
+# ---- the block
+
+
+def test_rows_have_the_lengths_given():
+    rng = np.random.default_rng(0)
+    lengths = rng.uniform(0, 3, 64)
+    V = fastfood_frequencies(
+        rng.choice([-1, 1], 64), rng.permutation(64), rng.standard_normal(64), lengths
+    )
+    tolerance = TWINS["fastfood.fastfood_frequencies"](length=64)
+    np.testing.assert_allclose(np.linalg.norm(V, axis=1), lengths, atol=3 * tolerance)
+
+
+def test_frequencies_are_normal():
+    """Each row for itself: what a row says along a direction is a standard normal number."""
+    values = []
+    for seed in range(400):
+        features = FastfoodFeatures(Gaussian(0.5), 32, random_state=seed).fit(np.ones((2, 13)))
+        values.append(frequencies_of(features)[3] @ np.arange(13) / np.sqrt(650))
+    assert stats.kstest(values, "norm").pvalue > 0.01
+
+
+# ---- the features
+
+
+@pytest.mark.parametrize("dim", [1, 2, 15, 16, 17, 100, 700])
+@pytest.mark.parametrize("n_components", [1, 2, 31, 32, 1024, 1091])
+def test_every_width_is_the_formula(dim, n_components):
+    X = gaussian(21, dim)
+    features = FastfoodFeatures(Gaussian(0.3 / dim), n_components, random_state=0).fit(X)
+    W = frequencies_of(features)
+    expected = fourier_features(X, W, n_components, features.phase_)
+    tolerance = TWINS["fourier.fourier_features"](length=100)
+    for rows in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(features.transform(rows), expected, rtol=0, atol=tolerance)
+
+
+@every_kernel
+@pytest.mark.parametrize("n_components", [2, 33])
+def test_mean_and_variance(kernel, n_components):
+    """One frequency has the variance of Fourier features; those of a block have nearly that."""
+    X, Y = gaussian(50, 5), gaussian(50, 5, seed=1)
+    values = estimates(FastfoodFeatures(kernel, n_components), X, Y, SEEDS)
+    k, k2 = np.diag(kernel(X, Y)), np.diag(kernel(2 * X, 2 * Y))
+    assert_mean(values, k)
+    variance = [fourier_variance(*both, n_components) for both in zip(k, k2, strict=True)]
+    if n_components == 2:
+        assert_variance(values, k, variance)
+    else:
+        ratio = np.square(values - k).mean() / np.mean(variance)
+        assert 0.7 < ratio < 1.1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_has_norm_one(dtype):
+    X = gaussian(70, 100).astype(dtype)
+    Z = FastfoodFeatures("gaussian", 500, random_state=0).fit(X).transform(X)
+    np.testing.assert_allclose(np.einsum("ij,ij->i", Z, Z), 1.0, rtol=0, atol=TRIG(dtype, 500))
+
+
+def test_entries_that_stand_twice_are_added():
+    S = sparse.csr_array(
+        (np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 3, 3])), shape=(2, 3)
+    )
+    features = FastfoodFeatures(Gaussian(0.5), 40, random_state=0).fit(np.eye(3))
+    expected = features.transform([[4.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(features.transform(S), expected)
+
+
+def test_clone_pickle_and_files(tmp_path):
+    X = gaussian(40, 3)
+    fitted = FastfoodFeatures(Matern(2.5), 31, random_state=0).fit(X)
+    Z = fitted.transform(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
+    fitted.save(tmp_path / "m.gzk")
+    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
+    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "laplacian"}, "depends on the axes, and Fastfood turns them; use Random"),
+        ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from"),
+        ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        FastfoodFeatures(**parameters).fit(gaussian(9, 2))
+
+
+@parametrize_with_checks([FastfoodFeatures(n_components=n, random_state=0) for n in (8, 15)])
+def test_sklearn(estimator, check):
+    check(estimator)
