@@ -1,14 +1,14 @@
 """Fastfood features, for `fastfood`: products with structured frequencies, then cosines and sines.
 
-Formula    h = lengths H (normals * (H (signs * x))[permutation]) for each block of d' angles, in half
-           turns; z = scale [cos(pi h), sin(pi h)] as in _fourier.pyx.
+Formula    h = lengths H (normals * (H (signs * x))[permutation]) for each block of d' angles, in
+           half turns; z = scale [cos(pi h), sin(pi h)] as in _fourier.pyx.
 Why        Two Walsh-Hadamard transforms and three multiplications replace a product with d' x d'
            normal numbers.
 Cost       2 d' log2(d') additions, d' reads in random order out of the first cache, and d' cosines
            and sines for each block of d' angles; the output is written once.
-Order      Parallel over rows, each by itself; blocks are worked on together up to 512 angles, so that
-           cosines and sines come in whole vectors. The same bits for any number of threads.
-Layout     X (n, d) in C order or CSR, d <= d'; signs, permutation, normals, lengths (blocks, d') with
+Order      Parallel over rows, each by itself; blocks are worked on together up to 512 angles, so
+           that cosines and sines come in whole vectors. The same bits for any number of threads.
+Layout     X (n, d) in C order or CSR, d <= d'; signs, permutation, normals, lengths (blocks, d'),
            d' a power of two; out (n, columns) in C order.
 """
 
@@ -31,7 +31,7 @@ cdef enum:
 def fastfood_features(
     const floating[:, ::1] X,          # IN   (n, d)
     const floating[:, ::1] signs,      # IN   (blocks, d'), times the scale of the columns
-    const int32_t[:, ::1] permutation, # IN   (blocks, d')
+    const int32_t[:, ::1] permutation,  # IN   (blocks, d')
     const floating[:, ::1] normals,    # IN   (blocks, d')
     const floating[:, ::1] lengths,    # IN   (blocks, d'), so that angles are in half turns
     Py_ssize_t pairs,                  # IN   angles that give a cosine and a sine

@@ -1,6 +1,6 @@
 """Random Fourier features, for `fourier`: products with the frequencies, then cosines and sines.
 
-Formula    h = X W in half turns; z = scale [cos(pi h_j), sin(pi h_j) for j < pairs], and where there
+Formula    h = X W in half turns; z = scale [cos(pi h_j), sin(pi h_j) for j < pairs]; where there
            is an odd column, scale cos(pi (h + phase)) of the next frequency.
 Why        The angles of a tile of rows never leave the cache: a product with 256 rows at a time is
            large enough for BLAS (at 16 rows it is half as fast), and cosine and sine together cost

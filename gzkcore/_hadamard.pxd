@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform of one row, of `_hadamard.h`, for float and double under one name."""
+"""The Walsh-Hadamard transform of `_hadamard.h`, for float and double under one name."""
 
 from cython cimport floating
 
