@@ -6,17 +6,18 @@ Why        Two Walsh-Hadamard transforms and three multiplications replace a pro
            normal numbers.
 Cost       2 d' log2(d') additions, d' reads in random order out of the first cache, and d' cosines
            and sines for each block of d' angles; the output is written once.
-Order      Parallel over rows, each by itself; blocks are worked on together up to 512 angles, so
-           that cosines and sines come in whole vectors. The same bits for any number of threads.
+Order      Parallel over tiles of rows; within a tile over blocks, whose draws then stay in the first
+           cache. Small blocks are worked on together, up to 512 angles, so that cosines and sines
+           come in whole vectors. Each row by itself: the same bits for any number of threads.
 Layout     X (n, d) in C order or CSR, d <= d'; signs, permutation, normals, lengths (blocks, d'),
-           d' a power of two; out (n, columns) in C order.
+           d' >= 16 a power of two; out (n, columns) in C order.
 """
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t, int64_t
 
-from ._hadamard cimport hadamard
+from ._hadamard cimport hadamard, permute
 from ._leaf cimport GZK_FENCE, PAGE, gzk_alloc, gzk_free
 from ._trig cimport write_angles
 
@@ -26,18 +27,19 @@ ctypedef fused index:
 
 cdef enum:
     ANGLES = 512      # angles of a row that are worked on together, if blocks are smaller
+    ROWS = 16
 
 
 def fastfood_features(
-    const floating[:, ::1] X,          # IN   (n, d)
-    const floating[:, ::1] signs,      # IN   (blocks, d'), times the scale of the columns
+    const floating[:, ::1] X,           # IN   (n, d)
+    const floating[:, ::1] signs,       # IN   (blocks, d'), times the scale of the columns
     const int32_t[:, ::1] permutation,  # IN   (blocks, d')
-    const floating[:, ::1] normals,    # IN   (blocks, d')
-    const floating[:, ::1] lengths,    # IN   (blocks, d'), so that angles are in half turns
-    Py_ssize_t pairs,                  # IN   angles that give a cosine and a sine
-    floating phase,                    # IN   of the odd column, in half turns
+    const floating[:, ::1] normals,     # IN   (blocks, d')
+    const floating[:, ::1] lengths,     # IN   (blocks, d'), so that angles are in half turns
+    Py_ssize_t pairs,                   # IN   angles that give a cosine and a sine
+    floating phase,                     # IN   of the odd column, in half turns
     floating scale,
-    floating[:, ::1] out,              # OUT  (n, 2 pairs) or (n, 2 pairs + 1)
+    floating[:, ::1] out,               # OUT  (n, 2 pairs) or (n, 2 pairs + 1)
     bint stream,
     int n_threads,
 ):
@@ -45,7 +47,7 @@ def fastfood_features(
     cdef:
         Py_ssize_t n = X.shape[0], d = X.shape[1], blocks = signs.shape[0], width = signs.shape[1]
         Py_ssize_t together = max(<Py_ssize_t> 1, ANGLES // width)
-        Py_ssize_t size = (together + 1) * width + PAGE, i, b, k, j
+        Py_ssize_t size = (together + 1) * width + PAGE, tile, group, i, first, count, b, j
         floating* scratch
         floating* angle
         floating* mixed
@@ -54,28 +56,31 @@ def fastfood_features(
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of fastfood_features")
-    for i in prange(n, schedule="static", nogil=True, num_threads=n_threads):
+    for tile in prange((n + ROWS - 1) // ROWS, schedule="static", nogil=True,
+                       num_threads=n_threads):
         mixed = scratch + threadid() * size
         angle = mixed + width
-        for b in range(blocks):
-            k = b % together
-            for j in range(d):
-                mixed[j] = signs[b, j] * X[i, j]
-            for j in range(d, width):
-                mixed[j] = 0
-            _angles(mixed, &permutation[b, 0], &normals[b, 0], &lengths[b, 0], angle + k * width,
-                    width)
-            if k == together - 1 or b == blocks - 1:
-                write_angles(angle, (b - k) * width, (k + 1) * width, pairs, phase, scale,
-                             &out[i, 0], out.shape[1], stream)
+        for group in range((blocks + together - 1) // together):
+            first = group * together
+            count = min(together, blocks - first)
+            for i in range(tile * ROWS, min(n, (tile + 1) * ROWS)):
+                for b in range(first, first + count):
+                    for j in range(d):
+                        mixed[j] = signs[b, j] * X[i, j]
+                    for j in range(d, width):
+                        mixed[j] = 0
+                    _angles(mixed, &permutation[b, 0], &normals[b, 0], &lengths[b, 0],
+                            angle + (b - first) * width, width)
+                write_angles(angle, first * width, count * width, pairs, phase, scale, &out[i, 0],
+                             out.shape[1], stream)
         GZK_FENCE()
     gzk_free(scratch)
 
 
 def fastfood_features_sparse(
-    const floating[::1] data,          # IN   (nnz,)
-    const index[::1] indices,          # IN   (nnz,)
-    const index[::1] indptr,           # IN   (n + 1,)
+    const floating[::1] data,           # IN   (nnz,)
+    const index[::1] indices,           # IN   (nnz,)
+    const index[::1] indptr,            # IN   (n + 1,)
     const floating[:, ::1] signs,
     const int32_t[:, ::1] permutation,
     const floating[:, ::1] normals,
@@ -83,7 +88,7 @@ def fastfood_features_sparse(
     Py_ssize_t pairs,
     floating phase,
     floating scale,
-    floating[:, ::1] out,              # OUT  (n, 2 pairs) or (n, 2 pairs + 1)
+    floating[:, ::1] out,               # OUT  (n, 2 pairs) or (n, 2 pairs + 1)
     bint stream,
     int n_threads,
 ):
@@ -91,7 +96,7 @@ def fastfood_features_sparse(
     cdef:
         Py_ssize_t n = out.shape[0], blocks = signs.shape[0], width = signs.shape[1]
         Py_ssize_t together = max(<Py_ssize_t> 1, ANGLES // width)
-        Py_ssize_t size = (together + 1) * width + PAGE, i, b, k, j
+        Py_ssize_t size = (together + 1) * width + PAGE, tile, group, i, first, count, b, j
         floating* scratch
         floating* angle
         floating* mixed
@@ -100,20 +105,23 @@ def fastfood_features_sparse(
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch space of fastfood_features_sparse")
-    for i in prange(n, schedule="static", nogil=True, num_threads=n_threads):
+    for tile in prange((n + ROWS - 1) // ROWS, schedule="static", nogil=True,
+                       num_threads=n_threads):
         mixed = scratch + threadid() * size
         angle = mixed + width
-        for b in range(blocks):
-            k = b % together
-            for j in range(width):
-                mixed[j] = 0
-            for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
-                mixed[indices[j]] += signs[b, indices[j]] * data[j]
-            _angles(mixed, &permutation[b, 0], &normals[b, 0], &lengths[b, 0], angle + k * width,
-                    width)
-            if k == together - 1 or b == blocks - 1:
-                write_angles(angle, (b - k) * width, (k + 1) * width, pairs, phase, scale,
-                             &out[i, 0], out.shape[1], stream)
+        for group in range((blocks + together - 1) // together):
+            first = group * together
+            count = min(together, blocks - first)
+            for i in range(tile * ROWS, min(n, (tile + 1) * ROWS)):
+                for b in range(first, first + count):
+                    for j in range(width):
+                        mixed[j] = 0
+                    for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
+                        mixed[indices[j]] += signs[b, indices[j]] * data[j]
+                    _angles(mixed, &permutation[b, 0], &normals[b, 0], &lengths[b, 0],
+                            angle + (b - first) * width, width)
+                write_angles(angle, first * width, count * width, pairs, phase, scale, &out[i, 0],
+                             out.shape[1], stream)
         GZK_FENCE()
     gzk_free(scratch)
 
@@ -123,8 +131,7 @@ cdef inline void _angles(floating* mixed, const int32_t* permutation, const floa
     """angle = lengths H (normals * (H mixed)[permutation])."""
     cdef Py_ssize_t j
     hadamard(mixed, mixed, n)
-    for j in range(n):
-        angle[j] = normals[j] * mixed[permutation[j]]
+    permute(mixed, permutation, normals, angle, n)
     hadamard(angle, angle, n)
     for j in range(n):
         angle[j] = lengths[j] * angle[j]

@@ -101,3 +101,22 @@ static void NAME(gzk_hadamard)(const REAL *x, REAL *y, ptrdiff_t n)
         NAME(gzk_hadamard_outer)(x, y, h, 8);
     for (ptrdiff_t i = 0; i < n; i += h) NAME(gzk_hadamard)(y + i, y + i, h);
 }
+
+/* y[j] <- factor[j] x[order[j]]; n is a multiple of LANES. By the gather instructions of AVX-512, which
+ * compilers leave aside: a third of Fastfood's time otherwise. */
+static void NAME(gzk_permute)(const REAL *x, const int32_t *order, const REAL *factor, REAL *y,
+                              ptrdiff_t n)
+{
+    for (ptrdiff_t j = 0; j < n; j += LANES) {
+#if defined(__AVX512F__) && LANES == 16
+        VEC v = (VEC)_mm512_i32gather_ps(_mm512_loadu_si512(order + j), x, 4);
+#elif defined(__AVX512F__)
+        VEC v = (VEC)_mm512_i32gather_pd(_mm256_loadu_si256((const __m256i *)(order + j)), x, 8);
+#else
+        REAL lanes[LANES];
+        for (int i = 0; i < LANES; i++) lanes[i] = x[order[j + i]];
+        VEC v = *(const VEC *)lanes;
+#endif
+        *(VEC *)(y + j) = *(const VEC *)(factor + j) * v;
+    }
+}
