@@ -70,8 +70,8 @@ def fastfood_frequencies(
     B, G, L = (np.asarray(each, dtype=np.float64) for each in (signs, normals, lengths))
     mixed = hadamard_transform(np.diag(B)).T[np.asarray(permutation)]  # P H B
     V = hadamard_transform(np.ascontiguousarray((G[:, None] * mixed).T)).T
-    frequencies: Doubles = V * (L / (math.sqrt(B.size) * np.linalg.norm(G)))[:, None]
-    return frequencies
+    scale: Doubles = L / (math.sqrt(B.size) * np.linalg.norm(G))
+    return scale[:, None] * V.astype(np.float64, copy=False)
 
 
 class FastfoodFeatures(FeatureMap):
