@@ -7,8 +7,8 @@ Why        Two Walsh-Hadamard transforms and three multiplications replace a pro
 Cost       2 d' log2(d') additions, d' reads in random order out of the first cache, and d' cosines
            and sines for each block of d' angles; the output is written once.
 Order      Parallel over tiles of rows; within a tile over blocks, whose draws then stay in the
-           first cache. Small blocks are worked on together, up to 512 angles, so that cosines and sines
-           come in whole vectors. Each row by itself: the same bits for any number of threads.
+           first cache. Small blocks are worked on together, up to 512 angles, so that cosines and
+           sines come in whole vectors. Each row by itself: the same bits for any number of threads.
 Layout     X (n, d) in C order or CSR, d <= d'; signs, permutation, normals, lengths (blocks,
            d'), d' >= 16 a power of two; out (n, columns) in C order.
 """

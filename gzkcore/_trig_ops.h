@@ -115,12 +115,13 @@ GZK_INLINE void NAME(gzk_cos_sin_to)(const REAL *half_turns, REAL *cos_out, REAL
 }
 
 /* cos_out[j] <- scale cos(pi half_turns[j]), sin_out[j] <- scale sin(pi half_turns[j]) for j < n; with
- * `stream` past the cache, where both begin on a vector's boundary. */
+ * `stream` past the cache, where both come to a vector's boundary together. */
 static void NAME(gzk_cos_sin)(const REAL *half_turns, REAL *cos_out, REAL *sin_out, ptrdiff_t n,
                               REAL scale, int stream)
 {
-    if (stream && gzk_on_boundary(cos_out) && gzk_on_boundary(sin_out))
-        NAME(gzk_cos_sin_to)(half_turns, cos_out, sin_out, n, scale, 1);
-    else
-        NAME(gzk_cos_sin_to)(half_turns, cos_out, sin_out, n, scale, 0);
+    ptrdiff_t head = (ptrdiff_t)(-(uintptr_t)cos_out & (GZK_BYTES - 1)) / (ptrdiff_t)sizeof(REAL);
+    if (head > n || !stream || !gzk_on_boundary(cos_out + head) || !gzk_on_boundary(sin_out + head))
+        head = n;
+    NAME(gzk_cos_sin_to)(half_turns, cos_out, sin_out, head, scale, 0);
+    NAME(gzk_cos_sin_to)(half_turns + head, cos_out + head, sin_out + head, n - head, scale, 1);
 }
