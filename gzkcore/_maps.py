@@ -1,6 +1,7 @@
 """What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
 
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
@@ -9,9 +10,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._typing import Data, Doubles, Floats, Rows
+from ._typing import Data, Doubles, Floats, Integers, Rows
 from ._validation import check_out, dense
-from .kernels import as_kernel
+from .kernels import Kernel, as_kernel
 
 # Bytes that are worked on together, and of output from which stores go past the cache.
 TILE_BYTES = 1 << 22
@@ -113,3 +114,40 @@ def check_unit(X: Rows) -> None:
                 "defined on the unit sphere; divide every row by its norm "
                 "(sklearn.preprocessing.normalize)"
             )
+
+
+def values_of_pairs(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
+    """k(a_i, b_i), a hundred rows at a time: a kernel gives whole matrices."""
+    parts = [slice(i, i + 100) for i in range(0, a.shape[0], 100)]
+    return np.concatenate([np.diag(kernel(dense(a[i]), dense(b[i]))) for i in parts])
+
+
+def random_pairs(n: int, count: int) -> tuple[Integers, Integers]:
+    """Numbers of `count` random pairs of different rows out of n (of equal ones if n is 1)."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, n, count)
+    return first, (first + rng.integers(min(1, n - 1), n, count)) % n
+
+
+def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
+    """Warn if the kernel is numerically the identity or constant on 100 pairs of rows."""
+    if X.shape[0] < 2:
+        return
+    first, second = random_pairs(X.shape[0], 100)
+    a, b = dense(X[first]), dense(X[second])
+    sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
+    apart = (a != b).any(axis=1) & (sizes > 0)
+    if not apart.any():
+        return
+    values = values_of_pairs(kernel, a, b)[apart] / sizes[apart]
+    if np.abs(values).max() < 1e-6:
+        what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
+    elif values.min() > 1 - 1e-6:
+        what, remedy = "constant (all points look alike)", "smaller lengthscale (a larger gamma)"
+    else:
+        return
+    warnings.warn(
+        f"on these data {kernel!r} is numerically {what}; scale the columns or use a {remedy}",
+        UserWarning,
+        stacklevel=4,
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _fastfood
-from ._maps import FeatureMap
+from ._maps import FeatureMap, warn_if_trivial
 from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
@@ -171,6 +171,7 @@ class FastfoodFeatures(FeatureMap):
         self.phase_ = float(2 * math.pi * rng.random())
         self._n_features_out = width
         self.kernel_ = kernel
+        warn_if_trivial(kernel, X)
         return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:

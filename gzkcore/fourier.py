@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammainccinv, ndtri
 
 from . import _fourier
-from ._maps import FeatureMap, tiles
+from ._maps import FeatureMap, tiles, warn_if_trivial
 from ._random import generator
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
@@ -340,6 +340,7 @@ class RandomFourierFeatures(_Fourier):
         self.phase_ = float(2 * math.pi * rng.random())
         self._n_features_out = width
         self.kernel_ = kernel
+        warn_if_trivial(kernel, X)
         return self
 
 
@@ -443,6 +444,7 @@ class ModifiedFourierFeatures(_Fourier):
         self.phase_ = float(2 * math.pi * rng.random())
         self._n_features_out = width
         self.kernel_ = kernel
+        warn_if_trivial(kernel, X)
         return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:

@@ -32,7 +32,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _gegenbauer, _series
 from ._adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
-from ._maps import STREAM_BYTES, FeatureMap, check_unit, tiles
+from ._maps import (
+    STREAM_BYTES,
+    FeatureMap,
+    check_unit,
+    random_pairs,
+    tiles,
+    values_of_pairs,
+    warn_if_trivial,
+)
 from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
@@ -275,7 +283,7 @@ class _Features(FeatureMap):
         self.radius_ = shell[1] / self._unit
         self._tol = self._choose_tol(X.dtype)
         self._expand(dim, shell, norms, X)
-        _warn_if_trivial(kernel, X)
+        warn_if_trivial(kernel, X)
         return self
 
     def partial_fit(self, X: Data, y: object = None) -> Self:
@@ -669,10 +677,10 @@ class GegenbauerFeatures(_Features):
             warnings.filterwarnings("ignore", category=DataDimensionalityWarning)
             reducer = clone(reduce).fit(X)
         self.reducer_ = reducer
-        first, second = _pairs(X.shape[0], _SAMPLE_PAIRS)
+        first, second = random_pairs(X.shape[0], _SAMPLE_PAIRS)
         a, b = X[first], X[second]
-        change = _values(self.kernel_, self._reduced(a), self._reduced(b))
-        change -= _values(self.kernel_, a, b)
+        change = values_of_pairs(self.kernel_, self._reduced(a), self._reduced(b))
+        change -= values_of_pairs(self.kernel_, a, b)
         self.reduction_error_ = float(np.sqrt(np.mean(np.square(change))))
         return reducer
 
@@ -1218,40 +1226,3 @@ def _mean(X: Rows) -> Doubles:
             total += X[start : start + 65536].sum(axis=0, dtype=np.float64)
     total /= X.shape[0]
     return total
-
-
-def _values(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
-    """k(a_i, b_i), a hundred rows at a time: a kernel gives whole matrices."""
-    parts = [slice(i, i + 100) for i in range(0, a.shape[0], 100)]
-    return np.concatenate([np.diag(kernel(dense(a[i]), dense(b[i]))) for i in parts])
-
-
-def _pairs(n: int, count: int) -> tuple[Integers, Integers]:
-    """Numbers of `count` random pairs of different rows out of n (of equal ones if n is 1)."""
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, n, count)
-    return first, (first + rng.integers(min(1, n - 1), n, count)) % n
-
-
-def _warn_if_trivial(kernel: Kernel, X: Rows) -> None:
-    """Warn if the kernel is numerically the identity or constant on 100 pairs of rows."""
-    if X.shape[0] < 2:
-        return
-    first, second = _pairs(X.shape[0], 100)
-    a, b = dense(X[first]), dense(X[second])
-    sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
-    apart = (a != b).any(axis=1) & (sizes > 0)
-    if not apart.any():
-        return
-    values = _values(kernel, a, b)[apart] / sizes[apart]
-    if np.abs(values).max() < 1e-6:
-        what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
-    elif values.min() > 1 - 1e-6:
-        what, remedy = "constant (all points look alike)", "smaller lengthscale (a larger gamma)"
-    else:
-        return
-    warnings.warn(
-        f"on these data {kernel!r} is numerically {what}; scale the columns or use a {remedy}",
-        UserWarning,
-        stacklevel=4,
-    )
