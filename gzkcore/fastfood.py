@@ -100,7 +100,7 @@ class FastfoodFeatures(FeatureMap):
 
     See Also
     --------
-    RandomFourierFeatures : Independent frequencies; faster up to some hundred columns.
+    RandomFourierFeatures : Independent frequencies; faster up to some fifty columns.
 
     Notes
     -----
