@@ -217,8 +217,9 @@ class _WithGamma(ShiftInvariantKernel):
 class Laplacian(_WithGamma):
     """Laplacian kernel k(x, y) = exp(-gamma sum_j |x_j - y_j|).
 
-    It depends on the axes, hence is no generalized zonal kernel: no features of this package stand
-    for it. `Exponential`, with the ordinary distance, is its rotation-invariant sibling.
+    It depends on the axes, hence is no generalized zonal kernel: its features are
+    `RandomFourierFeatures`. `Exponential`, with the ordinary distance, is its rotation-invariant
+    sibling.
 
     Parameters
     ----------
@@ -233,7 +234,9 @@ class Laplacian(_WithGamma):
     array([[0.367879]])
     """
 
-    instead: ClassVar[str] = "it depends on the axes; use Exponential, its form for |x - y|"
+    instead: ClassVar[str] = (
+        "it depends on the axes; use RandomFourierFeatures, or Exponential, its form for |x - y|"
+    )
 
     def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
         self.gamma = gamma
