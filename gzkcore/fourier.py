@@ -235,14 +235,16 @@ def sample_frequencies(
 class _Fourier(FeatureMap):
     """What maps of cosines and sines share: `frequencies_`, `phase_`, and their use."""
 
+    kernel: str | Kernel
+    n_components: int
     frequencies_: Doubles
     phase_: float
 
     def _start(self, X: Data) -> tuple[Rows, Kernel, int]:
         """Return valid rows, the kernel resolved on them, and the width."""
         X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.get_params(deep=False)["n_components"], 1)
-        kernel = as_kernel(self.get_params(deep=False)["kernel"]).resolve(X)
+        width = check_integer("n_components", self.n_components, 1)
+        kernel = as_kernel(self.kernel).resolve(X)
         return X, kernel, width
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
