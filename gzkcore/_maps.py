@@ -93,6 +93,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Write the features of valid rows; with `stream` past the cache."""
         raise NotImplementedError
 
+    def _flops(self, density: float) -> float:
+        """Count the operations of a row that has this share of entries that aren't 0."""
+        raise NotImplementedError
+
+    def _about(self) -> str:
+        """Say in a few words what the fitted features consist of."""
+        raise NotImplementedError
+
 
 def tiles(n_rows: int, row_bytes: int) -> Iterator[slice]:
     """Yield slices of rows that are worked on together, at least 64 rows each."""

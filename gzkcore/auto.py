@@ -22,8 +22,10 @@ from ._maps import FeatureMap
 from ._random import as_seed_sequence, generator
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
+from .fastfood import FastfoodFeatures
+from .fourier import Frequencies, RandomFourierFeatures
 from .gegenbauer import Basis, GegenbauerFeatures
-from .kernels import Kernel, as_kernel
+from .kernels import Kernel, Laplacian, as_kernel
 from .metrics import relative_frobenius_error
 from .theory import statistical_dimension
 
@@ -31,6 +33,8 @@ __all__ = ["KernelFeatures", "Plan", "plan"]
 
 # Rows that candidates are fitted to, and others that they are judged by.
 _FITTED, _JUDGED = 2048, 512
+# Columns from which Fastfood may be the cheaper of the Fourier features.
+_WIDE = 256
 # The cheapest candidate wins whose error is at most this many times the least.
 _AS_GOOD = 1.2
 
@@ -54,32 +58,34 @@ class _Trial:
     fitted: Any
 
 
-def _candidates(kernel: Kernel, n_components: int, dim: int, seed: Seed) -> list[_Candidate]:
-    """List the families of the package for data of this dimension, plainest first."""
-    families: tuple[tuple[Basis, str], ...] = (
+def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[_Candidate]:
+    """List the families of the package for data like these rows, plainest first."""
+    dim = rows.shape[1]
+    families: list[tuple[Basis, str]] = [
         ("auto", "Gegenbauer"),
         ("random", "Gegenbauer, random directions"),
-        ("adapted", "Gegenbauer, adapted to the data"),
-    )
+    ]
+    if rows.shape[0] >= n_components:  # fewer can't tell what so many columns should adapt to
+        families.append(("adapted", "Gegenbauer, adapted to the data"))
     reduce = "auto" if dim > 2 * n_components else None
     after = "reduced, then " if reduce else ""
-    return [
+    listed = [
         _Candidate(
             f"{after}{name}",
             GegenbauerFeatures(kernel, n_components, basis=basis, reduce=reduce, random_state=seed),
         )
         for basis, name in families
     ]
-
-
-def _flops(features: Any) -> float:
-    """Count the operations of one row, to rank candidates; see the notes of each class."""
-    dim, width = float(features.dim_), float(features.n_components)
-    if features.basis_ == "adapted":
-        return 8.0 * width * (width + 2.5)
-    per_direction = 2.0 * (dim + 2 * float(features.degree_))
-    n_directions = float(np.sum(features.n_directions_))
-    return 5.0 * float(features.n_exact_) + per_direction * n_directions
+    # Orthogonal frequencies err less than independent ones; of few in many dimensions the same.
+    spread: tuple[Frequencies, str] = ("orthogonal", "Fourier, orthogonal frequencies")
+    if isinstance(kernel, Laplacian) or dim > n_components:
+        spread = ("iid", "Fourier")
+    features = RandomFourierFeatures(kernel, n_components, frequencies=spread[0], random_state=seed)
+    listed.append(_Candidate(spread[1], features))
+    if dim >= _WIDE and not isinstance(kernel, Laplacian):
+        fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
+        listed.append(_Candidate("Fastfood", fastfood))
+    return listed
 
 
 def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) -> list[_Trial]:
@@ -95,10 +101,16 @@ def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) ->
                 reasons.append(reason)
                 continue
         error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
-        trials.append(_Trial(candidate, Z.shape[1], error, _flops(features), features))
+        flops = features._flops(_density(train))
+        trials.append(_Trial(candidate, Z.shape[1], error, flops, features))
     if not trials:
         raise reasons[0]
     return trials
+
+
+def _density(X: Rows) -> float:
+    """Share of the entries that aren't 0."""
+    return 1.0 if isinstance(X, np.ndarray) else X.nnz / (X.shape[0] * X.shape[1])
 
 
 def _best(trials: Sequence[_Trial]) -> _Trial:
@@ -188,12 +200,12 @@ class KernelFeatures(FeatureMap):
         seed = int(entropy.generate_state(1)[0])
         train, test = _two_samples(X, generator(entropy))
         K = kernel(dense(test))
-        trials = _judge(_candidates(kernel, width, X.shape[1], seed), train, test, K)
+        trials = _judge(_candidates(kernel, width, train, seed), train, test, K)
         best = _best(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
         self.chosen_ = clone(best.candidate.features).fit(X)
         self.kernel_ = kernel
-        self.why_ = _reason(best, trials, test.shape[0])
+        self.why_ = _reason(best, trials, test.shape[0], X.shape[0] > 1)
         self._n_features_out = width
         return self
 
@@ -210,21 +222,15 @@ class KernelFeatures(FeatureMap):
     def shared_basis(self, kernels: Iterable[Kernel]) -> Any:
         """Return a map that serves all of these kernels, or None: see `GegenbauerFeatures`."""
         check_is_fitted(self, "chosen_")
-        return self.chosen_.shared_basis(kernels)
+        shared = getattr(self.chosen_, "shared_basis", None)
+        return None if shared is None else shared(kernels)
 
 
-def _describe(features: Any) -> str:
-    """Say what fitted features consist of."""
-    parts = [f"{features.basis_} basis of degree {features.degree_}"]
-    if getattr(features, "reducer_", None) is not None:
-        parts.insert(0, f"{features.n_features_in_} columns reduced to {features.dim_}")
-    return ", ".join(parts)
-
-
-def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int) -> str:
+def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int, unseen: bool) -> str:
     others = [trial for trial in trials if trial is not best]
+    judged_by = f"{n_rows} rows that it had not seen" if unseen else "the only row"
     text = (
-        f"{best.candidate.name} ({_describe(best.fitted)}): on {n_rows} rows that it had not seen, "
+        f"{best.candidate.name} ({best.fitted._about()}): on {judged_by}, "
         f"its kernel is off by {best.error:.2g} in the relative Frobenius norm"
     )
     if others:
@@ -379,7 +385,7 @@ def plan(
     K = resolved(dense(test))
     trials, table = [], []
     for width in widths:
-        for trial in _judge(_candidates(resolved, width, rows.shape[1], seed), train, test, K):
+        for trial in _judge(_candidates(resolved, width, train, seed), train, test, K):
             trials.append(trial)
             table.append(
                 {
@@ -388,8 +394,7 @@ def plan(
                     "error": trial.error,
                     "seconds": total * seconds_per_row(trial.fitted, test),
                     "megabytes": total * width * rows.dtype.itemsize / 1e6,
-                    "degree": trial.fitted.degree_,
-                    "truncation_error": trial.fitted.truncation_error_,
+                    "about": trial.fitted._about(),
                 }
             )
     best, recommendation = _recommend(trials, target)

@@ -174,6 +174,12 @@ class FastfoodFeatures(FeatureMap):
         warn_if_trivial(kernel, X)
         return self
 
+    def _flops(self, density: float) -> float:
+        return self.signs_.size * (2 * math.log2(self.signs_.shape[1]) + 30)
+
+    def _about(self) -> str:
+        return f"{self.signs_.shape[0]} blocks of {self.signs_.shape[1]}"
+
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         (blocks, size), width = self.signs_.shape, out.shape[1]
         signs = self.signs_.copy()

@@ -250,6 +250,12 @@ class _Fourier(FeatureMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         _fill(X, self.frequencies_, self.phase_, out, stream)
 
+    def _flops(self, density: float) -> float:
+        return self._n_features_out * (density * self.n_features_in_ + 25)
+
+    def _about(self) -> str:
+        return f"{self.frequencies_.shape[0]} frequencies"
+
 
 class RandomFourierFeatures(_Fourier):
     """Random Fourier features of a shift-invariant kernel, in any dimension.

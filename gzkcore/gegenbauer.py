@@ -863,6 +863,22 @@ class GegenbauerFeatures(_Features):
             missing = math.sqrt(float(np.square(density) @ dropped))
             self.expected_error_ = math.hypot(missing, self.reduction_error_)
 
+    def _flops(self, density: float) -> float:
+        dim, width = float(self.dim_), float(self._n_features_out)
+        projected = 0.0 if self.reducer_ is None else 2 * density * self.n_features_in_ * dim
+        if self._axes is not None:
+            return projected + 5 * self._axes.shape[0] + 2 * self._axes.size
+        n_directions = float(self.n_directions_.sum())
+        return (
+            projected + 5 * min(self.n_exact_, width) + 2 * (dim + 2 * self.degree_) * n_directions
+        )
+
+    def _about(self) -> str:
+        basis = f"{self.basis_} basis of degree {self.degree_}"
+        if self.reducer_ is None:
+            return basis
+        return f"{self.n_features_in_} columns reduced to {self.dim_}, {basis}"
+
     def _fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         """Write the features of one tile."""
         if self._axes is not None:
