@@ -1,11 +1,13 @@
 """Which features suit which data, and what the compiled formulas gain over the plain ones."""
 
+import itertools
 import sys
 import time
 
 import numpy as np
 from benchmarks.common import (
     data_generator,
+    frobenius_error,
     gaussian,
     interleave,
     must_agree,
@@ -13,31 +15,170 @@ from benchmarks.common import (
     sphere,
 )
 from printing import mean_and_spread, report, show
+from scipy.fft import idctn
+from scipy.sparse import csr_array
+from sklearn.preprocessing import normalize
 
 from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
+    KernelFeatures,
     NeuralTangent,
     PublishedGegenbauerFeatures,
+    RandomFourierFeatures,
     harmonics,
     product,
     reference,
     series,
     special,
 )
+from gzkcore._timing import seconds_per_row
+from gzkcore.auto import _candidates
 from gzkcore.gegenbauer import gegenbauer_features
 from gzkcore.metrics import spectral_error, whitened_error
 
 
 def families(options):
     """Errors of the families of features at equal width."""
-    parts = {"tangent": tangent}
+    parts = {"dimensions": dimensions, "choice": choice, "tangent": tangent}
     unknown = set(options.parts) - set(parts)
     if unknown:
         sys.exit(f"families: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
     for name, part in parts.items():
         if name in (options.parts or parts):
             part(options)
+
+
+# Widths, and the scale of the kernel exp(-scale |x - y|^2 / d): far apart, and smooth.
+WIDTH = 1024
+SCALES = {"exp(-|x-y|²/d)": 1.0, "exp(-|x-y|²/(4d))": 0.25}
+
+
+def dimensions(options):
+    """From which dimension on to leave Gegenbauer features for random Fourier features."""
+    rows, width = [], 128 if options.quick else WIDTH
+    for (name, scale), d in itertools.product(SCALES.items(), (16, 32, 64, 128, 256, 784)):
+        kernel = Gaussian(scale / d)
+        found = {}
+        for seed in range(options.seeds):
+            report(f"dimensions: {name}, d={d}, seed {seed + 1}/{options.seeds}")
+            X, test = gaussian(1000, d, seed=seed), gaussian(300, d, seed=1000 + seed)
+            K = kernel(test)
+            for label, features in in_many_dimensions(kernel, width, d, seed).items():
+                Z = features.fit(X).transform(test)
+                found.setdefault(label, []).append(frobenius_error(K, Z))
+        rows.append(
+            {
+                "kernel": name,
+                "d": d,
+                **{label: mean_and_spread(errors) for label, errors in found.items()},
+            }
+        )
+    notes = (
+        f"Relative Frobenius error of the kernel of 300 points of N(0, I), {width} features fitted "
+        f"to others, mean and standard deviation of {options.seeds} seeds. reduce: projected to so "
+        "many columns first, error included. Constant: the best multiple of the matrix of ones."
+    )
+    show("Many dimensions", rows, notes, options)
+
+
+def in_many_dimensions(kernel, width, d, seed):
+    """Return the features that compete, by name."""
+    return {
+        "Gegenbauer": GegenbauerFeatures(kernel, width, random_state=seed),
+        "reduce=16": GegenbauerFeatures(
+            kernel, width, reduce=16 if d > 16 else None, random_state=seed
+        ),
+        "reduce=64": GegenbauerFeatures(
+            kernel, width, reduce=64 if d > 64 else None, random_state=seed
+        ),
+        "Fourier": RandomFourierFeatures(kernel, width, random_state=seed),
+        "orthogonal": RandomFourierFeatures(
+            kernel, width, frequencies="orthogonal", random_state=seed
+        ),
+        "constant": Constant(kernel),
+    }
+
+
+class Constant:
+    """One column, the root of the kernel's mean: what any features must beat."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def fit(self, X):
+        self.root = float(np.sqrt(self.kernel(X).mean()))
+        return self
+
+    def transform(self, X):
+        return np.full((len(X), 1), self.root)
+
+
+# ---- the front door
+
+ROWS = 1_000_000
+
+
+def images(n, d, rng):
+    """Smooth random images: the spectrum falls off as the square of the frequency."""
+    side = int(d**0.5)
+    k = np.arange(side)
+    fall = 1.0 / (1.0 + k[:, None] ** 2 + k**2)
+    X = np.empty((n, d), dtype=np.float32)
+    for start in range(0, n, 20_000):
+        size = min(20_000, n - start)
+        waves = fall * rng.standard_normal((size, side, side), dtype=np.float32)
+        X[start : start + size] = idctn(waves, axes=(1, 2), norm="ortho").reshape(size, d)
+    return X
+
+
+def documents(n, d, rng):
+    """Sparse rows of unit norm: 50 words of a Zipf law each, as counts."""
+    words = np.minimum(rng.zipf(1.3, (n, 50)) - 1, d - 1).astype(np.int32)
+    indptr = np.arange(0, 50 * n + 1, 50)
+    X = csr_array((np.ones(50 * n, np.float32), words.ravel(), indptr), shape=(n, d))
+    X.sum_duplicates()
+    return normalize(X)
+
+
+DATA = {
+    "R^3, N(0, I)": (lambda n, rng: rng.standard_normal((n, 3), dtype=np.float32), 0.5),
+    "R^9, N(0, I)": (lambda n, rng: rng.standard_normal((n, 9), dtype=np.float32), 0.05),
+    "R^784, smooth images": (lambda n, rng: images(n, 784, rng), "scale"),
+    "R^20000, sparse documents": (lambda n, rng: documents(n, 20_000, rng), 0.5),
+}
+
+
+def choice(options):
+    """What KernelFeatures takes for a million points, and what it was worth."""
+    n, width = (4000, 64) if options.quick else (ROWS, WIDTH)
+    for name, (make, gamma) in DATA.items():
+        report(f"choice: {name}")
+        X = make(n, data_generator(0))
+        test = make(1000, data_generator(1))
+        started = time.perf_counter()
+        front = KernelFeatures(Gaussian(gamma), width, random_state=0).fit(X)
+        fitting = time.perf_counter() - started
+        K = front.kernel_(test if isinstance(test, np.ndarray) else test.toarray())
+        rows = []
+        for candidate in _candidates(front.kernel_, width, X[:2048], 0):
+            report(f"choice: {name}, {candidate.name}")
+            features = candidate.features.fit(X)
+            Z = features.transform(test)
+            rows.append(
+                {
+                    "features": candidate.name,
+                    "chosen": "yes" if candidate.name == front.family_ else "",
+                    "error": frobenius_error(K, Z),
+                    "error on the sample": front.errors_[candidate.name],
+                    "microseconds a row": 1e6 * seconds_per_row(features, test),
+                }
+            )
+        notes = (
+            f"{n:,} rows, {front.kernel_!r}, {width} features fitted to all rows; error on 1,000 "
+            f"others, relative, Frobenius. KernelFeatures.fit took {fitting:.0f} s. {front.why_}"
+        )
+        show(name, rows, notes, options)
 
 
 def tangent(options):

@@ -145,6 +145,8 @@ class KernelFeatures(FeatureMap):
         The fitted features, such as `GegenbauerFeatures`.
     why_ : str
         What was chosen and why, in a sentence or two.
+    family_ : str
+        Its name in `errors_`.
     errors_ : dict of str to float
         Relative Frobenius error of the kernel matrix of (at most) 512 rows that were not fitted to,
         by family.
@@ -203,6 +205,7 @@ class KernelFeatures(FeatureMap):
         trials = _judge(_candidates(kernel, width, train, seed), train, test, K)
         best = _best(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
+        self.family_ = best.candidate.name
         self.chosen_ = clone(best.candidate.features).fit(X)
         self.kernel_ = kernel
         self.why_ = _reason(best, trials, test.shape[0], X.shape[0] > 1)

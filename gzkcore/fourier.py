@@ -251,7 +251,7 @@ class _Fourier(FeatureMap):
         _fill(X, self.frequencies_, self.phase_, out, stream)
 
     def _flops(self, density: float) -> float:
-        return self._n_features_out * (density * self.n_features_in_ + 25)
+        return self._n_features_out * (density * float(self.n_features_in_) + 25)
 
     def _about(self) -> str:
         return f"{self.frequencies_.shape[0]} frequencies"

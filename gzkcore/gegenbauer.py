@@ -371,9 +371,9 @@ class _Features(FeatureMap):
         """Project rows, in their dtype, where there is a projection."""
         if self.reducer_ is None:
             return tile
-        wide = tile.astype(
-            np.float64, copy=False
-        )  # scikit-learn multiplies sparse rows of one type
+        # scikit-learn multiplies sparse rows with a matrix of their own type only.
+        dtype = getattr(getattr(self.reducer_, "components_", None), "dtype", np.float64)
+        wide = tile.astype(dtype, copy=False)
         return self.reducer_.transform(wide).astype(tile.dtype, copy=False)
 
     def _norms(self, X: Rows) -> Doubles:
@@ -864,14 +864,12 @@ class GegenbauerFeatures(_Features):
             self.expected_error_ = math.hypot(missing, self.reduction_error_)
 
     def _flops(self, density: float) -> float:
-        dim, width = float(self.dim_), float(self._n_features_out)
-        projected = 0.0 if self.reducer_ is None else 2 * density * self.n_features_in_ * dim
+        dim, entries = float(self.dim_), density * float(self.n_features_in_)
+        flops: float = 0.0 if self.reducer_ is None else 2 * entries * dim
         if self._axes is not None:
-            return projected + 5 * self._axes.shape[0] + 2 * self._axes.size
+            return flops + 5 * self._axes.shape[0] + 2 * self._axes.size
         n_directions = float(self.n_directions_.sum())
-        return (
-            projected + 5 * min(self.n_exact_, width) + 2 * (dim + 2 * self.degree_) * n_directions
-        )
+        return flops + 5 * self.n_exact_ + 2 * (dim + 2 * self.degree_) * n_directions
 
     def _about(self) -> str:
         basis = f"{self.basis_} basis of degree {self.degree_}"

@@ -17,6 +17,8 @@ from gzkcore import (
     KernelFeatures,
     Laplacian,
     RandomFeatureRidge,
+    RandomFourierFeatures,
+    Spherical,
     Zonal,
 )
 from gzkcore.metrics import relative_frobenius_error
@@ -105,8 +107,10 @@ def test_other_kernels():
     np.testing.assert_allclose(
         features.transform(S) @ features.transform(S).T, np.exp(S @ S.T), atol=1e-5
     )
-    with pytest.raises(ValueError, match="Laplacian"):
-        KernelFeatures(Laplacian(1.0), n_components=8).fit(S)
+    features = KernelFeatures(Laplacian(0.5), n_components=512, random_state=0).fit(S)
+    assert isinstance(features.chosen_, RandomFourierFeatures)
+    with pytest.raises(ValueError, match="Spherical"):
+        KernelFeatures(Spherical(1.0), n_components=8).fit(S)
 
 
 def test_it_is_the_default_of_learners():

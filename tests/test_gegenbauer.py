@@ -1161,3 +1161,14 @@ def test_adapted_features_of_fewer_rows_than_columns():
     other = np.random.default_rng(1).standard_normal((20, 3))
     Z = features.transform(other)
     assert np.abs(Z @ Z.T - features.kernel_(other)).max() < 0.05
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_of_either_type_are_reduced(dtype):
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((50, 300), density=0.05, rng=rng, format="csr")
+    X = X.astype(dtype)
+    features = GegenbauerFeatures(Gaussian(0.5), 32, reduce=8, random_state=0).fit(X)
+    Z = features.transform(X)
+    assert Z.dtype == dtype
+    np.testing.assert_allclose(Z, features.transform(X.toarray()), atol=1e-5)
