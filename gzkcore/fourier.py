@@ -40,9 +40,7 @@ _LANES = 16
 _MOST_DIMS_MODIFIED, _MOST_DIMS_SOBOL = 3, 21201
 
 
-def fourier_features(
-    X: ArrayLike, W: ArrayLike, n_components: int, phase: float = 0.0
-) -> Floats:
+def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float = 0.0) -> Floats:
     """Evaluate sqrt(2/F) [cos(w_j.x), sin(w_j.x)] for F columns.
 
     All cosines come first, then all sines. An odd F ends with sqrt(2/F) cos(w.x + phase).

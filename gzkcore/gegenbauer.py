@@ -867,7 +867,7 @@ class GegenbauerFeatures(_Features):
         dim, entries = float(self.dim_), density * float(self.n_features_in_)
         flops: float = 0.0 if self.reducer_ is None else 2 * entries * dim
         if self._axes is not None:
-            return flops + 5 * self._axes.shape[0] + 2 * self._axes.size
+            return flops + float(5 * self._axes.shape[0] + 2 * self._axes.size)
         n_directions = float(self.n_directions_.sum())
         return flops + 5 * self.n_exact_ + 2 * (dim + 2 * self.degree_) * n_directions
 

@@ -1380,6 +1380,6 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
     near = difflib.get_close_matches(str(kernel).lower(), ALIASES, 1) if kernel else []
     raise ValueError(
         f"kernel={kernel!r} is unknown"
-        + (f"; did you mean {near[0]!r}?" if near else "")
+        + (f" (did you mean {near[0]!r}?)" if near else "")
         + f"; use one of {sorted(ALIASES)} or an instance from gzkcore.kernels"
     )

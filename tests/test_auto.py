@@ -21,6 +21,7 @@ from gzkcore import (
     Spherical,
     Zonal,
 )
+from gzkcore.auto import _candidates
 from gzkcore.metrics import relative_frobenius_error
 
 
@@ -122,7 +123,6 @@ def test_it_is_the_default_of_learners():
 
 def test_plan_holds_on_other_rows():
     """Within a factor of 1.5 for nine in ten of its predictions above 1e-3."""
-    basis = {"Gegenbauer": "auto", "Gegenbauer, random directions": "random"}
     ratios = []
     for dim in (2, 3, 5, 9, 16):
         X, other = rows(1500, dim), rows(500, dim, seed=1)
@@ -130,12 +130,8 @@ def test_plan_holds_on_other_rows():
         for row in found.table:
             if row["error"] < 1e-3:
                 continue
-            features = GegenbauerFeatures(
-                found.kernel,
-                row["n_components"],
-                basis=basis.get(row["method"], "adapted"),
-                random_state=5,
-            ).fit(X)
+            candidates = _candidates(found.kernel, row["n_components"], X, 5)
+            [features] = [c.features.fit(X) for c in candidates if c.name == row["method"]]
             error = relative_frobenius_error(found.kernel(other), features.transform(other))
             ratios.append(max(error / row["error"], row["error"] / error))
     assert len(ratios) >= 20

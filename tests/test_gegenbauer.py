@@ -748,7 +748,11 @@ zonal = {"kernel": Zonal(np.exp)}
             r"n_components=0 is too small; use an integer >= 1",
         ),
         (lambda: fit(n_components=2.5), TypeError, r"n_components=2.5 is not an integer"),
-        (lambda: fit(kernel="gauss"), ValueError, r"kernel='gauss' is unknown; use one of"),
+        (
+            lambda: fit(kernel="gauss"),
+            ValueError,
+            r"kernel='gauss' is unknown .did you mean 'gaussian'",
+        ),
         (lambda: fit(kernel=Gaussian(-1)), ValueError, r"gamma=-1 is not usable; .* > 0"),
         (lambda: fit(kernel=Gaussian([1, 2])), ValueError, r"gamma has shape \(2,\), but X has 3"),
         (lambda: fit(basis="exact"), ValueError, r"basis='exact' is unknown; use one of"),
@@ -1147,7 +1151,10 @@ def test_bad_reduce(kernel, reduce, error, message):
 
 def test_a_kernel_too_narrow_for_any_features_says_so_in_time():
     X = 10 * np.random.default_rng(0).standard_normal((100, 3))
-    with pytest.warns(TruncationWarning, match="features fade to 0 beyond"):
+    with (
+        pytest.warns(TruncationWarning, match="features fade to 0 beyond"),
+        pytest.warns(UserWarning, match="numerically the identity"),
+    ):
         features = GegenbauerFeatures(Gaussian(1.0), 64, random_state=0).fit(X)
     assert features.degree_ < 512
     assert features.truncation_error_ > 0.99

@@ -142,7 +142,11 @@ X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: as_kernel("gauss"), ValueError, r"kernel='gauss' is unknown; use one of \["),
+        (
+            lambda: as_kernel("gauss"),
+            ValueError,
+            r"kernel='gauss' is unknown .did you mean 'gaussian'",
+        ),
         (lambda: as_kernel(3), ValueError, r"kernel=3 is unknown"),
         (lambda: Gaussian()(X2), ValueError, r"gamma='scale' is not a number yet; call resolve"),
         (
