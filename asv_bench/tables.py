@@ -7,6 +7,7 @@
     python asv_bench/tables.py families [dimensions] [choice] [tangent]
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
     python asv_bench/tables.py mirrors
+    python asv_bench/tables.py projection [memory] [matrices] [features] [sparse]
     python asv_bench/tables.py memory
     python asv_bench/tables.py import
 
@@ -57,6 +58,7 @@ from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
 from families import families, mirrors
 from printing import load_arrays, mean_and_spread, report, show
+from projection import projection
 from scipy.linalg.blas import dsyrk
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -861,6 +863,10 @@ def main():
         "parts", nargs="*", help="kernel, sums, harmonics, fit; all of them by default"
     )
     added.add_argument("--compile", action="store_true", help="sums: torch.compile, too")
+    added = command("projection", projection)
+    added.add_argument(
+        "parts", nargs="*", help="memory, matrices, features, sparse; all of them by default"
+    )
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
     )

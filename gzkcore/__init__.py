@@ -5,6 +5,7 @@ from typing import Any as _Any
 from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
 from .auto import KernelFeatures, plan
+from .block import BlockFourierFeatures, BlockProjection, MeanNormalizer, block_report
 from .datasets import LatLonToSphere
 from .fastfood import FastfoodFeatures
 from .fourier import ModifiedFourierFeatures, RandomFourierFeatures
@@ -36,6 +37,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArcCosine",
+    "BlockFourierFeatures",
+    "BlockProjection",
     "DotProduct",
     "Exponential",
     "ExponentialDot",
@@ -48,6 +51,7 @@ __all__ = [
     "Laplacian",
     "LatLonToSphere",
     "Matern",
+    "MeanNormalizer",
     "ModifiedFourierFeatures",
     "NeuralTangent",
     "Polynomial",
@@ -64,6 +68,7 @@ __all__ = [
     "TruncationWarning",
     "Zonal",
     "__version__",
+    "block_report",
     "hadamard_transform",
     "load",
     "plan",

@@ -22,6 +22,7 @@ KERNELS = (
     "_hadamard",
     "_fourier",
     "_fastfood",
+    "_block",
 )
 
 

@@ -22,7 +22,7 @@ STREAM_BYTES = 1 << 24
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the feature maps: transformers of rows, dense or sparse, to n_components columns.
 
-    `fit` sets `kernel_` and `_n_features_out`; `_write` is what `transform` does.
+    `fit` sets `_n_features_out`; `_write` is what `transform` does.
     """
 
     _n_features_out: int
@@ -33,7 +33,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def n_features_out_(self) -> int:
         """Width of the output."""
-        check_is_fitted(self, "kernel_")
+        check_is_fitted(self, "_n_features_out")
         return self._n_features_out
 
     def set_params(self, **params: Any) -> Self:
@@ -83,7 +83,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ndarray of shape (n_samples, n_components)
             float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
         """
-        check_is_fitted(self, "kernel_")
+        check_is_fitted(self, "_n_features_out")
         X = self._validate(X, reset=False)
         out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, X)
         self._write(X, out, out.nbytes > STREAM_BYTES)

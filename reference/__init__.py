@@ -39,6 +39,7 @@ Examples
 """
 
 from . import (
+    block,
     directions,
     fastfood,
     fourier,
@@ -56,6 +57,7 @@ from . import (
 )
 
 __all__ = [
+    "block",
     "directions",
     "fastfood",
     "fourier",

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from tolerances import ISA, SINGLE
 
 from gzkcore import (
+    BlockFourierFeatures,
     FastfoodFeatures,
     Gaussian,
     GegenbauerFeatures,
@@ -72,6 +73,17 @@ MAPS = {
         ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted", random_state=0),
         gaussian(N, 3),
         blas=True,
+    ),
+    "block": Map(BlockFourierFeatures("gaussian", 333, random_state=0), gaussian(N, 150)),
+    "block-permutation": Map(
+        BlockFourierFeatures("matern", 64, arrangement="permutation", random_state=0),
+        gaussian(N, 17) / 4,
+    ),
+    "block-laplacian": Map(
+        BlockFourierFeatures(Laplacian(0.1), 30, random_state=0), gaussian(N, 9)
+    ),
+    "block-mix": Map(
+        BlockFourierFeatures("gaussian", 65, mix="hadamard", random_state=0), gaussian(N, 100)
     ),
     "published": Map(
         PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3, random_state=0), gaussian(N, 3)

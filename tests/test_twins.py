@@ -61,6 +61,25 @@ WITHOUT_MIRROR = {
     "ridge.k_fold_error": "RandomFeatureRidgeCV(cv=k)",
     "ridge.loo_errors": "RandomFeatureRidgeCV(cv='loo')",
     "ridge.ridge": "RandomFeatureRidge",
+    **{
+        f"block.{name}": f"{where}: test_block compares them"
+        for name, where in {
+            "block_energies": "block_projection of squares",
+            "block_matrix": "BlockProjection.components_",
+            "block_sizes": "what BlockProjection deals",
+            "blocks": "part of block_projection",
+            "chi_square": "a statement about dense projections",
+            "correction_factor": "no features can contain it",
+            "diagonal_of_product": "block_projection",
+            "diagonal_sum": "block_projection",
+            "fast_fourier_features": "BlockFourierFeatures",
+            "fast_random_projection": "BlockProjection",
+            "laurent_massart": "a bound beside block_report",
+            "lemma_4_6": "spread of block_report",
+            "mean_normalise": "MeanNormalizer",
+            "repeated_fourier_features": "BlockFourierFeatures",
+        }.items()
+    },
     "theory.ridge_leverage_minimum": "ridge_leverage by Lemma 17: test_theory compares them",
 }
 
@@ -239,6 +258,22 @@ def frequencies_and_width(draw):
 
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
+
+
+@st.composite
+def dealt(draw, waves=False):
+    """Return rows, where their coordinates go and by what numbers, a width, and a phase."""
+    X = draw(points(dims=st.sampled_from([1, 2, 7, 16, 33])))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    passes, n_blocks = draw(st.integers(1, 3)), draw(st.integers(1, 40))
+    buckets = rng.integers(0, n_blocks, (passes, X.shape[1]))
+    weights = rng.standard_normal(buckets.shape)
+    width = 2 * n_blocks - draw(st.integers(0, 1)) if waves else n_blocks
+    return X, buckets, weights, width, draw(st.floats(0, 6))
+
+
+deltas = st.lists(st.floats(-2, 2), min_size=1, max_size=20)
+arrangements = st.sampled_from(["stratified", "permutation"])
 radii = st.floats(0.1, 6.0)
 ridges = st.floats(0.05, 5.0)
 shares = st.floats(0.01, 0.95)
@@ -417,6 +452,35 @@ VALUES = {
             ]
             for x in X
         ],
+    ),
+    "block.block_projection": (
+        dealt().map(lambda args: args[:4]),
+        lambda X, buckets, weights, n_blocks, _: len(X[0]) * np.square(X).max() if len(X) else 0,
+    ),
+    "block.block_fourier_features": (
+        dealt(waves=True),
+        lambda X, buckets, weights, *_: len(X[0]) * (1 + np.square(X).max()) if len(X) else 0,
+    ),
+    "block.energy_variance": (
+        st.tuples(deltas, counts, arrangements),
+        lambda delta, *_: (1 + np.square(delta).sum()) ** 4,
+    ),
+    "block.projection_variance": (
+        st.tuples(deltas, counts, st.sampled_from(["rademacher", "gaussian"]), arrangements),
+        lambda delta, *_: (1 + np.square(delta).sum()) ** 4,
+    ),
+    "block.kernel_moments": (
+        st.tuples(
+            st.sampled_from(["gaussian", "exponential", "spherical"]),
+            st.floats(0.05, 1),
+            st.floats(0.01, 0.2),
+            counts,
+        ),
+        lambda *_: 1,
+    ),
+    "block.projection_moments": (
+        st.tuples(st.floats(0, 9), st.floats(0, 9), counts),
+        lambda *_: 1,
     ),
     "product.product_kernel": (
         st.tuples(st.lists(st.floats(-2, 2), max_size=5)),

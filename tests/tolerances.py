@@ -91,6 +91,18 @@ TWINS = {
         1024, "Horner's rule is allowed to lose 1e4 eps of the size of a feature; piecewise "
         "interpolation of the radial functions 2e-13"
     ),
+    "block.block_projection": Tolerance(
+        32, "fused sums of D products with normal weights, up to 5: length is D max(x)^2"
+    ),
+    "block.block_fourier_features": Tolerance(
+        128, "the angle as block.block_projection, with weights rounded to float32, in half turns"
+    ),
+    "block.energy_variance": Tolerance(16, "differences of squares of the sum x^2 of D terms"),
+    "block.projection_variance": Tolerance(16, "differences of squares of the sum of D terms"),
+    "block.kernel_moments": Tolerance(
+        256, "truncated moments of orders 0 to 3, from a difference of normal integrals"
+    ),
+    "block.projection_moments": EXACT,
     "product.product_kernel": EXACT,
     "product.product_columns": EXACT,
     "product.product_features": Tolerance(8, "relative; a rounding for each of up to 6 factors"),
