@@ -26,8 +26,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import clone
-from sklearn.exceptions import DataDimensionalityWarning
-from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _gegenbauer, _series
@@ -45,6 +43,7 @@ from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
 from ._validation import check_integer, check_positive, dense
+from .block import BlockProjection
 from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
 from .kernels import Kernel, Zonal, as_kernel
@@ -459,7 +458,7 @@ class GegenbauerFeatures(_Features):
         is needed.
     reduce : None, int, transformer or "auto", default=None
         What comes before the expansion, for data of many columns. An int k: a sparse random
-        projection to k columns (scikit-learn's `SparseRandomProjection`). A transformer: cloned and
+        projection to k columns, `BlockProjection`. A transformer: cloned and
         fitted. "auto": k = n_components from 2 n_components columns on, else nothing. The error
         that this adds is `reduction_error_`.
     tol : float or "auto", default="auto"
@@ -668,15 +667,12 @@ class GegenbauerFeatures(_Features):
         if isinstance(reduce, numbers.Integral):
             k = check_integer("reduce", reduce, 1)
             seed = int(as_seed_sequence(self.random_state).generate_state(2)[1])
-            reduce = SparseRandomProjection(k, dense_output=True, random_state=seed)
+            reduce = BlockProjection(k, random_state=seed)
         elif not hasattr(reduce, "transform") or isinstance(reduce, type):
             raise TypeError(
                 f"reduce={reduce!r} is no transformer; use None, 'auto', an integer or an instance"
             )
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=DataDimensionalityWarning)
-            reducer = clone(reduce).fit(X)
-        self.reducer_ = reducer
+        reducer = self.reducer_ = clone(reduce).fit(X)
         first, second = random_pairs(X.shape[0], _SAMPLE_PAIRS)
         a, b = X[first], X[second]
         change = values_of_pairs(self.kernel_, self._reduced(a), self._reduced(b))

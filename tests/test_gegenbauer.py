@@ -17,6 +17,7 @@ from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY, TWINS
 
+import gzkcore
 from gzkcore import (
     ArcCosine,
     DotProduct,
@@ -1179,3 +1180,12 @@ def test_sparse_rows_of_either_type_are_reduced(dtype):
     Z = features.transform(X)
     assert Z.dtype == dtype
     np.testing.assert_allclose(Z, features.transform(X.toarray()), atol=1e-5)
+
+
+def test_reduced_features_are_saved(tmp_path):
+    X = np.random.default_rng(0).standard_normal((50, 100))
+    features = GegenbauerFeatures(n_components=32, reduce=8, random_state=0).fit(X)
+    features.save(tmp_path / "f.gzk")
+    np.testing.assert_array_equal(
+        gzkcore.load(tmp_path / "f.gzk").transform(X), features.transform(X)
+    )
