@@ -22,6 +22,7 @@ from ._maps import FeatureMap
 from ._random import as_seed_sequence, generator
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
+from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
 from .fourier import Frequencies, RandomFourierFeatures
 from .gegenbauer import Basis, GegenbauerFeatures
@@ -33,8 +34,8 @@ __all__ = ["KernelFeatures", "Plan", "plan"]
 
 # Rows that candidates are fitted to, and others that they are judged by.
 _FITTED, _JUDGED = 2048, 512
-# Columns from which Fastfood may be the cheaper of the Fourier features.
-_WIDE = 256
+# Columns from which Fastfood, and blocks, may be the cheapest of the Fourier features.
+_WIDE, _WIDER = 256, 1024
 # The cheapest candidate wins whose error is at most this many times the least.
 _AS_GOOD = 1.2
 
@@ -85,6 +86,11 @@ def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> li
     if dim >= _WIDE and not isinstance(kernel, Laplacian):
         fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
         listed.append(_Candidate("Fastfood", fastfood))
+    if dim >= _WIDER:
+        # Sparse rows differ in few coordinates, and blocks are biased on these unless mixed.
+        mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
+        blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
+        listed.append(_Candidate("block Fourier", blocks))
     return listed
 
 

@@ -909,6 +909,16 @@ class BlockFourierFeatures(_BlockMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         self._sum(X, out, self._scale, math.sqrt(2 / out.shape[1]), self._phase, stream)
 
+    def _flops(self, density: float) -> float:
+        dim, passes = float(self.n_features_in_), len(self.n_blocks_)
+        mixing = 0.0 if self.mix is None else 2 * dim * math.log2(max(dim, 2))
+        summing = 2 * passes * dim * (density if self.mix is None else 1.0)
+        return mixing + summing + 15 * self._n_features_out
+
+    def _about(self) -> str:
+        mixed = "" if self.mix is None else ", mixed"
+        return f"{sum(self.n_blocks_)} blocks of {self.block_size_} columns{mixed}"
+
 
 def _most_blocks(kernel: Kernel, dim: int, block_size: Any) -> int:
     """How many blocks a pass may have."""
