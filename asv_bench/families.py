@@ -26,6 +26,9 @@ from gzkcore import (
     NeuralTangent,
     PublishedGegenbauerFeatures,
     RandomFourierFeatures,
+    block,
+    fourier,
+    hadamard_transform,
     harmonics,
     product,
     reference,
@@ -315,6 +318,33 @@ def _products(n):
     )
 
 
+def _hadamard(n):
+    X = gaussian(n, 1024, seed=0)
+    return (
+        lambda: reference.hadamard.hadamard_transform(X.tolist()),
+        lambda: hadamard_transform(X),
+    )
+
+
+def _fourier(n):
+    X, W = gaussian(n, 9, seed=0), gaussian(64, 9, seed=1)
+    return (
+        lambda: reference.fourier.fourier_features(X.tolist(), W.tolist(), 128),
+        lambda: fourier.fourier_features(X, W, 128),
+    )
+
+
+def _blocks(n):
+    X, rng = gaussian(n, 5000, seed=0), data_generator(1)
+    buckets, weights = rng.integers(0, 100, (1, 5000)), rng.standard_normal((1, 5000))
+    return (
+        lambda: reference.block.block_projection(
+            X.tolist(), buckets.tolist(), weights.tolist(), 100
+        ),
+        lambda: block.block_projection(X, buckets, weights, 100),
+    )
+
+
 # Each makes the plain and the compiled call for so many rows.
 MIRRORS = {
     "special.gegenbauer": (_polynomial, "points"),
@@ -323,4 +353,7 @@ MIRRORS = {
     "harmonics.spherical_harmonics": (_harmonics, "points"),
     "gegenbauer.gegenbauer_features": (_features, "points"),
     "product.product_features": (_products, "points"),
+    "hadamard.hadamard_transform": (_hadamard, "points"),
+    "fourier.fourier_features": (_fourier, "points"),
+    "block.block_projection": (_blocks, "points"),
 }
