@@ -29,7 +29,9 @@ from .kernels import (
     Spherical,
     Zonal,
 )
+from .maclaurin import MaclaurinFeatures
 from .model_io import load
+from .nystrom import NystromFeatures
 from .product import Product, ProductFeatures
 from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 
@@ -50,10 +52,12 @@ __all__ = [
     "KernelFeatures",
     "Laplacian",
     "LatLonToSphere",
+    "MaclaurinFeatures",
     "Matern",
     "MeanNormalizer",
     "ModifiedFourierFeatures",
     "NeuralTangent",
+    "NystromFeatures",
     "Polynomial",
     "Product",
     "ProductFeatures",

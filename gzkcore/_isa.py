@@ -23,6 +23,7 @@ KERNELS = (
     "_fourier",
     "_fastfood",
     "_block",
+    "_maclaurin",
 )
 
 

@@ -28,6 +28,7 @@ from .fourier import Frequencies, RandomFourierFeatures
 from .gegenbauer import Basis, GegenbauerFeatures
 from .kernels import Kernel, Laplacian, as_kernel
 from .metrics import relative_frobenius_error
+from .nystrom import NystromFeatures
 from .theory import statistical_dimension
 
 __all__ = ["KernelFeatures", "Plan", "plan"]
@@ -91,6 +92,9 @@ def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> li
         mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
         blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
         listed.append(_Candidate("block Fourier", blocks))
+    if rows.shape[0] >= n_components:
+        nystrom = NystromFeatures(kernel, n_components, random_state=seed)
+        listed.append(_Candidate("Nystrom", nystrom))
     return listed
 
 

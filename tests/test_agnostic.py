@@ -23,7 +23,10 @@ from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
     Laplacian,
+    MaclaurinFeatures,
     ModifiedFourierFeatures,
+    NystromFeatures,
+    Polynomial,
     ProductFeatures,
     PublishedGegenbauerFeatures,
     RandomFourierFeatures,
@@ -103,6 +106,14 @@ MAPS = {
     ),
     "fastfood": Map(FastfoodFeatures("matern", 130, random_state=0), gaussian(N, 9)),
     "fastfood-wide": Map(FastfoodFeatures("gaussian", 1111, random_state=0), gaussian(N, 64)),
+    "maclaurin": Map(MaclaurinFeatures(GAMMA, 130, random_state=0), ball(N, 5)),
+    "maclaurin-wide": Map(
+        MaclaurinFeatures(Polynomial(3), 1111, random_state=0), sphere(N, 64), blas=True
+    ),
+    "nystrom": Map(NystromFeatures("matern", 20, random_state=0), gaussian(N, 3), blas=True),
+    "nystrom-sphere": Map(
+        NystromFeatures(Zonal(np.exp), 9, landmarks="rls", random_state=0), sphere(N, 3), blas=True
+    ),
     "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33, random_state=0), gaussian(N, 2)),
 }
 FITTED = {name: each.fit() for name, each in MAPS.items()}
@@ -407,6 +418,8 @@ def test_nothing_sparse_is_written_to(name):
         "fastfood",
         "fourier-wide",
         "fourier-modified",
+        "nystrom",
+        "maclaurin",
     ],
 )
 def test_random_states(name):

@@ -16,6 +16,7 @@ from gzkcore import (
     GegenbauerFeatures,
     KernelFeatures,
     Laplacian,
+    NystromFeatures,
     RandomFeatureRidge,
     RandomFourierFeatures,
     Spherical,
@@ -110,8 +111,10 @@ def test_other_kernels():
     )
     features = KernelFeatures(Laplacian(0.5), n_components=512, random_state=0).fit(S)
     assert isinstance(features.chosen_, RandomFourierFeatures)
-    with pytest.raises(ValueError, match="Spherical"):
-        KernelFeatures(Spherical(1.0), n_components=8).fit(S)
+    features = KernelFeatures(Spherical(1.0), n_components=8, random_state=0).fit(S)
+    assert isinstance(features.chosen_, NystromFeatures)
+    with pytest.raises(ValueError, match="Spherical"):  # fewer rows than columns
+        KernelFeatures(Spherical(1.0), n_components=512).fit(S)
 
 
 def test_it_is_the_default_of_learners():

@@ -41,6 +41,7 @@ NUMPY_IN_REFERENCE = {
     "gegenbauer": "Eq 19 is a matrix of features",
     "gram": "Z^T Z is a product of matrices",
     "metrics": "Eq 1 orders matrices, Eq 21 has their traces",
+    "nystrom": "Algorithm 3 has inverses, and eigenvalues",
     "ridge": "the normal equations are an inverse",
     "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
 }

@@ -57,6 +57,10 @@ WITHOUT_MIRROR = {
     "gram.gram": "GramAccumulator adds it up tile by tile",
     "gram.moments": "GramAccumulator adds them up tile by tile",
     "hadamard.hadamard_matrix": "scipy.linalg.hadamard: test_hadamard compares them",
+    "nystrom.kernel_distances": "NystromFeatures(landmarks='kmeans++'): test_nystrom compares them",
+    "nystrom.nystrom_kernel": "NystromFeatures: test_nystrom compares them",
+    "nystrom.pivoted_cholesky": "NystromFeatures(landmarks='rpcholesky'): test_nystrom compares them",
+    "nystrom.recursive_leverage": "NystromFeatures(landmarks='rls'): test_nystrom compares them",
     "ridge.gcv_score": "RandomFeatureRidgeCV(cv=None)",
     "ridge.k_fold_error": "RandomFeatureRidgeCV(cv=k)",
     "ridge.loo_errors": "RandomFeatureRidgeCV(cv='loo')",
@@ -247,6 +251,16 @@ def blocks(draw):
 
 
 @st.composite
+def degrees_and_signs(draw):
+    """Points, random signs for columns of given degrees, and weights."""
+    X = draw(points(dims=DIMS))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    degrees = rng.integers(0, 5, draw(st.sampled_from([0, 1, 15, 17, 40])))
+    signs = rng.choice([-1.0, 1.0], (degrees.sum(), X.shape[1]))
+    return X, signs, degrees, rng.uniform(0, 2, degrees.size)
+
+
+@st.composite
 def frequencies_and_width(draw):
     """Return points, frequencies, how many columns these are for, and a phase."""
     X = draw(points())
@@ -433,6 +447,20 @@ VALUES = {
     "fourier.modified_weight": (
         st.tuples(st.lists(st.floats(-3, 3), min_size=1, max_size=3), st.floats(1, 5), shares),
         lambda w, radius, outside, value: value**2,
+    ),
+    "maclaurin.maclaurin_features": (
+        degrees_and_signs(),
+        lambda X, signs, degrees, weights, _: np.square(
+            weights * np.abs(X).sum(axis=1, dtype=float, keepdims=True) ** degrees
+        ),
+    ),
+    "maclaurin.maclaurin_variance": (
+        st.tuples(
+            *2 * [st.lists(st.floats(-1, 1), min_size=3, max_size=3)],
+            *2 * [st.lists(st.floats(0.1, 1), min_size=4, max_size=4)],
+            st.integers(1, 9),
+        ),
+        lambda *_: 27**2,
     ),
     "hadamard.hadamard_transform": (
         points(dims=st.sampled_from([1, 2, 4, 8, 16, 32, 64])).map(lambda X: (X,)),

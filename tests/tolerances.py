@@ -103,6 +103,13 @@ TWINS = {
         256, "truncated moments of orders 0 to 3, from a difference of normal integrals"
     ),
     "block.projection_moments": EXACT,
+    "maclaurin.maclaurin_features": Tolerance(
+        16, "products of up to 4 sums, each off by eps of its sum of |x|: length is their product's "
+        "square"
+    ),
+    "maclaurin.maclaurin_variance": Tolerance(
+        256, "differences of sums of (a number up to 27)^3 / 0.1: length is 27^2"
+    ),
     "product.product_kernel": EXACT,
     "product.product_columns": EXACT,
     "product.product_features": Tolerance(8, "relative; a rounding for each of up to 6 factors"),
@@ -132,6 +139,9 @@ IDENTITY = {
     ),
     "exact kernel": Tolerance(
         16, "distances by products of centred rows: length is the largest |x|^4"
+    ),
+    "inverse root": Tolerance(
+        2**16, "eigenvectors over the roots of eigenvalues down to 1e-3 of the largest, squared"
     ),
     "closed form": Tolerance(64, "coefficients of size 1 from quadrature or logarithms"),
     "unit": Tolerance(4, "a norm and a division"),
