@@ -32,8 +32,10 @@ from .kernels import (
 from .maclaurin import MaclaurinFeatures
 from .model_io import load
 from .nystrom import NystromFeatures
+from .polysketch import PolySketchFeatures
 from .product import Product, ProductFeatures
 from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
+from .sketch import CountSketch, TensorSketchFeatures
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,7 @@ __all__ = [
     "ArcCosine",
     "BlockFourierFeatures",
     "BlockProjection",
+    "CountSketch",
     "DotProduct",
     "Exponential",
     "ExponentialDot",
@@ -58,6 +61,7 @@ __all__ = [
     "ModifiedFourierFeatures",
     "NeuralTangent",
     "NystromFeatures",
+    "PolySketchFeatures",
     "Polynomial",
     "Product",
     "ProductFeatures",
@@ -69,6 +73,7 @@ __all__ = [
     "SphereHeat",
     "SphereMatern",
     "Spherical",
+    "TensorSketchFeatures",
     "TruncationWarning",
     "Zonal",
     "__version__",

@@ -24,6 +24,8 @@ KERNELS = (
     "_fastfood",
     "_block",
     "_maclaurin",
+    "_sketch",
+    "_polysketch",
 )
 
 

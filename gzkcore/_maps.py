@@ -63,9 +63,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tags
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
+        return check_format(
+            validate_data(
+                self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+                dtype=[np.float64, np.float32],
+            )
         )  # fmt: skip
 
     def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
@@ -100,6 +102,19 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _about(self) -> str:
         """Say in a few words what the fitted features consist of."""
         raise NotImplementedError
+
+
+def check_format(X: Rows) -> Rows:
+    """Raise ValueError if sparse rows point outside their columns, where kernels would read."""
+    if not isinstance(X, np.ndarray):
+        X.check_format(full_check=True)
+    return X
+
+
+def plain_output(transformer: Any) -> Any:
+    """Let a transformer return arrays, whatever scikit-learn's `transform_output` says."""
+    has = hasattr(transformer, "set_output")
+    return transformer.set_output(transform="default") if has else transformer
 
 
 def tiles(n_rows: int, row_bytes: int) -> Iterator[slice]:

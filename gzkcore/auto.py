@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ._maps import FeatureMap
+from ._maps import FeatureMap, plain_output
 from ._random import as_seed_sequence, generator
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
@@ -102,7 +102,7 @@ def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) ->
     """Fit candidates to some rows and compare their kernel with K, the exact one of others."""
     trials, reasons = [], []
     for candidate in candidates:
-        features = clone(candidate.features)
+        features = plain_output(clone(candidate.features))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the sample; the final fit warns of all data
             try:
@@ -216,7 +216,7 @@ class KernelFeatures(FeatureMap):
         best = _best(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
         self.family_ = best.candidate.name
-        self.chosen_ = clone(best.candidate.features).fit(X)
+        self.chosen_ = plain_output(clone(best.candidate.features)).fit(X)
         self.kernel_ = kernel
         self.why_ = _reason(best, trials, test.shape[0], X.shape[0] > 1)
         self._n_features_out = width
@@ -384,7 +384,7 @@ def plan(
     from ._timing import seconds_per_row
 
     target, lam = check_positive("target", target), check_positive("lam", lam)
-    given = [n_components] if isinstance(n_components, int) else n_components
+    given = np.atleast_1d(np.asarray(n_components)).tolist()
     widths = sorted({check_integer("n_components", width, 1) for width in given})
     if not widths:
         raise ValueError("n_components=() names no width; give one or more integers >= 1")

@@ -24,7 +24,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _block
-from ._maps import FeatureMap, tiles
+from ._maps import FeatureMap, check_format, tiles
 from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
@@ -518,9 +518,11 @@ class _BlockMap(FeatureMap):
         return padded, rng
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32], ensure_all_finite=reset,
+        return check_format(
+            validate_data(
+                self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+                dtype=[np.float64, np.float32], ensure_all_finite=reset,
+            )
         )  # fmt: skip
 
     def _check_finite(self, X: Rows, out: Floats) -> None:
@@ -1042,9 +1044,11 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
+        return check_format(
+            validate_data(
+                self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+                dtype=[np.float64, np.float32],
+            )
         )  # fmt: skip
 
     def _factor(self) -> Doubles:
@@ -1085,7 +1089,8 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Project the normalised rows without making sparse ones dense.
 
         S ((x - mean) / range) = S (x / range) - S (mean / range): the shift is subtracted once it
-        is projected, so that sparse rows cost O(nnz).
+        is projected, so that sparse rows cost O(nnz). It always is, whatever `with_shift` says
+        about `transform`.
 
         Parameters
         ----------
@@ -1101,12 +1106,12 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._validate(X, reset=False)
         factor = self._factor().astype(X.dtype)
         if isinstance(X, np.ndarray):
-            projected: Floats = projection.transform((X - self.mean_.astype(X.dtype)) * factor)
-            return projected
+            return np.asarray(projection.transform((X - self.mean_.astype(X.dtype)) * factor))
         scaled = X.copy()
         scaled.data = X.data * factor[X.indices]
         shift = (self.mean_ * self._factor()).astype(X.dtype)
-        shifted: Floats = projection.transform(scaled) - projection.transform(shift[None])
+        shifted: Floats = np.asarray(projection.transform(scaled))
+        shifted -= np.asarray(projection.transform(shift[None]))
         return shifted
 
     def save(self, path: Any) -> None:

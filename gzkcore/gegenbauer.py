@@ -34,6 +34,7 @@ from ._maps import (
     STREAM_BYTES,
     FeatureMap,
     check_unit,
+    plain_output,
     random_pairs,
     tiles,
     values_of_pairs,
@@ -672,7 +673,7 @@ class GegenbauerFeatures(_Features):
             raise TypeError(
                 f"reduce={reduce!r} is no transformer; use None, 'auto', an integer or an instance"
             )
-        reducer = self.reducer_ = clone(reduce).fit(X)
+        reducer = self.reducer_ = plain_output(clone(reduce)).fit(X)
         first, second = random_pairs(X.shape[0], _SAMPLE_PAIRS)
         a, b = X[first], X[second]
         change = values_of_pairs(self.kernel_, self._reduced(a), self._reduced(b))

@@ -29,6 +29,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import validate_data
 
 from . import _gram
+from ._maps import plain_output
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Seed
 from .auto import KernelFeatures
@@ -182,9 +183,9 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _new_features(self, **parameters: Any) -> Any:
         """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
         if self.features is None:
-            features = KernelFeatures()
+            features = plain_output(KernelFeatures())
         elif hasattr(self.features, "transform") and not isinstance(self.features, type):
-            features = clone(self.features)
+            features = plain_output(clone(self.features))
         else:
             raise TypeError(
                 f"features={self.features!r} is no transformer; pass an instance such as "

@@ -51,9 +51,11 @@ from . import (
     maclaurin,
     metrics,
     nystrom,
+    polysketch,
     product,
     ridge,
     series,
+    sketch,
     special,
     theory,
 )
@@ -71,9 +73,11 @@ __all__ = [
     "maclaurin",
     "metrics",
     "nystrom",
+    "polysketch",
     "product",
     "ridge",
     "series",
+    "sketch",
     "special",
     "theory",
 ]

@@ -19,6 +19,7 @@ from tolerances import ISA, SINGLE
 
 from gzkcore import (
     BlockFourierFeatures,
+    CountSketch,
     FastfoodFeatures,
     Gaussian,
     GegenbauerFeatures,
@@ -27,9 +28,11 @@ from gzkcore import (
     ModifiedFourierFeatures,
     NystromFeatures,
     Polynomial,
+    PolySketchFeatures,
     ProductFeatures,
     PublishedGegenbauerFeatures,
     RandomFourierFeatures,
+    TensorSketchFeatures,
     TruncationWarning,
     Zonal,
     show_config,
@@ -113,6 +116,20 @@ MAPS = {
     "nystrom": Map(NystromFeatures("matern", 20, random_state=0), gaussian(N, 3), blas=True),
     "nystrom-sphere": Map(
         NystromFeatures(Zonal(np.exp), 9, landmarks="rls", random_state=0), sphere(N, 3), blas=True
+    ),
+    "count-sketch": Map(CountSketch(30, random_state=0), gaussian(N, 64)),
+    "osnap": Map(CountSketch(31, n_nonzeros=4, random_state=0), gaussian(N, 64)),
+    "tensor-sketch": Map(
+        TensorSketchFeatures(Polynomial(3, gamma=0.1), 128, random_state=0), gaussian(N, 9)
+    ),
+    "tensor-sketch-odd": Map(
+        TensorSketchFeatures(Polynomial(2, coef0=0.0), 101, random_state=0), sphere(N, 17)
+    ),
+    "poly-sketch": Map(
+        PolySketchFeatures(Polynomial(3, gamma=0.1), 101, random_state=0), gaussian(N, 9)
+    ),
+    "poly-sketch-gaussian": Map(
+        PolySketchFeatures(Gaussian(0.5), 90, n_nonzeros=2, random_state=0), sphere(N, 9)
     ),
     "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33, random_state=0), gaussian(N, 2)),
 }
@@ -420,6 +437,9 @@ def test_nothing_sparse_is_written_to(name):
         "fourier-modified",
         "nystrom",
         "maclaurin",
+        "count-sketch",
+        "tensor-sketch",
+        "poly-sketch",
     ],
 )
 def test_random_states(name):

@@ -6,12 +6,16 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gzkcore
 from gzkcore import (
+    BlockFourierFeatures,
+    BlockProjection,
+    FastfoodFeatures,
     Gaussian,
     GegenbauerFeatures,
     KernelFeatures,
@@ -185,3 +189,34 @@ def test_plan_draws(tmp_path):
 def test_bad_plans(arguments, error, message):
     with pytest.raises(error, match=message):
         gzkcore.plan(rows(50, 3), **arguments)
+
+
+def test_frames_asked_for_are_made_of_the_result_alone():
+    """Inside, everything goes on with arrays."""
+    X = rows(200, 3)
+    wide = rows(100, 300)
+    with config_context(transform_output="pandas"):
+        features = KernelFeatures(n_components=16, random_state=0).fit(X)
+        assert list(features.transform(X).columns) == list(features.get_feature_names_out())
+        RandomFeatureRidge(features, alpha=1e-3).fit(X, X[:, 0]).predict(X)
+        KernelFeatures(n_components=8, random_state=0).fit(wide)
+        gzkcore.plan(X, n_components=np.int64(16))
+
+
+def test_malformed_sparse_rows_are_refused():
+    X = sp.random_array((50, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
+    maps = [
+        BlockFourierFeatures(n_components=4),
+        BlockProjection(4),
+        FastfoodFeatures(n_components=4),
+        GegenbauerFeatures(n_components=4),
+        RandomFourierFeatures(n_components=4),
+    ]
+    fitted = [features.fit(X) for features in maps]
+    far, long = X.copy(), X.copy()
+    far.indices[3] = 200_000_000
+    long.indptr[2] = 10**6
+    for features in fitted:
+        for bad in (far, long):
+            with pytest.raises(ValueError, match="ind"):
+                features.transform(bad)

@@ -270,6 +270,49 @@ def frequencies_and_width(draw):
     return X, W, n_components, draw(st.floats(0, 6))
 
 
+@st.composite
+def sketches(draw, log_widths):
+    """Return points, places and signs of a few sketches of one width, and the width."""
+    X, width = draw(points()), 2 ** draw(log_widths)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = (draw(st.integers(1, 4)), X.shape[1])
+    return X, rng.integers(0, width, shape), rng.choice([-1, 1], shape), width
+
+
+@st.composite
+def pairs_of_points(draw):
+    """Return two points."""
+    X = draw(points(rows=st.just(2)))
+    return X[0].tolist(), X[1].tolist()
+
+
+@st.composite
+def trees(draw):
+    """Return points, a degree and the draws of a tree, and its width."""
+    X, degree, width = draw(points(rows=st.sampled_from([1, 3]))), draw(st.integers(1, 5)), 16
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    q = 1 << (degree - 1).bit_length()
+    leaves, nodes = (q, draw(st.integers(1, 2)), X.shape[1]), (q, 2, width)
+    return (
+        X,
+        degree,
+        rng.integers(0, width, leaves),
+        rng.choice([-1, 1], leaves),
+        rng.choice([-1, 1], nodes),
+        rng.integers(0, width, nodes),
+        draw(st.integers(1, width)) if q > 1 else width,
+    )
+
+
+@st.composite
+def pairs_of_vectors(draw):
+    """Return two vectors, and the draws of a sketch of their outer product."""
+    m, width = 2 ** draw(st.integers(0, 4)), draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    u, v = rng.standard_normal((2, m)).tolist()
+    return u, v, rng.choice([-1, 1], (2, m)), rng.integers(0, m, (2, width)), width
+
+
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 
@@ -466,6 +509,39 @@ VALUES = {
         points(dims=st.sampled_from([1, 2, 4, 8, 16, 32, 64])).map(lambda X: (X,)),
         lambda X, _: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
     ),
+    "sketch.count_sketch": (
+        sketches(st.integers(0, 6)),
+        lambda X, *_: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
+    ),
+    "sketch.tensor_sketch": (
+        sketches(st.integers(0, 6)),
+        lambda X, hashes, *_: (
+            np.abs(X).sum(axis=1, dtype=float, keepdims=True) ** (2 * len(hashes))
+        ),
+    ),
+    "sketch.tensor_sketch_variance": (
+        st.tuples(pairs_of_points(), st.integers(1, 5), st.integers(1, 99)).map(
+            lambda args: (*args[0], *args[1:])
+        ),
+        lambda x, y, p, m, value: (3 * np.square(x).sum() * np.square(y).sum()) ** (2 * p),
+    ),
+    "polysketch.tensor_srht": (
+        pairs_of_vectors(),
+        lambda u, v, *_: (np.abs(u).sum() * np.abs(v).sum()) ** 2,
+    ),
+    "polysketch.poly_sketch": (
+        trees(),
+        lambda X, degree, hashes, *_: (
+            np.maximum(np.abs(X).sum(axis=1, dtype=float, keepdims=True), 1) ** (2 * degree)
+            * 16.0 ** (2 * len(hashes))
+        ),
+    ),
+    "polysketch.poly_sketch_variance": (
+        st.tuples(
+            pairs_of_points(), st.integers(1, 5), st.integers(1, 99), st.sampled_from([16, 64])
+        ).map(lambda args: (*args[0], *args[1:])),
+        lambda x, y, p, *_: (9 * (1 + np.square(x).sum() * np.square(y).sum())) ** (2 * p),
+    ),
     "harmonics.n_harmonics": (st.tuples(st.integers(0, 40), DIMS), lambda *_: 1),
     "harmonics.spherical_harmonics": (
         st.one_of(
@@ -605,6 +681,7 @@ BAD = [
     ("series.growth_constants", (KERNEL, 5), ValueError),
     ("hadamard.hadamard_transform", ([[1.0, 2.0, 3.0]],), ValueError),
     ("fourier.fourier_features", ([[1.0]], [[1.0, 2.0]], 2), ValueError),
+    ("sketch.count_sketch", ([[1.0]], [[0], [1]], [[1]], 2), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
     ("product.product_features", ([[[1.0]], [[1.0], [2.0]]], [(0, 0)]), ValueError),

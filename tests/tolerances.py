@@ -79,6 +79,16 @@ TWINS = {
     "hadamard.hadamard_transform": Tolerance(
         8, "up to 6 additions, in another order: length is the square of the sum of |x|"
     ),
+    "sketch.count_sketch": Tolerance(8, "sums of up to 16 numbers: length is the square of their sum"),
+    "sketch.tensor_sketch": Tolerance(
+        16, "transforms and their products: length is the sum of |x| to the power 2p"
+    ),
+    "sketch.tensor_sketch_variance": Tolerance(64, "powers of sums of rows: length is its square"),
+    "polysketch.tensor_srht": Tolerance(16, "two sums of up to 16: length is their product squared"),
+    "polysketch.poly_sketch": Tolerance(
+        64, "sums and products of a tree: length is the sum of |x|, or 1, to 2p, times 16^(2q)"
+    ),
+    "polysketch.poly_sketch_variance": Tolerance(64, "powers of sums: length is its square"),
     "harmonics.n_harmonics": EXACT,
     "harmonics.spherical_harmonics": Tolerance(
         8, "O(1) steps for each degree; |Y| <= alpha^(1/2) |x|^l, so length is (l+1)^2 alpha |x|^2l"

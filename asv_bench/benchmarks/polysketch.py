@@ -1,0 +1,52 @@
+"""PolySketch beside TensorSketch and scikit-learn's PolynomialCountSketch: time and error."""
+
+from sklearn.kernel_approximation import PolynomialCountSketch
+
+from gzkcore import Polynomial, PolySketchFeatures, TensorSketchFeatures
+from gzkcore._threads import limit_threads
+
+from .common import THREADS, empty, frobenius_error, interleave, ratio, sphere
+
+ROWS, WIDTH = 1024, 1024
+
+
+class Against:
+    """1,024 columns of rows on the sphere, in float32, in one run."""
+
+    params = ([64, 784], [2, 3, 8, 16], ["TensorSketchFeatures", "scikit-learn"], THREADS)
+    param_names = ("dim", "degree", "library", "threads")
+    timeout = 300
+
+    def setup(self, dim, degree, library, threads):
+        X = self.X = sphere(ROWS, dim, "float32")
+        self.kernel = Polynomial(degree, gamma=1.0, coef0=0.0)
+        self.ours = PolySketchFeatures(self.kernel, WIDTH, random_state=0).fit(X)
+        out, other = empty((ROWS, WIDTH), "float32"), empty((ROWS, WIDTH), "float32")
+        if library == "scikit-learn":
+            self.theirs = PolynomialCountSketch(
+                degree=degree, gamma=1.0, coef0=0, n_components=WIDTH, random_state=0
+            ).fit(X)
+            call = lambda: self.theirs.transform(X)  # noqa: E731
+        else:
+            self.theirs = TensorSketchFeatures(self.kernel, WIDTH, random_state=0).fit(X)
+            call = lambda: self.theirs.transform(X, out=other)  # noqa: E731
+        self.calls = {"gzkcore": lambda: self.ours.transform(X, out=out), library: call}
+
+    def time_gzkcore(self, dim, degree, library, threads):
+        with limit_threads(threads):
+            self.calls["gzkcore"]()
+
+    def peakmem_gzkcore(self, dim, degree, library, threads):
+        self.calls["gzkcore"]()
+
+    def track_times_faster(self, dim, degree, library, threads):
+        with limit_threads(threads):
+            return ratio(interleave(self.calls, 3), library, "gzkcore")[0]
+
+    def track_error(self, dim, degree, library, threads):
+        X = self.X[:300]
+        return frobenius_error(self.kernel(X), self.ours.transform(X))
+
+    def track_error_of_the_other(self, dim, degree, library, threads):
+        X = self.X[:300]
+        return frobenius_error(self.kernel(X), self.theirs.transform(X))
