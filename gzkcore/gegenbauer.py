@@ -502,7 +502,8 @@ class GegenbauerFeatures(_Features):
     -----
     Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each, q the
     degree. Memory: the output and tiles of a few megabytes. The result is the same to the bit for
-    any number of threads and any split of the rows, per instruction set.
+    any number of threads and any split of the rows, per instruction set (basis="adapted", a product
+    of matrices: to rounding).
 
     Unbiased for basis="random" and "hybrid" up to `truncation_error_`; for m independent directions
     the mean squared error is (E k(x,x) E k(y,y) - E k(x,y)^2) / m over random pairs, and evenly
