@@ -24,6 +24,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from gzkcore import (
     BlockFourierFeatures,
     BlockProjection,
+    FastfoodFeatures,
     Gaussian,
     RandomFourierFeatures,
     block_report,
@@ -230,6 +231,7 @@ def _feature_rows(dim, width, options):
         "as published": BlockFourierFeatures(
             kernel, width, block_size=smallest, arrangement="permutation", random_state=0
         ),
+        "Fastfood": FastfoodFeatures(kernel, width, random_state=0),
     }
     for each in maps.values():
         each.fit(X[:1])
@@ -244,7 +246,7 @@ def _feature_rows(dim, width, options):
             "D": dim,
             "features": width,
             "what": name,
-            "passes": len(maps[name].n_blocks_) if name in maps else "",
+            "passes": len(maps[name].n_blocks_) if hasattr(maps.get(name), "n_blocks_") else "",
             "ms": 1e3 * float(np.median(times[name])),
             "times faster than whole rows": ratio(times, "whole rows", name)[0],
         }
