@@ -63,12 +63,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tags
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return check_format(
-            validate_data(
-                self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-                dtype=[np.float64, np.float32],
-            )
-        )  # fmt: skip
+        return check_rows(self, X, reset=reset)
 
     def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
         """Map X to features.
@@ -104,11 +99,18 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         raise NotImplementedError
 
 
-def check_format(X: Rows) -> Rows:
-    """Raise ValueError if sparse rows point outside their columns, where kernels would read."""
-    if not isinstance(X, np.ndarray):
-        X.check_format(full_check=True)
-    return X
+def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> Rows:
+    """Return X as float32 or float64 rows, dense or CSR, or raise as scikit-learn does.
+
+    Sparse rows that point outside their columns raise too: kernels would read there.
+    """
+    rows: Rows = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+        dtype=[np.float64, np.float32], ensure_all_finite=finite,
+    )  # fmt: skip
+    if not isinstance(rows, np.ndarray):
+        rows.check_format(full_check=True)
+    return rows
 
 
 def plain_output(transformer: Any) -> Any:

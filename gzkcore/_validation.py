@@ -19,6 +19,12 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     return int(value)
 
 
+def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
+    """Raise, naming the choices, if value is none of them."""
+    if not (value is None or isinstance(value, str)) or value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
+
+
 def check_dim(dim: Any) -> int:
     """Return the dimension of the space as an int >= 1."""
     return check_integer("dim", dim, 1)
@@ -65,6 +71,35 @@ def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
         except (TypeError, ValueError) as error:
             raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
     return np.ascontiguousarray(array).reshape(-1), array.shape
+
+
+def check_matrix(name: str, values: Any) -> Doubles:
+    """Return a finite matrix of doubles, or raise naming it."""
+    if hasattr(values, "toarray"):
+        values = values.toarray()
+    try:
+        matrix: Any = np.asarray(values)
+        if matrix.dtype.kind == "c":
+            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
+        matrix = matrix.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
+    return matrix
+
+
+def check_square(name: str, values: Any) -> Doubles:
+    """Return a square matrix of doubles, or raise naming it."""
+    matrix = check_matrix(name, values)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name} has shape {matrix.shape}, which is not square; pass the kernel matrix of the "
+            "points with themselves"
+        )
+    return matrix
 
 
 def dense(X: Rows) -> Floats:

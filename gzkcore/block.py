@@ -21,14 +21,14 @@ from scipy import sparse
 from scipy.stats import norm, shapiro
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _block
-from ._maps import FeatureMap, check_format, tiles
+from ._maps import FeatureMap, check_rows, tiles
 from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
-from ._validation import check_integer, check_positive, dense, empty_aligned
+from ._validation import check_choice, check_integer, check_positive, dense, empty_aligned
 from .hadamard import hadamard_transform
 from .kernels import (
     Exponential,
@@ -69,6 +69,8 @@ ENOUGH, FEW = 32, 16
 LARGE_BIAS = 0.05
 # Bias that block_report is content with.
 ACCEPTED = 0.01
+# Blocks are numbered in 32 bits.
+MOST = 2**31 - 1
 # Pairs of training rows that a fit looks at.
 _PAIRS = 32
 
@@ -92,11 +94,6 @@ def _shares(total: int, most: int) -> list[int]:
     """Split `total` blocks into as few passes of at most `most` as there can be, evenly."""
     passes = -(-total // most)
     return [total // passes + (q < total % passes) for q in range(passes)]
-
-
-def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
 
 
 def _prepare(X: Floats) -> Iterator[tuple[slice, Floats]]:
@@ -131,6 +128,8 @@ def _as_rows(
     rows = np.asarray(X)
     rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
     to, by = np.asarray(buckets), np.asarray(weights, dtype=np.float64)
+    if to.dtype.kind not in "iu":
+        raise TypeError(f"buckets are {to.dtype} numbers; pass integers, the block of each column")
     if rows.ndim != 2 or rows.shape[1] < 1 or to.ndim != 2 or to.shape != by.shape:
         raise ValueError(
             f"X has shape {rows.shape}, buckets {to.shape} and weights {by.shape}; pass (n, D), "
@@ -241,7 +240,7 @@ def _meetings(x: Doubles, n_blocks: int, arrangement: Arrangement) -> float:
 
 
 def _check_delta(delta: ArrayLike, n_blocks: int, arrangement: Any) -> tuple[Doubles, int]:
-    _check_choice("arrangement", arrangement, get_args(Arrangement))
+    check_choice("arrangement", arrangement, get_args(Arrangement))
     array = np.asarray(delta, dtype=np.float64)
     if array.ndim != 1 or array.size < 1:
         raise ValueError(f"delta has shape {array.shape}; pass the difference of two rows")
@@ -307,7 +306,7 @@ def projection_variance(
     8.0
     """
     x, k = _check_delta(delta, n_blocks, arrangement)
-    _check_choice("values", values, get_args(Values))
+    check_choice("values", values, get_args(Values))
     variance = 2 * _meetings(x, k, arrangement)
     return variance + 2 * float(x @ x) if values == "gaussian" else variance
 
@@ -507,8 +506,10 @@ class _BlockMap(FeatureMap):
     def _start(self, X: Rows) -> tuple[int, np.random.Generator]:
         """Check what both have, draw the mix; return how many coordinates blocks are made of."""
         self._n_features_out = check_integer("n_components", self.n_components, 1)
-        _check_choice("arrangement", self.arrangement, get_args(Arrangement))
-        _check_choice("mix", self.mix, (None, "hadamard"))
+        if self._n_features_out > MOST:
+            raise ValueError(f"n_components={self.n_components} is too large; use at most {MOST}")
+        check_choice("arrangement", self.arrangement, get_args(Arrangement))
+        check_choice("mix", self.mix, (None, "hadamard"))
         rng = generator(self.random_state)
         self._signs = None
         if self.mix is None:
@@ -518,12 +519,7 @@ class _BlockMap(FeatureMap):
         return padded, rng
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return check_format(
-            validate_data(
-                self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-                dtype=[np.float64, np.float32], ensure_all_finite=reset,
-            )
-        )  # fmt: skip
+        return check_rows(self, X, reset=reset, finite=reset)
 
     def _check_finite(self, X: Rows, out: Floats) -> None:
         """Raise if X holds NaN or infinity: every coordinate is in a sum, which would tell.
@@ -643,7 +639,7 @@ class BlockProjection(_BlockMap):
         self
         """
         X = self._validate(X, reset=True)
-        _check_choice("values", self.values, get_args(Values))
+        check_choice("values", self.values, get_args(Values))
         dim, rng = self._start(X)
         shares = _shares(self._n_features_out, dim)
         buckets, first = [], 0
@@ -1044,12 +1040,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return check_format(
-            validate_data(
-                self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
-                dtype=[np.float64, np.float32],
-            )
-        )  # fmt: skip
+        return check_rows(self, X, reset=reset)
 
     def _factor(self) -> Doubles:
         """1 / range, 0 for a constant column."""
@@ -1359,7 +1350,7 @@ def block_report(
         inner = (0.5 + twice / 2 - once**2).mean(axis=(0, 2)) / n_blocks
         for power, energies, variance in zip(powers, sums[0], inner, strict=True):
             rows.append((
-                variance, *_whole(resolved, power, n_blocks, arrangement), *_shape(energies)
+                variance, *_whole(resolved, power, n_blocks, arrangement), *_inequality(energies)
             ))  # fmt: skip
     inside, exact, independent, formula, spread, effective, w, p = np.array(rows).T
     mean = np.concatenate(means)
@@ -1409,7 +1400,7 @@ def _whole(
     return value, (0.5 + twice / 2 - value**2) / n_blocks, curvature * spread / 2
 
 
-def _shape(energies: Doubles) -> tuple[float, float, float, float]:
+def _inequality(energies: Doubles) -> tuple[float, float, float, float]:
     """Of the energies of a pair's blocks: (M/m)^2, the effective k, Shapiro and Wilk's W and p."""
     total, squares = energies.sum(), energies @ energies
     smallest = energies.min()

@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 from ._random import generator
 from ._typing import Doubles, Seed
-from ._validation import check_dim, check_integer
+from ._validation import check_choice, check_dim, check_integer
 
 __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
 
@@ -76,8 +76,7 @@ def sample_directions(
     """
     m = check_integer("n_directions", n_directions, 1)
     dim = check_dim(dim)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is unknown; use one of {METHODS}")
+    check_choice("method", method, METHODS)
     if method == "fibonacci" and dim != 3:
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
     draws = generator(rng)

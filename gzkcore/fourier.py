@@ -16,7 +16,7 @@ from ._maps import FeatureMap, tiles, warn_if_trivial
 from ._random import generator
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
-from ._validation import check_integer, check_out, check_positive
+from ._validation import check_choice, check_integer, check_out, check_positive
 from .directions import sample_directions, sobol_points
 from .kernels import Gaussian, Kernel, Laplacian, as_kernel
 
@@ -204,8 +204,7 @@ def sample_frequencies(
     """
     m = check_integer("n_frequencies", n_frequencies, 1)
     dim = check_integer("dim", dim, 1)
-    if method not in METHODS:
-        raise ValueError(f"frequencies={method!r} is unknown; use one of {METHODS}")
+    check_choice("frequencies", method, METHODS)
     draws = generator(rng)
     if method == "orthogonal":
         if isinstance(kernel, Laplacian):

@@ -43,7 +43,7 @@ from ._maps import (
 from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
-from ._validation import check_integer, check_positive, dense
+from ._validation import check_choice, check_integer, check_positive, dense
 from .block import BlockProjection
 from .directions import METHODS, Method, best_method, sample_directions, sphere_quadrature
 from .harmonics import HarmonicTree
@@ -715,13 +715,9 @@ class GegenbauerFeatures(_Features):
 
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         """Choose which radial functions are exact, which random, and with what directions."""
-        if self.basis not in BASES:
-            raise ValueError(f"basis={self.basis!r} is unknown; use one of {BASES}")
+        check_choice("basis", self.basis, BASES)
+        check_choice("directions", self.directions, ("auto", *METHODS))
         method = best_method(dim) if self.directions == "auto" else self.directions
-        if method not in METHODS:
-            raise ValueError(
-                f"directions={self.directions!r} is unknown; use 'auto' or one of {METHODS}"
-            )
         width = self._n_features_out
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         self._radial = RadialFunctions(self.kernel_, dim, shell, norms, wide, self._tol)

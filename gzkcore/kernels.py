@@ -186,7 +186,11 @@ class _WithGamma(ShiftInvariantKernel):
         if not isinstance(self.gamma, str):
             return {"gamma": check_positives("gamma", self.gamma, X.shape[1])}
         if self.gamma == "scale":
-            return {"gamma": self._from_spread(X.shape[1], _variance(X))}
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = _variance(X)
+            if not math.isfinite(variance):
+                raise ValueError("gamma='scale', but the variance of X overflows; scale X")
+            return {"gamma": self._from_spread(X.shape[1], variance)}
         if self.gamma == "median":
             return {"gamma": self._from_median(X)}
         raise ValueError(f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale' or 'median'")
@@ -415,6 +419,7 @@ class Matern(RadialKernel):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bessel = np.log(kve(nu, z)) + nu * np.log(z) - z
             values = np.exp(bessel + (1 - nu) * math.log(2) - math.lgamma(nu))
+        values[z > 1e5] = 0.0  # nu <= 150: far below the smallest number, and kve may give NaN
         near = ~np.isfinite(values) | (z == 0)  # K_nu overflows where the kernel is almost 1
         values[near] = 1.0
         term = np.ones(int(near.sum()))
@@ -1290,8 +1295,15 @@ class GeneralizedZonal(Kernel):
 
 
 def _dense(X: Data) -> Doubles:
-    """Return the rows of X, dense or sparse, as an array of doubles."""
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    """Return the rows of X, dense or sparse, as an array of doubles, or raise."""
+    rows: Doubles = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"X has shape {rows.shape}; pass an array of shape (n_samples, n_features)"
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("X holds NaN or infinity; remove or replace those values")
+    return rows
 
 
 def _norms(X: Doubles) -> Doubles:

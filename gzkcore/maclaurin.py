@@ -16,7 +16,7 @@ from ._maps import FeatureMap, tiles, warn_if_trivial
 from ._random import generator
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
-from ._validation import check_integer, check_out, dense
+from ._validation import check_choice, check_integer, check_out, dense
 from .kernels import DotProductKernel, Gaussian, Kernel, as_kernel
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
@@ -216,8 +216,7 @@ class MaclaurinFeatures(FeatureMap):
                 f"{kernel!r} is no power series of the dot product; use Gaussian, Polynomial, "
                 "ExponentialDot or DotProduct, or GegenbauerFeatures"
             )
-        if self.degrees not in RULES:
-            raise ValueError(f"degrees={self.degrees!r} is unknown; use one of {RULES}")
+        check_choice("degrees", self.degrees, RULES)
         self.center_: Doubles | None = None
         if isinstance(kernel, Gaussian):
             self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()

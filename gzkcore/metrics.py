@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 
 from ._random import generator
 from ._typing import Data, Doubles, Seed
-from ._validation import check_integer, check_positive
+from ._validation import check_integer, check_matrix, check_positive, check_square
 
 __all__ = [
     "Estimate",
@@ -239,7 +239,7 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
     >>> mean_distance_error([[0.0, 0.0], [3.0, 4.0]], [[0.0], [4.0]])  # 25 - 16
     9.0
     """
-    points, projected = _matrix("X", X), _matrix("V", V)
+    points, projected = check_matrix("X", X), check_matrix("V", V)
     if len(points) != len(projected):
         raise ValueError(
             f"X has {len(points)} rows and V has {len(projected)}; pass the projections of the "
@@ -354,7 +354,7 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     >>> clustering_cost(K, ["a", "a", "b"])
     2.0
     """
-    exact = _square("K", K)
+    exact = check_square("K", K)
     names = np.asarray(labels)
     if names.shape != (len(exact),):
         raise ValueError(
@@ -466,35 +466,9 @@ def estimate(
 # ---- what they share
 
 
-def _matrix(name: str, values: Any) -> Doubles:
-    """Return a finite matrix of doubles, or raise naming it."""
-    if hasattr(values, "toarray"):
-        values = values.toarray()
-    try:
-        matrix: Doubles = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
-    if matrix.ndim != 2 or not matrix.size:
-        raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
-    return matrix
-
-
-def _square(name: str, values: Any) -> Doubles:
-    """Return a square matrix of doubles, or raise naming it."""
-    matrix = _matrix(name, values)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(
-            f"{name} has shape {matrix.shape}, which is not square; pass the kernel matrix of the "
-            "points with themselves"
-        )
-    return matrix
-
-
 def _pair(K: Any, Z: Any) -> tuple[Doubles, Doubles]:
     """Return K and Z as matrices of doubles with the same number of rows."""
-    exact, features = _square("K", K), _matrix("Z", Z)
+    exact, features = check_square("K", K), check_matrix("Z", Z)
     if len(exact) != len(features):
         raise ValueError(
             f"K has {len(exact)} rows and Z has {len(features)}; pass the features of the same "

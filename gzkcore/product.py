@@ -24,7 +24,7 @@ from ._maps import STREAM_BYTES, FeatureMap, check_unit, tiles
 from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
-from ._validation import check_integer, dense
+from ._validation import check_choice, check_integer, dense
 from .gegenbauer import GegenbauerFeatures
 from .kernels import Kernel, as_kernel
 
@@ -497,8 +497,7 @@ class ProductFeatures(_Parts, FeatureMap):
         """
         X = self._validate(X, reset=True)
         width = check_integer("n_components", self.n_components, 1)
-        if self.basis not in BASES:
-            raise ValueError(f"basis={self.basis!r} is unknown; use one of {BASES}")
+        check_choice("basis", self.basis, BASES)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         kernel = self.kernel.resolve(X, getattr(self, "feature_names_in_", None))
         self._index = [index for index, _ in kernel._resolved_parts(X.shape[1])]

@@ -8,6 +8,7 @@ large. Choose n_components by measuring (`gzkcore.metrics`), and read here what 
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse.linalg import LinearOperator
 
 from ._typing import Doubles
-from ._validation import check_dim, check_integer, check_positive
+from ._validation import check_dim, check_integer, check_positive, check_square
 from .special import alpha, gegenbauer
 
 __all__ = [
@@ -74,7 +75,7 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     1.25
     """
     lam = check_positive("lam", lam)
-    energies = np.maximum(eigvalsh(_square("K", K)), 0.0)
+    energies = np.maximum(eigvalsh(check_square("K", K)), 0.0)
     return float(np.sum(energies / (energies + lam)))
 
 
@@ -131,7 +132,7 @@ def ridge_leverage(
     >>> bool(np.isclose(phi.weights @ scores, statistical_dimension(kernel(X), 0.1)))
     True
     """
-    exact = _square("K", K)
+    exact = check_square("K", K)
     lam = check_positive("lam", lam)
     directions = np.asarray(w, dtype=np.float64)
     W = np.atleast_2d(directions)
@@ -245,7 +246,7 @@ def matrix_bernstein(
     """
     deviation, bound = check_positive("deviation", deviation), check_positive("bound", bound)
     m = check_integer("n_samples", n_samples, 1)
-    first, second = _square("M1", M1), _square("M2", M2)
+    first, second = check_square("M1", M1), check_square("M2", M2)
     largest = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
     if largest == 0:
         raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
@@ -577,7 +578,7 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     >>> round(ridge_risk([[1.0]], 1.0, [2.0], noise=2.0), 12)
     2.0
     """
-    exact = _square("K", K)
+    exact = check_square("K", K)
     lam, n = check_positive("lam", lam), len(exact)
     f = _signal(signal, n)
     residual = lam * _solve(exact, lam, f)
@@ -643,7 +644,7 @@ def risk_bound(
     >>> round(risk_bound([[1.0]], 1.0, [2.0], 2.0, 0.5, 1), 12)  # 1.5 * 4/2 + 4 (1/2 + 1/2)
     7.0
     """
-    exact = _square("K", K)
+    exact = check_square("K", K)
     lam, n = check_positive("lam", lam), len(exact)
     rank = check_integer("rank", rank, 0)
     if not 0 <= epsilon < 1:
@@ -883,15 +884,18 @@ def _truncated_directions(
     K if (1 - e)(1 - eps/10) >= 1 / (1 + eps); lam / |K'| is at most 1 / (1 - eps/10).
     """
     e = 1 - 1 / ((1 + epsilon) * (1 - epsilon / 10))
-    leverage = order * sum(alpha(level, dim) for level in range(degree + 1))
+    alphas = math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, dim - 1)
+    leverage = order * alphas  # those of degrees 0 to q, summed
     size = 8 * (1 + 1 / (1 - epsilon / 10)) * check_positive("s_lam", s_lam)
-    return math.ceil((2 + 4 * e / 3) / e**2 * leverage * math.log(size / _share("delta", delta)))
+    factor = (2 + 4 * e / 3) / e**2 * math.log(size / _share("delta", delta))
+    return math.ceil(Fraction(factor) * leverage)  # a float may not reach so far
 
 
 def _printed_directions(degree: int, dim: int, epsilon: float, delta: float, s_lam: float) -> int:
     """Return 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
     size = math.log(16 * check_positive("s_lam", s_lam) / _share("delta", delta))
-    return math.ceil(5 * degree**2 / (4 * epsilon**2) * math.comb(degree + dim - 1, degree) * size)
+    factor = Fraction(5 * degree**2 / (4 * epsilon**2) * size)
+    return math.ceil(factor * math.comb(degree + dim - 1, degree))
 
 
 def _gaussian_degree(dim: int, radius: float, size: float) -> int:
@@ -906,19 +910,6 @@ def _share(name: str, value: float) -> float:
     if number >= 1:
         raise ValueError(f"{name}={value} is not below 1; use a number between 0 and 1")
     return number
-
-
-def _square(name: str, values: ArrayLike) -> Doubles:
-    """Return a finite square matrix of doubles, or raise naming it."""
-    try:
-        matrix: Doubles = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"{name} has shape {matrix.shape}; pass a square matrix")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
-    return matrix
 
 
 def _signal(signal: ArrayLike, n: int) -> Doubles:

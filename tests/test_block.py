@@ -630,6 +630,12 @@ def test_small_blocks_are_warned_of():
         (lambda: BlockProjection(2, mix="dct"), ValueError, "mix='dct' is unknown"),
         (lambda: BlockProjection(2, values="x"), ValueError, "values='x' is unknown"),
         (lambda: BlockProjection(2, arrangement="x"), ValueError, "arrangement='x' is unknown"),
+        (
+            lambda: BlockProjection(2, arrangement=np.array(["stratified"] * 2)),
+            ValueError,
+            "arrangement=array.* is unknown; use one of",
+        ),
+        (lambda: BlockProjection(2**70), ValueError, "n_components=.* is too large; use at most"),
         (lambda: BlockProjection(1.5), TypeError, "n_components=1.5 is not an integer"),
     ],
 )

@@ -760,7 +760,7 @@ zonal = {"kernel": Zonal(np.exp)}
         (
             lambda: fit(directions="halton"),
             ValueError,
-            r"directions='halton' is unknown; use 'auto'",
+            r"directions='halton' is unknown; use one of \('auto'",
         ),
         (
             lambda: fit(gaussian(9, 4), directions="fibonacci", basis="random"),

@@ -154,6 +154,19 @@ X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
             ValueError,
             r"gamma='scal' is unknown; use a number",
         ),
+        (
+            lambda: Gaussian("scale").resolve(np.array([[1e200], [-1e200]])),
+            ValueError,
+            r"the variance of X overflows; scale X",
+        ),
+        *(
+            (lambda k=kernel, X=X: k(X), ValueError, message)
+            for kernel in (Gaussian(1.0), Laplacian(1.0), Matern(), NeuralTangent(), Polynomial())
+            for X, message in (
+                ([1.0, 2.0], r"X has shape \(2,\); pass an array of shape"),
+                ([[np.nan, 1.0]], r"X holds NaN or infinity; remove"),
+            )
+        ),
         (lambda: Gaussian(-1.0).resolve(X2), ValueError, r"gamma=-1.0 .* finite number > 0"),
         (lambda: Gaussian(0).resolve(X2), ValueError, r"gamma=0 .* finite number > 0"),
         (lambda: Gaussian(np.inf).resolve(X2), ValueError, r"gamma=inf .* finite number > 0"),
@@ -328,6 +341,11 @@ def test_matern_near_zero(nu):
         for x in small.ravel()
     ]
     np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.3, 3.3, 40.0, 150.0])
+def test_matern_far_away(nu):
+    assert Matern(nu)([[0.0]], [[1e5], [1e8], [1e300]]).tolist() == [[0.0, 0.0, 0.0]]
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,7 @@ def test_estimate_takes_functions_sparse_rows_and_no_kernel():
         (lambda: metrics.spectral_error(np.eye(2), np.ones((2, 1)), 0), ValueError, "lam=0"),
         (lambda: metrics.spectral_error(-np.eye(2), np.ones((2, 1)), 0.5), ValueError, "positive definite"),
         (lambda: metrics.spectral_error([["a"]], [[1]], 1), TypeError, "K is not numeric"),
+        (lambda: metrics.spectral_error([[1j]], [[1]], 1), TypeError, "K is not numeric .it is complex"),
         (lambda: metrics.relative_frobenius_error(np.zeros((2, 2)), np.ones((2, 1))), ValueError, "K is 0"),
         (lambda: metrics.mean_kernel_error([[1]], [[1]]), ValueError, "no pairs"),
         (lambda: metrics.mean_distance_error(np.eye(2), np.eye(3)), ValueError, "V has 3"),

@@ -281,6 +281,16 @@ def test_the_sum_of_alphas_is_up_to_twice_the_binomial():
     assert sum(alpha(ell, 3) for ell in range(41)) > 1.9 * comb(42, 40)
 
 
+def test_counts_of_directions_may_be_large():
+    """Beyond what a float holds, and without a loop over the degrees."""
+    for printed in (True, False):
+        degree, order, m = theory.gaussian_directions(
+            10, 300, 1e4, 0.1, 0.5, 0.1, 5.0, printed=printed
+        )
+        assert degree == order == 370_000_000
+        assert m > 10**1000
+
+
 def test_theorem_12s_sum_exceeds_what_its_proof_allows():
     """With its own q and s, and all points on the rim."""
 
