@@ -1,5 +1,6 @@
 """Which features suit which data, and what the compiled formulas gain over the plain ones."""
 
+import functools
 import itertools
 import sys
 import time
@@ -7,6 +8,7 @@ import time
 import numpy as np
 from benchmarks.common import (
     data_generator,
+    empty,
     frobenius_error,
     gaussian,
     interleave,
@@ -18,6 +20,7 @@ from printing import mean_and_spread, report, show
 from scipy.fft import idctn
 from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
 
 from gzkcore import (
     Gaussian,
@@ -35,6 +38,7 @@ from gzkcore import (
     series,
     special,
 )
+from gzkcore._threads import limit_threads
 from gzkcore._timing import seconds_per_row
 from gzkcore.auto import _candidates
 from gzkcore.gegenbauer import gegenbauer_features
@@ -70,17 +74,27 @@ def dimensions(options):
             for label, features in in_many_dimensions(kernel, width, d, seed).items():
                 Z = features.fit(X).transform(test)
                 found.setdefault(label, []).append(frobenius_error(K, Z))
+        report(f"dimensions: {name}, d={d}, times")
+        times = at_equal_time(kernel, width, d, 1000 if options.quick else 20_000)
+        for seed in range(options.seeds):
+            X, test = gaussian(1000, d, seed=seed), gaussian(300, d, seed=1000 + seed)
+            wider = in_many_dimensions(kernel, round(width * times), d, seed)["orthogonal"]
+            error = frobenius_error(kernel(test), wider.fit(X).transform(test))
+            found.setdefault("orthogonal, equal time", []).append(error)
         rows.append(
             {
                 "kernel": name,
                 "d": d,
                 **{label: mean_and_spread(errors) for label, errors in found.items()},
+                "time, of orthogonal": times,
             }
         )
     notes = (
         f"Relative Frobenius error of the kernel of 300 points of N(0, I), {width} features fitted "
         f"to others, mean and standard deviation of {options.seeds} seeds. reduce: projected to so "
-        "many columns first, error included. Constant: the best multiple of the matrix of ones."
+        "many columns first, error included. Constant: the best multiple of the matrix of ones. "
+        "Time: Gegenbauer over orthogonal, float32, one thread, median of ratios; at equal time, "
+        "as many times more orthogonal features."
     )
     show("Many dimensions", rows, notes, options)
 
@@ -101,6 +115,18 @@ def in_many_dimensions(kernel, width, d, seed):
         ),
         "constant": Constant(kernel),
     }
+
+
+def at_equal_time(kernel, width, d, n):
+    """Return how many times as long Gegenbauer features take as orthogonal ones."""
+    X, out = gaussian(n, d, seed=0, dtype=np.float32), empty((n, width), np.float32)
+    rivals = in_many_dimensions(kernel, width, d, 0)
+    calls = {
+        name: functools.partial(rivals[name].fit(X[:1000]).transform, X, out=out)
+        for name in ("Gegenbauer", "orthogonal")
+    }
+    with limit_threads(1), threadpool_limits(1, user_api="blas"):
+        return ratio(interleave(calls, 5), "Gegenbauer", "orthogonal")[0]
 
 
 class Constant:

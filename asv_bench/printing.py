@@ -83,7 +83,9 @@ def _text(value):
 
 
 def mean_and_spread(values):
-    """Mean and standard deviation as text."""
+    """Mean and standard deviation as text; of one value, itself."""
+    if len(values) == 1:
+        return f"{values[0]:.3g}"
     return f"{np.mean(values):.3g} ± {np.std(values, ddof=1):.1g}"
 
 

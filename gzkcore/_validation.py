@@ -78,10 +78,10 @@ def check_matrix(name: str, values: Any) -> Doubles:
     if hasattr(values, "toarray"):
         values = values.toarray()
     try:
-        matrix: Any = np.asarray(values)
-        if matrix.dtype.kind == "c":
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
             raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
-        matrix = matrix.astype(np.float64, copy=False)
+        matrix: Doubles = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
     if matrix.ndim != 2 or not matrix.size:
