@@ -1,8 +1,15 @@
 """The tables of block projections: shares of the memory's speed, ratios to matrix products."""
 
 import functools
+import itertools
 import os
+import subprocess
 import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 from benchmarks.block import ARRANGEMENTS, Projection, SparseRows
@@ -30,6 +37,7 @@ from gzkcore import (
     block_report,
 )
 from gzkcore._isa import ISA
+from gzkcore._memory import resident_memory
 from gzkcore._threads import limit_threads
 from gzkcore.block import _project
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
@@ -41,8 +49,13 @@ SIZES = tuple(
     for k in (1000, 1024, 5000, 5120)
     if k <= dim
 )
-# (D, k): the corners of its Table 3.
-FEATURE_SIZES = ((17_500, 1000), (260_000, 1000), (260_000, 200_000))
+# (D, features): those of its Table 3.
+FEATURE_SIZES = tuple(
+    (dim, width)
+    for dim in (5_000, 10_000, 17_500, 100_000, 260_000, 440_000)
+    for width in (1_000, 5_000, 10_000, 50_000, 100_000, 200_000)
+)
+FEATURE_ROWS = 128
 # Columns of a dense matrix that are really multiplied; the whole takes proportionally longer.
 SLICE = 500
 
@@ -51,6 +64,7 @@ def projection(options):
     """Measure block projections and features against the read bandwidth, sgemm and scikit-learn."""
     parts = {
         "memory": from_memory,
+        "footprint": beside_the_rows,
         "matrices": against_matrices,
         "features": against_features,
         "sparse": against_scipy,
@@ -161,6 +175,43 @@ def _memory_rows(dim, k, limits, options):
         yield row
 
 
+def beside_the_rows(options):
+    """Memory that transform takes beside its input and output."""
+    if not Path("/proc/self/clear_refs").exists():
+        sys.exit("footprint: needs Linux, which can forget the peak of the resident memory")
+    sizes = ((20_000, 1000),) if options.quick else ((440_000, 1000), (440_000, 200_000))
+    rows = []
+    for (dim, k), name, threads in itertools.product(sizes, FOOTPRINTS, THREADS):
+        report(f"footprint: {name}, D={dim}, k={k}, {threads} threads")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:  # a fresh process
+            kilobytes = pool.submit(_footprint, name, dim, k, threads).result() / 1e3
+        rows.append({"D": dim, "k": k, "map": name, "threads": threads, "KB": kilobytes})
+    notes = (
+        "256 rows, float32: the peak of the resident memory during one transform into a buffer, "
+        "over what was there before it (VmHWM, counted in pages of 4 KB). Fitted: 12 D bytes a "
+        "pass."
+    )
+    show("Memory beside input and output", rows, notes, options)
+
+
+FOOTPRINTS = {
+    "BlockProjection": lambda k: BlockProjection(k, random_state=0),
+    "BlockFourierFeatures": lambda k: BlockFourierFeatures(Gaussian(1.0), k, random_state=0),
+}
+
+
+def _footprint(name, dim, k, threads):
+    X, out = np.ones((256, dim), np.float32), np.ones((256, k), np.float32)
+    with limit_threads(threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # equal rows have a constant kernel
+        features = FOOTPRINTS[name](k).fit(X[:2])
+        BlockProjection(1).fit_transform(X)  # starts the threads, and leaves nothing to reuse
+        Path("/proc/self/clear_refs").write_text("5")
+        before, _ = resident_memory()
+        features.transform(X, out=out)
+    return resident_memory()[1] - before
+
+
 def _in_turn(calls, what, options, **visit):
     return interleave(calls, options.rounds, report=lambda text: report(f"{what}: {text}"), **visit)
 
@@ -211,16 +262,18 @@ def against_features(options):
     sizes = FEATURE_SIZES[:1] if options.quick else FEATURE_SIZES
     rows = [row for dim, width in sizes for row in _feature_rows(dim, width, options)]
     notes = (
-        f"256 rows, float32, all threads. Whole rows: one product of all rows with {SLICE} "
-        "frequencies and cos, scaled up. As published: one pass where there are enough "
-        "coordinates, of blocks as small as that takes. Sums alone: of block, without cosines "
-        "and sines."
+        f"{FEATURE_ROWS} rows, float32, all threads; figures are how many times faster block "
+        f"features are. Whole rows: one product of all rows with {SLICE} frequencies, and cos, "
+        "extrapolated to all. Row by row: the same for each row. As published: one pass where "
+        "there are enough coordinates, of blocks as small as that takes. Cos and sin: what they "
+        "take beside the sums, in percent of those. scikit-learn-extra, in double as it works: in "
+        f"the interpreter that ${OTHER_PYTHON} names (it needs numpy < 2)."
     )
     show("Block features", rows, notes, options)
 
 
 def _feature_rows(dim, width, options):
-    X, kernel = gaussian(256, dim, "float32"), Gaussian(0.5 / dim)
+    X, kernel = gaussian(FEATURE_ROWS, dim, "float32"), Gaussian(0.5 / dim)
     out = empty((len(X), width), "float32")
     columns = min(width, SLICE)
     W = data_generator(1).standard_normal((dim, columns)).astype(np.float32) / dim**0.5
@@ -239,17 +292,70 @@ def _feature_rows(dim, width, options):
     calls = {name: functools.partial(each.transform, X, out=out) for name, each in maps.items()}
     calls["sums alone"] = lambda: _project(X, maps["block"].buckets_, maps["block"].weights_, sums)
     calls["whole rows"] = lambda: np.cos(np.matmul(X, W, out=product), out=product)
-    times = _in_turn(calls, f"D={dim} {width} features", options)
+    calls["row by row"] = lambda: np.cos(X[0] @ W, out=product[0])
+    with ExitStack() as stack:
+        if OTHER_PYTHON in os.environ:
+            elsewhere = OtherFastfood(os.environ[OTHER_PYTHON], len(X), dim, width)
+            calls["scikit-learn-extra"] = stack.enter_context(elsewhere)
+        times = _in_turn(calls, f"D={dim} {width} features", options)
     times["whole rows"] *= width / columns
-    for name in calls:
-        yield {
-            "D": dim,
-            "features": width,
-            "what": name,
-            "passes": len(maps[name].n_blocks_) if hasattr(maps.get(name), "n_blocks_") else "",
-            "ms": 1e3 * float(np.median(times[name])),
-            "times faster than whole rows": ratio(times, "whole rows", name)[0],
-        }
+    times["row by row"] *= len(X) * width / columns
+    waves = 100 * (np.median(times["block"] / times["sums alone"]) - 1)
+    yield {
+        "D": dim,
+        "features": width,
+        "passes": len(maps["block"].n_blocks_),
+        "ms": 1e3 * float(np.median(times["block"])),
+        "cos and sin, %": waves,
+        **{
+            name: ratio(times, name, "block")[0] if name in times else "-"
+            for name in ("as published", "Fastfood", "whole rows", "row by row", OTHER)
+        },
+    }
+
+
+class OtherFastfood:
+    """scikit-learn-extra's Fastfood on the same rows, in an interpreter that can import it."""
+
+    def __init__(self, python, n_rows, dim, width):
+        self.command = [python, "-c", OTHER_PROGRAM, str(n_rows), str(dim), str(width)]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._wait()
+        return self
+
+    def __exit__(self, *exception):
+        self.process.kill()
+        self.process.communicate()
+
+    def __call__(self):
+        self.process.stdin.write("\n")
+        self._wait()
+
+    def _wait(self):
+        if not self.process.stdout.readline():
+            sys.exit(
+                f"${OTHER_PYTHON} can't run scikit-learn-extra; install it and numpy < 2 there"
+            )
+
+
+OTHER = "scikit-learn-extra"
+OTHER_PYTHON = "GZKCORE_SKLEARN_EXTRA"
+OTHER_PROGRAM = """
+import sys
+import numpy as np
+from sklearn_extra.kernel_approximation import Fastfood
+n, dim, width = map(int, sys.argv[1:])
+X = np.random.default_rng(0).standard_normal((n, dim), dtype=np.float32).astype(np.float64)
+features = Fastfood(sigma=dim**0.5, n_components=max(1, width // 2), random_state=0).fit(X[:1])
+print(flush=True)
+for line in sys.stdin:
+    features.transform(X)
+    print(flush=True)
+"""
 
 
 def against_scipy(options):

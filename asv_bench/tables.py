@@ -7,7 +7,7 @@
     python asv_bench/tables.py families [dimensions] [choice] [tangent]
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
     python asv_bench/tables.py mirrors
-    python asv_bench/tables.py projection [memory] [matrices] [features] [sparse] [errors]
+    python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
     python asv_bench/tables.py memory
     python asv_bench/tables.py import
 
@@ -865,7 +865,9 @@ def main():
     added.add_argument("--compile", action="store_true", help="sums: torch.compile, too")
     added = command("projection", projection)
     added.add_argument(
-        "parts", nargs="*", help="memory, matrices, features, sparse, errors; by default all"
+        "parts",
+        nargs="*",
+        help="memory, footprint, matrices, features, sparse, errors; by default all",
     )
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
