@@ -1,10 +1,12 @@
-"""The tables of block projections: shares of the memory's speed, ratios to matrix products."""
+"""The tables of projections: shares of the memory's speed, ratios to matrices, all side by side."""
 
 import functools
 import itertools
+import math
 import os
 import subprocess
 import sys
+import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -23,6 +25,7 @@ from benchmarks.common import (
     interleave,
     ratio,
 )
+from benchmarks.projection import WholeTransform
 from families import images
 from printing import load_arrays, mean_and_spread, report, show
 from sklearn.preprocessing import MinMaxScaler
@@ -31,16 +34,20 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from gzkcore import (
     BlockFourierFeatures,
     BlockProjection,
+    CountSketch,
     FastfoodFeatures,
+    FastJLProjection,
     Gaussian,
+    HadamardProjection,
     RandomFourierFeatures,
     block_report,
 )
 from gzkcore._isa import ISA
 from gzkcore._memory import resident_memory
-from gzkcore._threads import limit_threads
-from gzkcore.block import _project
+from gzkcore._threads import limit_blas, limit_threads
+from gzkcore.block import _project, projection_variance
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
+from gzkcore.projection import fast_jl_variance, hadamard_projection_variance
 
 # (D, k): the paper's Table 2, and multiples of a vector beside its k.
 SIZES = tuple(
@@ -61,7 +68,7 @@ SLICE = 500
 
 
 def projection(options):
-    """Measure block projections and features against the read bandwidth, sgemm and scikit-learn."""
+    """Measure projections and block features against the read bandwidth, sgemm and scikit-learn."""
     parts = {
         "memory": from_memory,
         "footprint": beside_the_rows,
@@ -69,6 +76,7 @@ def projection(options):
         "features": against_features,
         "sparse": against_scipy,
         "errors": on_real_rows,
+        "all": side_by_side,
     }
     unknown = set(options.parts) - set(parts)
     if unknown:
@@ -212,8 +220,8 @@ def _footprint(name, dim, k, threads):
     return resident_memory()[1] - before
 
 
-def _in_turn(calls, what, options, **visit):
-    return interleave(calls, options.rounds, report=lambda text: report(f"{what}: {text}"), **visit)
+def _in_turn(calls, what, options, **how):
+    return interleave(calls, options.rounds, report=lambda text: report(f"{what}: {text}"), **how)
 
 
 def against_matrices(options):
@@ -383,3 +391,99 @@ def _sparse_rows(density, options):
             "Gnnz/s": case.X.nnz / float(np.median(times["gzkcore"])) / 1e9,
             "times faster than scipy": ratio(times, "scipy", "gzkcore")[0],
         }
+
+
+# Columns of the rows that all projections get, and entries of the rows that have few.
+COLUMNS, ENTRIES = 10_000, 10
+
+
+def _matrix_variance(density=None):
+    """Of |z|^2 for a unit vector: entries +-1 / sqrt(density) or 0, or normal ones."""
+    more = 0 if density is None else 1 / density - 3
+    return lambda d, k: (2 + more * np.sum(d**4)) / k
+
+
+# What makes a projection, with the variance of |z|^2 for a unit vector.
+PROJECTIONS = {
+    "GaussianRandomProjection": (GaussianRandomProjection, _matrix_variance()),
+    "SparseRandomProjection(density=1/3)": (
+        functools.partial(SparseRandomProjection, density=1 / 3),
+        _matrix_variance(1 / 3),
+    ),
+    "SparseRandomProjection(density=1/sqrt(D))": (
+        functools.partial(SparseRandomProjection, density=1 / math.sqrt(COLUMNS)),
+        _matrix_variance(1 / math.sqrt(COLUMNS)),
+    ),
+    "FastJLProjection": (FastJLProjection, None),
+    "HadamardProjection": (
+        HadamardProjection,
+        lambda d, k: hadamard_projection_variance(d, d, k),
+    ),
+    "BlockProjection": (BlockProjection, projection_variance),
+    "CountSketch": (CountSketch, lambda d, k: (2 - 2 * np.sum(d**4)) / k),
+}
+
+
+def side_by_side(options):
+    """Error and time of every projection on the same rows, dense and with few entries."""
+    n, seeds = (200, 3) if options.quick else (512, 10)
+    rng = data_generator(2)
+    points = {
+        "dense": gaussian(40, COLUMNS),
+        "few": np.where(rng.random((40, COLUMNS)).argsort() < ENTRIES, gaussian(40, COLUMNS), 0),
+    }
+    rows = [row for k in (256, 1000) for row in _side_rows(k, n, seeds, points, options)]
+    notes = (
+        f"D = {COLUMNS:,}. Error: root mean square over the pairs of 40 points of "
+        "|z_i - z_j|^2 / |x_i - x_j|^2 - 1, in per cent; mean and standard deviation over "
+        f"{seeds} seeds, and what the variance's formula says. Dense: normal rows; few: {ENTRIES} "
+        f"entries in each row. Time: of the processor, for transform of {n:,} dense rows, float32, "
+        "one thread, without out=; the ratio to GaussianRandomProjection within rounds, median "
+        "and quartiles. "
+        "Whole transform: HadamardProjection by transforming padded rows and taking k of n outputs."
+    )
+    show("Projections side by side", rows, notes, options)
+
+
+def _side_rows(k, n, seeds, points, options):
+    X = gaussian(n, COLUMNS, "float32")
+    fitted = {name: make(k, random_state=0).fit(X[:2]) for name, (make, _) in PROJECTIONS.items()}
+    calls = {name: functools.partial(each.transform, X) for name, each in fitted.items()}
+    whole = WholeTransform(fitted["HadamardProjection"], X.dtype)
+    calls["whole transform"] = lambda: whole(X, np.empty((n, k), X.dtype))
+    with limit_threads(1), limit_blas(1):
+        times = _in_turn(calls, f"k={k}", options, clock=time.thread_time)
+    first = next(iter(calls))
+    for name in calls:
+        middle, (low, high) = ratio(times, first, name)
+        row = {"k": k, "projection": name}
+        if name in PROJECTIONS:
+            for kind, given in points.items():
+                report(f"k={k}: errors of {name}, {kind} rows")
+                found = [_distance_error(name, k, given, seed) for seed in range(seeds)]
+                row[f"error, {kind}, %"] = mean_and_spread(100 * np.array(found))
+                row[f"formula, {kind}, %"] = 100 * _expected_error(name, k, given)
+        row["ms"] = 1e3 * float(np.median(times[name]))
+        row["times faster"] = f"{middle:.3g} ({low:.3g} to {high:.3g})"
+        yield row
+
+
+def _differences(X):
+    first, second = np.triu_indices(len(X), 1)
+    return X[first] - X[second]
+
+
+def _distance_error(name, k, X, seed):
+    Z = PROJECTIONS[name][0](k, random_state=seed).fit(X).transform(X)
+    ratios = np.square(_differences(Z)).sum(axis=1) / np.square(_differences(X)).sum(axis=1)
+    return math.sqrt(np.mean((ratios - 1) ** 2))
+
+
+def _expected_error(name, k, X):
+    make, variance = PROJECTIONS[name]
+    if variance is None:
+        q = make(k).fit(X).density_
+        variance = lambda d, k: fast_jl_variance(d, d, k, q)  # noqa: E731
+    deltas = _differences(X)
+    deltas /= np.linalg.norm(deltas, axis=1, keepdims=True)
+    return math.sqrt(np.mean([variance(delta, k) for delta in deltas]))

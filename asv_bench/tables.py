@@ -867,7 +867,7 @@ def main():
     added.add_argument(
         "parts",
         nargs="*",
-        help="memory, footprint, matrices, features, sparse, errors; by default all",
+        help="memory, footprint, matrices, features, sparse, errors, all; by default each",
     )
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"

@@ -34,6 +34,7 @@ from .model_io import load
 from .nystrom import NystromFeatures
 from .polysketch import PolySketchFeatures
 from .product import Product, ProductFeatures
+from .projection import FastJLProjection, HadamardProjection
 from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
 from .sketch import CountSketch, TensorSketchFeatures
 
@@ -47,11 +48,13 @@ __all__ = [
     "DotProduct",
     "Exponential",
     "ExponentialDot",
+    "FastJLProjection",
     "FastfoodFeatures",
     "Gaussian",
     "GegenbauerFeatures",
     "GeneralizedZonal",
     "GramAccumulator",
+    "HadamardProjection",
     "KernelFeatures",
     "Laplacian",
     "LatLonToSphere",

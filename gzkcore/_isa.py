@@ -26,6 +26,7 @@ KERNELS = (
     "_maclaurin",
     "_sketch",
     "_polysketch",
+    "_projection",
 )
 
 

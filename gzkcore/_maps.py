@@ -1,12 +1,15 @@
 """What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
 
+import math
 import os
 import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -97,6 +100,24 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _about(self) -> str:
         """Say in a few words what the fitted features consist of."""
         raise NotImplementedError
+
+
+class SumMap(FeatureMap):
+    """Base of the maps of which every coordinate is in a sum, which tells of bad values."""
+
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
+        return check_rows(self, X, reset=reset, finite=reset)
+
+    def _check_finite(self, X: Rows, out: Floats) -> None:
+        """Raise if X holds NaN or infinity: every coordinate is in a sum, which would tell.
+
+        Looking at X first would cost as much as the projection.
+        """
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinities with both signs
+            total = out.sum(dtype=np.float64)
+        if out.size > X.size or not math.isfinite(total):
+            values = X.data if sparse.issparse(X) else X
+            assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
 
 
 def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> Rows:

@@ -20,11 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import norm, shapiro
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _block
-from ._maps import FeatureMap, check_rows, tiles
+from ._maps import SumMap, check_rows, tiles
 from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
@@ -493,7 +492,7 @@ def _spherical_frequencies(count: int, rng: np.random.Generator) -> Doubles:
 # ---- what both maps share
 
 
-class _BlockMap(FeatureMap):
+class _BlockMap(SumMap):
     """Blocks, drawn once, and the Hadamard mix before them."""
 
     n_components: int
@@ -517,18 +516,6 @@ class _BlockMap(FeatureMap):
         padded = 1 << (X.shape[1] - 1).bit_length()
         self._signs = (2.0 * rng.integers(0, 2, X.shape[1]) - 1) / math.sqrt(padded)
         return padded, rng
-
-    def _validate(self, X: Data, *, reset: bool) -> Rows:
-        return check_rows(self, X, reset=reset, finite=reset)
-
-    def _check_finite(self, X: Rows, out: Floats) -> None:
-        """Raise if X holds NaN or infinity: every coordinate is in a sum, which would tell.
-
-        Looking at X first would cost as much as the projection.
-        """
-        if out.size > X.size or not math.isfinite(out.sum(dtype=np.float64)):
-            values = X.data if sparse.issparse(X) else X
-            assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
 
     def _mixed(self, tile: Rows, scale: Any = 1.0) -> Floats:
         """Rotate rows: random signs, zeros up to a power of two, Hadamard."""

@@ -49,6 +49,8 @@ CLASSES = {
     "_Tree": "gzkcore.polysketch",
     "CountSketch": "gzkcore.sketch",
     "TensorSketchFeatures": "gzkcore.sketch",
+    "FastJLProjection": "gzkcore.projection",
+    "HadamardProjection": "gzkcore.projection",
     "Product": "gzkcore.product",
     "ProductFeatures": "gzkcore.product",
     "BlockFourierFeatures": "gzkcore.block",

@@ -287,6 +287,26 @@ def pairs_of_points(draw):
 
 
 @st.composite
+def kept_rows(draw):
+    """Return points, signs, and some of the rows of the Hadamard matrices after these."""
+    X, passes = draw(points()), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    signs = rng.choice([-1, 1], (passes, X.shape[1]))
+    n = 1 << (X.shape[1] - 1).bit_length()
+    return X, signs, rng.integers(0, passes * n, draw(st.integers(1, 40)))
+
+
+@st.composite
+def sparse_normals(draw):
+    """Return points, signs, and a sparse matrix for what the Hadamard matrix makes of them."""
+    X = draw(points())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = draw(st.integers(1, 20)), 1 << (X.shape[1] - 1).bit_length()
+    P = rng.standard_normal(shape) * (rng.random(shape) < draw(shares))
+    return X, rng.choice([-1, 1], X.shape[1]), P
+
+
+@st.composite
 def trees(draw):
     """Return points, a degree and the draws of a tree, and its width."""
     X, degree, width = draw(points(rows=st.sampled_from([1, 3]))), draw(st.integers(1, 5)), 16
@@ -509,6 +529,26 @@ VALUES = {
         points(dims=st.sampled_from([1, 2, 4, 8, 16, 32, 64])).map(lambda X: (X,)),
         lambda X, _: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
     ),
+    "projection.hadamard_projection": (
+        kept_rows(),
+        lambda X, *_: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
+    ),
+    "projection.fast_jl_projection": (
+        sparse_normals(),
+        lambda X, signs, P, _: np.square(
+            np.abs(X).sum(axis=1, dtype=float, keepdims=True) * np.abs(P).sum(axis=1)
+        ),
+    ),
+    "projection.hadamard_projection_variance": (
+        st.tuples(pairs_of_points(), st.integers(1, 99)).map(lambda args: (*args[0], args[1])),
+        lambda x, y, *_: (np.square(x).sum() * np.square(y).sum()) ** 2,
+    ),
+    "projection.fast_jl_variance": (
+        st.tuples(pairs_of_points(), st.integers(1, 99), shares).map(
+            lambda args: (*args[0], *args[1:])
+        ),
+        lambda x, y, k, q, _: (np.square(x).sum() * np.square(y).sum() / q) ** 2,
+    ),
     "sketch.count_sketch": (
         sketches(st.integers(0, 6)),
         lambda X, *_: np.square(np.abs(X).sum(axis=1, dtype=float, keepdims=True)),
@@ -682,6 +722,7 @@ BAD = [
     ("hadamard.hadamard_transform", ([[1.0, 2.0, 3.0]],), ValueError),
     ("fourier.fourier_features", ([[1.0]], [[1.0, 2.0]], 2), ValueError),
     ("sketch.count_sketch", ([[1.0]], [[0], [1]], [[1]], 2), ValueError),
+    ("projection.fast_jl_projection", ([[1.0, 2.0]], [1, 1], [[1.0]]), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
     ("product.product_features", ([[[1.0]], [[1.0], [2.0]]], [(0, 0)]), ValueError),

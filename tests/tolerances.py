@@ -79,6 +79,18 @@ TWINS = {
     "hadamard.hadamard_transform": Tolerance(
         8, "up to 6 additions, in another order: length is the square of the sum of |x|"
     ),
+    "projection.hadamard_projection": Tolerance(
+        8, "as hadamard.hadamard_transform, up to 16 additions"
+    ),
+    "projection.fast_jl_projection": Tolerance(
+        16, "two sums of up to 16: length is the square of the product of their sums"
+    ),
+    "projection.hadamard_projection_variance": Tolerance(
+        64, "sums of rows: length is the product of their squared norms, squared"
+    ),
+    "projection.fast_jl_variance": Tolerance(
+        64, "the same, times the inverse of the density: length is also over its square"
+    ),
     "sketch.count_sketch": Tolerance(8, "sums of up to 16 numbers: length is the square of their sum"),
     "sketch.tensor_sketch": Tolerance(
         16, "transforms and their products: length is the sum of |x| to the power 2p"
