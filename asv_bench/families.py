@@ -16,19 +16,24 @@ from benchmarks.common import (
     ratio,
     sphere,
 )
-from printing import mean_and_spread, report, show
+from printing import load_arrays, mean_and_spread, report, show
 from scipy.fft import idctn
 from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from gzkcore import (
+    AdaptiveSketchFeatures,
     Gaussian,
     GegenbauerFeatures,
     KernelFeatures,
     NeuralTangent,
+    NystromFeatures,
+    Polynomial,
+    PolySketchFeatures,
     PublishedGegenbauerFeatures,
     RandomFourierFeatures,
+    TensorSketchFeatures,
     block,
     fourier,
     hadamard_transform,
@@ -47,7 +52,12 @@ from gzkcore.metrics import spectral_error, whitened_error
 
 def families(options):
     """Errors of the families of features at equal width."""
-    parts = {"dimensions": dimensions, "choice": choice, "tangent": tangent}
+    parts = {
+        "dimensions": dimensions,
+        "choice": choice,
+        "tangent": tangent,
+        "monomials": monomials,
+    }
     unknown = set(options.parts) - set(parts)
     if unknown:
         sys.exit(f"families: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
@@ -247,6 +257,85 @@ def tangent(options):
         f"{options.seeds} seeds."
     )
     show("Neural tangent kernel", rows, notes, options)
+
+
+# ---- monomials, landmarks and sketches
+
+
+def monomials(options):
+    """AdaptiveSketchFeatures beside landmarks and sketches, at equal width."""
+    n, width = (200, 64) if options.quick else (600, 200)
+    rng = data_generator(0)
+    proteins = load_arrays("protein_casp")["X"].astype(np.float64)
+    proteins = (proteins - proteins.mean(axis=0)) / proteins.std(axis=0)
+    data = {
+        "clusters": _clusters(n, 5, rng),
+        "protein": proteins[rng.permutation(len(proteins))[:n]],
+    }
+    kernels = {
+        "clusters": (Gaussian(0.5), Polynomial(6)),
+        "protein": (Gaussian(0.05), Polynomial(4, gamma=0.1)),
+    }
+    for name, X in data.items():
+        for kernel in kernels[name]:
+            rows = list(_compared(name, X, kernel, width, options))
+            notes = (
+                f"{len(X):,} rows, {X.shape[1]} columns, {kernel!r}, {width} features, lambda the "
+                "20th eigenvalue of K. epsilon: of the (epsilon, lambda)-spectral approximation; "
+                "error: largest eigenvalue of |Z Z^T - K| over that of K; mean and deviation "
+                f"of {options.seeds} seeds. Times are medians."
+            )
+            show(f"Monomials, landmarks and sketches: {name}", rows, notes, options)
+
+
+def _clusters(n, dim, rng):
+    """Points in clusters of very different size."""
+    sizes = [n * 3 // 4, n // 6, n // 24, *[8] * 5]
+    places = rng.standard_normal((len(sizes), dim))
+    parts = [
+        place + 0.35 * rng.standard_normal((size, dim))
+        for place, size in zip(places, sizes, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def _compared(name, X, kernel, width, options):
+    """Yield a row of the table for each way to make features."""
+    K = kernel(X)
+    eigenvalues = np.linalg.eigvalsh(K)[::-1]
+    lam = float(eigenvalues[19])
+    makers = {
+        "adaptive": lambda seed: AdaptiveSketchFeatures(kernel, width, random_state=seed),
+        **{
+            f"Nystrom, {rule}": lambda seed, rule=rule: NystromFeatures(
+                kernel, width, landmarks=rule, random_state=seed
+            )
+            for rule in ("rls", "rpcholesky", "uniform")
+        },
+        "PolySketch": lambda seed: PolySketchFeatures(kernel, width, random_state=seed),
+    }
+    if isinstance(kernel, Polynomial):
+        makers["TensorSketch"] = lambda seed: TensorSketchFeatures(kernel, width, random_state=seed)
+    for label, make in makers.items():
+        found = []
+        for seed in range(options.seeds):
+            report(f"monomials: {name}, {label}, seed {seed + 1}/{options.seeds}")
+            features = make(seed)
+            started = time.perf_counter()
+            features.fit(X)
+            fitting = time.perf_counter() - started
+            Z = features.transform(X)
+            off = np.abs(np.linalg.eigvalsh(Z @ Z.T - K)).max() / eigenvalues[0]
+            speed = seconds_per_row(features, X)
+            found.append((spectral_error(K, Z, lam), off, fitting, speed))
+        epsilon, off, fitting, speed = zip(*found, strict=True)
+        yield {
+            "features": label,
+            "epsilon": mean_and_spread(epsilon),
+            "error": mean_and_spread(off),
+            "fit, ms": 1e3 * float(np.median(fitting)),
+            "microseconds a row": 1e6 * float(np.median(speed)),
+        }
 
 
 # ---- what compiling gains

@@ -4,7 +4,7 @@
     python asv_bench/tables.py accuracy
     python asv_bench/tables.py elevation
     python asv_bench/tables.py domains [elevation] [climate] [protein]
-    python asv_bench/tables.py families [dimensions] [choice] [tangent]
+    python asv_bench/tables.py families [dimensions] [choice] [tangent] [monomials]
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
     python asv_bench/tables.py mirrors
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
@@ -856,7 +856,9 @@ def main():
     added.add_argument("parts", nargs="*", help="elevation, climate, protein; by default all")
     added = command("families", families)
     added.add_argument("--seeds", type=int, default=5)
-    added.add_argument("parts", nargs="*", help="dimensions, choice, tangent; by default all")
+    added.add_argument(
+        "parts", nargs="*", help="dimensions, choice, tangent, monomials; by default all"
+    )
     command("mirrors", mirrors)
     added = command("speed", speed)
     added.add_argument(

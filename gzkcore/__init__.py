@@ -4,6 +4,7 @@ from typing import Any as _Any
 
 from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
+from .adaptive import AdaptiveSketchFeatures
 from .auto import KernelFeatures, plan
 from .block import BlockFourierFeatures, BlockProjection, MeanNormalizer, block_report
 from .datasets import LatLonToSphere
@@ -41,6 +42,7 @@ from .sketch import CountSketch, TensorSketchFeatures
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptiveSketchFeatures",
     "ArcCosine",
     "BlockFourierFeatures",
     "BlockProjection",

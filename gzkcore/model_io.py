@@ -42,6 +42,7 @@ CLASSES = {
     "FastfoodFeatures": "gzkcore.fastfood",
     "ModifiedFourierFeatures": "gzkcore.fourier",
     "RandomFourierFeatures": "gzkcore.fourier",
+    "AdaptiveSketchFeatures": "gzkcore.adaptive",
     "MaclaurinFeatures": "gzkcore.maclaurin",
     "NystromFeatures": "gzkcore.nystrom",
     "_Precomputed": "gzkcore.nystrom",

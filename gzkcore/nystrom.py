@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, eigh, eigvalsh, solve_triangular
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
@@ -21,7 +22,7 @@ from ._random import generator
 from ._threads import limit_blas, limit_threads, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
 from ._validation import check_integer, dense
-from .kernels import Gaussian, GeneralizedZonal, Kernel, Zonal, as_kernel
+from .kernels import DotProductKernel, Gaussian, GeneralizedZonal, Kernel, Zonal, as_kernel
 
 __all__ = ["NystromFeatures"]
 
@@ -297,6 +298,34 @@ class _Gram:
         return _tiles(self.X, width)
 
 
+class _SparseGram(_Gram):
+    """That of a dot-product kernel or the Gaussian and sparse rows, by their entries alone."""
+
+    @functools.cached_property
+    def rows(self) -> csr_array:
+        """Scaled rows."""
+        scale = np.broadcast_to(self.kernel.scale(), (self.X.shape[1],))
+        return csr_array(csr_array(self.X).astype(np.float64).multiply(scale[None, :]))
+
+    @functools.cached_property
+    def squares(self) -> Doubles:
+        """Their squared norms."""
+        return np.asarray(self.rows.power(2).sum(axis=1), dtype=np.float64)
+
+    @functools.cached_property
+    def diagonal(self) -> Doubles:
+        """k(x, x) of every row."""
+        return self.kernel.diagonal(np.sqrt(self.squares))
+
+    def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
+        """The matrix at these rows and columns."""
+        products: Doubles = (self.rows[rows] @ self.rows[columns].T).toarray()
+        if not isinstance(self.kernel, Gaussian):
+            return self.kernel.kappa(products)  # type: ignore[no-any-return]
+        apart = self.squares[rows][:, None] + self.squares[columns] - 2 * products
+        return self.kernel.profile(np.maximum(apart, 0.0))
+
+
 def _evaluator(kernel: Kernel, landmarks: Floats, dtype: Any) -> Callable[[Floats], Floats]:
     """Return the function from rows to their values at landmarks; the Gaussian's in one product.
 
@@ -374,6 +403,52 @@ def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | Non
 # ---- which rows are landmarks
 
 
+def leverage_sample(
+    kernel: Kernel, X: Rows, count: int, rng: np.random.Generator
+) -> tuple[Integers, Doubles]:
+    """Choose `count` rows by their ridge leverage, and weights that stand for the others.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Every parameter a number.
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    count : int
+        S; all rows if there are no more.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    rows : ndarray of shape (min(S, n_samples),)
+    weights : ndarray of shape (min(S, n_samples),)
+        One over the probability of a row to be among them, given the others: the weighted sum of
+        anything over these rows has the mean of the sum over all rows.
+
+    References
+    ----------
+    Musco, Musco, Recursive Sampling for the Nystrom Method, 2017, Algorithm 3; Cohen, Kaplan,
+    Summarizing Data using Bottom-k Sketches, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian
+    >>> from gzkcore.nystrom import leverage_sample
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1000, 3))
+    >>> rows, weights = leverage_sample(Gaussian(0.5), X, 100, rng)
+    >>> len(set(rows)), bool(abs(weights.sum() - 1000) < 300)
+    (100, True)
+    """
+    gram = _Gram(kernel, X)
+    if isinstance(kernel, DotProductKernel) and not isinstance(X, np.ndarray):
+        gram = _SparseGram(kernel, X)
+    if count >= gram.size:
+        return np.arange(gram.size), np.ones(gram.size)
+    rows, probabilities = _by_leverage(gram, count, rng, accelerated=False)
+    return rows, 1 / probabilities
+
+
 def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     """Choose `count` rows by a rule; all of them if there are no more."""
     if rule not in RULES:
@@ -388,7 +463,7 @@ def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Int
         return _pivoted(gram, count, rng)
     if rule == "kmeans++":
         return _far_apart(gram, count, rng)
-    return _by_leverage(gram, count, rng, rule == "accelerated-rls")
+    return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
 
 
 def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
@@ -475,8 +550,13 @@ def _propose(left: Doubles, count: int, rng: np.random.Generator) -> tuple[Integ
     return proposed, rng.random(size) * left[proposed]
 
 
-def _by_leverage(gram: _Gram, count: int, rng: np.random.Generator, accelerated: bool) -> Integers:
-    """Recursive ridge leverage; see `reference.nystrom.recursive_leverage`, of the same draws."""
+def _by_leverage(
+    gram: _Gram, count: int, rng: np.random.Generator, accelerated: bool
+) -> tuple[Integers, Doubles]:
+    """Recursive ridge leverage; see `reference.nystrom.recursive_leverage`, of the same draws.
+
+    With each row comes the probability that it is among so many, given the others.
+    """
     n = gram.size
     inner = math.ceil(math.sqrt((n * count + count**3) / (4 * n))) if accelerated else count
     oversampling = max(math.log(inner), 1.0)
@@ -498,7 +578,9 @@ def _by_leverage(gram: _Gram, count: int, rng: np.random.Generator, accelerated:
             weights = np.full(inner, math.sqrt(size / inner))
     leverage = np.minimum(_leverage(gram, order, sample, weights, rank), 1.0)
     keys = np.log(rng.random(n)) / leverage  # without replacement, by Efraimidis and Spirakis
-    return order[np.argsort(keys)[-count:]]
+    ranks = np.argsort(keys)
+    last = ranks[-count:]
+    return order[last], -np.expm1(leverage[last] * keys[ranks[-count - 1]])
 
 
 def _leverage(

@@ -39,6 +39,7 @@ Examples
 """
 
 from . import (
+    adaptive,
     block,
     directions,
     fastfood,
@@ -62,6 +63,7 @@ from . import (
 )
 
 __all__ = [
+    "adaptive",
     "block",
     "directions",
     "fastfood",

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from tolerances import ISA, SINGLE
 
 from gzkcore import (
+    AdaptiveSketchFeatures,
     BlockFourierFeatures,
     CountSketch,
     FastfoodFeatures,
@@ -118,6 +119,14 @@ MAPS = {
     "nystrom": Map(NystromFeatures("matern", 20, random_state=0), gaussian(N, 3), blas=True),
     "nystrom-sphere": Map(
         NystromFeatures(Zonal(np.exp), 9, landmarks="rls", random_state=0), sphere(N, 3), blas=True
+    ),
+    "adaptive-sketch": Map(
+        AdaptiveSketchFeatures(GAMMA, 90, random_state=0), ball(N, 5, 2.0), blas=True
+    ),
+    "adaptive-sketch-polynomial": Map(
+        AdaptiveSketchFeatures(Polynomial(3), 101, n_rows=60, random_state=0),
+        sphere(N, 17),
+        blas=True,
     ),
     "count-sketch": Map(CountSketch(30, random_state=0), gaussian(N, 64)),
     "osnap": Map(CountSketch(31, n_nonzeros=4, random_state=0), gaussian(N, 64)),
@@ -442,6 +451,7 @@ def test_nothing_sparse_is_written_to(name):
         "fourier-modified",
         "nystrom",
         "maclaurin",
+        "adaptive-sketch",
         "count-sketch",
         "hadamard-projection",
         "fast-jl",

@@ -38,6 +38,7 @@ ROOMS_OF = {"_demo": "cli", "_fitting": "cli", "_pictures": "cli"}
 
 # Which reference modules may import NumPy: where the paper itself writes a matrix.
 NUMPY_IN_REFERENCE = {
+    "adaptive": "leverage is a quadratic form of an inverse",
     "gegenbauer": "Eq 19 is a matrix of features",
     "gram": "Z^T Z is a product of matrices",
     "metrics": "Eq 1 orders matrices, Eq 21 has their traces",

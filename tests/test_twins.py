@@ -47,6 +47,10 @@ WITHOUT_MIRROR = {
     "directions.orthogonal_directions": "sample_directions draws and maps: test_directions compares them",
     "directions.sobol_directions": "sample_directions draws and maps: test_directions compares them",
     "fourier.orthogonal_frequencies": "sample_frequencies draws and maps: test_fourier compares them",
+    "adaptive.choose_first": "AdaptiveSketchFeatures.weights_: test_adaptive compares them",
+    "adaptive.draw_by_modes": "AdaptiveSketchFeatures: test_adaptive compares the laws",
+    "adaptive.draw_by_rows": "AdaptiveSketchFeatures: test_adaptive compares the laws",
+    "adaptive.monomial_leverage": "AdaptiveSketchFeatures: test_adaptive compares them",
     "gegenbauer.apply_adjoint": "feature_operator(...).T: test_gegenbauer compares them",
     "gegenbauer.apply_operator": "feature_operator(...): test_gegenbauer compares them",
     "gegenbauer.feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
@@ -239,6 +243,15 @@ def parts_and_columns(draw):
     parts = [rng.standard_normal((n, width)).astype(dtype) for width in widths]
     count = draw(ROWS)
     return parts, [tuple(int(rng.integers(width)) for width in widths) for _ in range(count)]
+
+
+@st.composite
+def monomials(draw):
+    """Return points, which columns of them are multiplied, and a weight for each product."""
+    X = draw(points())
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    shape = draw(st.sampled_from([0, 1, 9, 40])), draw(st.integers(1, 5))
+    return X, rng.integers(-1, X.shape[1], shape), rng.uniform(0.1, 2, shape[0])
 
 
 @st.composite
@@ -510,6 +523,13 @@ VALUES = {
     "fourier.modified_weight": (
         st.tuples(st.lists(st.floats(-3, 3), min_size=1, max_size=3), st.floats(1, 5), shares),
         lambda w, radius, outside, value: value**2,
+    ),
+    "adaptive.monomial_features": (
+        monomials(),
+        lambda X, columns, weights, _: np.square(
+            weights
+            * np.maximum(np.abs(X).max(axis=1, initial=1.0), 1.0)[:, None] ** columns.shape[1]
+        ),
     ),
     "maclaurin.maclaurin_features": (
         degrees_and_signs(),

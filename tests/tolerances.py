@@ -125,6 +125,9 @@ TWINS = {
         256, "truncated moments of orders 0 to 3, from a difference of normal integrals"
     ),
     "block.projection_moments": EXACT,
+    "adaptive.monomial_features": Tolerance(
+        8, "a rounding for each of up to 6 factors: length is their largest product squared"
+    ),
     "maclaurin.maclaurin_features": Tolerance(
         16, "products of up to 4 sums, each off by eps of its sum of |x|: length is their product's "
         "square"
