@@ -5,7 +5,7 @@ from typing import Any as _Any
 from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
 from .adaptive import AdaptiveSketchFeatures
-from .auto import KernelFeatures, plan
+from .auto import KernelFeatures, compare, plan
 from .block import BlockFourierFeatures, BlockProjection, MeanNormalizer, block_report
 from .datasets import LatLonToSphere
 from .fastfood import FastfoodFeatures
@@ -83,6 +83,7 @@ __all__ = [
     "Zonal",
     "__version__",
     "block_report",
+    "compare",
     "hadamard_transform",
     "load",
     "plan",

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
 from ._memory import resident_memory
+from ._methods import on_sphere
 from ._pictures import draw_map
 from .datasets import LatLonToSphere, load
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
@@ -33,11 +34,6 @@ TEST_FRACTION = 0.1
 EARTH_KM = 6371.0
 
 
-def _on_sphere(gamma: float, cosines: NDArray[Any]) -> NDArray[Any]:
-    """The Gaussian kernel of unit vectors as a function of their cosine."""
-    return np.exp(2 * gamma * (cosines - 1))
-
-
 def _gegenbauer(n_components: int, seed: int, basis: Any = "auto") -> tuple[Any, dict[str, Any]]:
     features = GegenbauerFeatures(n_components=n_components, basis=basis, random_state=seed)
     return features, {"gamma": GAMMAS}
@@ -45,7 +41,7 @@ def _gegenbauer(n_components: int, seed: int, basis: Any = "auto") -> tuple[Any,
 
 def _published(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
     # On the unit sphere the kernel is zonal, Eq 9: one radial function, order 1, is all it has.
-    kernels = [Zonal(functools.partial(_on_sphere, gamma)) for gamma in GAMMAS]
+    kernels = [Zonal(functools.partial(on_sphere, gamma)) for gamma in GAMMAS]
     features = PublishedGegenbauerFeatures(
         kernels[0], n_components, degree=published_degree(n_components), order=1, random_state=seed
     )

@@ -243,27 +243,29 @@ class TableFit:
 
 def sample_columns(
     table: Table, recipe: Recipe, seed: int, report: Callable[[str, float], None]
-) -> tuple[Floats, int]:
-    """Check every value of a recipe's columns; return random rows as inputs, and their number.
+) -> tuple[Floats, Floats, int]:
+    """Check every value of a recipe's columns; return random rows as inputs, their targets, and n.
 
-    Fills in the recipe's mean and scale. For questions that need no target.
+    Fills in the recipe's mean and scale. Without a target, there are 0 of them for each row.
     """
-    most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // len(recipe.columns)))
-    numbers, sample = np.empty(0, np.int64), np.empty((0, len(recipe.columns)))
+    width = len(recipe.columns)
+    names = [*recipe.columns, *([recipe.target] if recipe.target else [])]
+    most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // len(names)))
+    numbers, sample = np.empty(0, np.int64), np.empty((0, len(names)))
     scaler, n_rows = StandardScaler(), 0
-    for first, values, done in table.batches(recipe.columns):
-        recipe.check(table, first, values)
+    for first, values, done in table.batches(names):
+        recipe.check(table, first, values[:, :width])
         n_rows += len(values)
-        scaler.partial_fit(values)
+        scaler.partial_fit(values[:, :width])
         numbers = np.concatenate([numbers, np.arange(first, first + len(values))])
         sample = np.concatenate([sample, values])
         kept = np.argsort(hashed(numbers, seed))[:most]
         numbers, sample = numbers[kept], sample[kept]
         report("reading", done)
     if n_rows < FEWEST_ROWS:
-        raise ValueError(f"{table.path} has {n_rows} row(s); a plan takes {FEWEST_ROWS}")
+        raise ValueError(f"{table.path} has {n_rows} row(s); this takes {FEWEST_ROWS}")
     recipe.mean, recipe.scale = scaler.mean_.tolist(), scaler.scale_.tolist()
-    return recipe.inputs(sample), n_rows
+    return recipe.inputs(sample[:, :width]), sample[:, width:], n_rows
 
 
 def hashed(rows: Rows, seed: int) -> Floats:

@@ -4,6 +4,7 @@
 its kernel matrix is from the exact one, and takes the cheapest of the best. `plan` does the same at
 several widths and says what each costs. Measured, not bounded: the theorems are safe but off by
 orders of magnitude (see `theory`), while an exact kernel matrix of some hundred rows costs nothing.
+`compare` tries everything there is, in fresh processes, with its time and memory.
 """
 
 import math
@@ -18,27 +19,27 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ._compare import Comparison, compare
 from ._maps import FeatureMap, plain_output
 from ._random import as_seed_sequence, generator
+from ._trials import AS_GOOD, cheapest_of_the_best, check_widths, split_rows
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
 from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
 from .fourier import Frequencies, RandomFourierFeatures
 from .gegenbauer import Basis, GegenbauerFeatures
-from .kernels import Kernel, Laplacian, as_kernel
+from .kernels import Kernel, Laplacian, Polynomial, as_kernel
 from .metrics import relative_frobenius_error
 from .nystrom import NystromFeatures
+from .sketch import TensorSketchFeatures
 from .theory import statistical_dimension
 
-__all__ = ["KernelFeatures", "Plan", "plan"]
+__all__ = ["Comparison", "KernelFeatures", "Plan", "compare", "plan"]
 
-# Rows that candidates are fitted to, and others that they are judged by.
-_FITTED, _JUDGED = 2048, 512
-# Columns from which Fastfood, and blocks, may be the cheapest of the Fourier features.
+# Columns from which Fastfood, and blocks, may be the cheapest of the Fourier features, and a sketch
+# that of a polynomial.
 _WIDE, _WIDER = 256, 1024
-# The cheapest candidate wins whose error is at most this many times the least.
-_AS_GOOD = 1.2
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,9 @@ def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> li
         mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
         blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
         listed.append(_Candidate("block Fourier", blocks))
+    if dim >= _WIDE and isinstance(kernel, Polynomial):
+        sketch = TensorSketchFeatures(kernel, n_components, random_state=seed)
+        listed.append(_Candidate("TensorSketch", sketch))
     if rows.shape[0] >= n_components:
         nystrom = NystromFeatures(kernel, n_components, random_state=seed)
         listed.append(_Candidate("Nystrom", nystrom))
@@ -125,17 +129,13 @@ def _density(X: Rows) -> float:
 
 def _best(trials: Sequence[_Trial]) -> _Trial:
     """Take the cheapest whose error is nearly the least."""
-    least = min(trial.error for trial in trials)
-    good = [trial for trial in trials if trial.error <= _AS_GOOD * least + 1e-15]
-    return min(good, key=lambda trial: trial.flops)
+    return cheapest_of_the_best(trials, lambda trial: trial.error, lambda trial: trial.flops)
 
 
 def _two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Rows to fit to and rows to judge by, different ones if there are enough."""
-    order = rng.permutation(X.shape[0])
-    n_judged = min(_JUDGED, max(1, X.shape[0] // 3))
-    judged, rest = order[:n_judged], order[n_judged : n_judged + _FITTED]
-    return X[np.sort(rest if rest.size else judged)], X[np.sort(judged)]
+    """Rows to fit to and rows to judge by."""
+    fitted, judged = split_rows(X.shape[0], rng)
+    return X[fitted], X[judged]
 
 
 class KernelFeatures(FeatureMap):
@@ -251,7 +251,7 @@ def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int, unseen: bool) -
     text += "."
     cheaper_wins = best.error > min(trial.error for trial in trials)
     if cheaper_wins:
-        text += f" It is the cheapest within {_AS_GOOD} times the least error."
+        text += f" It is the cheapest within {AS_GOOD} times the least error."
     if best.error > 0.5:
         text += (
             " No features of this width are close to this kernel on these data: use more, a larger "
@@ -384,10 +384,7 @@ def plan(
     from ._timing import seconds_per_row
 
     target, lam = check_positive("target", target), check_positive("lam", lam)
-    given = np.atleast_1d(np.asarray(n_components)).tolist()
-    widths = sorted({check_integer("n_components", width, 1) for width in given})
-    if not widths:
-        raise ValueError("n_components=() names no width; give one or more integers >= 1")
+    widths = check_widths(n_components)
     holder = KernelFeatures()
     rows = holder._validate(X, reset=True)
     total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)

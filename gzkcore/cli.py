@@ -25,9 +25,10 @@ from . import _demo, _pictures
 from ._config import show_config
 from ._fitting import Recipe, TableFit, sample_columns
 from ._memory import resident_memory
+from ._methods import as_any_kernel
 from ._tables import Table, open_table
+from .auto import compare as make_comparison
 from .auto import plan as make_plan
-from .kernels import as_kernel
 from .model_io import load
 
 try:
@@ -52,6 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
         code: int = app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
+    except _InterruptedError as error:
+        _complain(str(error))
+        return _INTERRUPTED
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, ImportError) as error:
@@ -63,6 +67,10 @@ def main(arguments: list[str] | None = None) -> int:
     if code == _INTERRUPTED:
         _complain("interrupted; files that were not finished are not there")
     return code
+
+
+class _InterruptedError(Exception):
+    """Ctrl-C, and what to say about it."""
 
 
 def _complain(reason: str) -> int:
@@ -85,6 +93,7 @@ def app() -> Any:
         (fit, "gzkcore fit stations.csv --target temperature --lat lat --lon lon --plot map.png"),
         (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
         (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --target 0.01"),
+        (compare, "gzkcore compare protein.csv --target rmsd --plot compare.png"),
         (info, "gzkcore info --json"),
     ):
         application.command(epilog=f"Example: {example}")(command)
@@ -338,11 +347,9 @@ def plan(
     _check_gamma(gamma, ("scale", "median"))
     _check_picture(plot)
     widths = _widths(n_components)
-    chosen = as_kernel(kernel)
-    if "gamma" in chosen.get_params():
-        chosen.set_params(gamma=gamma if gamma in ("scale", "median") else float(gamma))
+    chosen = _kernel(kernel, gamma)
     with _progress() as report, _notes() as notes:
-        rows, n_rows = sample_columns(table, recipe, seed, report)
+        rows, _, n_rows = sample_columns(table, recipe, seed, report)
         found = make_plan(
             rows, chosen, target=target, lam=lam, n_components=widths, n_samples=n_rows,
             random_state=seed,
@@ -369,6 +376,95 @@ def plan(
         )
         return
     _print(str(found), *notes, *([f"Picture: {plot}"] if plot else []))
+
+
+def compare(
+    data: Annotated[Path, typer.Argument(help="A .csv, .parquet, .npy or .npz file of any size.")],
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict: adds the error of a ridge.")
+    ] = None,
+    lat: Annotated[str | None, typer.Option(help="The column of latitudes, in degrees.")] = None,
+    lon: Annotated[str | None, typer.Option(help="The column of longitudes, in degrees.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="The columns a,b,c of the inputs; by default all others.")
+    ] = None,
+    kernel: Annotated[str, typer.Option(help="Its name in gzkcore.kernels.")] = "gaussian",
+    gamma: Annotated[
+        str, typer.Option(help="The kernel's gamma: scale, median or a number.")
+    ] = "scale",
+    methods: Annotated[
+        str, typer.Option(help="Which: all, or names as in the table, separated by commas.")
+    ] = "all",
+    n_components: Annotated[str, typer.Option(help="Numbers of features to try.")] = "256,1024",
+    seeds: Annotated[int, typer.Option(min=1, help="How often, with other rows and draws.")] = 3,
+    max_samples: Annotated[
+        int, typer.Option(min=1, help="Rows to fit to and to time with, at most.")
+    ] = 10_000,
+    max_seconds: Annotated[
+        float, typer.Option(help="A method that takes longer for a seed is given up.")
+    ] = 300.0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides about rows and features.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="A .json file that keeps results, to go on from; DATA-compare.json."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare error, time and memory of every method on the columns of a table.
+
+    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
+    is read once, in pieces; rows to fit to and others to judge by are drawn from a random sample of
+    at most 16,384. Results are kept in --output after every one: the same command goes on from
+    there, with more methods, widths or seeds too.
+    """
+    table = open_table(data)
+    recipe = _recipe(table, target, lat, lon, columns)
+    _check_gamma(gamma, ("scale", "median"))
+    _check_picture(plot)
+    widths, chosen = _widths(n_components), _kernel(kernel, gamma)
+    names = methods if methods == "all" else [name.strip() for name in methods.split(",")]
+    output = output or Path(f"{data.stem}-compare.json")
+    with _notes() as notes:
+        try:
+            with _progress() as report:
+                X, y, n_rows = sample_columns(table, recipe, seed, report)
+                found = make_comparison(
+                    X, y[:, 0] if target else None, kernel=chosen, methods=names,
+                    n_components=widths, n_seeds=seeds, max_samples=max_samples,
+                    max_seconds=max_seconds, output=output, random_state=seed, n_samples=n_rows,
+                    report=report,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            kept = f"what was done is in {output}; the same command goes on from there"
+            raise _InterruptedError(
+                f"interrupted; {kept}" if output.exists() else "interrupted"
+            ) from None
+        if plot:
+            found.plot(plot)
+    if as_json:
+        _print_json(
+            {"data": str(data), "columns": recipe.columns, "target": target}
+            | found.to_dict()
+            | {"output": str(output), "plot": str(plot) if plot else None, "notes": notes}
+        )
+        return
+    _print(found.title)
+    for title, header, rows in found.tables():
+        _print_table(title, header, rows, least=110)
+    _print(
+        *found.notes(), *notes, f"Results: {output}", *([f"Picture: {plot}"] if plot else []),
+    )  # fmt: skip
+
+
+def _kernel(name: str, gamma: str) -> Any:
+    """Return the kernel of a name with this gamma, if it has one."""
+    kernel = as_any_kernel(name)
+    if "gamma" in kernel.get_params():
+        kernel.set_params(gamma=gamma if gamma in ("scale", "median") else float(gamma))
+    return kernel
 
 
 def _widths(text: str) -> list[int]:
@@ -470,8 +566,8 @@ def _check_output(table: Table, output: Path, names: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Show a bar on stderr for each kind of work that is reported as (label, share done)."""
+def _progress() -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr for each kind of work that is reported as (label, share, what now)."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -488,10 +584,10 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
     ) as bars:  # fmt: skip
         tasks: dict[str, Any] = {}
 
-        def report(label: str, share: float) -> None:
+        def report(label: str, share: float, now: str = "") -> None:
             if label not in tasks:
                 tasks[label] = bars.add_task(label, total=1.0)
-            bars.update(tasks[label], completed=share)
+            bars.update(tasks[label], completed=share, description=f"{label} {now}".rstrip())
 
         yield report
 
@@ -517,7 +613,8 @@ def _score(summary: dict[str, Any]) -> str:
     return f"{summary['rmse']:.4g} root mean square, R² {summary['r2']:.3f}"
 
 
-def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
+def _print_table(title: str, header: list[str], rows: list[list[str]], least: int = 0) -> None:
+    """Print a table for people; where lines have less than `least` columns, they will overflow."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -529,7 +626,9 @@ def _print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
         )
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, least)
+    console.print(table)
 
 
 def _print(*lines: str) -> None:

@@ -1,7 +1,13 @@
 """The front door: it takes the best family, says why, and its predictions come true."""
 
+import json
 import pickle
 import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
 
 import numpy as np
 import pytest
@@ -21,13 +27,16 @@ from gzkcore import (
     KernelFeatures,
     Laplacian,
     NystromFeatures,
+    Polynomial,
     RandomFeatureRidge,
     RandomFourierFeatures,
     Spherical,
     Zonal,
+    _compare,
 )
+from gzkcore._methods import METHODS
 from gzkcore.auto import _candidates
-from gzkcore.metrics import relative_frobenius_error
+from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
 
 
 def rows(n, dim, seed=0, dtype=np.float64):
@@ -96,6 +105,14 @@ def test_many_sparse_columns_are_reduced():
     Z = features.transform(X)
     error = relative_frobenius_error(features.kernel_(X), Z)
     assert error <= 1.5 * min(features.errors_.values())
+
+
+def test_polynomials_of_many_columns_may_be_sketched():
+    X = sp.random_array((300, 300), density=0.05, rng=np.random.default_rng(0), format="csr")
+    features = KernelFeatures(Polynomial(2), n_components=16, random_state=0).fit(X)
+    assert "TensorSketch" in features.errors_
+    narrow = KernelFeatures(Polynomial(2), n_components=16, random_state=0).fit(X[:, :20])
+    assert "TensorSketch" not in narrow.errors_
 
 
 def test_one_row_and_few_rows():
@@ -220,3 +237,264 @@ def test_malformed_sparse_rows_are_refused():
         for bad in (far, long):
             with pytest.raises(ValueError, match="ind"):
                 features.transform(bad)
+
+
+# ---- compare
+
+QUICK = ["gegenbauer", "fourier-iid", "sklearn-RBFSampler"]
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    """Workers of one thread: small work is done sooner so."""
+    monkeypatch.setenv("GZKCORE_NUM_THREADS", "1")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """No workers at all, which saves the time to start them; return what is measured."""
+    measured = []
+
+    def measure(self, method, width, seeds, limit):
+        assert limit > 0
+        measured.append((method, width, seeds))
+        runs = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _compare._measure(pickle.loads(self._task), method, width, seeds, runs.append)
+        yield from json.loads(json.dumps(runs))
+
+    monkeypatch.setattr(_compare._Worker, "measure", measure)
+    return measured
+
+
+def compared(X, y=None, **options):
+    given = {"methods": QUICK, "n_components": 32, "n_seeds": 2, "random_state": 0}
+    return gzkcore.compare(X, y, **given | options)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_every_method_takes_part_or_says_why(tmp_path):
+    X = rows(150, 3)
+    found = compared(X, X[:, 0], methods="all", n_components=16, n_seeds=1, max_samples=80)
+    done, refused = ({row["method"] for row in part} for part in (found.rows, found.refused))
+    assert done | refused == set(METHODS)
+    assert not done & refused
+    assert refused == {
+        "tensorsketch",
+        "sklearn-PolynomialCountSketch",
+        "sklearn-AdditiveChi2Sampler",
+        "sklearn-SkewedChi2Sampler",
+    }
+    assert all("\n" not in row["reason"] for row in found.refused)
+    assert all(row["megabytes"] >= 0 < row["seconds"] for row in found.rows)
+    assert [row["error"] for row in found.rows] == sorted(row["error"] for row in found.rows)
+    assert (found.n_fitted, found.n_judged) == (80, 50)
+    assert json.loads(found.to_json())["rows"] == found.rows
+    text = str(found)
+    assert all(name in text for name in METHODS)
+    assert found.best["features"] in text
+    pytest.importorskip("matplotlib")
+    found.plot(tmp_path / "compare.png")
+    assert (tmp_path / "compare.png").stat().st_size > 50_000
+
+
+@pytest.mark.usefixtures("in_process")
+def test_compare_measures_what_it_says():
+    """Errors, intervals and ratios are those of the features that it names, on rows it held out."""
+    X = rows(300, 3)
+    found = compared(
+        X, np.sin(X[:, 0]), kernel=Gaussian(0.5), methods=["fourier-iid", "gegenbauer"]
+    )
+    assert [row["method"] for row in found.rows] == ["gegenbauer", "fourier-iid"]
+    assert found.kernel == "Gaussian(gamma=0.5)"
+    fourier = found.rows[1]
+    K = Gaussian(0.5)(X)
+    Z = RandomFourierFeatures(Gaussian(0.5), 32, random_state=5).fit_transform(X)
+    for key, metric in (("error", relative_frobenius_error), ("mean_error", mean_kernel_error)):
+        assert 0.5 < fourier[key] / metric(K, Z) < 2
+        assert fourier[f"{key}_low"] < fourier[key] < fourier[f"{key}_high"]
+        assert fourier[f"{key}_spread"] > 0
+    assert fourier["error_ratio"] == fourier["error"] / found.rows[0]["error"]
+    assert min(row["time_ratio"] for row in found.rows) == 1
+    assert found.rows[0]["r2"] > 0.9
+    assert found.rows[0]["width"] == 32
+    again = compared(X, np.sin(X[:, 0]), kernel=Gaussian(0.5), methods=["fourier-iid"])
+    assert again.rows[0]["error"] == fourier["error"]
+    assert again.rows[0]["rmse"] == fourier["rmse"]
+    assert again.best["method"] == "fourier-iid"
+    assert compared(X, n_seeds=1, methods="gegenbauer").rows[0]["error_low"] is None
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_peak_memory_is_that_of_the_features():
+    """1,024 columns of 8,000 rows are 66 MB; scikit-learn's RBFSampler holds little else."""
+    X = rows(8512, 3)
+    found = compared(X, methods=["sklearn-RBFSampler"], n_components=1024, n_seeds=1)
+    assert 60 < found.rows[0]["megabytes"] < 150
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(
+    ("make", "kernel", "method"),
+    [
+        (sp.csr_array, "gaussian", "fastfood"),
+        (lambda X: pytest.importorskip("pandas").DataFrame(X), "gaussian", "gegenbauer"),
+        (lambda X: X.astype(np.float32), "laplacian", "product"),
+        (np.abs, "additive_chi2", "sklearn-AdditiveChi2Sampler"),
+        (np.abs, "skewed_chi2", "sklearn-SkewedChi2Sampler"),
+        (lambda X: X, "polynomial", "sklearn-PolynomialCountSketch"),
+        (lambda X: X, "polynomial", "sklearn-Nystroem"),
+        (lambda X: X, np.dot, "gegenbauer"),
+    ],
+    ids=str,
+)
+def test_compare_takes_other_data_and_kernels(make, kernel, method):
+    X = make(rows(60, 3))
+    if kernel is np.dot:
+        from sklearn.metrics.pairwise import cosine_similarity
+
+        found = compared(X, kernel=cosine_similarity, methods=["nystrom-uniform", method])
+        assert found.kernel == "sklearn.metrics.pairwise.cosine_similarity"
+        assert found.refused[0]["reason"] == "needs a kernel of gzkcore.kernels, not a function"
+        return
+    [row] = compared(X, kernel=kernel, methods=[method], n_components=64, n_seeds=1).rows
+    assert row["error"] < 1.2
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "error", "message"),
+    [
+        (rows(50, 3), None, {"methods": ["gegenbaur"]}, ValueError, "did you mean 'gegenbauer'"),
+        (rows(50, 3), None, {"methods": ["zzz"]}, ValueError, "use 'all' or some of auto, gegenb"),
+        (rows(50, 3), None, {"methods": []}, ValueError, "names no method"),
+        (rows(50, 3), None, {"n_components": [64, 0]}, ValueError, "n_components=0 is too small"),
+        (rows(50, 3), None, {"n_components": []}, ValueError, "names no width"),
+        (rows(50, 3), None, {"n_seeds": 0}, ValueError, "n_seeds=0 is too small"),
+        (rows(50, 3), None, {"max_seconds": 0.0}, ValueError, "max_seconds=0.0 is not usable"),
+        (rows(50, 3), None, {"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
+        (rows(50, 3), None, {"kernel": "precomputed"}, ValueError, "pass a function"),
+        (rows(50, 3), None, {"kernel": "skewed_chi2"}, ValueError, "takes values >= 0"),
+        (rows(50, 3), None, {"kernel": lambda X, Y: X @ Y.T}, ValueError, "in a module"),
+        (rows(50, 3), None, {"output": "x.csv"}, ValueError, "x.csv should end with .json"),
+        (rows(1, 3), None, {}, ValueError, "X has 1 row\\(s\\); a comparison takes 20"),
+        (np.full((50, 3), np.nan), None, {}, ValueError, "NaN"),
+        (rows(50, 3), np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
+        (rows(50, 3), [*range(49), np.nan], {}, ValueError, "no finite number in row 49"),
+        (rows(50, 3), ["a"] * 50, {}, ValueError, "y is not numeric"),
+        (rows(50, 3), np.ones(50), {}, ValueError, "nothing to predict"),
+    ],
+)
+def test_bad_comparisons(X, y, options, error, message):
+    with pytest.raises(error, match=message):
+        compared(X, y, **options)
+
+
+def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
+    X, path = rows(80, 3), tmp_path / "results.json"
+    first = compared(X, methods=QUICK[:2], n_seeds=1, output=path)
+    in_process.clear()
+    assert compared(X, methods=QUICK[:2], n_seeds=1, output=path).rows == first.rows
+    assert in_process == []
+    more = compared(X, methods=QUICK[1:], n_components=[16, 32], output=path, random_state=None)
+    assert in_process == [
+        ("fourier-iid", 16, [0, 1]),
+        ("sklearn-RBFSampler", 16, [0, 1]),
+        ("fourier-iid", 32, [1]),
+        ("sklearn-RBFSampler", 32, [0, 1]),
+    ]
+    assert {row["n_components"] for row in more.rows} == {16, 32}
+    assert [file.name for file in tmp_path.iterdir()] == ["results.json"]
+    for options in (
+        {"random_state": 1},
+        {"kernel": "laplacian"},
+        {"max_samples": 30},
+        {"lam": 2.0},
+    ):
+        with pytest.raises(ValueError, match="give another output, or delete it"):
+            compared(X, **{"output": path} | options)
+    with pytest.raises(ValueError, match="data was other values, and is these now"):
+        compared(X + 1, output=path)
+    with pytest.raises(ValueError, match="targets was other values"):
+        compared(X, X[:, 0], output=path)
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="is no result of compare"):
+        compared(X, output=path)
+    with pytest.raises(ValueError, match="there is no folder"):
+        compared(X, output=tmp_path / "no" / "results.json")
+
+
+COMPARE = """
+import sys, numpy as np, gzkcore
+X = np.random.default_rng(0).standard_normal((5000, 3))
+gzkcore.compare(X, methods=["fourier-iid", "nystrom-rpcholesky"], n_components=[8, 2048],
+                n_seeds=50, random_state=0, output=sys.argv[1])
+"""
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=str)
+def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
+    path = tmp_path / "results.json"
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPARE, path], stderr=subprocess.PIPE, cwd=tmp_path
+    )
+    deadline = time.monotonic() + 60
+    while not path.exists() or len(json.loads(path.read_text())["cells"][0]["runs"]) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode in (-how, 130, 1), said
+    kept = json.loads(path.read_text())
+    runs = kept["cells"][0]["runs"]
+    X = rows(5000, 3)
+    found = gzkcore.compare(
+        X, methods=["fourier-iid"], n_components=8, n_seeds=2, random_state=0, output=path
+    )
+    assert found.rows[0]["error"] == np.mean([run["error"] for run in runs[:2]])
+    assert json.loads(path.read_text()) == kept  # nothing was done again
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_methods_that_fail_are_listed(monkeypatch):
+    """Too slow, killed, or broken: the others are measured all the same."""
+    X = rows(80, 3)
+    slow = compared(X, methods=["gegenbauer", "fourier-iid"], n_components=16, max_seconds=1e-4)
+    assert slow.rows == []
+    assert slow.best is None
+    assert "a seed took more than 0.0001 s" in slow.refused[0]["reason"]
+    assert str(slow)
+    monkeypatch.setattr(_compare, "_START", KILLED)
+    found = compared(X, methods=["gegenbauer", "fourier-iid"])
+    assert [row["method"] for row in found.rows] == ["fourier-iid"]
+    assert found.refused[0]["reason"] == "its process was ended by signal 9 (out of memory?)"
+    monkeypatch.setattr(_compare, "_START", "raise SystemExit('no such luck')")
+    with pytest.raises(OSError, match="could not start: no such luck"):
+        compared(X)
+
+
+KILLED = """
+import os
+from gzkcore import _compare
+run = _compare._run
+def killed(task, method, *rest):
+    if method == "gegenbauer":
+        os.kill(os.getpid(), 9)
+    return run(task, method, *rest)
+_compare._run = killed
+_compare.serve()
+"""
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_where_forks_are_not_safe(monkeypatch):
+    """Each method has a new worker: the same numbers."""
+    X = rows(80, 3)
+    expected = compared(X, methods=QUICK[1:])
+    spawned = "from gzkcore import _compare; _compare._FORKS = False; _compare.serve()"
+    monkeypatch.setattr(_compare, "_START", spawned)
+    found = compared(X, methods=QUICK[1:])
+    assert [row["error"] for row in found.rows] == [row["error"] for row in expected.rows]

@@ -25,7 +25,7 @@ pyarrow = pytest.importorskip("pyarrow", reason=EXTRA)
 parquet = pytest.importorskip("pyarrow.parquet", reason=EXTRA)
 
 QUICK = ["--n-components", "64"]
-COMMANDS = ["demo", "fit", "predict", "plan", "info"]
+COMMANDS = ["demo", "fit", "predict", "plan", "compare", "info"]
 
 
 @pytest.fixture(autouse=True)
@@ -572,3 +572,70 @@ def test_plan(capsys, globe, plain):
 def test_bad_plans(capsys, plain, options, reason):
     write("data.csv", plain)
     assert reason in refuse(capsys, "plan", "data.csv", *options)
+
+
+# ---- compare
+
+
+def test_compare(capsys, plain):
+    write("data.csv", plain)
+    methods = "gegenbauer, fourier-qmc,tensorsketch"
+    arguments = ["compare", "data.csv", "--methods", methods, "--n-components", "16,32"]
+    found = run(capsys, *arguments, "--target", "y", "--seeds", "2", "--plot", "c.png")
+    assert found["n_samples"] == 500
+    assert found["columns"] == ["a", "b", "c"]
+    assert found["predicts"]
+    assert [row["n_components"] for row in found["rows"]] == [16, 16, 32, 32]
+    assert all(0 < row["rmse"] < 1 for row in found["rows"])
+    assert [row["method"] for row in found["refused"]] == ["tensorsketch"]
+    assert files() == ["c.png", "data-compare.json", "data.csv"]
+    assert Path("c.png").stat().st_size > 20_000
+
+    # For people, and from what is kept.
+    assert cli.main([*arguments, "--target", "y", "--seeds", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "500 rows, 3 columns, Gaussian(gamma=" in text
+    assert "32 components" in text
+    assert "tensorsketch: Gaussian(gamma=" in text
+    assert "Results: data-compare.json" in text
+    for other, reason in (
+        (["--target", "y", "--gamma", "1"], "kernel was Gaussian(gamma="),
+        (["--columns", "a,b,c"], "targets was other values"),
+    ):
+        said = refuse(capsys, *arguments, "--seeds", "2", *other)
+        assert said.startswith("data-compare.json has results for other settings: " + reason)
+
+
+def test_bad_comparisons(capsys, globe):
+    write("data.csv", globe)
+    Path("other.json").write_text("[]")
+    for options, reason in (
+        (["--methods", "fourier"], "there is no method 'fourier' (did you mean 'fourier-qmc'?)"),
+        (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
+        (["--lat", "lat"], "--lat and --lon belong together"),
+        (["--target", "z"], "there is no column 'z'"),
+        (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
+        (["--output", "x.txt"], "x.txt should end with .json"),
+        (["--output", "other.json"], "other.json is no result of compare"),
+        (["--plot", "x.bmp"], "--plot x.bmp should end with"),
+        (["--kernel", "additive_chi2"], "this kernel takes values >= 0"),
+    ):
+        assert reason in refuse(capsys, "compare", "data.csv", *options)
+    assert files() == ["data.csv", "other.json"]
+
+
+def test_an_interrupted_comparison_says_how_to_go_on(globe):
+    write("data.csv", globe)
+    process = start("compare", "data.csv", "--lat", "lat", "--lon", "lon", "--seeds", "5000")
+    while not Path("data-compare.json").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.strip() == (
+        "gzkcore: interrupted; what was done is in data-compare.json; the same command goes on "
+        "from there"
+    )
+    assert files() == ["data-compare.json", "data.csv"]
+    assert json.loads(Path("data-compare.json").read_text())["cells"][0]["runs"]

@@ -23,6 +23,7 @@ needs_checkout = pytest.mark.skipif(
 
 # Who may import a front that is not on a lower floor, and why.
 IMPORT_EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("_compare", "ridge"): "compare measures predictions, too; imported when it is called",
     ("_maps", "kernels"): "every feature map takes a kernel, or the alias of one",
     ("_maps", "model_io"): "features have save() as learners do; imported when it is called",
     ("block", "model_io"): "MeanNormalizer has save() too; imported when it is called",
@@ -34,7 +35,13 @@ IMPORT_EXCEPTIONS: dict[tuple[str, str], str] = {
 }
 
 # Private modules that are rooms of an idea: they know what it may know.
-ROOMS_OF = {"_demo": "cli", "_fitting": "cli", "_pictures": "cli"}
+ROOMS_OF = {
+    "_compare": "auto",
+    "_demo": "cli",
+    "_fitting": "cli",
+    "_methods": "auto",
+    "_pictures": "cli",
+}
 
 # Which reference modules may import NumPy: where the paper itself writes a matrix.
 NUMPY_IN_REFERENCE = {
