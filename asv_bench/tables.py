@@ -5,6 +5,7 @@
     python asv_bench/tables.py elevation
     python asv_bench/tables.py domains [elevation] [climate] [protein]
     python asv_bench/tables.py families [dimensions] [choice] [tangent] [monomials]
+    python asv_bench/tables.py clusters [abalone] [pendigits] [mushroom] [magic]
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
     python asv_bench/tables.py mirrors
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
@@ -56,6 +57,7 @@ from benchmarks.competitors import (
 )
 from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
+from clusters import clusters
 from families import families, mirrors
 from printing import load_arrays, mean_and_spread, report, show
 from projection import projection
@@ -859,6 +861,11 @@ def main():
     added.add_argument(
         "parts", nargs="*", help="dimensions, choice, tangent, monomials; by default all"
     )
+    added = command("clusters", clusters)
+    added.add_argument("--seeds", type=int, default=5)
+    added.add_argument("--starts", type=int, default=10, help="of k-means; default 10")
+    added.add_argument("--rows", type=int, default=10**9, help="at most so many, every n-th row")
+    added.add_argument("parts", nargs="*", help="names of data sets; by default all")
     command("mirrors", mirrors)
     added = command("speed", speed)
     added.add_argument(

@@ -7,11 +7,12 @@ from ._config import show_config
 from .adaptive import AdaptiveSketchFeatures
 from .auto import KernelFeatures, compare, plan
 from .block import BlockFourierFeatures, BlockProjection, MeanNormalizer, block_report
+from .cca import RandomFeatureCCA
 from .datasets import LatLonToSphere
 from .fastfood import FastfoodFeatures
 from .fourier import ModifiedFourierFeatures, RandomFourierFeatures
 from .gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
-from .gram import GramAccumulator
+from .gram import ClusterAccumulator, GramAccumulator, MomentsAccumulator
 from .hadamard import hadamard_transform
 from .kernels import (
     ArcCosine,
@@ -30,13 +31,20 @@ from .kernels import (
     Spherical,
     Zonal,
 )
+from .kmeans import RandomFeatureKMeans
 from .maclaurin import MaclaurinFeatures
 from .model_io import load
 from .nystrom import NystromFeatures
+from .pca import RandomFeaturePCA
 from .polysketch import PolySketchFeatures
 from .product import Product, ProductFeatures
 from .projection import FastJLProjection, HadamardProjection
-from .ridge import RandomFeatureRidge, RandomFeatureRidgeCV
+from .ridge import (
+    RandomFeatureRidge,
+    RandomFeatureRidgeClassifier,
+    RandomFeatureRidgeClassifierCV,
+    RandomFeatureRidgeCV,
+)
 from .sketch import CountSketch, TensorSketchFeatures
 
 __version__ = "0.1.0"
@@ -46,6 +54,7 @@ __all__ = [
     "ArcCosine",
     "BlockFourierFeatures",
     "BlockProjection",
+    "ClusterAccumulator",
     "CountSketch",
     "DotProduct",
     "Exponential",
@@ -64,6 +73,7 @@ __all__ = [
     "Matern",
     "MeanNormalizer",
     "ModifiedFourierFeatures",
+    "MomentsAccumulator",
     "NeuralTangent",
     "NystromFeatures",
     "PolySketchFeatures",
@@ -71,8 +81,13 @@ __all__ = [
     "Product",
     "ProductFeatures",
     "PublishedGegenbauerFeatures",
+    "RandomFeatureCCA",
+    "RandomFeatureKMeans",
+    "RandomFeaturePCA",
     "RandomFeatureRidge",
     "RandomFeatureRidgeCV",
+    "RandomFeatureRidgeClassifier",
+    "RandomFeatureRidgeClassifierCV",
     "RandomFourierFeatures",
     "RationalQuadratic",
     "SphereHeat",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -135,9 +136,13 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
 
 
 def plain_output(transformer: Any) -> Any:
-    """Let a transformer return arrays, whatever scikit-learn's `transform_output` says."""
-    has = hasattr(transformer, "set_output")
-    return transformer.set_output(transform="default") if has else transformer
+    """Let a transformer return arrays, whatever scikit-learn's `transform_output` says.
+
+    A frozen one is the caller's and stays as it is.
+    """
+    if hasattr(transformer, "set_output") and not isinstance(transformer, FrozenEstimator):
+        transformer.set_output(transform="default")
+    return transformer
 
 
 def tiles(n_rows: int, row_bytes: int) -> Iterator[slice]:

@@ -1,6 +1,6 @@
 """The sums over rows that learning on features needs."""
 
-__all__ = ["gram", "moments"]
+__all__ = ["centred_moments", "cluster_sums", "gram", "moments"]
 
 
 def gram(Z, weights=None):
@@ -62,3 +62,67 @@ def moments(Z, weights=None):
             for b in range(n_components):
                 second[a][b] += w * float(z[a]) * float(z[b])
     return total, first, second
+
+
+def centred_moments(Z, weights=None):
+    """Average the rows, and sum their weighted outer products about the mean.
+
+    mean = sum_i w_i z_i / sum_i w_i,  scatter = sum_i w_i (z_i - mean)(z_i - mean)^T.
+
+    Parameters
+    ----------
+    Z : n rows of F numbers
+    weights : sequence of n numbers, optional
+        1 for all by default.
+
+    Returns
+    -------
+    mean : list of F floats
+    scatter : list of F rows of F floats
+
+    Examples
+    --------
+    >>> centred_moments([[1, 2], [3, 6]])
+    ([2.0, 4.0], [[2.0, 4.0], [4.0, 8.0]])
+    """
+    total, first, _ = moments(Z, weights)
+    mean = [value / total for value in first]
+    centred = [[float(z[a]) - mean[a] for a in range(len(mean))] for z in Z]
+    return mean, gram(centred, weights)
+
+
+def cluster_sums(Z, centers, weights=None):
+    """Sum the rows nearest to each centre, and their squared distances from it.
+
+    Parameters
+    ----------
+    Z : n rows of F numbers
+    centers : k rows of F numbers
+        Of equally near ones the first counts.
+    weights : sequence of n numbers, optional
+        1 for all by default.
+
+    Returns
+    -------
+    totals : list of k floats
+        Sums of weights.
+    sums : list of k rows of F floats
+    inertia : float
+
+    Examples
+    --------
+    >>> cluster_sums([[0], [2], [9]], [[0], [10]])
+    ([2.0, 1.0], [[2.0], [9.0]], 5.0)
+    """
+    totals = [0.0] * len(centers)
+    sums = [[0.0] * len(centers[0]) for _ in centers]
+    inertia = 0.0
+    for i, z in enumerate(Z):
+        w = 1.0 if weights is None else float(weights[i])
+        distances = [sum((a - b) ** 2 for a, b in zip(z, c, strict=True)) for c in centers]
+        nearest = distances.index(min(distances))
+        totals[nearest] += w
+        inertia += w * distances[nearest]
+        for a in range(len(z)):
+            sums[nearest][a] += w * float(z[a])
+    return totals, sums, inertia

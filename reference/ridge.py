@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["gcv_score", "k_fold_error", "loo_errors", "ridge"]
+__all__ = ["gcv_score", "k_fold_error", "loo_errors", "ridge", "ridge_classifier"]
 
 
 def ridge(Z, y, alpha, fit_intercept=True, weights=None):
@@ -138,3 +138,34 @@ def held_out_errors(Z, y, alpha, n_folds, fit_intercept, weights):
         fit = ridge(Z[~out], y[~out], alpha, fit_intercept, w[~out])
         errors[out] = y[out] - predict(Z[out], *fit)
     return errors
+
+
+def ridge_classifier(Z, labels, alpha, fit_intercept=True, weights=None):
+    """Regress each class as +1 against -1 for all others.
+
+    The class of a row is that of the largest value. Of two classes the values are each other's
+    negatives.
+
+    Parameters
+    ----------
+    Z : n rows of F numbers
+    labels : sequence of n labels
+    alpha, fit_intercept, weights
+        As for `ridge`.
+
+    Returns
+    -------
+    classes : list of labels, sorted
+    coef : list of rows of F floats, one for each class
+    intercept : list of floats
+
+    Examples
+    --------
+    >>> classes, coef, intercept = ridge_classifier([[0], [1], [2], [3]], "aabb", alpha=0.0)
+    >>> classes, [[round(x, 12) for x in row] for row in coef]
+    (['a', 'b'], [[-0.8], [0.8]])
+    """
+    classes = sorted(set(labels))
+    targets = [[1.0 if label == name else -1.0 for name in classes] for label in labels]
+    coef, intercept = ridge(Z, targets, alpha, fit_intercept, weights)
+    return classes, coef, intercept

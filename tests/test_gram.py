@@ -12,9 +12,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import FunctionTransformer
+from tolerances import LEARNERS
 
-from gzkcore import _threads, reference
-from gzkcore.gram import GramAccumulator, for_each_tile
+from gzkcore import KernelFeatures, _threads, reference
+from gzkcore.gram import ClusterAccumulator, GramAccumulator, MomentsAccumulator, for_each_tile
+from gzkcore.model_io import load, save
 
 
 class Cosines(TransformerMixin, BaseEstimator):
@@ -286,3 +288,226 @@ def test_what_does_not_fit_together_is_named():
         GramAccumulator(sums.features).finalize()
     with pytest.raises(ValueError, match="made NaN or infinity of finite X"):
         GramAccumulator(FunctionTransformer(lambda X: X * np.inf).fit(X)).update(np.ones((3, 2)))
+
+
+# ---- moments about the mean, and clusters: one shape for both
+
+IDENTITY = FunctionTransformer().fit(np.ones((1, 3)))
+
+
+def centred(Z, weight):
+    """Mean and scatter by matrix products."""
+    Z = np.asarray(Z, dtype=np.float64)
+    mean = weight @ Z / weight.sum()
+    return mean, ((Z - mean).T * weight) @ (Z - mean)
+
+
+def close(found, wanted, what="summed", dtype=np.float64):
+    scale = np.abs(wanted).max()
+    assert_allclose(found, wanted, rtol=0, atol=LEARNERS[what](dtype) * scale)
+
+
+def test_centred_moments_and_clusters_as_the_reference():
+    X, _, weight = data(40)
+    for w in (None, weight):
+        mean, scatter = reference.gram.centred_moments(X, w)
+        found = MomentsAccumulator(IDENTITY).update(X, sample_weight=w).finalize()
+        close(found.mean, mean)
+        close(found.scatter, scatter)
+        totals, sums, inertia = reference.gram.cluster_sums(X, X[:4], w)
+        clusters = ClusterAccumulator(IDENTITY, X[:4]).update(X, w).finalize()
+        close(clusters.weights, totals)
+        close(clusters.means, np.array(sums) / np.array(totals)[:, None])
+        close(clusters.inertia, inertia)
+        close(clusters.variance, np.trace(scatter) / 3 / (40 if w is None else w.sum()))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n", [1, 2, 255, 1024, 3001])
+def test_moments_of_two_views(n, weighted):
+    X, y, weight = data(n)
+    w = weight if weighted else np.ones(n)
+    one, two = Cosines(20).fit(X), RBFSampler(n_components=17, random_state=0).fit(y)
+    sums = MomentsAccumulator(one, two).update(X, y, weight if weighted else None)
+    found = sums.finalize()
+    mean, scatter = centred(np.hstack([one.transform(X), two.transform(y)]), w)
+    close(found.mean, mean[:20])
+    close(found.mean_y, mean[20:])
+    wide = np.abs(scatter).max() + 1.0
+    for part, wanted in (
+        (found.scatter, scatter[:20, :20]),
+        (found.scatter_y, scatter[20:, 20:]),
+        (found.cross, scatter[:20, 20:]),
+    ):
+        assert_allclose(part, wanted, rtol=0, atol=LEARNERS["summed"]() * wide)
+    assert found.n_rows == n
+    assert_array_equal(sums.scatter, np.tril(sums.scatter))
+
+
+@given(
+    cuts=st.lists(st.integers(0, 700), max_size=5),
+    data_seed=st.integers(0, 9),
+    offset=st.sampled_from([0.0, 100.0]),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_split_of_moments_and_clusters_gives_the_same(cuts, data_seed, offset):
+    X, y, weight = data(700, data_seed)
+    weight[weight < 0.2] = 0
+    X = X + np.arange(700)[:, None] * offset  # the mean drifts
+    features = Cosines(7).fit(X) if offset == 0 else IDENTITY
+    centers = np.stack([features.transform(X[i : i + 3]) for i in (0, 300)])
+    edges = [0, *sorted(cuts), 700]
+    parts = [slice(a, b) for a, b in pairwise(edges) if a < b]
+    for make, views in (
+        (lambda: MomentsAccumulator(features), (X, None)),
+        (lambda: MomentsAccumulator(features, IDENTITY), (X, np.column_stack([y, X[:, 0]]))),
+        (lambda: ClusterAccumulator(features, centers), (X,)),
+        (lambda: ClusterAccumulator(features, centers[0]), (X,)),
+    ):
+
+        def update(sums, rows, views=views):
+            return sums.update(*(None if v is None else v[rows] for v in views), weight[rows])
+
+        whole = update(make(), slice(None))
+        batches, left, apart = make(), make(), []
+        for rows in parts:
+            update(batches, rows)
+            apart.append(update(make(), rows))
+        for part in apart:
+            left.merge(part)
+        while len(apart) > 1:  # from the right: a + (b + c)
+            last = apart.pop()
+            apart[-1].merge(last)
+        for other in (batches, left, apart[0]):
+            assert other.n_rows == 700
+            for name, value in vars(whole.finalize()).items():
+                if np.size(value):
+                    close(getattr(other.finalize(), name), value)
+
+
+def test_means_far_from_zero_lose_no_digits():
+    X, _, weight = data(3000)
+    near = MomentsAccumulator(IDENTITY).update(X, sample_weight=weight).finalize()
+    far = MomentsAccumulator(IDENTITY)
+    for rows in (slice(0, 10), slice(10, 3000)):
+        far.update(X[rows] + 1e5, sample_weight=weight[rows])
+    close(far.finalize().scatter, near.scatter, "offset")
+    near = ClusterAccumulator(IDENTITY, X[:5]).update(X, weight).finalize()
+    far = ClusterAccumulator(IDENTITY, X[:5] + 1e5).update(X + 1e5, weight).finalize()
+    close(far.means - 1e5, near.means, "offset")
+    assert_allclose(far.inertia, near.inertia, rtol=LEARNERS["offset"]())
+
+
+def test_float32_moments_are_summed_in_double():
+    X, _, weight = data(20_000, dtype=np.float32)
+    features = Cosines().fit(X)
+    Z = features.transform(X).astype(np.float64)
+    sums = MomentsAccumulator(features).update(X, sample_weight=weight)
+    mean, scatter = centred(Z, weight)
+    assert sums.dtype == np.float32
+    close(sums.finalize().mean, mean, "single", np.float32)
+    # The tiles are multiplied in float32: relative errors of eps sqrt(rows of a tile) at most.
+    assert_allclose(sums.finalize().scatter, scatter, rtol=0, atol=4e-6 * np.abs(scatter).max())
+    naive = np.zeros((20, 20), np.float32)
+    for z, w in zip(Z.astype(np.float32), weight.astype(np.float32), strict=True):
+        naive += np.outer(w * z, z)  # what adding up in float32 would give, of moments about 0
+    wanted = (Z.T * weight) @ Z
+    assert np.abs(naive - wanted).max() > 1e-6 * np.abs(wanted).max()
+    clusters = ClusterAccumulator(features, Z[:5]).update(X, weight).finalize()
+    exact = ClusterAccumulator(IDENTITY, Z[:5])
+    exact.features = FunctionTransformer().fit(Z)
+    exact = exact.update(Z, weight).finalize()
+    close(clusters.means, exact.means, "single", np.float32)
+    assert_allclose(clusters.inertia, exact.inertia, rtol=LEARNERS["single"](np.float32))
+
+
+def test_labels_and_several_starts():
+    X, _, weight = data(900)
+    starts = np.stack([X[:4], X[4:8], X[8:12]])
+    labels = np.empty((900, 3), np.int32)
+    together = ClusterAccumulator(IDENTITY, starts).update(X, weight, labels=labels).finalize()
+    for i, centers in enumerate(starts):
+        alone = ClusterAccumulator(IDENTITY, centers).update(X, weight).finalize()
+        close(together.means[i], alone.means)
+        close(together.inertia[i], alone.inertia)
+        distances = np.square(X[:, None] - centers).sum(axis=2)
+        assert_array_equal(labels[:, i], distances.argmin(axis=1))
+
+
+def accumulators():
+    X, _, _ = data(30)
+    yield MomentsAccumulator(IDENTITY), (X,)
+    yield MomentsAccumulator(IDENTITY, IDENTITY), (X, X[:, ::-1])
+    yield ClusterAccumulator(IDENTITY, X[:3]), (X,)
+
+
+@pytest.mark.parametrize(("sums", "rows"), list(accumulators()))
+def test_an_interrupted_update_of_moments_or_clusters_changes_nothing(sums, rows):
+    sums.update(*rows)
+    before = pickle.dumps(vars(sums) | {"features": None, "features_y": None})
+
+    def interrupt(X):
+        if (X[:, 0] == 99).any():
+            raise KeyboardInterrupt
+        return X
+
+    sums.features = FunctionTransformer(interrupt)
+    broken = [np.tile(part, (200, 1)) for part in rows]
+    broken[0][5990:, 0] = 99
+    with pytest.raises(KeyboardInterrupt):
+        sums.update(*broken)
+    after = pickle.dumps(vars(sums) | {"features": None, "features_y": None})
+    assert after == before
+
+
+def test_moments_and_clusters_are_kept_in_files(tmp_path):
+    X, _, weight = data(500)
+    features = KernelFeatures(n_components=20, random_state=0).fit(X)
+    centers = features.transform(X[:3])
+    for sums, rows in (
+        (MomentsAccumulator(features), (X, None)),
+        (MomentsAccumulator(features, features), (X, X[::-1])),
+        (ClusterAccumulator(features, centers), (X,)),
+    ):
+        save(sums, tmp_path / "empty.gzk")
+        again = load(tmp_path / "empty.gzk").update(*rows, weight)
+        save(sums.update(*rows, weight), tmp_path / "sums.gzk")
+        for other in (again, load(tmp_path / "sums.gzk"), pickle.loads(pickle.dumps(sums))):
+            for name, value in vars(sums.finalize()).items():
+                assert_array_equal(getattr(other.finalize(), name), value)
+        twice = load(tmp_path / "sums.gzk").merge(sums).finalize()
+        for name, value in vars(sums.merge(load(tmp_path / "sums.gzk")).finalize()).items():
+            assert_array_equal(getattr(twice, name), value)
+
+
+def test_what_does_not_fit_moments_and_clusters_is_named():
+    X, y, _ = data(50)
+    sums = MomentsAccumulator(IDENTITY)
+    with pytest.raises(ValueError, match="no rows yet"):
+        sums.finalize()
+    with pytest.raises(ValueError, match="no features_y for it"):
+        sums.update(X, y)
+    with pytest.raises(ValueError, match="pass its rows as y"):
+        MomentsAccumulator(IDENTITY, IDENTITY).update(X)
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        sums.update(X, sample_weight=np.zeros(50)).finalize()
+    sums.update(X)
+    with pytest.raises(ValueError, match=r"have \(4, 0\) features in the two views, those before"):
+        sums.merge(MomentsAccumulator(Cosines(4).fit(X)).update(X))
+    with pytest.raises(
+        ValueError, match=r"weights add up to 0.5, and a variance needs more than 1"
+    ):
+        _ = MomentsAccumulator(IDENTITY).update(X[:1], sample_weight=[0.5]).finalize().covariance
+    with pytest.raises(ValueError, match="made NaN or infinity of finite X"):
+        MomentsAccumulator(FunctionTransformer(lambda X: X * np.inf).fit(X)).update(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="centers has shape"):
+        ClusterAccumulator(IDENTITY, [1.0, 2.0])
+    clusters = ClusterAccumulator(IDENTITY, X[:2])
+    with pytest.raises(ValueError, match="no rows yet"):
+        clusters.finalize()
+    with pytest.raises(ValueError, match="centers have 3 columns, but the features 4"):
+        ClusterAccumulator(Cosines(4).fit(X), X[:2]).update(X)
+    with pytest.raises(ValueError, match="cannot merge sums around other centers"):
+        clusters.merge(ClusterAccumulator(IDENTITY, X[1:3]))
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        clusters.update(X, np.zeros(50)).finalize()

@@ -39,6 +39,7 @@ ROOMS_OF = {
     "_compare": "auto",
     "_demo": "cli",
     "_fitting": "cli",
+    "_learners": "ridge",
     "_methods": "auto",
     "_pictures": "cli",
 }
@@ -50,6 +51,8 @@ NUMPY_IN_REFERENCE = {
     "gram": "Z^T Z is a product of matrices",
     "metrics": "Eq 1 orders matrices, Eq 21 has their traces",
     "nystrom": "Algorithm 3 has inverses, and eigenvalues",
+    "pca": "a covariance has eigenvectors",
+    "cca": "covariances have roots and singular vectors",
     "ridge": "the normal equations are an inverse",
     "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
 }

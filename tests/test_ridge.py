@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgWarning
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.linear_model import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -26,7 +26,12 @@ from tolerances import RIDGE
 
 from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, _threads, reference
 from gzkcore.gram import TILE_ROWS
-from gzkcore.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
+from gzkcore.ridge import (
+    RandomFeatureRidge,
+    RandomFeatureRidgeClassifier,
+    RandomFeatureRidgeClassifierCV,
+    RandomFeatureRidgeCV,
+)
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 BOTH = [RandomFeatureRidge, RandomFeatureRidgeCV]
@@ -677,3 +682,131 @@ def test_weights_of_zero_are_refused_once_all_are():
 def test_leave_one_out_needs_all_rows_at_once():
     with pytest.raises(ValueError, match='cv="loo" reads the rows twice; use fit'):
         RandomFeatureRidgeCV(RBF9, cv="loo").partial_fit(X, Y)
+
+
+# ---- classifiers (what they share with other learners is in test_learners)
+
+
+def labelled(n=300, n_classes=3):
+    X, y, weight = data(n, 1)
+    edges = np.quantile(y, np.arange(1, n_classes) / n_classes)
+    return X, np.array(["low", "middle", "high"])[np.digitize(y, edges)], weight
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "none"])
+@pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "plain"])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"low": 3.0}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_as_scikit_learn(n_classes, class_weight, weighted, fit_intercept):
+    X, y, weight = labelled(n_classes=n_classes)
+    weight = weight if weighted else None
+    options = {"class_weight": class_weight, "fit_intercept": fit_intercept}
+    Z = RBF9.fit(X).transform(X)
+    model = RandomFeatureRidgeClassifier(RBF9, 0.1, **options).fit(X, y, weight)
+    other = RidgeClassifier(0.1, solver="cholesky", **options).fit(Z, y, weight)
+    assert_array_equal(model.classes_, other.classes_)
+    wanted = other.decision_function(Z)
+    assert_allclose(
+        model.decision_function(X), wanted, rtol=RIDGE["predicted"](), atol=RIDGE["solved"]()
+    )
+    assert_array_equal(model.predict(X), other.predict(Z))
+    assert model.score(X, y, weight) == pytest.approx(other.score(Z, y, weight))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_as_the_reference(n_classes):
+    X, y, weight = labelled(n_classes=n_classes)
+    model = RandomFeatureRidgeClassifier(RBF9, 0.3).fit(X, y, weight)
+    Z = model.features_.transform(X)
+    classes, coef, intercept = reference.ridge.ridge_classifier(Z, y.tolist(), 0.3, True, weight)
+    assert model.classes_.tolist() == classes
+    each = slice(1, 2) if n_classes == 2 else slice(None)
+    assert_allclose(np.atleast_2d(model.coef_), coef[each], rtol=RIDGE["solved"]())
+    assert_allclose(np.atleast_1d(model.intercept_), intercept[each], rtol=RIDGE["solved"]())
+
+
+@pytest.mark.parametrize("cv", [None, 3, "loo"])
+def test_alpha_of_a_classifier_is_chosen_as_of_the_targets(cv):
+    X, y, weight = labelled()
+    model = RandomFeatureRidgeClassifierCV(RBF9, ALPHAS, cv=cv).fit(X, y, weight)
+    targets = 2.0 * (y[:, None] == model.classes_) - 1.0
+    other = RandomFeatureRidgeCV(RBF9, ALPHAS, cv=cv).fit(X, targets, weight)
+    assert model.alpha_ == other.alpha_
+    assert_allclose(
+        model.cv_results_["mean_test_score"],
+        other.cv_results_["mean_test_score"],
+        rtol=RIDGE["solved"](),
+    )
+    refit = RandomFeatureRidgeClassifier(RBF9, model.alpha_).fit(X, y, weight)
+    assert_allclose(model.coef_, refit.coef_, rtol=RIDGE["solved"]())
+    if cv == "loo":
+        unweighted = RandomFeatureRidgeClassifierCV(RBF9, ALPHAS, cv=cv).fit(X, y)
+        theirs = RidgeClassifierCV(ALPHAS).fit(unweighted.features_.transform(X), y)
+        assert unweighted.alpha_ == theirs.alpha_
+
+
+def test_a_classifier_chooses_the_kernel_from_one_gram():
+    X, y = sphere()
+    labels = np.where(y > np.median(y), "up", "down")
+    features = GegenbauerFeatures(n_components=49, basis="harmonic")
+    grid = {"gamma": [0.01, 3.0]}
+    model = RandomFeatureRidgeClassifierCV(features, ALPHAS, grid, class_weight="balanced")
+    assert model.fit(X, labels).best_params_["gamma"] == 3.0
+    assert model.score(X, labels) > 0.85
+
+
+def test_classes_that_come_later():
+    X, y, _ = labelled()
+    order = np.argsort(y, kind="stable")  # one class after the other
+    X, y = X[order], y[order]
+    features = FrozenEstimator(RBF9.fit(X))
+    model = RandomFeatureRidgeClassifier(features, class_weight={"low": 2.0})
+    whole = clone(model).fit(X, y)
+    for rows in (slice(0, 100), slice(100, 150), slice(150, 300)):
+        model.partial_fit(X[rows], y[rows], classes=["middle", "low", "high"])
+    assert_allclose(model.coef_, whole.coef_, rtol=RIDGE["solved"]())
+    with pytest.raises(ValueError, match=r"y\[2\] = .*'other'.* is none of the classes"):
+        model.partial_fit(X[:3], ["low", "low", "other"])
+    with pytest.raises(ValueError, match=r"classes=.* are not those of the first batch"):
+        model.partial_fit(X[:3], y[:3], classes=["low", "high"])
+    with pytest.raises(ValueError, match="y has one class"):
+        clone(model).partial_fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match='class_weight="balanced" needs the labels of all rows'):
+        clone(model).set_params(class_weight="balanced").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [[True, False], [0, 1], [-1, 5], [0.0, 2.0]])
+def test_labels_of_any_kind(labels):
+    X, y, _ = labelled(n_classes=2)
+    given = np.array(labels)[(y == "low").astype(int)]
+    model = RandomFeatureRidgeClassifier(RBF9).fit(X, given)
+    assert model.predict(X).dtype == given.dtype
+    assert_array_equal(model.classes_, np.unique(given))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.linspace(0, 1, 300), "Unknown label type: continuous"),
+        (np.ones(300), "y has one class, .*, and a classifier needs two"),
+        (np.ones((300, 2), int), "y should be a 1d array"),
+        (np.ones(299, int), "inconsistent numbers"),
+    ],
+)
+def test_bad_labels(y, message):
+    X, _, _ = labelled()
+    with pytest.raises(ValueError, match=message):
+        RandomFeatureRidgeClassifier(RBF9).fit(X, y)
+
+
+@pytest.mark.parametrize("class_weight", ["even", 2.0])
+def test_bad_class_weights(class_weight):
+    X, y, _ = labelled()
+    with pytest.raises(ValueError, match=r'class_weight=.* must be None, "balanced" or a dict'):
+        RandomFeatureRidgeClassifier(RBF9, class_weight=class_weight).fit(X, y)
+
+
+def test_a_classifier_is_no_regressor():
+    for model in (RandomFeatureRidgeClassifier(), RandomFeatureRidgeClassifierCV()):
+        assert is_classifier(model)
+        assert not is_regressor(model)

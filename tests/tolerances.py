@@ -193,6 +193,17 @@ RIDGE = {
     "single, squared": Tolerance(512, "the same, in a squared error"),
 }
 
+# Learners on some hundred rows and some ten features, by two ways; relative to the largest value.
+LEARNERS = {
+    "summed": Tolerance(2**12, "the same sums in another order: some thousand terms"),
+    "solved": Tolerance(
+        2**20,
+        "axes turn by errors of eps over the gaps of eigenvalues, down to 1e-3 of the largest",
+    ),
+    "offset": Tolerance(2**25, "features 1e5 from 0 are rounded to 1e5 eps, and then solved for"),
+    "single": Tolerance(2**10, "float32 features with their own eps, then the gaps"),
+}
+
 # Cosines and sines of angles that are exact.
 TRIG = Tolerance(1.75, "1.2 eps in float, 1.6 in double; 1.5 and 1.7 without fused multiply-add")
 
