@@ -10,6 +10,7 @@
     python asv_bench/tables.py mirrors
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
     python asv_bench/tables.py memory
+    python asv_bench/tables.py scale [disk] [dask]
     python asv_bench/tables.py import
 
 Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
@@ -61,6 +62,7 @@ from clusters import clusters
 from families import families, mirrors
 from printing import load_arrays, mean_and_spread, report, show
 from projection import projection
+from scale import anonymous_megabytes, scale
 from scipy.linalg.blas import dsyrk
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -789,15 +791,6 @@ def fit_from_disk(path, quick):
     }
 
 
-def anonymous_megabytes():
-    """RssAnon of this process."""
-    with Path("/proc/self/status").open() as status:
-        for line in status:
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    raise RuntimeError("no RssAnon in /proc/self/status")
-
-
 # ---- import
 
 
@@ -880,6 +873,11 @@ def main():
     )
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
+    )
+    added = command("scale", scale)
+    added.add_argument("parts", nargs="*", help="disk, dask; by default both")
+    added.add_argument(
+        "--rows", dest="rows_fitted", type=int, default=5_000_000, help="default 5,000,000"
     )
     command("import", import_time)
     options = parser.parse_args()

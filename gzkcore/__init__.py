@@ -4,6 +4,7 @@ from typing import Any as _Any
 
 from . import _isa as _isa  # first: it registers the compiled modules under their plain names
 from ._config import show_config
+from ._streams import Checkpoint
 from .adaptive import AdaptiveSketchFeatures
 from .auto import KernelFeatures, compare, plan
 from .block import BlockFourierFeatures, BlockProjection, MeanNormalizer, block_report
@@ -54,6 +55,7 @@ __all__ = [
     "ArcCosine",
     "BlockFourierFeatures",
     "BlockProjection",
+    "Checkpoint",
     "ClusterAccumulator",
     "CountSketch",
     "DotProduct",

@@ -1,8 +1,8 @@
 """What all learners on features share: their features, their state, their files."""
 
+import copy
 import numbers
 import os
-from collections.abc import Iterator
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
@@ -15,9 +15,6 @@ from ._typing import Doubles
 from .auto import KernelFeatures
 from .gram import raise_not_finite
 from .model_io import save
-
-# Rows of an array that are one step for callbacks, and one update of an accumulator.
-BATCH_ROWS = 1 << 17
 
 
 class Solved:
@@ -67,12 +64,6 @@ def fit_features(features: Any, X: Any, y: Any, one_pass: bool, name: str = "X")
         raise
 
 
-def batches(n_samples: int) -> Iterator[slice]:
-    """Yield the rows of an array in batches: each is read, summed and forgotten."""
-    for start in range(0, n_samples, BATCH_ROWS):
-        yield slice(start, min(start + BATCH_ROWS, n_samples))
-
-
 def check_not_negative(name: str, value: Any) -> None:
     """Raise unless a parameter is a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -99,6 +90,7 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
 
     features: Any
     random_state: Any
+    moments_: Any
     _solution: dict[str, Any]
 
     def set_params(self, **params: Any) -> Self:
@@ -143,9 +135,16 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
             self._solution = self._solve()
         return self._solution
 
-    def _solve(self) -> dict[str, Any]:
-        """Work out the fitted attributes from the sums."""
+    def _solve(self, found: Any = None) -> dict[str, Any]:
+        """Work out the fitted attributes from the sums, and what was found beside them."""
         raise NotImplementedError
+
+    def _without_moments(self) -> Self:
+        """Return a copy that can transform and no more: what goes to workers."""
+        self._solved()
+        model = copy.copy(self)
+        model.moments_ = type(self.moments_)(None)
+        return model
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""

@@ -14,6 +14,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._sources import is_dask
 from ._typing import Data, Doubles, Floats, Integers, Rows
 from ._validation import check_out, dense
 from .kernels import Kernel, as_kernel
@@ -75,6 +76,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Of a Dask collection, the result is a Dask array that is not computed yet.
         out : ndarray of shape (n_samples, n_components), optional
             Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
             is 3-5 times faster to fill than a new array.
@@ -85,6 +87,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
         """
         check_is_fitted(self, "_n_features_out")
+        if is_dask(X):
+            from .dask import transform
+
+            lazy: Floats = transform(self, X)
+            return lazy
         X = self._validate(X, reset=False)
         out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, X)
         self._write(X, out, out.nbytes > STREAM_BYTES)
@@ -126,6 +133,8 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
 
     Sparse rows that point outside their columns raise too: kernels would read there.
     """
+    if is_dask(X):
+        raise TypeError("X is a Dask collection; fit with gzkcore.dask.fit(features, X)")
     rows: Rows = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
         dtype=[np.float64, np.float32], ensure_all_finite=finite,

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._compare import Comparison, compare
 from ._maps import FeatureMap, plain_output
 from ._random import as_seed_sequence, generator
+from ._sources import fit_like
 from ._trials import AS_GOOD, cheapest_of_the_best, check_widths, split_rows
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
@@ -216,7 +217,8 @@ class KernelFeatures(FeatureMap):
         best = _best(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
         self.family_ = best.candidate.name
-        self.chosen_ = plain_output(clone(best.candidate.features)).fit(X)
+        chosen = plain_output(clone(best.candidate.features))
+        self.chosen_ = fit_like(self, chosen, X)
         self.kernel_ = kernel
         self.why_ = _reason(best, trials, test.shape[0], X.shape[0] > 1)
         self._n_features_out = width

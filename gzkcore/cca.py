@@ -1,26 +1,29 @@
 """Canonical correlations of the features of two views, in one pass over the data."""
 
-from typing import Any, Self
+import os
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, svd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
 from ._callbacks import Progress, with_callbacks
 from ._learners import (
     FeatureLearner,
     Solved,
-    batches,
     check_not_negative,
     check_whole,
     fit_features,
     new_features,
     signs_of,
-    some,
 )
+from ._sources import as_source, is_dask, is_source, survey_of
+from ._sources import fit_features as fit_to_source
+from ._streams import Checkpoint, Reader, SecondViews, map_rows, type_of
 from ._typing import Data, Doubles, Floats, Seed
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
 
@@ -128,20 +131,35 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self.alpha = alpha
         self.random_state = random_state
 
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
     # -- fitting ------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Data, y: Data, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data,
+        y: Data | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the features of both views, and find the directions.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The first view. A memory map is read tile by tile and never copied.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            The first view. A memory map is read tile by tile and never copied. A source is an
+            iterable of batches (X, y) or (X, y, sample_weight), or a Dask collection.
         y : array-like or sparse matrix of shape (n_samples, n_features_y) or (n_samples,)
-            The second view of the same rows, likewise.
+            The second view of the same rows, likewise. None for an iterable of batches; for a Dask
+            collection, another one.
         sample_weight : array-like of shape (n_samples,), optional
             Not negative; a row of weight 2 counts as two rows.
+        checkpoint : Checkpoint, str or path, optional
+            File that the sums are written to every minute, and that a fit goes on from, as for
+            `RandomFeatureRidge`.
 
         Returns
         -------
@@ -150,11 +168,12 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         """
         self._forget()
         try:
-            self._start(X, y, sample_weight, one_pass=False)
+            reader = self._start(X, y, sample_weight, checkpoint)
             self._solution = self._solve()
         except BaseException:
             self._forget()
             raise
+        reader.finish()
         return self
 
     @with_callbacks
@@ -184,23 +203,44 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             raise
         return self
 
-    def _start(self, X: Data, y: Data, sample_weight: ArrayLike | None, one_pass: bool) -> None:
-        """Fit the features and sum over the first rows."""
-        X, y = self._validate(X, y, reset=True)
+    def _start(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        checkpoint: Any = None,
+        one_pass: bool = False,
+    ) -> Reader:
+        """Fit the features and sum over the first rows, or all."""
         self._check_parameters()
-        weight = check_weights(sample_weight, X)
-        features = new_features(self.features, self.random_state)
-        self.features_ = fit_features(features, X, None, one_pass)
-        given = self.features if self.features_y is None else self.features_y
-        features = new_features(given, self.random_state, "features_y")
-        self.features_y_ = fit_features(features, y, None, one_pass, "y")
-        moments = MomentsAccumulator(self.features_, self.features_y_)
-        parts = list(batches(X.shape[0]))
-        progress = Progress(self, len(parts), "batch", X, y)
-        for rows in parts:
-            progress.step(lambda r=rows: moments.update(X[r], y[r], some(weight, r)))
+        if is_source(X):
+            reader = Reader(X, y, sample_weight, checkpoint)
+            rows, views = self._validate(*reader.first()[:2], reset=True)
+        else:
+            rows, views = self._validate(X, y, reset=True)
+            given = X if hasattr(X, "columns") else rows  # with names, which are compared
+            reader = Reader(given, views, check_weights(sample_weight, rows), checkpoint)
+        if not reader.resume(self):
+            features = new_features(self.features, self.random_state)
+            second = self.features if self.features_y is None else self.features_y
+            features_y = new_features(second, self.random_state, "features_y")
+            if reader.array is not None:
+                self.features_ = fit_features(features, rows, None, one_pass)
+                self.features_y_ = fit_features(features_y, views, None, one_pass, "y")
+            else:
+                self.features_ = reader.fit(features)
+                if reader.one_pass:
+                    self.features_y_ = fit_features(
+                        features_y, views, None, one_pass=True, name="y"
+                    )
+                else:
+                    source = as_source(y if is_dask(X) else SecondViews(reader.source))
+                    self.features_y_ = fit_to_source(features_y, source, survey_of(source))
+            self.moments_ = MomentsAccumulator(self.features_, self.features_y_)
+        progress = Progress(self, None, "batch", X, y)
+        reader.accumulate(self, self.moments_, progress.step)
         progress.end()
-        self.moments_ = moments
+        return reader
 
     def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
         """Check a batch after the first and return what the moments take of it."""
@@ -255,7 +295,7 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         check_whole("n_components", self.n_components)
         check_not_negative("alpha", self.alpha)
 
-    def _solve(self) -> dict[str, Any]:
+    def _solve(self, found: Any = None) -> dict[str, Any]:
         self._check_parameters()
         found = self.moments_.finalize()
         k = self.n_components
@@ -306,17 +346,22 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            Of a source, scores of the first view only.
         y : array-like or sparse matrix of shape (n_samples, n_features_y), optional
 
         Returns
         -------
         x_scores : ndarray of shape (n_samples, n_components)
-            float32 for float32 X, else float64.
+            float32 for float32 X, else float64. For an iterable of batches, an iterator of these;
+            for a Dask collection, a Dask array.
         y_scores : ndarray of shape (n_samples, n_components)
             Only if y is given.
         """
         self._check_fitted()
+        if is_source(X):
+            work = self._without_moments().transform
+            return map_rows(work, X, (self._n_features_out,), type_of(X))
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         scores = _scores(self.features_, X, self.x_mean_, self.x_weights_)
         if y is None:

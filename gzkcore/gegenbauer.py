@@ -41,6 +41,7 @@ from ._maps import (
     warn_if_trivial,
 )
 from ._random import as_seed_sequence, generator
+from ._sources import Batch, Norms, rows_of
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
 from ._validation import check_choice, check_integer, check_positive, dense
@@ -73,6 +74,8 @@ _PROBE = 512
 # basis="adapted" rotates the data up to this dimension, to axes found on so many rows.
 _MOST_ROTATED = 512
 _ROWS_FOR_AXES = 4096
+# Rows whose norms are held together, 8 bytes each.
+_NORMS_AT_ONCE = 1 << 18
 # Pairs of rows that show what a projection does to the kernel.
 _SAMPLE_PAIRS = 1000
 # Horner's rule is used where it loses at most this factor of the digits of the type.
@@ -304,6 +307,13 @@ class _Features(FeatureMap):
             )
         return self.fit(X)
 
+    def _asks_no_rows(self) -> bool:
+        """Say whether the parameters leave nothing to the rows of a fit."""
+        kernel = as_kernel(self.kernel)
+        rules = any(isinstance(value, str) for value in kernel.get_params().values())
+        adapts = vars(self).get("basis") == "adapted" or vars(self).get("reduce") is not None
+        return not (self.radius is None or rules or adapts)
+
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         if self.kernel_.unit_sphere:
             check_unit(X)
@@ -376,9 +386,24 @@ class _Features(FeatureMap):
         wide = tile.astype(dtype, copy=False)
         return self.reducer_.transform(wide).astype(tile.dtype, copy=False)
 
-    def _norms(self, X: Rows) -> Doubles:
-        pieces = tiles(X.shape[0], 8 * X.shape[1])
-        return np.concatenate([self._polar(X[rows], rows.start)[1] for rows in pieces])
+    def _norms(self, X: Rows) -> Norms:
+        """Read the scaled norms of X, or of all the rows that X is a sample of."""
+        whole = vars(self).get("_whole")
+        if whole is not None:
+            alone = copy.copy(self)  # what goes to each batch
+            del alone._whole
+            found: Norms = whole.source.reduce(_norms_of_batch, Norms.merge, alone, whole.columns)
+            return found
+        return self._norms_of(X)
+
+    def _norms_of(self, X: Rows) -> Norms:
+        found, norms = [], np.empty(min(X.shape[0], _NORMS_AT_ONCE))
+        for first in range(0, X.shape[0], norms.size):
+            part = X[first : first + norms.size]
+            for rows in tiles(part.shape[0], 8 * X.shape[1]):
+                norms[rows] = self._polar(part[rows], first + rows.start)[1]
+            found.append(Norms(norms[: part.shape[0]]))
+        return Norms.merge(found) if len(found) > 1 else found[0]
 
     def _choose_center(self, X: Rows) -> Doubles | None:
         return None
@@ -389,8 +414,8 @@ class _Features(FeatureMap):
             return (1.0, 1.0), np.ones(1)
         likely = (np.arange(64) + 0.5) / 64
         if self.radius is None:
-            norms = self._norms(X)
-            return (float(norms.min()), float(norms.max())), np.quantile(norms, likely)
+            seen = self._norms(X)
+            return (seen.min(), seen.max()), seen.quantile(likely)
         low, high = _check_radius(self.radius)
         low, high = low * self._unit, high * self._unit
         # Without looking at the data: uniform in the ball.
@@ -707,7 +732,9 @@ class GegenbauerFeatures(_Features):
             return None
         self.center_ = None
         around_origin = self._norms(X)
-        self.center_ = np.asarray(self._reduced(_mean(X)[None])[0])
+        whole = vars(self).get("_whole")
+        mean = _mean(X) if whole is None else whole.survey.mean
+        self.center_ = np.asarray(self._reduced(mean[None])[0])
         largest = around_origin.max()
         thin = largest - around_origin.min() <= SPHERE * largest
         # A small cap of a sphere, or a cloud far from the origin, is better seen from its middle.
@@ -1222,6 +1249,12 @@ def _check_radius(radius: float | tuple[float, float]) -> tuple[float, float]:
     if not 0 <= low <= high or not 0 < high < math.inf:
         raise ValueError(f"radius={radius!r} must satisfy 0 <= smallest <= largest and largest > 0")
     return low, high
+
+
+def _norms_of_batch(batch: Batch, features: _Features, columns: Integers | None) -> Norms:
+    X = rows_of(batch.X)
+    X = X if columns is None else X[:, columns]
+    return features._norms_of(features._validate(X, reset=False))
 
 
 def _mean(X: Rows) -> Doubles:

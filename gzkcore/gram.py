@@ -4,6 +4,7 @@ Every learner stands on `GramAccumulator`. Whoever needs something else of the r
 predictions, reads them through `for_each_tile`.
 """
 
+import copy
 import inspect
 import numbers
 import threading
@@ -186,9 +187,27 @@ class GramAccumulator:
         if other.sums is not None:
             self._check_shape(other.sums.shape)
             # Row i of the other is row n_rows + i of both together: its fold moves by n_rows.
-            theirs = np.roll(other.sums, self.n_rows % self.n_folds, axis=0)
-            self._add(theirs, other.n_rows, other.dtype)
+            shift = self.n_rows % self.n_folds
+            theirs = np.roll(other.sums, shift, axis=0) if shift else other.sums
+            self._add(theirs.copy() if self.sums is None else theirs, other.n_rows, other.dtype)
         return self
+
+    def shifted(self, offset: ArrayLike) -> "GramAccumulator":
+        """Return a copy whose targets are y + offset.
+
+        Parameters
+        ----------
+        offset : array-like of shape (n_targets,), or a number for all
+        """
+        made = copy.copy(self)
+        if made.sums is None:
+            return made
+        p = made.sums.shape[2] - 2
+        delta = np.broadcast_to(offset, made.sums.shape[1] - p - 1).astype(np.float64)
+        weight, sums = made.sums[:, p, p, None], made.sums[:, p + 1 :, p]
+        made.sums[:, p + 1 :, p + 1] += 2.0 * delta * sums + np.square(delta) * weight
+        made.sums[:, p + 1 :, : p + 1] += delta[:, None] * made.sums[:, p, None, : p + 1]
+        return made
 
     def finalize(self, fold: int | None = None) -> Moments:
         """Return the sums by name, of one fold or (None) of all rows."""
@@ -216,6 +235,28 @@ class GramAccumulator:
             self.sums[:, width - 2 :] = data["rest"]
         return self
 
+    def __copy__(self) -> "GramAccumulator":
+        made = GramAccumulator(self.features, self.n_folds)
+        sums = None if self.sums is None else self.sums.copy()
+        vars(made).update(vars(self) | {"sums": sums})
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels between processes: of Gram matrices hardly more than the triangle."""
+        state = vars(self) | {"sums": None}
+        if self.sums is not None:
+            state["pieces"] = [self.sums[:, rows, :end].copy() for rows, end in _blocks(self.sums)]
+            state["shape"] = self.sums.shape
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        pieces, shape = state.pop("pieces", None), state.pop("shape", None)
+        vars(self).update(state)
+        if pieces is not None:
+            self.sums = np.zeros(shape)
+            for (rows, end), piece in zip(_blocks(self.sums), pieces, strict=True):
+                self.sums[:, rows, :end] = piece
+
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if self.sums is not None and self.sums.shape != shape:
             old, new = [(s[2] - 2, s[1] - s[2] + 1) for s in (self.sums.shape, shape)]
@@ -231,6 +272,14 @@ class GramAccumulator:
             self.sums += sums  # the one step that changes what was there
         self.n_rows += n_rows
         self.dtype = np.result_type(self.dtype, dtype)
+
+
+def _blocks(sums: Doubles) -> list[tuple[slice, int]]:
+    """Cut sums into blocks of rows, each with the columns in use: 56 % of a Gram matrix."""
+    p = sums.shape[2] - 2
+    step = max(1, -(-p // 8))
+    blocks = [(slice(i, min(i + step, p)), min(i + step, p)) for i in range(0, p, step)]
+    return [*blocks, (slice(p, None), p + 2)]
 
 
 class _Lane:

@@ -4,8 +4,10 @@ Lloyd's algorithm needs of a pass over the rows only the sums of each cluster, `
 Several starts share the features of a pass.
 """
 
+import copy
 import warnings
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +16,18 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from . import _streams
 from ._callbacks import Progress, with_callbacks
 from ._learners import (
     FeatureLearner,
-    batches,
     check_not_negative,
     check_whole,
     fit_features,
     new_features,
-    some,
 )
 from ._random import as_seed_sequence
+from ._sources import Batch, is_source
+from ._streams import Reader, map_rows, type_of
 from ._typing import Data, Doubles, Floats, Integers, Seed
 from .gram import ClusterAccumulator, check_weights, float_dtype, for_each_tile, width_of
 
@@ -151,8 +154,10 @@ default="k-means++"
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            A memory map is read tile by tile, once in each pass, and never copied.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile, once in each pass, and never copied. A source is an
+            iterable of batches that can be read again, each X, (X, y) or (X, y, sample_weight), or
+            a Dask collection. Its starts are drawn without regard to weights.
         y : object, optional
             For features that use it; else ignored.
         sample_weight : array-like of shape (n_samples,), optional
@@ -171,40 +176,38 @@ default="k-means++"
             raise
         return self
 
-    def _fit(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> None:
-        X = self._validate(X, reset=True)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
-        weight = check_weights(sample_weight, X)
-        n_rows = X.shape[0] if weight is None else int(np.count_nonzero(weight))
-        if not n_rows:
+        rng = np.random.RandomState(as_seed_sequence(self.random_state).generate_state(8))
+        if is_source(X):
+            rows: _Rows = _Source(self, Reader(X, y, sample_weight))
+        else:
+            rows = _Arrays(self._validate(X, reset=True), sample_weight)
+        if rows.n_rows == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
-        if n_rows < self.n_clusters:
+        if rows.n_rows < self.n_clusters:
             raise ValueError(
-                f"n_samples={n_rows} (rows with a positive weight) should be >= n_clusters="
+                f"n_samples={rows.n_rows} (rows with a positive weight) should be >= n_clusters="
                 f"{self.n_clusters}; use fewer clusters"
             )
-        features = new_features(self.features, self.random_state)
-        features = fit_features(features, X, y, one_pass=False)
-        rng = np.random.RandomState(as_seed_sequence(self.random_state).generate_state(8))
-        sample, of_sample = self._sample(features, X, weight, rng)
+        features = rows.fit(new_features(self.features, self.random_state), y)
+        sample, of_sample, complete = rows.sample(features, self.n_clusters, rng)
         centers = self._starts(sample, of_sample, rng)
-        if len(sample) < n_rows:  # settle first where a pass costs next to nothing
-            centers, _, _ = self._lloyd(_Ready(sample), sample, of_sample, centers)
-            passes, rows = features, X
-        elif len(sample) == X.shape[0]:
-            passes, rows = _Ready(sample), sample
-        else:
-            passes, rows = features, X
+        passes = features
+        if complete:
+            rows, passes = _Arrays(sample, of_sample), _Ready(sample)
+        else:  # settle first where a pass costs next to nothing
+            few = _Arrays(sample, of_sample)
+            centers, _, _ = self._lloyd(_Ready(sample), few, centers)
         progress = Progress(self, self.max_iter, "iteration", X, y)
-        centers, costs, n_iter = self._lloyd(passes, rows, weight, centers, progress)
+        centers, costs, n_iter = self._lloyd(passes, rows, centers, progress)
         # The first of those that are as good as any: rounding errors must not decide.
         best = int(np.argmax(costs <= costs.min() * (1.0 + 1e3 * np.finfo(sample.dtype).eps)))
-        labels = np.empty((X.shape[0], 1), np.int32)
         last = ClusterAccumulator(passes, centers[best])
-        self._pass(last, rows, weight, labels)
+        labels = rows.labels(last)
         self.features_ = features
         self.cluster_centers_ = centers[best]
-        self.labels_ = labels[:, 0]
+        self.labels_ = labels
         self.inertia_ = float(last.inertia[0])
         self.n_iter_ = int(n_iter[best])
         progress.end()
@@ -216,17 +219,6 @@ default="k-means++"
                 ConvergenceWarning,
                 stacklevel=5,
             )
-
-    def _sample(
-        self, features: Any, X: Any, weight: Doubles | None, rng: np.random.RandomState
-    ) -> tuple[Floats, Doubles | None]:
-        """Return the features of random rows with a positive weight, all if there is room."""
-        most = max(SAMPLE_BYTES // (8 * width_of(features, X)), 10 * self.n_clusters)
-        rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-        if len(rows) > most:
-            rows = np.sort(rng.choice(rows, most, replace=False))
-        chosen = X if len(rows) == X.shape[0] else X[rows]
-        return transformed(features, chosen), some(weight, rows)
 
     def _starts(self, Z: Floats, weight: Doubles | None, rng: np.random.RandomState) -> Doubles:
         """Return first centres, (n_starts, n_clusters, n_features)."""
@@ -254,8 +246,7 @@ default="k-means++"
     def _lloyd(
         self,
         features: Any,
-        X: Any,
-        weight: Doubles | None,
+        rows: "_Rows",
         centers: Doubles,
         progress: Progress | None = None,
     ) -> tuple[Doubles, Doubles, Integers]:
@@ -273,7 +264,7 @@ default="k-means++"
         def step() -> None:
             nonlocal active
             sums = ClusterAccumulator(features, centers[active], about)
-            self._pass(sums, X, weight)
+            rows.add_to(sums)
             found = sums.finalize()
             moved = np.square(found.means - centers[active]).sum(axis=2)
             # Means are nearer to their rows than the old centres, by just this much.
@@ -281,8 +272,8 @@ default="k-means++"
             done = moved.sum(axis=1) <= self.tol * found.variance
             for i in np.flatnonzero((found.weights == 0).any(axis=1)):
                 empty = np.flatnonzero(found.weights[i] == 0)
-                rows = _farthest(features, X, weight, centers[active[i]], len(empty))
-                for place, row in zip(empty, rows, strict=False):
+                far = rows.farthest(features, centers[active[i]], len(empty))
+                for place, row in zip(empty, far, strict=False):
                     found.means[i, place] = row
                     done[i] = False
             centers[active] = found.means
@@ -299,16 +290,9 @@ default="k-means++"
                 break
         return centers, costs, n_iter
 
-    def _pass(
-        self,
-        sums: ClusterAccumulator,
-        X: Any,
-        weight: Doubles | None,
-        labels: NDArray[np.int32] | None = None,
-    ) -> None:
-        """Read all rows once."""
-        for rows in batches(X.shape[0]):
-            sums.update(X[rows], some(weight, rows), labels=some(labels, rows))
+    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any]:
+        """Check a batch after the first and return what the sums take of it."""
+        return self._validate(X, reset=False), sample_weight
 
     def _validate(self, X: Data, reset: bool) -> Any:
         """Check X but for its values, which are checked when they are read."""
@@ -333,36 +317,47 @@ default="k-means++"
         """Width of the output, for names of columns."""
         return len(self.cluster_centers_)
 
-    def predict(self, X: Data) -> NDArray[np.int32]:
+    def predict(self, X: Data) -> Any:
         """Return the cluster of each row: that of the nearest centre.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of int32 of shape (n_samples,)
+            For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
         """
         self._check_fitted()
-        X = self._validate(X, reset=False)
-        labels = np.empty((X.shape[0], 1), np.int32)
-        self._pass(ClusterAccumulator(self.features_, self.cluster_centers_), X, None, labels)
-        return labels[:, 0]
+        if is_source(X):
+            return map_rows(self._without_labels().predict, X, (), np.int32)
+        rows = _Arrays(self._validate(X, reset=False), None)
+        return rows.labels(ClusterAccumulator(self.features_, self.cluster_centers_))
 
-    def transform(self, X: Data) -> Floats:
+    def _without_labels(self) -> Self:
+        """Return a copy that can predict and no more: what goes to workers."""
+        model = copy.copy(self)
+        model.labels_ = np.empty(0, np.int32)
+        return model
+
+    def transform(self, X: Data) -> Any:
         """Return the distances of rows from all centres, in the space of the features.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            float32 for float32 X, else float64.
+            float32 for float32 X, else float64. For an iterable of batches, an iterator of these;
+            for a Dask collection, a Dask array.
         """
         self._check_fitted()
+        if is_source(X):
+            work = self._without_labels().transform
+            return map_rows(work, X, (self._n_features_out,), type_of(X))
         X = self._validate(X, reset=False)
         distances = np.empty((X.shape[0], len(self.cluster_centers_)), float_dtype(X))
         middle = self.cluster_centers_.mean(axis=0)
@@ -389,10 +384,149 @@ default="k-means++"
         float
         """
         self._check_fitted()
-        X = self._validate(X, reset=False)
         sums = ClusterAccumulator(self.features_, self.cluster_centers_)
-        self._pass(sums, X, check_weights(sample_weight, X))
+        if is_source(X):
+            Reader(X, y, sample_weight).accumulate(self._without_labels(), sums)
+        else:
+            _Arrays(self._validate(X, reset=False), sample_weight).add_to(sums)
         return -float(sums.inertia[0])
+
+
+class _Rows(Protocol):
+    """The rows of a fit, which can be read again and again."""
+
+    n_rows: int  # with a positive weight
+
+    def fit(self, features: Any, y: Any) -> Any:
+        """Fit features to all rows."""
+
+    def sample(
+        self, features: Any, n_clusters: int, rng: np.random.RandomState
+    ) -> tuple[Floats, Doubles | None, bool]:
+        """Return features of random rows, their weights, and whether they are all rows."""
+
+    def add_to(self, sums: ClusterAccumulator) -> None:
+        """Add all rows to sums."""
+
+    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        """Add all rows to sums around one set of centres, and return the nearest of each."""
+
+    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        """Return features of the rows farthest from their centres, at most `count`."""
+
+
+class _Arrays:
+    """The rows of an array or a sparse matrix."""
+
+    def __init__(self, X: Any, sample_weight: Any) -> None:
+        self.X, self.weight = X, check_weights(sample_weight, X)
+        self.n_rows = X.shape[0] if self.weight is None else int(np.count_nonzero(self.weight))
+
+    def fit(self, features: Any, y: Any) -> Any:
+        return fit_features(features, self.X, y, one_pass=False)
+
+    def sample(
+        self, features: Any, n_clusters: int, rng: np.random.RandomState
+    ) -> tuple[Floats, Doubles | None, bool]:
+        weight = self.weight
+        rows = np.arange(self.X.shape[0]) if weight is None else np.flatnonzero(weight)
+        most = sample_rows(features, self.X, n_clusters)
+        if len(rows) > most:
+            rows = np.sort(rng.choice(rows, most, replace=False))
+        complete = len(rows) == self.X.shape[0]
+        Z = transformed(features, self.X if complete else self.X[rows])
+        return Z, None if weight is None else weight[rows], complete
+
+    def _batches(self) -> Iterator[slice]:
+        for start in range(0, self.X.shape[0], _streams.ARRAY_ROWS):
+            yield slice(start, min(start + _streams.ARRAY_ROWS, self.X.shape[0]))
+
+    def add_to(self, sums: ClusterAccumulator) -> None:
+        for rows in self._batches():
+            sums.update(self.X[rows], None if self.weight is None else self.weight[rows])
+
+    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        found = np.empty((self.X.shape[0], 1), np.int32)
+        for rows in self._batches():
+            weight = None if self.weight is None else self.weight[rows]
+            sums.update(self.X[rows], weight, labels=found[rows])
+        return found[:, 0]
+
+    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        found = _farthest(features, self.X, self.weight, centers, count)
+        return [row for *_, row in found]
+
+
+class _Source:
+    """The rows of a source."""
+
+    def __init__(self, model: RandomFeatureKMeans, reader: Reader) -> None:
+        if reader.one_pass:
+            raise ValueError(
+                "k-means reads the rows again and again, and an iterator gives them once; pass an "
+                "object whose iter() starts anew, such as gzkcore.datasets.open_batches gives"
+            )
+        self.reader, self.source = reader, reader.source
+        model._validate(reader.first()[0], reset=True)
+        self.model = copy.copy(model)
+        self.n_rows = int(self.source.reduce(_count_rows, sum))
+
+    def fit(self, features: Any, y: Any) -> Any:
+        return self.reader.fit(features)
+
+    def sample(
+        self, features: Any, n_clusters: int, rng: np.random.RandomState
+    ) -> tuple[Floats, Doubles | None, bool]:
+        survey = self.reader.survey
+        rows: Any = survey.rows if survey is not None else None
+        most = min(sample_rows(features, rows, n_clusters), rows.shape[0])
+        chosen = np.sort(rng.choice(rows.shape[0], most, replace=False))
+        return transformed(features, rows[chosen]), None, False
+
+    def add_to(self, sums: ClusterAccumulator) -> None:
+        self.reader.accumulate(self.model, sums)
+
+    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        self.add_to(sums)
+        found = self.source.reduce(
+            _labels_of_batch, np.concatenate, self.model, sums.features, sums.centers
+        )
+        return np.asarray(found)
+
+    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        found = self.source.reduce(
+            _farthest_of_batch, _merge_farthest, self.model, features, centers, count
+        )
+        return [row for *_, row in found]
+
+
+def _count_rows(batch: Batch) -> int:
+    if batch.sample_weight is None:
+        return int(np.shape(batch.X)[0])
+    return int(np.count_nonzero(np.asarray(batch.sample_weight)))
+
+
+def _labels_of_batch(batch: Batch, model: Any, features: Any, centers: Doubles) -> Any:
+    X, _ = model._rows(*batch[:3])
+    return _Arrays(X, None).labels(ClusterAccumulator(features, centers))
+
+
+def _farthest_of_batch(
+    batch: Batch, model: Any, features: Any, centers: Doubles, count: int
+) -> list[tuple[float, int, int, Floats]]:
+    X, sample_weight = model._rows(*batch[:3])
+    found = _farthest(features, X, check_weights(sample_weight, X), centers, count)
+    return [(distance, batch.number, row, z) for distance, row, z in found]
+
+
+def _merge_farthest(parts: Sequence[list[Any]]) -> list[Any]:
+    together = sorted((row for part in parts for row in part), key=lambda row: row[:-1])
+    return together[: max(map(len, parts))]
+
+
+def sample_rows(features: Any, X: Any, n_clusters: int) -> int:
+    """Count the rows of a sample."""
+    return int(max(SAMPLE_BYTES // (8 * width_of(features, X)), 10 * n_clusters))
 
 
 class _Ready:
@@ -425,8 +559,11 @@ def _squared_distances(Z: Floats, about: Doubles, middle: Doubles) -> Any:
 
 def _farthest(
     features: Any, X: Any, weight: Doubles | None, centers: Doubles, count: int
-) -> list[Floats]:
-    """Return the features of the rows farthest from their centres, at most `count`."""
+) -> list[tuple[float, int, Floats]]:
+    """Return minus squared distance, number and features of the rows farthest from their centres.
+
+    At most `count`, the farthest first.
+    """
     middle = centers.mean(axis=0)
     about = centers - middle
     found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
@@ -444,4 +581,4 @@ def _farthest(
 
     for_each_tile(features, X, use)
     found.sort(key=lambda row: row[:2])
-    return [row[2] for row in found[:count]]
+    return found[:count]

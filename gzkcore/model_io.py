@@ -41,6 +41,7 @@ CLASSES = {
     "GramAccumulator": "gzkcore.gram",
     "MomentsAccumulator": "gzkcore.gram",
     "ClusterAccumulator": "gzkcore.gram",
+    "_Progress": "gzkcore._streams",
     "KernelFeatures": "gzkcore.auto",
     "GegenbauerFeatures": "gzkcore.gegenbauer",
     "PublishedGegenbauerFeatures": "gzkcore.gegenbauer",

@@ -1,16 +1,20 @@
 """Principal components of features: kernel PCA in one pass over the data and in bounded memory."""
 
 import numbers
-from typing import Any, Self
+import os
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
 from ._callbacks import Progress, with_callbacks
-from ._learners import FeatureLearner, Solved, batches, fit_features, new_features, signs_of, some
+from ._learners import FeatureLearner, Solved, fit_features, new_features, signs_of
+from ._sources import is_source
+from ._streams import Checkpoint, Reader, map_rows, type_of
 from ._typing import Data, Doubles, Floats, Seed
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
 
@@ -108,20 +112,34 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self.whiten = whiten
         self.random_state = random_state
 
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
     # -- fitting ------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the features, and find the axes.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            A memory map is read tile by tile and never copied.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile and never copied. A source is an iterable of batches,
+            each X, (X, y) or (X, y, sample_weight), or a Dask collection.
         y : object, optional
             For features that use it; else ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Not negative; a row of weight 2 counts as two rows.
+        checkpoint : Checkpoint, str or path, optional
+            File that the sums are written to every minute, and that a fit goes on from, as for
+            `RandomFeatureRidge`.
 
         Returns
         -------
@@ -130,11 +148,12 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         """
         self._forget()
         try:
-            self._start(X, y, sample_weight, one_pass=False)
+            reader = self._start(X, y, sample_weight, checkpoint)
             self._solution = self._solve()
         except BaseException:
             self._forget()
             raise
+        reader.finish()
         return self
 
     @with_callbacks
@@ -164,20 +183,34 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             raise
         return self
 
-    def _start(self, X: Data, y: Any, sample_weight: ArrayLike | None, one_pass: bool) -> None:
-        """Fit the features and sum over the first rows."""
-        X = self._validate(X, reset=True)
+    def _start(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        checkpoint: Any = None,
+        one_pass: bool = False,
+    ) -> Reader:
+        """Fit the features and sum over the first rows, or all."""
         self._check_parameters()
-        weight = check_weights(sample_weight, X)
-        features = new_features(self.features, self.random_state)
-        self.features_ = fit_features(features, X, y, one_pass)
-        moments = MomentsAccumulator(self.features_)
-        parts = list(batches(X.shape[0]))
-        progress = Progress(self, len(parts), "batch", X, y)
-        for rows in parts:
-            progress.step(lambda r=rows: moments.update(X[r], sample_weight=some(weight, r)))
+        if is_source(X):
+            reader = Reader(X, y, sample_weight, checkpoint)
+            rows = self._validate(reader.first()[0], reset=True)
+        else:
+            rows = self._validate(X, reset=True)
+            given = X if hasattr(X, "columns") else rows  # with names, which are compared
+            reader = Reader(given, None, check_weights(sample_weight, rows), checkpoint)
+        if not reader.resume(self):
+            features = new_features(self.features, self.random_state)
+            if reader.array is None:
+                self.features_ = reader.fit(features)
+            else:
+                self.features_ = fit_features(features, rows, y, one_pass)
+            self.moments_ = MomentsAccumulator(self.features_)
+        progress = Progress(self, None, "batch", X, y)
+        reader.accumulate(self, self.moments_, progress.step)
         progress.end()
-        self.moments_ = moments
+        return reader
 
     def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, None, Any]:
         """Check a batch after the first and return what the moments take of it."""
@@ -216,7 +249,7 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
                 "0 and 1, or None for all"
             )
 
-    def _solve(self) -> dict[str, Any]:
+    def _solve(self, found: Any = None) -> dict[str, Any]:
         self._check_parameters()
         found = self.moments_.finalize()
         p = len(found.mean)
@@ -231,8 +264,9 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         wanted = int(k) if isinstance(k, numbers.Integral) else most
         values, vectors = eigh(variance, subset_by_index=[p - wanted, p - 1])
         values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+        lost = p * float(np.finfo(self.moments_.dtype).eps) * values.max(initial=0.0)
         if k is None:
-            wanted = max(1, int(np.count_nonzero(values > self._lost(values))))
+            wanted = max(1, int(np.count_nonzero(values > lost)))
         ratio = values / total if total > 0 else np.zeros_like(values)
         if k is not None and not isinstance(k, numbers.Integral):
             wanted = min(int(np.searchsorted(np.cumsum(ratio), k, side="right")) + 1, most)
@@ -243,6 +277,7 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             "explained_variance_ratio_": ratio[:wanted],
             "mean_": found.mean,
             "n_components_": wanted,
+            "lost": float(lost),  # the size of rounding errors in eigenvalues
         }
 
     # -- what a fitted model can do -----------------------------------------------------------
@@ -258,27 +293,27 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         if not self.whiten:
             return np.ones_like(values)
         # Directions that are nothing but rounding errors come out as 0, not as noise of size 1.
-        scales: Doubles = np.where(values > self._lost(values), np.sqrt(values), np.inf)
+        lost: float = self._solved()["lost"]
+        scales: Doubles = np.where(values > lost, np.sqrt(values), np.inf)
         return scales
 
-    def _lost(self, values: Doubles) -> float:
-        """Return the size of rounding errors in eigenvalues."""
-        width = len(self.moments_.mean)
-        return float(width * np.finfo(self.moments_.dtype).eps * values.max(initial=0.0))
-
-    def transform(self, X: Data) -> Floats:
+    def transform(self, X: Data) -> Any:
         """Return the components of rows, tile by tile.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_)
-            float32 for float32 X, else float64.
+            float32 for float32 X, else float64. For an iterable of batches, an iterator of these;
+            for a Dask collection, a Dask array.
         """
         self._check_fitted()
+        if is_source(X):
+            work = self._without_moments().transform
+            return map_rows(work, X, (self.n_components_,), type_of(X))
         X = self._validate(X, reset=False)
         axes = self.components_.T / self._scales()
         V = np.empty((X.shape[0], self.n_components_), float_dtype(X))

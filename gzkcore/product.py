@@ -22,6 +22,7 @@ from . import _product
 from ._adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
 from ._maps import STREAM_BYTES, FeatureMap, check_unit, tiles
 from ._random import generator
+from ._sources import fit_like
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
 from ._validation import check_choice, check_integer, dense
@@ -305,7 +306,7 @@ class Product(_Parts, Kernel):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
 
-    def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Product":
+    def resolve(self, X: Rows, names: ArrayLike | None = None, whole: Any = None) -> "Product":
         """Return a copy with columns as lists of numbers, and kernels resolved on them.
 
         Parameters
@@ -313,6 +314,8 @@ class Product(_Parts, Kernel):
         X : {array, sparse matrix} of shape (n_samples, n_features)
         names : array-like of str of shape (n_features,), optional
             The names that columns may be given by.
+        whole : object, optional
+            All rows, where X is a sample of them.
 
         Returns
         -------
@@ -324,7 +327,9 @@ class Product(_Parts, Kernel):
         resolved = []
         for k, (columns, kernel) in enumerate(_pairs(parts)):
             index = _column_numbers(columns, X.shape[1], names, k)
-            resolved.append((index, as_kernel(kernel).resolve(X[:, index])))
+            given, part = as_kernel(kernel), X[:, index]
+            known = given.resolve(part) if whole is None else whole.of(index).resolve(given, part)
+            resolved.append((index, known))
         return Product(resolved)
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
@@ -499,7 +504,8 @@ class ProductFeatures(_Parts, FeatureMap):
         width = check_integer("n_components", self.n_components, 1)
         check_choice("basis", self.basis, BASES)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
-        kernel = self.kernel.resolve(X, getattr(self, "feature_names_in_", None))
+        names, whole = getattr(self, "feature_names_in_", None), vars(self).get("_whole")
+        kernel = self.kernel.resolve(X, names, whole)
         self._index = [index for index, _ in kernel._resolved_parts(X.shape[1])]
         self._n_features_out = width
         self._axes = None
@@ -521,7 +527,7 @@ class ProductFeatures(_Parts, FeatureMap):
         """
         widths = [min(_FIRST_WIDTH, wide)] * len(kernels)
         parts = [
-            GegenbauerFeatures(kernel, width, basis="harmonic", tol=self.tol).fit(X[:, index])
+            self._fit_part(X, kernel, width, index)
             for (index, kernel), width in zip(kernels, widths, strict=True)
         ]
         while True:
@@ -543,9 +549,14 @@ class ProductFeatures(_Parts, FeatureMap):
                 index, kernel = kernels[k]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the first fit has said it
-                    parts[k] = GegenbauerFeatures(
-                        kernel, widths[k], basis="harmonic", tol=self.tol
-                    ).fit(X[:, index])
+                    parts[k] = self._fit_part(X, kernel, widths[k], index)
+
+    def _fit_part(
+        self, X: Rows, kernel: Kernel, width: int, index: list[int]
+    ) -> GegenbauerFeatures:
+        part = GegenbauerFeatures(kernel, width, basis="harmonic", tol=self.tol)
+        fitted: GegenbauerFeatures = fit_like(self, part, X[:, index], index)
+        return fitted
 
     def _use(self, parts: list[GegenbauerFeatures], columns: Integers) -> None:
         """Take these products, and of the parts only what they need."""

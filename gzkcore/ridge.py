@@ -10,52 +10,47 @@ only scale the columns of one basis, Z_theta = Z D, the system (D G D + alpha I)
 solution v = c / D with (G + alpha D^-2) c = b: one pass serves every kernel and every alpha.
 """
 
+import copy
+import functools
 import itertools
 import numbers
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgWarning, eigh
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
 from scipy.stats import rankdata
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MultiOutputMixin,
-    RegressorMixin,
-    clone,
-)
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import (
     assert_all_finite,
     check_consistent_length,
     column_or_1d,
-    compute_sample_weight,
 )
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from . import _gram
-from ._maps import plain_output
+from ._callbacks import Progress, with_callbacks
+from ._learners import FeatureLearner, Solved, fit_features, new_features
+from ._sources import Batch, as_source, can_reread, is_dask, is_source
+from ._streams import Checkpoint, Reader, Score, map_rows
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Seed
-from .auto import KernelFeatures
 from .gram import (
     GramAccumulator,
     check_targets,
     check_weights,
     for_each_tile,
-    raise_not_finite,
 )
 from .kernels import as_kernel
-from .model_io import save
 
 __all__ = [
     "RandomFeatureRidge",
@@ -91,59 +86,80 @@ Solution: TypeAlias = dict[str, Any]
 Candidate: TypeAlias = dict[str, Any]
 
 
-class _Solved:
-    """A fitted attribute, worked out when first asked for, which keeps `partial_fit` cheap."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        return self if model is None else model._solved()[self.name]
-
-
-class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class _FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
     """What both regressors share: reading rows, predicting, saving."""
 
-    coef_ = _Solved()
-    intercept_ = _Solved()
+    coef_ = Solved()
+    intercept_ = Solved()
 
-    # Constructor parameters, named here for type checkers.
-    features: Any
-    fit_intercept: bool
-    random_state: Any
+    fit_intercept: bool  # a parameter, named here for type checkers
 
     # Fitted attributes.
     features_: Any
     moments_: GramAccumulator
     y_offset_: Doubles
-    _solution: Solution
     _spread: Solution
+    _progress: Progress | None = None
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Data,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the features and the regression.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            A memory map is read tile by tile and never copied.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile and never copied. A source is an iterable of batches
+            (X, y) or (X, y, sample_weight), such as `gzkcore.datasets.open_batches` gives, or a
+            Dask array or data frame. If it can be read again, a first pass reads the norms and the
+            variance, so that the features are those of the same rows in one array.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            None for an iterable of batches; for a Dask collection, another one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
+            Not negative; a row of weight 2 counts as two rows. As y for sources.
+        checkpoint : Checkpoint, str or path, optional
+            File that the sums are written to every minute (see `Checkpoint`). If it is there
+            already, the fit goes on where it was: it must be of the same data, in the same batches,
+            and of the same parameters. Needs features of this package.
 
         Returns
         -------
         self
             Unfitted, if anything fails or interrupts on the way.
         """
+        reader = None
+        if checkpoint is not None or is_source(X):
+            if not is_source(X):  # validated before it is cut into batches
+                X, y = self._before_cutting(X, y)
+            reader = Reader(X, y, sample_weight, checkpoint)
         self._forget()
+        self._progress = Progress(self, None, "batch", X, y)
         try:
-            found = self._start(X, y, sample_weight, one_pass=False)
+            if reader is None:
+                found = self._start(X, y, sample_weight, one_pass=False)
+            else:
+                first = reader.first()
+                found = self._start(*first, one_pass=reader.one_pass, reader=reader)
             self._solution = self._solve(found)
+            self._progress.end()
         except BaseException:
             self._forget()
             raise
+        finally:
+            del self._progress
+        if reader is not None:
+            reader.finish()
         return self
 
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -170,17 +186,74 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise
         return self
 
+    def _before_cutting(self, X: Data, y: ArrayLike | None) -> tuple[Any, Any]:
+        """Return arrays of X and y that can be cut into batches."""
+        return self._validate(X, y, reset=True)
+
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        rows = self._rows(X, y, sample_weight)
+        self._outdate()
+        self.moments_.update(*rows)
+
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another model has seen, as if they came after ours.
+
+        Parameters
+        ----------
+        other : object of the same class
+            Fitted, or partially so, with the same features: pass these fitted, in a
+            ``sklearn.frozen.FrozenEstimator``, to every model. It stays as it is.
+
+        Returns
+        -------
+        self
+        """
+        for model in (self, other):
+            if not model.__sklearn_is_fitted__():
+                raise NotFittedError(f"a {type(model).__name__} to be merged is not fitted yet")
+        if other.y_offset_.shape != self.y_offset_.shape:
+            raise ValueError(
+                f"the other model has targets of shape {other.y_offset_.shape}, this one "
+                f"{self.y_offset_.shape}; merge models of the same targets"
+            )
+        if not np.array_equal(getattr(self, "classes_", ()), getattr(other, "classes_", ())):
+            raise ValueError("the models have different classes; name all of them to each")
+        moved = other.moments_.shifted((other.y_offset_ - self.y_offset_).reshape(-1))
+        self._outdate()
+        self.moments_.merge(moved)
+        return self
+
+    def _rows(
+        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, Doubles, ArrayLike | None]:
+        """Check a batch after the first and return what the moments take of it."""
         X, y = self._validate(X, y, reset=False)
         if y.shape[1:] != self.y_offset_.shape:
             raise ValueError(
                 f"y has shape {y.shape}, but the first batch had {self.y_offset_.shape} after the "
                 "rows; pass the same targets in every batch"
             )
-        self._outdate()
-        self.moments_.update(X, y - self.y_offset_, sample_weight)
+        return X, y - self.y_offset_, sample_weight
 
-    def _validate(self, X: Data, y: ArrayLike, reset: bool) -> tuple[Any, Doubles]:
+    def _accumulate(
+        self,
+        moments: GramAccumulator,
+        X: Any,
+        y: Doubles,
+        sample_weight: ArrayLike | None,
+        reader: Reader | None,
+    ) -> GramAccumulator:
+        """Add all rows of the arrays, or of the reader's source, to moments."""
+        step = None if self._progress is None else self._progress.step
+        if reader is not None:
+            reader.accumulate(self, moments, step)
+        elif step is None:
+            moments.update(X, y - self.y_offset_, sample_weight)
+        else:
+            step(lambda: moments.update(X, y - self.y_offset_, sample_weight))
+        return moments
+
+    def _validate(self, X: Data, y: ArrayLike | None, reset: bool) -> tuple[Any, Doubles]:
         """Check X and y but for the values of X, which are checked when they are read."""
         lenient = {"ensure_all_finite": False}
         X, y = validate_data(
@@ -200,72 +273,18 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return np.asarray(y.mean(axis=0) if self.fit_intercept else np.zeros(y.shape[1:]))
 
     def _new_features(self, **parameters: Any) -> Any:
-        """Return an unfitted copy of the features, with parameters (of the kernel, too) set."""
-        if self.features is None:
-            features = plain_output(KernelFeatures())
-        elif hasattr(self.features, "transform") and not isinstance(self.features, type):
-            features = plain_output(clone(self.features))
-        else:
-            raise TypeError(
-                f"features={self.features!r} is no transformer; pass an instance such as "
-                "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
-            )
-        if self.random_state is not None:
-            states = {
-                name: self.random_state
-                for name, value in features.get_params().items()
-                if name.split("__")[-1] == "random_state" and value is None
-            }
-            parameters = states | parameters
-        if parameters:
-            features.set_params(**parameters)
-        return features
+        return new_features(self.features, self.random_state, **parameters)
 
-    def _fit_features(self, features: Any, X: Any, y: Doubles, one_pass: bool) -> Any:
-        in_batches = one_pass and not isinstance(features, FrozenEstimator)
-        fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
-        try:
-            return fit(X, y)
-        except ValueError:
-            raise_not_finite(X)  # says where, which the transformer may not
-            raise
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `features__...` on None first replaces it by its default instance."""
-        features = params.get("features", self.features)
-        if features is None and any(name.startswith("features__") for name in params):
-            params["features"] = KernelFeatures()
-        super().set_params(**params)
-        return self
+    def _fit_features(
+        self, features: Any, X: Any, y: Doubles, one_pass: bool, reader: Reader | None = None
+    ) -> Any:
+        return fit_features(features, X, y, one_pass) if reader is None else reader.fit(features)
 
     # -- state --------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "moments_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _forget(self) -> None:
-        self._outdate()
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def _outdate(self) -> None:
-        self.__dict__.pop("_solution", None)
+        super()._outdate()
         self.__dict__.pop("_spread", None)
-
-    def _solved(self) -> Solution:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
-                "appropriate arguments before using this estimator."
-            )
-        if not hasattr(self, "_solution"):
-            self._solution = self._solve()
-        return self._solution
 
     def _coefficients(self, sums: Doubles, alphas: Doubles) -> Solution:
         """Solve the ridge systems of all targets."""
@@ -295,7 +314,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
         return_std : bool, default=False
             Also return the standard deviation of a new observation, see Notes.
 
@@ -303,7 +322,8 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         y : ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
         std : ndarray of the same shape
-            Only if `return_std` is True.
+            Only if `return_std` is True. For an iterable of batches, an iterator of what is
+            returned for each; for a Dask collection, a Dask array (or two), not computed yet.
 
         Notes
         -----
@@ -316,6 +336,8 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         leave out of the kernel, needs features that know it (`kernel_.diag`) and alpha > 0.
         """
         solution = self._solved()
+        if is_source(X):
+            return self._predict_source(X, return_std)
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         coef = np.atleast_2d(solution["coef_"]).T
         mean = np.empty((X.shape[0], coef.shape[1]))
@@ -333,6 +355,47 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not return_std:
             return mean.reshape(shape)
         return mean.reshape(shape), np.sqrt(variance).reshape(shape)
+
+    def _predict_source(self, X: Any, return_std: bool) -> Any:
+        model = self._without_moments(return_std)
+        if not (return_std and is_dask(X)):
+            work = functools.partial(model.predict, return_std=return_std)
+            return map_rows(work, X, self.y_offset_.shape)
+        std = functools.partial(_std_of_rows, model)
+        return tuple(map_rows(work, X, self.y_offset_.shape) for work in (model.predict, std))
+
+    def _without_moments(self, return_std: bool = False) -> Self:
+        """Return a copy that can predict and no more: what goes to workers."""
+        self._solved()
+        if return_std:
+            self._spreads()
+        model = copy.copy(self)
+        model.moments_ = GramAccumulator(self.moments_.features)
+        return model
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            The mean over the targets.
+        """
+        if not is_source(X):
+            return float(super().score(X, y, sample_weight))
+        scored = as_source(X, y, sample_weight).reduce(
+            _score_of_batch, Score.merge, self._without_moments()
+        )
+        if scored is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(scored.r2())
 
     def _variance(self, X: Any, Z: Floats, spread: Solution) -> Doubles:
         kernel: Any = getattr(self.features_, "kernel_", None)
@@ -389,19 +452,16 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "of_intercept": 1.0 / sums[p, p] if self.fit_intercept else 0.0,
         }
 
-    def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""
-        kept = {*self._get_param_names(), "_solution"}
-        return {k: v for k, v in vars(self).items() if k in kept or k.endswith("_")}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
+def _std_of_rows(model: _FeatureRegressor, X: Any) -> Any:
+    return model.predict(X, return_std=True)[1]
 
-        Parameters
-        ----------
-        path : str or path
-        """
-        save(self, path)
+
+def _score_of_batch(batch: Batch, model: _FeatureRegressor) -> Score:
+    if batch.y is None:
+        raise ValueError("score needs the targets; let the source yield (X, y)")
+    X, y, sample_weight, _ = batch
+    return Score(check_targets(y, X), model.predict(X), check_weights(sample_weight, X))
 
 
 class RandomFeatureRidge(_FeatureRegressor):
@@ -472,14 +532,22 @@ class RandomFeatureRidge(_FeatureRegressor):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _start(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, one_pass: bool) -> Any:
-        """Read the first rows; return what `_solve` can't know from the moments."""
+    def _start(
+        self,
+        X: Data,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        one_pass: bool,
+        reader: Reader | None = None,
+    ) -> Any:
+        """Read the first rows, or all; return what `_solve` can't know from the moments."""
         X, y = self._validate(X, y, reset=True)
         _check_alphas(self.alpha, "alpha", y.shape[1:])
-        self.y_offset_ = self._offset(y)
-        self.features_ = self._fit_features(self._new_features(), X, y, one_pass)
-        moments = GramAccumulator(self.features_)
-        self.moments_ = moments.update(X, y - self.y_offset_, sample_weight)
+        if reader is None or not reader.resume(self):
+            self.features_ = self._fit_features(self._new_features(), X, y, one_pass, reader)
+            self.y_offset_ = self._offset(y if reader is None else reader.typical(y))
+            self.moments_ = GramAccumulator(self.features_)
+        self._accumulate(self.moments_, X, y, sample_weight, reader)
 
     def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
         return self.moments_.sums[0], solution["alphas"]
@@ -549,12 +617,13 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
     ['alpha', 'gamma']
     """
 
-    alpha_ = _Solved()
-    kernel_ = _Solved()
-    features_ = _Solved()
-    best_params_ = _Solved()
-    best_score_ = _Solved()
-    cv_results_ = _Solved()
+    alpha_ = Solved()
+    kernel_ = Solved()
+    features_ = Solved()
+    best_params_ = Solved()
+    best_score_ = Solved()
+    cv_results_ = Solved()
+    candidates_: list[Candidate]
 
     def __init__(
         self,
@@ -572,32 +641,55 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _start(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, one_pass: bool) -> Any:
-        """Read the first rows; return candidates and errors, unless more rows may come."""
+    def _start(
+        self,
+        X: Data,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        one_pass: bool,
+        reader: Reader | None = None,
+    ) -> Any:
+        """Read the first rows, or all; return candidates and errors, unless more rows may come."""
+        given = X, y, sample_weight
         X, y = self._validate(X, y, reset=True)
         alphas = _check_alphas(self.alphas, "alphas")
         n_folds = self._check_cv(one_pass)
-        if not one_pass:
+        if reader is None and not one_pass:
             self._check_enough(X.shape[0])
-        self.y_offset_ = self._offset(y)
-        y = y - self.y_offset_
         found: list[dict[str, Any]] = []
         errors, least = [], np.inf
-        for basis, candidates in self._bases(X, y, one_pass):
-            moments = GramAccumulator(basis, n_folds).update(X, y, sample_weight)
+        resumed = reader is not None and reader.resume(self)
+        bases = [(None, self.candidates_)] if resumed else self._bases(X, y, one_pass, reader)
+        for basis, candidates in bases:
+            if not resumed:
+                self.y_offset_ = self._offset(y if reader is None else reader.typical(y))
+            moments = self.moments_ if resumed else GramAccumulator(basis, n_folds)
+            if reader is not None and reader.checkpoint is not None:
+                self._check_one_basis(candidates)
+                self.candidates_, self.moments_ = candidates, moments  # what a checkpoint keeps
+            self._accumulate(moments, X, y, sample_weight, reader)
             if one_pass:  # there may be more rows to come
                 self.candidates_, self.moments_ = candidates, moments
                 return None
+            self._check_enough(moments.n_rows)
             if self.cv == "loo":
-                new = self._leave_one_out(moments, candidates, alphas, X, y, sample_weight)
+                rows = [given] if reader is None else reader.batches()
+                new = self._leave_one_out(moments, candidates, alphas, rows)
             else:
                 new = self._errors(moments, candidates, alphas)
-            found += candidates
-            errors.append(new)
-            if _pooled(new, moments).min() < least or not hasattr(self, "moments_"):
+            if _pooled(new, moments).min() < least or not found:
                 least = _pooled(new, moments).min()
                 self.candidates_, self.moments_ = candidates, moments
+            found += candidates
+            errors.append(new)
         return found, np.concatenate(errors)
+
+    def _check_one_basis(self, candidates: list[Candidate]) -> None:
+        if len(candidates) < len(_grid(self.kernel_grid or {})):
+            raise ValueError(
+                "checkpoint= keeps the sums of one pass, but these features need a pass for each "
+                "entry of kernel_grid; choose the kernel on part of the rows, then fit with it"
+            )
 
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_cv(one_pass=True)
@@ -622,10 +714,12 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                 f"cv={self.cv!r} needs {least} rows or more, but n_samples={n_samples}"
             )
 
-    def _bases(self, X: Any, y: Doubles, one_pass: bool) -> Iterator[tuple[Any, list[Candidate]]]:
+    def _bases(
+        self, X: Any, y: Doubles, one_pass: bool, reader: Reader | None
+    ) -> Iterator[tuple[Any, list[Candidate]]]:
         """Yield fitted features with the candidates they serve, together all of the grid."""
         if not self.kernel_grid:
-            features = self._fit_features(self._new_features(), X, y, one_pass)
+            features = self._fit_features(self._new_features(), X, y, one_pass, reader)
             yield features, [{"params": {}, "kernel": None}]
             return
         grid = _grid(self.kernel_grid)
@@ -642,9 +736,10 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                 f"kernel_grid names {sorted(full)}, which must be parameters of the kernel "
                 f"({', '.join(known)}) or of features: {error}"
             ) from None
-        first = self._fit_features(maps[0], X, y, one_pass)
+        first = self._fit_features(maps[0], X, y, one_pass, reader)
         if hasattr(first, "shared_basis") and all(n.startswith("kernel") for n in full.values()):
-            kernels = [as_kernel(features.kernel).resolve(X) for features in maps]
+            given = [as_kernel(features.kernel) for features in maps]
+            kernels = [k.resolve(X) if reader is None else reader.resolve(k, X) for k in given]
             basis = first.shared_basis(kernels)
             if basis is not None:
                 pairs = zip(grid, kernels, strict=True)
@@ -654,7 +749,8 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
             raise ValueError(ONE_BASIS)
         yield first, [{"params": grid[0], "kernel": None}]
         for params, features in zip(grid[1:], maps[1:], strict=True):
-            yield self._fit_features(features, X, y, one_pass), [{"params": params, "kernel": None}]
+            fitted = self._fit_features(features, X, y, one_pass, reader)
+            yield fitted, [{"params": params, "kernel": None}]
 
     def _errors(
         self, moments: GramAccumulator, candidates: list[Candidate], alphas: Doubles
@@ -668,9 +764,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         moments: GramAccumulator,
         candidates: list[Candidate],
         alphas: Doubles,
-        X: Any,
-        y: Doubles,
-        sample_weight: ArrayLike | None,
+        batches: Iterable[tuple[Any, Any, Any]],
     ) -> Doubles:
         """Mean squared leave-one-out errors, (n_candidates, n_alphas, 1), by a second pass.
 
@@ -678,8 +772,6 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         w (1 / sum of w + sum of q^2 / (l + alpha)), and predicting it from all others errs by its
         residual / (1 - leverage).
         """
-        weight = check_weights(sample_weight, X)
-        y = y.reshape(len(y), -1)
         sums, mean = _centred(moments.sums[0], self.fit_intercept)
         p = sums.shape[1] - 2
         of_intercept = 1.0 / sums[p, p] if self.fit_intercept else 0.0
@@ -692,7 +784,7 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
         shape = (len(candidates), len(alphas))
         errors = [np.zeros(shape) for _ in range(n_threads())]
 
-        def use(lane: int, rows: slice, Z: Floats) -> None:
+        def use(lane: int, rows: slice, Z: Floats, y: Doubles, weight: Doubles | None) -> None:
             Z = Z - mean[:p]
             w = np.ones(len(Z)) if weight is None else weight[rows]
             for i, (rotation, inverse) in enumerate(zip(rotations, inverses, strict=True)):
@@ -704,7 +796,10 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                     with np.errstate(divide="ignore", invalid="ignore"):  # a row of leverage 1
                         errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
 
-        for_each_tile(moments.features, X, use)
+        for batch in batches:
+            X, y, sample_weight = self._rows(*batch)
+            weight, y = check_weights(sample_weight, X), y.reshape(len(y), -1)
+            for_each_tile(moments.features, X, functools.partial(use, y=y, weight=weight))
         return np.asarray(np.sum(errors, axis=0) / sums[p, p])[:, :, None]
 
     def _solve(self, found: Any = None) -> Solution:
@@ -1057,27 +1152,44 @@ class _Classifying(ClassifierMixin):
 
     classes_: NDArray[Any]
     class_weight: Any
-    _announced: Any = None  # the classes that a first partial_fit names
+    moments_: GramAccumulator
+    _announced: Any = None  # the classes, where more than the first rows tell them
+    _of_class: Any = None  # their weights
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the features and the classifier.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            A memory map is read tile by tile and never copied.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            As for `RandomFeatureRidge`. Of a source that can be read again a pass reads the labels
+            first; one that can't must show all classes in its first batch.
         y : array-like of shape (n_samples,)
-            Labels: numbers or strings.
+            Labels: numbers or strings. None for an iterable of batches; for a Dask collection,
+            another one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
+            Not negative; a row of weight 2 counts as two rows. As y for sources.
+        checkpoint : Checkpoint, str or path, optional
+            As for `RandomFeatureRidge`.
 
         Returns
         -------
         self
             Unfitted, if anything fails or interrupts on the way.
         """
-        self._announced = None
-        fitted: Self = super().fit(X, y, self._weighted(X, y, sample_weight))
+        self._announced = self._of_class = None
+        if is_source(X) and can_reread(X):
+            self._survey_labels(as_source(X, y, sample_weight).reduce(_count_labels, _merge_counts))
+        elif not is_source(X) and self._balanced():
+            self._survey_labels(_count_labels(Batch(X, y, None, 0)))
+        fitted: Self = super().fit(X, y, sample_weight, checkpoint=checkpoint)
         return fitted
 
     def partial_fit(
@@ -1101,11 +1213,6 @@ class _Classifying(ClassifierMixin):
         self
             As before the call, if anything fails or interrupts on the way.
         """
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" needs the labels of all rows, and partial_fit sees a '
-                "batch; use a dict of weights, as sklearn.utils.compute_class_weight tells them"
-            )
         classes = None if classes is None else np.unique(np.asarray(classes))
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(classes, self.classes_):
@@ -1114,30 +1221,69 @@ class _Classifying(ClassifierMixin):
                     f"{self.classes_.tolist()}; pass the same or None"
                 )
         else:
-            self._announced = classes
-        fitted: Self = super().partial_fit(X, y, self._weighted(X, y, sample_weight))
+            self._announced, self._of_class = classes, None
+        fitted: Self = super().partial_fit(X, y, sample_weight)
         return fitted
 
-    def _weighted(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
-        """Multiply sample weights by those of the classes."""
+    def _survey_labels(self, counts: dict[Any, int] | None) -> None:
+        """Take the classes, and their weights, from the numbers of their rows."""
+        if counts is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        labels = sorted(counts)
+        self._announced = np.array(labels)
+        if self._balanced():
+            counted = np.array([counts[label] for label in labels], dtype=np.float64)
+            self._of_class = counted.sum() / (len(labels) * counted)
+
+    def _balanced(self) -> bool:
+        if self.class_weight is None or isinstance(self.class_weight, dict):
+            return False
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            return True
+        raise ValueError(
+            f'class_weight={self.class_weight!r} must be None, "balanced" or a dict of weights'
+        )
+
+    def _weighted(self, targets: Doubles, sample_weight: Any) -> Any:
+        """Multiply sample weights by those of the classes, for targets of +-1."""
         if self.class_weight is None:
             return sample_weight
-        y = column_or_1d(y)
-        if isinstance(self.class_weight, dict):
-            labels, places = np.unique(y, return_inverse=True)
-            of_class = np.array([self.class_weight.get(label, 1.0) for label in labels])[places]
-        elif self.class_weight == "balanced":
-            of_class = compute_sample_weight("balanced", y)
-        else:
-            raise ValueError(
-                f'class_weight={self.class_weight!r} must be None, "balanced" or a dict of weights'
-            )
+        of_class = self._of_class
+        if of_class is None:
+            if self._balanced():
+                raise ValueError(
+                    'class_weight="balanced" needs the labels of all rows, and partial_fit sees a '
+                    "batch; use a dict of weights, as sklearn.utils.compute_class_weight tells them"
+                )
+            of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+        places = targets.argmax(axis=1) if targets.ndim == 2 else (targets > 0).astype(int)
+        weight = np.asarray(of_class, dtype=np.float64)[places]
         if sample_weight is None:
-            return of_class
-        return check_weights(sample_weight, of_class[:, None]) * of_class
+            return weight
+        return check_weights(sample_weight, targets) * weight
+
+    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Doubles, Any]:
+        X, targets = self._validate(X, y, reset=False)
+        return X, targets, self._weighted(targets, sample_weight)
+
+    def _accumulate(
+        self, moments: GramAccumulator, X: Any, y: Doubles, sample_weight: Any, reader: Any
+    ) -> GramAccumulator:
+        if reader is None:
+            sample_weight = self._weighted(y, sample_weight)
+        added: GramAccumulator = super()._accumulate(moments, X, y, sample_weight, reader)
+        return added
+
+    def _before_cutting(self, X: Data, y: Any) -> tuple[Any, Any]:
+        return self._validate(X, y, reset=True)[0], column_or_1d(y)
 
     def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, Doubles]:
         """Check X and the labels; return targets of +-1, one column for each of 3 or more."""
+        if y is None:
+            raise ValueError(
+                f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
+                "labels; a source yields (X, y)"
+            )
         lenient = {"ensure_all_finite": False}
         X, y = validate_data(
             self,
@@ -1177,43 +1323,102 @@ class _Classifying(ClassifierMixin):
 
     def _offset(self, y: Doubles) -> Doubles:
         """Return 0: targets of +-1 lose no digits."""
-        return np.zeros(y.shape[1:])
+        return np.zeros(() if len(self.classes_) == 2 else len(self.classes_))
 
-    def decision_function(self, X: Data) -> Doubles:
+    def decision_function(self, X: Data) -> Any:
         """Return the regressions' values, tile by tile.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, positive for the second.
+            Of two classes, positive for the second. For an iterable of batches, an iterator of
+            these; for a Dask collection, a Dask array.
         """
-        values: Doubles = super().predict(X)
-        return values
+        self._solved()
+        if is_source(X):
+            return map_rows(self._without_moments().decision_function, X, self.y_offset_.shape)
+        return super().predict(X)
 
     def predict(self, X: Data) -> Any:
         """Predict the class of each row: that of the largest decision function.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
         """
+        self._solved()
+        if is_source(X):
+            return map_rows(self._without_moments().predict, X, (), self.classes_.dtype)
         values = self.decision_function(X)
         places = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
         return self.classes_[places]
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        if not is_source(X):
+            return float(ClassifierMixin.score(self, X, y, sample_weight))
+        model = self._without_moments()
+        hits = as_source(X, y, sample_weight).reduce(_count_hits, _add_pairs, model)
+        if hits is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(hits[0] / hits[1])
+
+    def _to_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = super()._to_data()
+        return data | {"_announced": self._announced, "_of_class": self._of_class}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags = None
         tags.target_tags.multi_output = False
         return tags
+
+
+def _count_labels(batch: Batch) -> dict[Any, int]:
+    if batch.y is None:
+        raise ValueError("a classifier needs labels; let the source yield (X, y)")
+    y = column_or_1d(batch.y)
+    assert_all_finite(y, input_name="y")
+    labels, counts = np.unique(y, return_counts=True)
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
+
+def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
+    labels = set().union(*parts)
+    return {label: sum(part.get(label, 0) for part in parts) for label in labels}
+
+
+def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
+    X, y, sample_weight, _ = batch
+    y = column_or_1d(y)
+    weight = check_weights(sample_weight, y[:, None])
+    weight = np.ones(len(y)) if weight is None else weight
+    return float(weight @ (model.predict(X) == y)), float(weight.sum())
+
+
+def _add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
 
 class RandomFeatureRidgeClassifier(_Classifying, RandomFeatureRidge):  # type: ignore[misc]

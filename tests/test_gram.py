@@ -235,6 +235,49 @@ def test_an_interrupted_update_changes_nothing():
     assert sums.n_rows == 3000
 
 
+def test_targets_are_shifted():
+    X, y, weight = data(500)
+    features = Cosines().fit(X)
+    sums = GramAccumulator(features, 2).update(X, y, weight)
+    before = sums.sums.copy()
+    moved = sums.shifted([3.0, -1.0]).finalize()
+    assert_array_equal(sums.sums, before)
+    assert_moments(moved, expected(features.transform(X), y + np.array([3.0, -1.0]), weight))
+
+
+def test_hardly_more_than_the_triangle_travels():
+    X, y, _ = data(500)
+    sums = GramAccumulator(Cosines(200).fit(X)).update(X, y)
+    assert len(pickle.dumps(sums)) < 0.6 * sums.sums.nbytes
+
+
+def naive(Z):
+    """Z^T Z in float32 throughout: what a running sum in the type of the data comes to."""
+    gram = np.zeros((Z.shape[1], Z.shape[1]), np.float32)
+    for start in range(0, len(Z), 64):
+        gram += Z[start : start + 64].T @ Z[start : start + 64]
+    return gram
+
+
+def relative_error(gram, exact):
+    return np.abs(gram - exact).max() / np.abs(exact).max()
+
+
+@pytest.mark.slow
+def test_ten_million_rows_of_float32():
+    """Z^T Z within 1e-6 of double, entry by entry of the largest; a sum in float32 fails."""
+    n, p = 10_000_000, 8
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 1.0, (n, p)).astype(np.float32)  # all of one sign, as a constant column
+    exact = np.zeros((p, p))
+    for start in range(0, n, 100_000):
+        part = X[start : start + 100_000].astype(np.float64)
+        exact += part.T @ part
+    ours = GramAccumulator(FunctionTransformer().fit(X[:1])).update(X).finalize().gram
+    assert relative_error(ours, exact) < 1e-6
+    assert relative_error(naive(X), exact) > 1e-5
+
+
 def test_pickles():
     X, y, _ = data(500)
     sums = GramAccumulator(Cosines().fit(X), 2).update(X, y)

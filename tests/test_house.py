@@ -25,6 +25,9 @@ needs_checkout = pytest.mark.skipif(
 IMPORT_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("_compare", "ridge"): "compare measures predictions, too; imported when it is called",
     ("_maps", "kernels"): "every feature map takes a kernel, or the alias of one",
+    ("_maps", "dask"): "transform of a Dask collection is lazy; imported for one only",
+    ("_sources", "dask"): "a Dask collection is a source too; imported for one only",
+    ("_sources", "kernels"): "gamma='scale' of an alias, from all rows; imported when needed",
     ("_maps", "model_io"): "features have save() as learners do; imported when it is called",
     ("block", "model_io"): "MeanNormalizer has save() too; imported when it is called",
     (
@@ -42,6 +45,7 @@ ROOMS_OF = {
     "_learners": "ridge",
     "_methods": "auto",
     "_pictures": "cli",
+    "_streams": "ridge",
 }
 
 # Which reference modules may import NumPy: where the paper itself writes a matrix.

@@ -135,7 +135,8 @@ def test_a_sample_and_all_rows(weighted, monkeypatch):
     monkeypatch.setattr("gzkcore.kmeans.SAMPLE_BYTES", 8 * 9 * 500)
     model = RandomFeatureKMeans(RBF9, 6, random_state=0).fit(X, sample_weight=weight)
     assert model.inertia_ <= 1.02 * whole.inertia_
-    assert model.n_iter_ <= whole.n_iter_
+    if not weighted:  # rows without weight are no part of the sample
+        assert model.n_iter_ <= whole.n_iter_
     Z = model.features_.transform(X)
     nearest = np.argmin(model.transform(X), axis=1)
     assert_array_equal(model.labels_, nearest)

@@ -810,3 +810,28 @@ def test_a_classifier_is_no_regressor():
     for model in (RandomFeatureRidgeClassifier(), RandomFeatureRidgeClassifierCV()):
         assert is_classifier(model)
         assert not is_regressor(model)
+
+
+# ---- models that saw different rows
+
+
+@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_merged_models_are_one(model, n_targets):
+    X, y, weight = data(600, n_targets)
+    y[300:] += 7  # the parts have means of their own
+    features = FrozenEstimator(clone(RBF9).fit(X))
+    one = model(features).fit(X, y, weight)
+    parts = [
+        model(features).partial_fit(X[rows], y[rows], weight[rows])
+        for rows in (slice(0, 200), slice(200, 350), slice(350, 600))
+    ]
+    before = parts[1].moments_.sums.copy()
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    assert_array_equal(parts[1].moments_.sums, before)
+    assert_allclose(merged.predict(X), one.predict(X), rtol=RIDGE["cancelled"]())
+    assert merged.moments_.n_rows == 600
+    with pytest.raises(NotFittedError, match="to be merged is not fitted yet"):
+        merged.merge(model(features))
+    with pytest.raises(ValueError, match="merge models of the same targets"):
+        merged.merge(model(features).fit(X, np.column_stack([X[:, 0]] * 2)))
