@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _demo, _pictures
+from . import papers as _papers
 from ._config import show_config
 from ._fitting import Recipe, TableFit, sample_columns
 from ._memory import resident_memory
@@ -94,6 +95,7 @@ def app() -> Any:
         (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
         (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --target 0.01"),
         (compare, "gzkcore compare protein.csv --target rmsd --plot compare.png"),
+        (papers, "gzkcore papers gegenbauer table2 --quick --plot table2.png"),
         (info, "gzkcore info --json"),
     ):
         application.command(epilog=f"Example: {example}")(command)
@@ -475,6 +477,80 @@ def _widths(text: str) -> list[int]:
     if not widths or min(widths) < 1:
         raise ValueError(f"--n-components {text} should be whole numbers >= 1, such as 64,256,1024")
     return widths
+
+
+def papers(
+    paper: Annotated[str, typer.Argument(help="gegenbauer, block or all.")],
+    experiment: Annotated[
+        str | None, typer.Argument(help="fig1, table1, fig2, table2, ...; by default all.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")
+    ] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How often; by default 3, with --quick 2.")
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch data sets that are not there.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="A .json file that keeps results, to go on from; papers[-quick].json."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the tables and figures of the two papers: printed beside measured, with a verdict.
+
+    gegenbauer has fig1, table1, table2 and table3; block has fig1, table1, fig2, table2, table3 and
+    table4. Data are looked for in the folder that GZKCORE_DATA names; what is absent is skipped.
+    Results are kept in --output after every piece of work: the same command goes on from there.
+    """
+    names = _papers.choose(paper, experiment)
+    _check_picture(plot)
+    output = output or Path("papers-quick.json" if quick else "papers.json")
+    results: list[_papers.Result] = []
+    pictures: dict[str, Path] = {}
+    with _notes() as notes:
+        try:
+            with _progress() as report:
+                results.extend(
+                    _papers.run(
+                        name, quick=quick, seeds=seeds, download=download, output=output,
+                        report=report,
+                    )
+                    for name in names
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            kept = f"what was done is in {output}; the same command goes on from there"
+            raise _InterruptedError(
+                f"interrupted; {kept}" if output.exists() else "interrupted"
+            ) from None
+        for result in results:
+            if plot is None:
+                break
+            path = plot if len(names) == 1 else _picture_of(plot, result.name)
+            result.plot(path)
+            pictures[result.name] = path
+    if as_json:
+        _print_json(
+            {
+                "experiments": [result.to_dict() for result in results],
+                "output": str(output),
+                "plots": {name: str(path) for name, path in pictures.items()},
+                "notes": notes,
+            }
+        )
+        return
+    for result in results:
+        _print(str(result), "")
+    _print(*notes, f"Results: {output}", *(f"Picture: {path}" for path in pictures.values()))
+
+
+def _picture_of(plot: Path, name: str) -> Path:
+    return plot.with_name(f"{plot.stem}-{name.replace(' ', '-')}{plot.suffix}")
 
 
 def info(as_json: AsJson = False) -> None:

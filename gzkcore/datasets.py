@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch, check_array
 from sklearn.utils.validation import validate_data
 
+from ._downloads import SOURCES, fetch
 from ._tables import Table, open_table
 from ._validation import check_integer
 
@@ -56,21 +57,31 @@ SETS = {
     ),
 }
 
+NO_FOLDER = "data_home and GZKCORE_DATA are not set"
 METRES_PER_FOOT = 0.3048
 
 
-def load(name: Any, data_home: str | os.PathLike[str] | None = None) -> Bunch:
-    """Load a data set by its name.
+# A set by the name of the paper -> the file of the table above that has the same rows.
+SAME = {"pendigits": "pendigits_train", "protein": "protein_casp"}
+
+
+def load(
+    name: Any, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> Bunch:
+    """Load a data set by its name, from a folder or from where it is published.
 
     Parameters
     ----------
     name : str
-        ``"airports"`` (28,000 airports, from the package airportsdata), or the name of a file
-        NAME.npz in `data_home`. Files of a name listed in ``gzkcore.datasets.SETS`` are checked
-        against a known sha256; files of other names are loaded as they are.
+        ``"airports"`` (28,000 airports, from the package airportsdata); a set in
+        ``gzkcore.datasets.SOURCES``, which is downloaded; or the name of a file NAME.npz in
+        `data_home`, which comes first. Files of a name listed in ``gzkcore.datasets.SETS`` are
+        checked against a known sha256; files of other names are loaded as they are.
     data_home : str or path, optional
-        Folder with the .npz files. By default the one in the environment variable
-        ``GZKCORE_DATA``.
+        Folder with the files. By default the one in the environment variable ``GZKCORE_DATA``, and
+        without it a folder ``gzkcore`` among the caches of the user.
+    download : bool, default=True
+        Whether to fetch a set that is not there.
 
     Returns
     -------
@@ -78,6 +89,23 @@ def load(name: Any, data_home: str | os.PathLike[str] | None = None) -> Bunch:
         The arrays by their own names, and ``DESCR``, a line about the set.
         For airports: ``latitude``, ``longitude`` (degrees), ``elevation`` (metres) and
         ``n_dropped``, how many entries of the source had no usable position or elevation.
+
+    Raises
+    ------
+    ValueError
+        If there is no such set, or a file differs from what it was.
+    FileNotFoundError
+        If the set is not there, and is not to be fetched or can't be.
+    ImportError
+        If the package that fetches or reads it is missing; the message says how to install it.
+    OSError
+        If its source can't be reached.
+
+    Notes
+    -----
+    Files are verified by their publisher's checksum where there is one (CIFAR-10, faces, all of
+    OpenML); of others the sha256 of the first download is kept in ``checksums.json`` beside them,
+    and a file that no longer matches is refused. No file is read as a pickle.
 
     Examples
     --------
@@ -92,18 +120,32 @@ def load(name: Any, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     if not plain or name.endswith(".npz"):
         raise ValueError(
             f"name={name!r} is not the name of a data set: no folder and no .npz, "
-            f"for example {', '.join(map(repr, ('airports', *SETS)))}"
+            f"for example {', '.join(map(repr, dict.fromkeys(('airports', *SETS, *SOURCES))))}"
         )
-    home = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
-    path = Path(home or ".", f"{name}.npz").expanduser()
-    if home is None or not path.is_file():
-        raise FileNotFoundError(
-            f"data set {name!r} was not found: "
-            + (f"there is no {path}" if home else "data_home and GZKCORE_DATA are not set")
-            + f"; this version does not download it: put {name}.npz in a folder and name the "
-            "folder in data_home or in the environment variable GZKCORE_DATA"
-        )
-    description, expected = SETS.get(name, (f"{name}.npz", None))
+    given = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
+    home = Path(given).expanduser() if given else None
+    for file in (name, SAME.get(name, name)):
+        if home is not None and (home / f"{file}.npz").is_file():
+            return _of_file(file, home / f"{file}.npz")
+    where = f"there is no {home / f'{name}.npz'}" if home else NO_FOLDER
+    remedy = f"put {name}.npz in a folder and name it in data_home or in the variable GZKCORE_DATA"
+    if name not in SOURCES:
+        raise FileNotFoundError(f"data set {name!r} was not found: {where}; {remedy}")
+    try:
+        arrays = fetch(name, home if home is not None else _cache(), download)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"data set {name!r}: {where}; {remedy}; or: {error}") from None
+    return Bunch(**arrays, DESCR=SOURCES[name].about)
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / "gzkcore"
+
+
+def _of_file(name: str, path: Path) -> Bunch:
+    about = SOURCES[name].about if name in SOURCES else f"{name}.npz"
+    description, expected = SETS.get(name, (about, None))
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if expected is not None and found != expected:
         raise ValueError(

@@ -25,7 +25,7 @@ pyarrow = pytest.importorskip("pyarrow", reason=EXTRA)
 parquet = pytest.importorskip("pyarrow.parquet", reason=EXTRA)
 
 QUICK = ["--n-components", "64"]
-COMMANDS = ["demo", "fit", "predict", "plan", "compare", "info"]
+COMMANDS = ["demo", "fit", "predict", "plan", "compare", "papers", "info"]
 
 
 @pytest.fixture(autouse=True)

@@ -46,6 +46,9 @@ ROOMS_OF = {
     "_methods": "auto",
     "_pictures": "cli",
     "_streams": "ridge",
+    "_papers_block": "papers",
+    "_papers_data": "papers",
+    "_papers_gegenbauer": "papers",
 }
 
 # Which reference modules may import NumPy: where the paper itself writes a matrix.
