@@ -1,15 +1,17 @@
 """What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
 
+import functools
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,6 +33,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """
 
     _n_features_out: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let `fit` leave nothing half changed, which kernels would read beyond its end."""
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = _unfitted_by_failure(cls.fit)
 
     # A buffer for one call is nothing that a pipeline could route.
     __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
@@ -110,6 +118,20 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         raise NotImplementedError
 
 
+def _unfitted_by_failure(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a fit that fails, or is interrupted, leave its object unfitted."""
+
+    @functools.wraps(fit)
+    def whole(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return fit(self, *args, **options)
+        except BaseException:
+            vars(self).pop("_n_features_out", None)
+            raise
+
+    return whole
+
+
 class SumMap(FeatureMap):
     """Base of the maps of which every coordinate is in a sum, which tells of bad values."""
 
@@ -147,9 +169,13 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
 def plain_output(transformer: Any) -> Any:
     """Let a transformer return arrays, whatever scikit-learn's `transform_output` says.
 
-    A frozen one is the caller's and stays as it is.
+    A frozen one is the caller's and stays as it is. A pipeline would refuse steps that can't be
+    told, and they return arrays anyway.
     """
-    if hasattr(transformer, "set_output") and not isinstance(transformer, FrozenEstimator):
+    if isinstance(transformer, Pipeline):
+        for _, step in transformer.steps:
+            plain_output(step)
+    elif hasattr(transformer, "set_output") and not isinstance(transformer, FrozenEstimator):
         transformer.set_output(transform="default")
     return transformer
 
@@ -209,5 +235,5 @@ def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     warnings.warn(
         f"on these data {kernel!r} is numerically {what}; scale the columns or use a {remedy}",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -37,6 +37,8 @@ _LISTED, _MOST_DRAWS = 1 << 16, 32
 _MISSING, _MOST_DEGREES, _LARGEST = 1e-3, 1024, 600.0
 # Entries of one temporary, and the share of rows from which on a column counts as dense.
 _ENTRIES, _DENSE_SHARE = 1 << 20, 1 / 16
+# The logarithm of a weight from which on single precision has too small a range.
+_SINGLE = 40.0
 # Rows that are worked on together.
 _TILE_ROWS = 256
 
@@ -239,6 +241,11 @@ class AdaptiveSketchFeatures(FeatureMap):
         degrees = np.count_nonzero(columns >= 0, axis=1)
         logs = law.log_sizes[degrees] + _log_orders(columns) - np.log(probabilities)
         self.columns_, self.weights_ = columns, np.exp(logs / 2)
+        if not np.isfinite(self.weights_).all():
+            raise ValueError(
+                f"a row is {self.radius_:.3g} lengthscales from the centre, where monomials are "
+                "beyond all numbers; scale the columns, or use NystromFeatures"
+            )
         self.n_effective_ = len(columns)
         self._n_features_out = width
         warn_if_trivial(kernel, X)
@@ -273,7 +280,15 @@ class AdaptiveSketchFeatures(FeatureMap):
         scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
         center = np.zeros(X.shape[1]) if self.center_ is None else self.center_
         factors, over = scale[used] / self.radius_, scale
-        weights = self.weights_.astype(out.dtype)[:, None]
+        # Monomials of unit rows; what a degree is worth at a norm goes apart, in logarithms: large
+        # weights and small envelopes would leave the range of numbers, their products don't.
+        degrees = np.count_nonzero(self.columns_ >= 0, axis=1)
+        orders = np.arange(degrees.max(initial=0) + 1)
+        log_weights = np.log(self.weights_)
+        tops = np.full(orders.size, -np.inf)
+        np.maximum.at(tops, degrees, log_weights)
+        work = out.dtype if tops.max() < _SINGLE else np.dtype(np.float64)
+        weights = np.exp(log_weights - tops[degrees]).astype(work)[:, None]
         out[:, count:] = 0
 
         def fill(rows: slice) -> None:
@@ -286,10 +301,14 @@ class AdaptiveSketchFeatures(FeatureMap):
                 part = part.astype(np.float64)
                 squares = part.power(2) @ np.square(over)
                 points = part[:, used].toarray() * factors
-            envelope = np.exp(self.kernel_.log_envelope(np.sqrt(squares))).astype(out.dtype)
-            values = _products(np.ascontiguousarray(points.T, dtype=out.dtype), steps, count)
+            norms = np.sqrt(squares)
+            ratio = np.where(norms > 0, norms / self.radius_, 1.0)
+            points /= ratio[:, None]
+            log_sizes = self.kernel_.log_envelope(norms)[:, None] + orders * np.log(ratio)[:, None]
+            sizes = np.exp(log_sizes + tops).astype(work)
+            values = _products(np.ascontiguousarray(points.T, dtype=work), steps, count)
             values *= weights
-            values *= envelope
+            values *= sizes.T[degrees]
             out[rows, :count] = values.T
 
         parts = [
@@ -507,8 +526,9 @@ class _Law:
         parts = [columns[part] for part in tiles(len(columns), 8 * len(self.gram))]
         with ThreadPoolExecutor(n_threads()) as pool:
             forms = list(pool.map(lambda part: self._forms(part)[1], parts))
-        adapted = np.concatenate(forms)
-        adapted *= np.exp(self.log_sizes[orders] + logs) / self.total
+        with np.errstate(divide="ignore"):  # apart, sizes may be beyond all numbers
+            log_leverage = np.log(np.concatenate(forms)) + self.log_sizes[orders] + logs
+        adapted = np.exp(log_leverage) / self.total
         mixed: Doubles = (1 - _DEFENSIVE) * adapted + _DEFENSIVE * plain
         return mixed
 

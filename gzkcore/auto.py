@@ -226,7 +226,7 @@ class KernelFeatures(FeatureMap):
 
     def partial_fit(self, X: Data, y: object = None) -> Self:
         """Fit on the first batch only; later batches are checked and change nothing."""
-        if not hasattr(self, "chosen_"):
+        if not hasattr(self, "_n_features_out"):
             return self.fit(X)
         self._validate(X, reset=False)
         return self

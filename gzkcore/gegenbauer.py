@@ -295,7 +295,7 @@ class _Features(FeatureMap):
         Without a `radius` the first batch's norms, centre and gamma are frozen, and a warning says
         so.
         """
-        if hasattr(self, "kernel_"):
+        if hasattr(self, "_n_features_out"):
             self._validate(X, reset=False)
             return self
         if self.radius is None and not as_kernel(self.kernel).unit_sphere:
@@ -791,7 +791,7 @@ class GegenbauerFeatures(_Features):
                 f"{self._radial.reach / self._unit:.4g}; use a larger lengthscale (a smaller "
                 "gamma), or RandomFourierFeatures",
                 TruncationWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _draw(

@@ -37,6 +37,8 @@ __all__ = [
 _LEAST, _FIRST, _SECOND = 6, 10, 14
 # Entries in a row of P for which sparsity adds 10 % to the variance of |z|^2: 4.5 / 0.1.
 _ENOUGH = 45
+# Numbers that P has on average, below which a density is refused.
+_LEAST_NUMBERS = 1e-3
 
 
 # ---- with given draws
@@ -80,7 +82,10 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     array([[ 1.,  3., -2.,  0.]])
     """
     flat, shape = as_floating("X", X)
-    flips, kept = np.asarray(signs), np.asarray(rows, dtype=np.int64)
+    flips, kept = np.asarray(signs), np.asarray(rows)
+    if kept.size and kept.dtype.kind not in "iu":
+        raise TypeError(f"rows={rows!r} must be integers, the outputs that are kept")
+    kept = kept.astype(np.int64)
     if len(shape) != 2 or flips.ndim != 2 or flips.shape[1] != shape[1] or flips.size < 1:
         raise ValueError(
             f"X and signs have shapes {shape} and {flips.shape}; pass rows, and rows of signs with "
@@ -134,7 +139,9 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
     array([[2.]])
     """
     flat, shape = as_floating("X", X)
-    flips, S = np.asarray(signs), sparse.csr_array(P, dtype=np.float64)
+    flips = np.asarray(signs)
+    S = sparse.csr_array(P if sparse.issparse(P) else np.atleast_2d(P), dtype=np.float64)
+    S.check_format(full_check=True)
     if len(shape) != 2 or flips.shape != shape[1:] or flips.size < 1:
         raise ValueError(
             f"X and signs have shapes {shape} and {flips.shape}; pass rows, and a sign for each of "
@@ -169,6 +176,7 @@ def _bits(n: int, k: int) -> int:
 
 def _sorted(X: Any) -> tuple[Any, Any, Any]:
     """Return data, indices and indptr of CSR rows with rising columns."""
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # forgets what X was once
     X = X if X.has_sorted_indices else X.sorted_indices()
     return X.data, X.indices, np.asarray(X.indptr).astype(X.indices.dtype, copy=False)
 
@@ -566,6 +574,11 @@ class FastJLProjection(_HadamardMap):
             self.density_ = min(1.0, max(math.log(X.shape[0]) ** 2, _ENOUGH) / n)
         else:
             self.density_ = _check_density(self.density)
+            if self.density_ * n * self._n_features_out < _LEAST_NUMBERS:
+                raise ValueError(
+                    f"density={self.density} leaves no number in P; use 'auto', or more than "
+                    f"{1 / (n * self._n_features_out):.2g}"
+                )
         self.signs_: NDArray[np.int8] = 1 - 2 * rng.integers(0, 2, (X.shape[1],), dtype=np.int8)
         places = _places(rng, self._n_features_out * n, self.density_)
         self.columns_ = (places % n).astype(np.int32)

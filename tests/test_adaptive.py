@@ -36,6 +36,7 @@ KERNELS = [
     ExponentialDot(0.5),
     DotProduct([0.0, 1.0, 0.0, 3.0]),
 ]
+every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
@@ -383,3 +384,18 @@ def test_bad_monomials(X, columns, weights, message):
 )
 def test_sklearn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("radius", [3.0, 12.0, 20.0, 24.0])
+@every_type
+def test_far_rows_stay_numbers(radius, dtype):
+    X = (radius * sphere(100, 3)).astype(dtype)
+    features = AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60)
+    try:
+        Z = features.fit_transform(X)
+    except ValueError as error:
+        assert "monomials" in str(error)  # noqa: PT017  one of two good answers
+        return
+    assert np.isfinite(Z).all()
+    for factor in (0.0, 100.0, 1e15):
+        assert np.isfinite(features.transform(X * dtype(factor))).all()

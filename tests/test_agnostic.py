@@ -15,6 +15,7 @@ import pytest
 from points import ball, gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from tolerances import ISA, SINGLE
 
 from gzkcore import (
@@ -523,6 +524,22 @@ def test_warnings_do_not_depend_on_chunks():
     with pytest.warns(TruncationWarning) as record:
         features.transform(np.tile(far, (400, 1)))
     assert len(record) == 1
+
+
+# ---- a fit that fails
+
+
+@every_map
+def test_a_failed_fit_leaves_nothing_half_changed(name):
+    """Kernels would read beyond the end of what is left of the old fit."""
+    features, X = clone(MAPS[name].features), MAPS[name].X
+    features.fit(X)
+    given = features.get_params(deep=False)
+    features.set_params(**{key: "wrong" for key in ("random_state", "basis") if key in given})
+    with pytest.raises((TypeError, ValueError)):
+        features.fit(X)
+    with pytest.raises(NotFittedError):
+        features.transform(X)
 
 
 if __name__ == "__main__":

@@ -799,3 +799,19 @@ def test_the_report_draws_figure_1():
     assert left.images
     assert right.images
     pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    "column", [np.array([0, 1e-39, 2e-39], np.float32), [0, 1e-310, 2e-310], [-1e308, 1e308, 0]]
+)
+def test_columns_that_nothing_can_be_divided_by(column):
+    X = np.column_stack([np.arange(3.0, dtype=np.asarray(column).dtype), column])
+    with pytest.raises(ValueError, match="column 1 of X, counted from 0, goes from"):
+        MeanNormalizer().fit(X)
+
+
+def test_a_report_passes_over_equal_rows():
+    X = np.repeat(gaussian(30, 100), 2, axis=0)
+    report = block_report(X, Gaussian(1e-3), n_pairs=200)
+    assert 0 < report.shapiro_p < 1
+    assert report.shapiro_w > 0.5

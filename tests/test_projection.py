@@ -438,3 +438,26 @@ def test_bad_arguments():
 )
 def test_sklearn(estimator, check):
     check(estimator)
+
+
+def test_a_stale_mark_of_sorted_indices_is_not_trusted():
+    S = sparse.random_array((64, 500), density=0.05, format="csr", rng=0)
+    assert S.has_sorted_indices
+    S.indices = np.random.default_rng(0).permutation(500)[S.indices].astype(S.indices.dtype)
+    features = HadamardProjection(16, random_state=0).fit(S)
+    np.testing.assert_array_equal(features.transform(S), features.transform(S.toarray()))
+
+
+def test_a_matrix_that_points_outside_is_refused():
+    P = sparse.csr_array(np.eye(4))
+    P.indices = np.array([0, 1, 2, 300_000_000], np.int32)
+    with pytest.raises(ValueError, match="indices"):
+        fast_jl_projection([[1.0, 2.0, 3.0]], [1, -1, 1], P)
+    with pytest.raises(TypeError, match="must be integers"):
+        hadamard_projection([[1.0, 2.0, 3.0]], [[1, -1, 1]], [0.7, 1.9])
+
+
+def test_a_density_that_leaves_nothing_is_refused():
+    for density in (1e-300, 1e-18, 1e-6):
+        with pytest.raises(ValueError, match="leaves no number in P; use 'auto', or more than"):
+            FastJLProjection(3, density=density).fit(gaussian(9, 16))

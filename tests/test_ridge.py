@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import LinAlgWarning
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -835,3 +835,20 @@ def test_merged_models_are_one(model, n_targets):
         merged.merge(model(features))
     with pytest.raises(ValueError, match="merge models of the same targets"):
         merged.merge(model(features).fit(X, np.column_stack([X[:, 0]] * 2)))
+
+
+class Doubled(BaseEstimator):
+    """A transformer that knows nothing of scikit-learn's output containers."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return 2.0 * X
+
+
+def test_steps_may_know_nothing_of_data_frames():
+    X, y, _ = data(100, 1)
+    model = RandomFeatureRidge(make_pipeline(StandardScaler(), Doubled())).fit(X, y)
+    assert model.score(X, y) > 0
