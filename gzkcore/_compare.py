@@ -6,8 +6,10 @@ memory is its own. Results are written after every run.
 """
 
 import contextlib
+import ctypes
 import difflib
 import hashlib
+import io
 import json
 import math
 import os
@@ -21,10 +23,11 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from types import FunctionType
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,17 +36,21 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
 from ._config import show_config
-from ._maps import FeatureMap, check_unit, plain_output
+from ._maps import FeatureMap, check_rows, check_unit, plain_output
 from ._memory import forget_peak, resident_memory
 from ._methods import METHODS, Wanted, as_any_kernel
 from ._random import as_seed_sequence, generator
 from ._tables import replacing
+from ._threads import n_threads
 from ._timing import seconds_per_row
 from ._trials import AS_GOOD, JUDGED, cheapest_of_the_best, check_widths, split_rows
 from ._typing import Data, Doubles, Rows, Seed
 from ._validation import check_integer, check_positive, dense
 from .kernels import Kernel
 from .metrics import mean_kernel_error, relative_frobenius_error, spectral_error
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = ["Comparison", "compare"]
 
@@ -57,6 +64,8 @@ _WARM_ROWS, _WARM_WIDTH = 64, 16
 _MEASURED = ("error", "mean_error", "spectral_error", "rmse", "r2")
 
 _START = "from gzkcore._compare import serve; serve()"
+_PARENT = "GZKCORE_COMPARING"  # set for the worker: the process that it works for
+_PR_SET_PDEATHSIG = 1
 _FORKS = sys.platform == "linux"  # elsewhere a fork may meet libraries that can't bear it
 
 Report = Callable[[str, float, str], None]
@@ -91,7 +100,10 @@ class Comparison:
     refused : list of dict
         `method`, `n_components` (a list) and `reason`.
     best : dict
-        A row of the largest width: the fastest with nearly the least `rmse` (`error` without y).
+        A row of the largest width: the fastest with nearly the least `rmse` (`error` without y);
+        None if all are refused.
+    predicts : bool
+        Whether there were targets to predict.
     """
 
     kernel: str
@@ -105,16 +117,11 @@ class Comparison:
     rows: list[Row]
     refused: list[Row]
     best: Row | None
-
-    @property
-    def predicts(self) -> bool:
-        """Whether there were targets to predict."""
-        return any("rmse" in row for row in self.rows)
+    predicts: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings, lists and dicts."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return found | {"predicts": self.predicts}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def to_json(self) -> str:
         """Return all of it as JSON."""
@@ -136,7 +143,7 @@ class Comparison:
 
     def tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Yield title, header and cells of a table for each width."""
-        header = ["method", "error"]
+        header = ["method (*: front)", "error"]
         header += ["rmse", "R²"] if self.predicts else []
         header += ["fit s", "µs/row", "× least", "MB"]
         for width in dict.fromkeys(row["n_components"] for row in self.rows):
@@ -183,7 +190,7 @@ class Comparison:
                 "MB: peak resident memory of a process of its own, above that before; the features "
                 f"of {self.n_fitted:,} rows are part of it"
             ),
-            "*: none of any width is both closer and faster",
+            "*, the front: none of any width is both closer and faster",
         ]
         done = {row["method"] for row in self.rows}
         for row in self.refused:
@@ -244,7 +251,8 @@ def compare(
         What to predict, numbers: adds the error of a ridge on the features.
     kernel : str, Kernel or callable, default="gaussian"
         An alias or instance of `gzkcore.kernels`, "additive_chi2" or "skewed_chi2" (with skewedness
-        1), or a function of two arrays of rows that a new process can import.
+        1), or a function of two arrays of rows that a new process can import: from a module, not
+        a script or notebook.
     methods : "all" or sequence of str, default="all"
         Names as in the result. One that can't do this kernel or these data is listed as `refused`,
         with its reason.
@@ -260,11 +268,12 @@ def compare(
         Ridge of `spectral_error`, in units of the kernel matrix of all rows.
     output : str or path, optional
         A .json file for the results, written after every one. If it is there, what it holds of the
-        same data and settings is not done again; methods, widths and seeds may be added.
+        same data and settings is not done again; methods, widths and seeds may be added, by two
+        calls at once too. A kernel's function is known by its name: if you edit it, take another.
     random_state : int, RandomState, Generator or None, default=None
         None: fresh, or that of `output`.
     n_samples : int, optional
-        Number of rows in all, where X is a sample.
+        Number of rows in all, where X is a sample; at least those of X.
     report : callable, optional
         Is told a label, the share of the work that is done, and what is measured now.
 
@@ -279,16 +288,17 @@ def compare(
         If an argument is not as described, X has fewer than 20 rows, or `output` is of other data
         or settings.
     OSError
-        If the process that measures can't be started.
+        If the process that measures can't be started, or `output` can't be written.
 
     Notes
     -----
     Methods run one after the other, each at each width in a process of its own, with all threads
-    that the package may use. Times are wall clock: `fit` once for each seed, `transform` the least
-    of three calls on the rows of the fit, each to a new array; median over the seeds. The memory is
-    the peak of the process in fit and transform over what it held before, data loaded and libraries
-    warm (Linux: VmHWM less VmRSS; elsewhere growth of the peak). "gegenbauer-published" takes the
-    best of 18 degrees and orders, chosen on rows of the fit, which is not counted.
+    that the package may use; it ends with this one. A run whose error is not finite is refused.
+    Times are wall clock: `fit` once for each seed, `transform` the least of three calls on the rows
+    of the fit, each to a new array; median over the seeds. The memory is the peak of the process in
+    fit and transform over what it held before, data loaded and libraries warm (Linux: VmHWM less
+    VmRSS; elsewhere growth of the peak). "gegenbauer-published" takes the best of 18 degrees and
+    orders, chosen on rows of the fit, which is not counted.
 
     References
     ----------
@@ -308,52 +318,72 @@ def compare(
     n_seeds = check_integer("n_seeds", n_seeds, 1)
     most = check_integer("max_samples", max_samples, 1)
     lam, limit = check_positive("lam", lam), check_positive("max_seconds", max_seconds)
-    rows = FeatureMap()._validate(X, reset=True)
-    if rows.shape[0] < FEWEST_ROWS:
-        raise ValueError(f"X has {rows.shape[0]} row(s); a comparison takes {FEWEST_ROWS} or more")
-    targets = None if y is None else _check_targets(y, rows.shape[0])
-    total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
+    data = _check_rows(X)
+    if data.shape[0] < FEWEST_ROWS:
+        raise ValueError(f"X has {data.shape[0]} row(s); a comparison takes {FEWEST_ROWS} or more")
+    n_given = data.shape[0]
+    targets = None if y is None else _check_targets(y, n_given)
+    total = n_given if n_samples is None else check_integer("n_samples", n_samples, n_given)
     results = _Results(output, random_state)
     draws = generator(results.seed)
-    if rows.shape[0] > most + JUDGED:
-        pool = np.sort(draws.choice(rows.shape[0], most + JUDGED, replace=False))
-        rows, targets = rows[pool], None if targets is None else targets[pool]
+    if data.shape[0] > most + JUDGED:
+        pool = np.sort(draws.choice(data.shape[0], most + JUDGED, replace=False))
+        data, targets = data[pool], None if targets is None else targets[pool]
     if isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("kernel='precomputed' has no rows to make features of; pass a function")
-    resolved = as_any_kernel(kernel).resolve(rows)
+    resolved = as_any_kernel(kernel).resolve(data)
     if resolved.unit_sphere:
-        check_unit(rows)
-    resolved(dense(rows[:2]))  # what is wrong with the kernel is wrong with every method
-    n_fitted, n_judged = (part.size for part in split_rows(rows.shape[0], draws, most))
-    task = _Task(rows, targets, resolved, results.seed, most, lam * n_judged / total)
+        check_unit(data)
+    resolved(dense(data[:2]))  # what is wrong with the kernel is wrong with every method
+    n_fitted, n_judged = (part.size for part in split_rows(data.shape[0], draws, most))
+    task = _Task(data, targets, resolved, results.seed, most, lam * n_judged / total)
     results.check(task, _about_kernel(resolved, kernel), lam, total)
+    results.check_writable()
     todo = [(name, width) for width in widths for name in names]
     died = _measure_all(task, todo, n_seeds, limit, results, report or (lambda *_: None))
-    rows_found, refused = _rows(results, died, names, widths, n_seeds, n_fitted)
+    rows, refused = _rows(results, died, names, widths, n_seeds, n_fitted)
     return Comparison(
         kernel=results.settings["kernel"],
         n_samples=total,
-        n_features=rows.shape[1],
+        n_features=data.shape[1],
         n_fitted=n_fitted,
         n_judged=n_judged,
         n_seeds=n_seeds,
         lam=lam,
         machine={name: results.settings[name] for name in ("version", "isa", "n_threads")},
-        rows=rows_found,
+        rows=rows,
         refused=refused,
-        best=_best(rows_found, "error" if targets is None else "rmse"),
+        best=_best(rows, "error" if targets is None else "rmse"),
+        predicts=targets is not None,
     )
 
 
 # ---- arguments
 
 
-def _check_methods(methods: str | Sequence[str]) -> list[str]:
+def _check_rows(X: Data) -> Rows:
+    rows: Any = check_rows(type("compare", (FeatureMap,), {})(), X, reset=True, finite=False)
+    dense_rows = isinstance(rows, np.ndarray)
+    values = rows if dense_rows else rows.data
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))[0])
+        row = at if dense_rows else int(np.searchsorted(rows.indptr, at, "right")) - 1
+        raise ValueError(f"X has NaN or infinity in row {row}; mend or drop such rows")
+    checked: Rows = rows
+    return checked
+
+
+def _check_methods(methods: Any) -> list[str]:
     if isinstance(methods, str):
         if methods == "all":
             return list(METHODS)
         methods = [methods]
-    names = list(dict.fromkeys(methods))
+    given = list(methods) if isinstance(methods, Iterable) else [methods]
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"methods={methods!r} are no names; use 'all', or a list of names")
+    names = list(dict.fromkeys(given))
+    if "all" in names:
+        return list(METHODS)
     for name in names:
         if name not in METHODS:
             near = difflib.get_close_matches(str(name), METHODS, 1, cutoff=0.5)
@@ -368,6 +398,8 @@ def _check_methods(methods: str | Sequence[str]) -> list[str]:
 
 
 def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
+    if np.iscomplexobj(y):
+        raise TypeError("y is complex; pass real numbers")
     try:
         targets: Doubles = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -380,19 +412,33 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
         row = int(np.flatnonzero(~np.isfinite(targets.reshape(n_rows, -1)).all(axis=1))[0])
         raise ValueError(f"y has no finite number in row {row}; mend or drop such rows")
     if (targets == targets[0]).all():
-        raise ValueError("y is the same in every row, so there is nothing to predict; use y=None")
+        raise ValueError(
+            "y is the same in every row, so there is nothing to predict; pass others, or none"
+        )
     return targets
 
 
 def _about_kernel(resolved: Kernel, given: Any) -> str:
-    """Return the kernel's repr, the same in every process."""
+    """Return the kernel's repr, the same in every process: functions have names, no addresses."""
     function = getattr(resolved, "function", None)
     if function is None or isinstance(given, Kernel):
-        return _plain(repr(resolved))
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", _plain(repr(resolved)))
     return f"{function.__module__}.{getattr(function, '__qualname__', function)}"
 
 
 # ---- results, written after every run
+
+Cells: TypeAlias = dict[tuple[str, int], dict[str, Any]]
+
+_SETTINGS = (
+    "data", "targets", "n_samples", "kernel", "max_samples", "lam", "seed", "version", "isa",
+    "n_threads",
+)  # fmt: skip
+# What every run holds.
+_OF_RUN: dict[str, type | tuple[type, ...]] = {
+    "seed": int, "width": int, "features": str,
+    **dict.fromkeys(("fit_seconds", "row_seconds", "error", "mean_error"), (int, float)),
+}  # fmt: skip
 
 
 class _Results:
@@ -401,67 +447,48 @@ class _Results:
     def __init__(self, path: str | os.PathLike[str] | None, random_state: Seed) -> None:
         self.path = None if path is None else Path(path)
         self.settings: dict[str, Any] = {}
-        self.cells: dict[tuple[str, int], dict[str, Any]] = {}
+        self.cells: Cells = {}
         seed = None
         if self.path is not None:
-            self._read(self.path)
+            _check_output(self.path)
+            self.settings, self.cells = _read(self.path)
             seed = self.settings.get("seed")
         if random_state is not None or seed is None:
             seed = int(as_seed_sequence(random_state).generate_state(1)[0])
         self.seed: int = seed
 
-    def _read(self, path: Path) -> None:
-        if path.suffix.lower() != ".json":
-            raise ValueError(f"output {path} should end with .json")
-        if not path.parent.is_dir():
-            raise ValueError(f"{path}: there is no folder {path.parent}")
-        if not path.exists():
-            return
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            self.settings = dict(found["settings"])
-            self.cells = {
-                (cell["method"], cell["n_components"]): {
-                    "runs": {int(run["seed"]): run for run in cell["runs"]},
-                    "reason": cell["reason"],
-                    "limit": float(cell["limit"]),
-                }
-                for cell in found["cells"]
-            }
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{path} is no result of compare ({type(error).__name__}: {error}); give another "
-                "output, or delete it"
-            ) from None
-
     def check(self, task: "_Task", kernel: str, lam: float, total: int) -> None:
         """Raise ValueError if the file is of other data or settings."""
         config = show_config()
-        settings = {
-            "data": _digest(task.X),
-            "targets": None if task.y is None else _digest(task.y),
-            "n_samples": total,
-            "kernel": kernel,
-            "max_samples": task.fitted,
-            "lam": lam,
-            "seed": self.seed,
-            "version": config["version"],
-            "isa": config["isa"],
-            "n_threads": config["n_threads"],
-        }
-        for name, value in settings.items():
-            before = self.settings.get(name, value)
-            if before != value:
+        before, self.settings = (
+            self.settings,
+            {
+                "data": _digest(task.X),
+                "targets": None if task.y is None else _digest(task.y),
+                "n_samples": total,
+                "kernel": kernel,
+                "max_samples": task.fitted,
+                "lam": lam,
+                "seed": self.seed,
+                "version": config["version"],
+                "isa": config["isa"],
+                "n_threads": config["n_threads"],
+            },
+        )
+        self._compare_settings(before)
+
+    def _compare_settings(self, before: dict[str, Any]) -> None:
+        for name in _SETTINGS if before else ():
+            if before[name] != self.settings[name]:
                 was, now = (
                     ("other values", "these")
                     if name in ("data", "targets")
-                    else (str(before), str(value))
+                    else (str(before[name]), str(self.settings[name]))
                 )
                 raise ValueError(
                     f"{self.path} has results for other settings: {name} was {was}, and is {now} "
                     "now; use the same again, give another output, or delete it"
                 )
-        self.settings = settings
 
     def cell(self, method: str, width: int) -> dict[str, Any]:
         return self.cells.setdefault((method, width), {"runs": {}, "reason": None, "limit": 0.0})
@@ -475,24 +502,110 @@ class _Results:
             return []
         return [seed for seed in range(n_seeds) if seed not in cell["runs"]]
 
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:  # it may name a file beside
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
+
+    def check_writable(self) -> None:
+        """Raise now, not after the first result, where nothing can be written."""
+        if self.path is not None:
+            with self._named(), tempfile.TemporaryFile(dir=self.path.parent):
+                pass
+
     def write(self) -> None:
-        """Write all of it, beside its place and renamed."""
+        """Write all of it and what others wrote meanwhile, beside its place and renamed."""
         if self.path is None:
             return
-        cells = [
-            {
-                "method": method,
-                "n_components": width,
-                "reason": cell["reason"],
-                "limit": cell["limit"],
-                "runs": list(cell["runs"].values()),
+        with _alone(self.path.parent), self._named():
+            settings, others = _read(self.path)
+            self._compare_settings(settings)
+            both = others | {
+                at: cell | {"runs": others.get(at, {"runs": {}})["runs"] | cell["runs"]}
+                for at, cell in self.cells.items()
             }
-            for (method, width), cell in self.cells.items()
-            if cell["runs"] or cell["reason"] or cell["limit"]
-        ]
-        with replacing(self.path) as beside:
-            text = json.dumps({"settings": self.settings, "cells": cells}, indent=1)
-            beside.write_text(text + "\n", encoding="utf-8")
+            cells = [
+                {
+                    "method": method,
+                    "n_components": width,
+                    "reason": cell["reason"],
+                    "limit": cell["limit"],
+                    "runs": list(cell["runs"].values()),
+                }
+                for (method, width), cell in both.items()
+                if cell["runs"] or cell["reason"] or cell["limit"]
+            ]
+            content = {"settings": self.settings, "cells": cells}
+            text = json.dumps(content, indent=1, allow_nan=False)
+            with replacing(self.path) as beside:
+                beside.write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let no other comparison write to a folder, where the system can lock one."""
+    if sys.platform == "win32":
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network drives have no locks
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _check_output(path: Path) -> None:
+    if path.suffix.lower() != ".json":
+        raise ValueError(f"output {path} should end with .json")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"output {path} is a folder; name a file")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Cells]:
+    """Return the settings and cells of a file, none if it is not there, or raise ValueError."""
+    if not path.exists():
+        return {}, {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        settings = {name: found["settings"][name] for name in _SETTINGS}
+        _check_type("seed", settings["seed"], int)
+        kinds = _OF_RUN | (
+            {} if settings["targets"] is None else dict.fromkeys(("rmse", "r2"), (int, float))
+        )
+        cells: Cells = {}
+        for cell in found["cells"]:
+            for run in cell["runs"]:
+                for name, kind in kinds.items():
+                    _check_type(name, run[name], kind)
+                for name in ("megabytes", *_MEASURED):
+                    _check_type(name, run.get(name, 0.0), (int, float))
+            _check_type("reason", cell["reason"], (str, type(None)))
+            cells[cell["method"], cell["n_components"]] = {
+                "runs": {run["seed"]: run for run in cell["runs"]},
+                "reason": cell["reason"],
+                "limit": float(cell["limit"]),
+            }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} is no result of compare ({type(error).__name__}: {error}); give another "
+            "output, or delete it"
+        ) from None
+    return settings, cells
+
+
+def _check_type(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {value!r}")
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
 
 
 def _digest(values: Any) -> str:
@@ -553,16 +666,30 @@ def _measure_all(
     return died
 
 
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, given: Any) -> Any:
+        """Refuse what a new process would look for in a script that it doesn't run."""
+        if isinstance(given, type | FunctionType) and given.__module__ == "__main__":
+            raise pickle.PicklingError(f"{given.__qualname__} is defined in a script or notebook")
+        return NotImplemented
+
+
+def _pickled(task: _Task) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(task)
+    return file.getvalue()
+
+
 class _Worker:
     """A process that measures; started when it is needed, and again if it has ended."""
 
     def __init__(self, task: _Task, errors: IO[bytes]) -> None:
         try:
-            self._task = pickle.dumps(task)
+            self._task = _pickled(task)
         except (AttributeError, TypeError, pickle.PicklingError) as error:
             raise ValueError(
                 f"the kernel can't be sent to another process ({error}); define its function in a "
-                "module"
+                "module, a file of its own that is imported"
             ) from None
         self._process: Any = None
         self._errors = errors
@@ -570,7 +697,11 @@ class _Worker:
     def measure(
         self, method: str, width: int, seeds: list[int], limit: float
     ) -> Iterator[dict[str, Any]]:
-        """Yield a run for each seed, or why there is none; a seed may take `limit` seconds."""
+        """Yield a run for each seed, which may take `limit` seconds, or why there is none.
+
+        That is {"reason": of the method, kept}, {"died": how its process ended, not kept} or
+        {"limit": the seconds that were not enough, kept}.
+        """
         given, taken = self._streams()
         late = False
 
@@ -583,7 +714,7 @@ class _Worker:
             given.write(json.dumps([method, width, seeds]).encode() + b"\n")
             given.flush()
             while True:
-                timer = threading.Timer(limit, end)
+                timer = threading.Timer(min(limit, threading.TIMEOUT_MAX), end)
                 timer.daemon = True
                 timer.start()
                 try:
@@ -614,7 +745,9 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env=os.environ | {"PYTHONPATH": path},
+                env=os.environ
+                | {"PYTHONPATH": path, _PARENT: str(os.getpid())}
+                | dict.fromkeys(("GZKCORE_NUM_THREADS", "OMP_NUM_THREADS"), str(n_threads())),
                 start_new_session=True,  # Ctrl-C is answered by the parent
             )
         given, taken = self._process.stdin, self._process.stdout
@@ -658,8 +791,15 @@ def _death(code: int) -> str:
 
 
 def serve() -> None:
-    """Be the worker: read a task, then jobs, a line each; write a line of JSON for each run."""
+    """Be the worker: read a task, then jobs, a line each; answer in lines of JSON.
+
+    A job is [method, width, seeds]. A line of the answer is a run, as `_run` returns it, or
+    {"reason": why there is none}; at last {"ended": exit code, "last": whether this was
+    the worker's last job}.
+    """
     warnings.simplefilter("ignore")
+    parent = int(os.environ[_PARENT])
+    _end_with(parent)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what libraries print is no result
     source = sys.stdin.buffer
@@ -676,15 +816,33 @@ def serve() -> None:
             _measure(task, method, width, seeds, send)
             send({"ended": 0, "last": True})
             return
+        worker = os.getpid()
         child = os.fork()
         if child == 0:
             try:
+                _end_with(worker)
                 _measure(task, method, width, seeds, send)
                 os._exit(0)
             finally:
                 os._exit(1)
         _, status = os.waitpid(child, 0)
         send({"ended": os.waitstatus_to_exitcode(status), "last": False})
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent ends, however that is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended already
+            os._exit(1)
+    elif sys.platform != "win32":
+
+        def watch() -> None:
+            while os.getppid() == parent:
+                time.sleep(1)
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _measure(
@@ -735,6 +893,8 @@ def _run(task: _Task, method: str, width: int, seed: int, memory: bool) -> dict[
         run |= {"spectral_error": epsilon} if math.isfinite(epsilon) else {}
     if task.y is not None:
         run |= _predict(dense(Z), Z_test, task.y[fitted], task.y[judged])
+    if not all(math.isfinite(run[key]) for key in _MEASURED if key in run):
+        raise ValueError("its error is not finite; scale the columns")
     return run
 
 
@@ -781,7 +941,7 @@ def _rows(
         for name in names:
             cell = results.cell(name, width)
             reason = died.get((name, width)) or cell["reason"]
-            if len(cell["runs"]) < n_seeds and cell["limit"]:
+            if cell["limit"] and any(seed not in cell["runs"] for seed in range(n_seeds)):
                 reason = f"a seed took more than {cell['limit']:g} s; allow it a larger max_seconds"
             if reason:
                 reasons.setdefault((name, reason), []).append(width)

@@ -123,12 +123,7 @@ class TableFit:
             sampled, sample = sampled[first], sample[first]
         self._check_enough(n_rows, n_train, low, high)
         names = [*self.recipe.columns, self.recipe.target]
-        for name, scale in zip(names, scaler.scale_, strict=True):
-            if not np.isfinite(scale):
-                raise ValueError(
-                    f"{self.table.path}: column {name!r} has values so large that their squares "
-                    "overflow; use another unit"
-                )
+        _check_scales(self.table, names, scaler.scale_)
         self.mean_of_y = float(scaler.mean_[-1])
         kept = self._varying(scaler.var_[:-1])
         self.recipe.mean = scaler.mean_[kept].tolist()
@@ -159,11 +154,7 @@ class TableFit:
     def _check_enough(self, n_rows: int, n_train: int, low: float, high: float) -> None:
         if n_rows < FEWEST_ROWS:
             raise ValueError(f"{self.table.path} has {n_rows} row(s); a fit takes {FEWEST_ROWS}")
-        if low == high:
-            raise ValueError(
-                f"{self.table.path}: column {self.recipe.target!r} is {low:g} in every row, so "
-                "there is nothing to predict; choose another target"
-            )
+        _check_target(self.table, self.recipe.target, low, high)
         if (n_train == n_rows and self.test_fraction > 0) or n_train < FEWEST_ROWS // 2:
             raise ValueError(
                 f"--test-fraction {self.test_fraction:g} leaves {n_train} of {n_rows} rows for "
@@ -241,6 +232,23 @@ class TableFit:
             self.report(label, done)
 
 
+def _check_scales(table: Table, names: list[str], scales: Floats) -> None:
+    for name, scale in zip(names, scales, strict=True):
+        if not np.isfinite(scale):
+            raise ValueError(
+                f"{table.path}: column {name!r} has values so large that their squares overflow; "
+                "use another unit"
+            )
+
+
+def _check_target(table: Table, target: str, low: float, high: float) -> None:
+    if low == high:
+        raise ValueError(
+            f"{table.path}: column {target!r} is {low:g} in every row, so there is nothing to "
+            "predict; choose another target"
+        )
+
+
 def sample_columns(
     table: Table, recipe: Recipe, seed: int, report: Callable[[str, float], None]
 ) -> tuple[Floats, Floats, int]:
@@ -253,10 +261,13 @@ def sample_columns(
     most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // len(names)))
     numbers, sample = np.empty(0, np.int64), np.empty((0, len(names)))
     scaler, n_rows = StandardScaler(), 0
+    low, high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
     for first, values, done in table.batches(names):
         recipe.check(table, first, values[:, :width])
         n_rows += len(values)
-        scaler.partial_fit(values[:, :width])
+        low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaler.partial_fit(values)
         numbers = np.concatenate([numbers, np.arange(first, first + len(values))])
         sample = np.concatenate([sample, values])
         kept = np.argsort(hashed(numbers, seed))[:most]
@@ -264,7 +275,15 @@ def sample_columns(
         report("reading", done)
     if n_rows < FEWEST_ROWS:
         raise ValueError(f"{table.path} has {n_rows} row(s); this takes {FEWEST_ROWS}")
-    recipe.mean, recipe.scale = scaler.mean_.tolist(), scaler.scale_.tolist()
+    _check_scales(table, names, scaler.scale_)
+    if (low == high)[:width].all():
+        raise ValueError(
+            f"{table.path}: every column is the same in all rows, so there is nothing to tell them "
+            "apart; choose other columns"
+        )
+    if recipe.target:
+        _check_target(table, recipe.target, low[-1], high[-1])
+    recipe.mean, recipe.scale = scaler.mean_[:width].tolist(), scaler.scale_[:width].tolist()
     return recipe.inputs(sample[:, :width]), sample[:, width:], n_rows
 
 

@@ -96,10 +96,17 @@ class SkewedChi2(_OfHistograms):
         return values
 
 
+OF_HISTOGRAMS: dict[str, type[Kernel]] = {
+    "additive_chi2": AdditiveChi2,
+    "skewed_chi2": SkewedChi2,
+}
+
+
 def as_any_kernel(kernel: Any) -> Kernel:
     """Return the kernel of an alias, also scikit-learn's two, of a function, or the kernel."""
-    named: dict[str, type[Kernel]] = {"additive_chi2": AdditiveChi2, "skewed_chi2": SkewedChi2}
-    return named[kernel]() if isinstance(kernel, str) and kernel in named else _as_kernel(kernel)
+    if isinstance(kernel, str) and kernel in OF_HISTOGRAMS:
+        return OF_HISTOGRAMS[kernel]()
+    return _as_kernel(kernel)
 
 
 def on_sphere(gamma: float, cosines: NDArray[Any]) -> Doubles:

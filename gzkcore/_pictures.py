@@ -143,6 +143,8 @@ def draw_comparison(
     A family, the first word of its methods' names, has one colour. With predictions, a second
     picture beside it has their error.
     """
+    if not rows:
+        raise ValueError(f"{path}: nothing was measured, so there is nothing to draw")
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

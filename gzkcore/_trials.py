@@ -18,7 +18,12 @@ Trial = TypeVar("Trial")
 
 def check_widths(n_components: int | Sequence[int]) -> list[int]:
     """Return the widths to try in increasing order, or raise."""
-    given = np.atleast_1d(np.asarray(n_components)).tolist()
+    try:
+        given = np.atleast_1d(np.asarray(n_components)).tolist()
+    except ValueError:  # lists of different length
+        raise TypeError(
+            f"n_components={n_components!r} holds no integers; give one or more integers >= 1"
+        ) from None
     widths = sorted({check_integer("n_components", width, 1) for width in given})
     if not widths:
         raise ValueError("n_components=() names no width; give one or more integers >= 1")

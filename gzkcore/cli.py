@@ -26,7 +26,7 @@ from . import papers as _papers
 from ._config import show_config
 from ._fitting import Recipe, TableFit, sample_columns
 from ._memory import resident_memory
-from ._methods import as_any_kernel
+from ._methods import OF_HISTOGRAMS, as_any_kernel
 from ._tables import Table, open_table
 from .auto import compare as make_comparison
 from .auto import plan as make_plan
@@ -427,7 +427,7 @@ def compare(
     _check_gamma(gamma, ("scale", "median"))
     _check_picture(plot)
     widths, chosen = _widths(n_components), _kernel(kernel, gamma)
-    names = methods if methods == "all" else [name.strip() for name in methods.split(",")]
+    names = [name.strip() for name in methods.split(",") if name.strip()]
     output = output or Path(f"{data.stem}-compare.json")
     with _notes() as notes:
         try:
@@ -444,28 +444,41 @@ def compare(
             raise _InterruptedError(
                 f"interrupted; {kept}" if output.exists() else "interrupted"
             ) from None
-        if plot:
+        if plot and found.rows:
             found.plot(plot)
+    drawn = plot if found.rows else None
     if as_json:
         _print_json(
             {"data": str(data), "columns": recipe.columns, "target": target}
             | found.to_dict()
-            | {"output": str(output), "plot": str(plot) if plot else None, "notes": notes}
+            | {"output": str(output), "plot": str(drawn) if drawn else None, "notes": notes}
         )
-        return
-    _print(found.title)
-    for title, header, rows in found.tables():
-        _print_table(title, header, rows, least=110)
-    _print(
-        *found.notes(), *notes, f"Results: {output}", *([f"Picture: {plot}"] if plot else []),
-    )  # fmt: skip
+    else:
+        _print(found.title)
+        for title, header, rows in found.tables():
+            _print_table(title, header, rows, least=110)
+        _print(
+            *found.notes(), *notes, f"Results: {output}",
+            *([f"Picture: {drawn}"] if drawn else []),
+        )  # fmt: skip
+    if plot and not drawn:
+        raise ValueError(f"--plot {plot}: nothing was measured, so there is nothing to draw")
 
 
 def _kernel(name: str, gamma: str) -> Any:
     """Return the kernel of a name with this gamma, if it has one."""
+    if name == "precomputed":
+        raise ValueError("--kernel precomputed has no rows to make features of; name another")
+    if name in OF_HISTOGRAMS:
+        raise ValueError(
+            f"--kernel {name} takes values >= 0, but this command standardises columns; use "
+            "gzkcore.compare in Python, or name another"
+        )
     kernel = as_any_kernel(name)
     if "gamma" in kernel.get_params():
         kernel.set_params(gamma=gamma if gamma in ("scale", "median") else float(gamma))
+    elif gamma not in ("scale", "median"):
+        raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave it out")
     return kernel
 
 

@@ -887,15 +887,21 @@ def _truncated_directions(
     alphas = math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, dim - 1)
     leverage = order * alphas  # those of degrees 0 to q, summed
     size = 8 * (1 + 1 / (1 - epsilon / 10)) * check_positive("s_lam", s_lam)
-    factor = (2 + 4 * e / 3) / e**2 * math.log(size / _share("delta", delta))
-    return math.ceil(Fraction(factor) * leverage)  # a float may not reach so far
+    return _ceil((2 + 4 * e / 3) / e**2, leverage, math.log(size / _share("delta", delta)))
 
 
 def _printed_directions(degree: int, dim: int, epsilon: float, delta: float, s_lam: float) -> int:
     """Return 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
     size = math.log(16 * check_positive("s_lam", s_lam) / _share("delta", delta))
-    factor = Fraction(5 * degree**2 / (4 * epsilon**2) * size)
-    return math.ceil(factor * math.comb(degree + dim - 1, degree))
+    return _ceil(5 * degree**2 / (4 * epsilon**2), math.comb(degree + dim - 1, degree), size)
+
+
+def _ceil(factor: float, count: int, size: float) -> int:
+    """Round the product up, where it is more than a float holds, too."""
+    try:
+        return math.ceil(factor * count * size)
+    except OverflowError:
+        return math.ceil(Fraction(factor * size) * count)
 
 
 def _gaussian_degree(dim: int, radius: float, size: float) -> int:

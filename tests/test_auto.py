@@ -1,5 +1,6 @@
 """The front door: it takes the best family, says why, and its predictions come true."""
 
+import functools
 import json
 import pickle
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ from gzkcore import (
     Zonal,
     _compare,
 )
-from gzkcore._methods import METHODS
+from gzkcore._methods import METHODS, on_sphere
 from gzkcore.auto import _candidates
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
 
@@ -241,6 +243,12 @@ def test_malformed_sparse_rows_are_refused():
 
 # ---- compare
 
+
+def in_a_script(X, Y):
+    return X @ Y.T
+
+
+in_a_script.__module__ = "__main__"
 QUICK = ["gegenbauer", "fourier-iid", "sklearn-RBFSampler"]
 
 
@@ -368,6 +376,14 @@ def test_compare_takes_other_data_and_kernels(make, kernel, method):
     [
         (rows(50, 3), None, {"methods": ["gegenbaur"]}, ValueError, "did you mean 'gegenbauer'"),
         (rows(50, 3), None, {"methods": ["zzz"]}, ValueError, "use 'all' or some of auto, gegenb"),
+        (rows(50, 3), None, {"methods": None}, TypeError, "methods=None are no names; use 'all'"),
+        (rows(50, 3), None, {"methods": [["a"]]}, TypeError, "are no names"),
+        (rows(50, 3), None, {"n_components": [[1], [1, 2]]}, TypeError, "holds no integers; give"),
+        (rows(50, 3), None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
+        (rows(50, 3), np.ones(50) * 1j, {}, TypeError, "y is complex"),
+        (rows(50, 3)[0], None, {}, ValueError, "Expected 2D array"),
+        (np.empty((50, 0)), None, {}, ValueError, "required by compare"),
+        (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
         (rows(50, 3), None, {"methods": []}, ValueError, "names no method"),
         (rows(50, 3), None, {"n_components": [64, 0]}, ValueError, "n_components=0 is too small"),
         (rows(50, 3), None, {"n_components": []}, ValueError, "names no width"),
@@ -377,9 +393,10 @@ def test_compare_takes_other_data_and_kernels(make, kernel, method):
         (rows(50, 3), None, {"kernel": "precomputed"}, ValueError, "pass a function"),
         (rows(50, 3), None, {"kernel": "skewed_chi2"}, ValueError, "takes values >= 0"),
         (rows(50, 3), None, {"kernel": lambda X, Y: X @ Y.T}, ValueError, "in a module"),
+        (rows(50, 3), None, {"kernel": in_a_script}, ValueError, "a script or .* in a module"),
         (rows(50, 3), None, {"output": "x.csv"}, ValueError, "x.csv should end with .json"),
         (rows(1, 3), None, {}, ValueError, "X has 1 row\\(s\\); a comparison takes 20"),
-        (np.full((50, 3), np.nan), None, {}, ValueError, "NaN"),
+        (np.full((50, 3), np.nan), None, {}, ValueError, "X has NaN or infinity in row 0"),
         (rows(50, 3), np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
         (rows(50, 3), [*range(49), np.nan], {}, ValueError, "no finite number in row 49"),
         (rows(50, 3), ["a"] * 50, {}, ValueError, "y is not numeric"),
@@ -389,6 +406,47 @@ def test_compare_takes_other_data_and_kernels(make, kernel, method):
 def test_bad_comparisons(X, y, options, error, message):
     with pytest.raises(error, match=message):
         compared(X, y, **options)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("n_seeds", [1, 2])
+def test_errors_that_are_not_finite_are_refused(tmp_path, n_seeds):
+    path = tmp_path / "results.json"
+    options = {"kernel": Polynomial(3), "methods": ["maclaurin"], "n_components": 16}
+    for _ in range(2):
+        found = compared(rows(60, 3) * 1e50, n_seeds=n_seeds, output=path, **options)
+        assert (found.rows, found.best) == ([], None)
+        assert found.refused[0]["reason"] == "its error is not finite; scale the columns"
+        with pytest.raises(ValueError, match="nothing was measured"):
+            found.plot(tmp_path / "compare.png")
+    path.write_text(path.read_text().replace('"lam": 1.0', '"lam": NaN'))
+    with pytest.raises(ValueError, match=r"is no result of compare .*NaN is no number"):
+        compared(rows(60, 3) * 1e50, n_seeds=n_seeds, output=path, **options)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_kernels_of_functions_have_no_addresses(tmp_path):
+    X, path = rows(60, 3), tmp_path / "results.json"
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    kernel = Zonal(functools.partial(on_sphere, 0.5))
+    found = compared(X, kernel=kernel, methods=["fourier-iid"], output=path)
+    assert "<function on_sphere>" in found.kernel
+    assert " at 0x" not in path.read_text().split("cells")[0]
+
+
+def test_places_that_cannot_be_written_are_found_first(tmp_path, monkeypatch, in_process):
+    def refuse(**options):
+        raise PermissionError(13, "Permission denied", f"{options['dir']}/.hidden")
+
+    path = tmp_path / "results.json"
+    monkeypatch.setattr(_compare.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(PermissionError) as caught:
+        compared(rows(60, 3), output=path)
+    assert caught.value.filename == str(path)
+    assert in_process == []
+    path.mkdir()
+    with pytest.raises(ValueError, match="is a folder; name a file"):
+        compared(rows(60, 3), output=path)
 
 
 def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
@@ -425,6 +483,53 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
         compared(X, output=tmp_path / "no" / "results.json")
 
 
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"lam": 1.0,', "", "KeyError: 'lam'"),
+        ('"fit_seconds"', '"seconds"', "KeyError: 'fit_seconds'"),
+        ('"error": ', '"error": "bad", "e": ', "TypeError: error is 'bad'"),
+        ('"rmse"', '"mse"', "KeyError: 'rmse'"),
+        ('"seed": ', '"seed": "a", "s": ', "TypeError: seed is 'a'"),
+        ('"reason": null', '"reason": 1', "TypeError: reason is 1"),
+    ],
+)
+def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
+    X, path = rows(60, 3), tmp_path / "results.json"
+    options = {"methods": ["fourier-iid"], "n_seeds": 1, "output": path}
+    compared(X, X[:, 0], **options)
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+    with pytest.raises(ValueError, match=re.escape(f"is no result of compare ({said})")):
+        compared(X, X[:, 0], **options)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_two_comparisons_with_one_file_keep_what_both_have_done(tmp_path):
+    X, path = rows(60, 3), tmp_path / "results.json"
+
+    def meanwhile(_, share, now):
+        if now == "fourier-iid, 32" and share == 0:
+            compared(X, methods=["fourier-iid", "gegenbauer"], n_seeds=3, output=path)
+
+    compared(X, methods=["fourier-iid"], output=path, report=meanwhile)
+    cells = json.loads(path.read_text())["cells"]
+    assert {cell["method"]: len(cell["runs"]) for cell in cells} == {
+        "fourier-iid": 3,
+        "gegenbauer": 3,
+    }
+
+    def other(_, share, __):
+        if share == 0:
+            compared(X + 1, output=path)
+
+    path.unlink()
+    with pytest.raises(ValueError, match="data was other values"):
+        compared(X, output=path, report=other)
+    assert len(json.loads(path.read_text())["cells"]) == 3
+
+
 COMPARE = """
 import sys, numpy as np, gzkcore
 X = np.random.default_rng(0).standard_normal((5000, 3))
@@ -458,6 +563,55 @@ def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
     assert json.loads(path.read_text()) == kept  # nothing was done again
 
 
+ORPHAN = """
+import os, sys, time, numpy as np, gzkcore
+from gzkcore import _compare
+popen = _compare.subprocess.Popen
+def noted(*args, **options):
+    process = popen(*args, **options)
+    print(process.pid, flush=True)
+    return process
+_compare.subprocess.Popen = noted
+_compare._START = '''
+import os, time
+from gzkcore import _compare
+def run(*_):
+    print(os.getpid(), file=open("child", "w"), flush=True)
+    time.sleep(60)
+_compare._run = run
+_compare.serve()
+'''
+gzkcore.compare(np.random.default_rng(0).standard_normal((50, 3)), methods="fourier-iid")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it takes a second")
+@pytest.mark.usefixtures("one_thread")
+def test_nothing_is_measured_for_a_process_that_was_killed(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, cwd=tmp_path, text=True
+    )
+    pids = [int(process.stdout.readline())]
+    deadline = time.monotonic() + 30
+    child = tmp_path / "child"
+    while not (child.exists() and child.read_text().endswith("\n")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    pids.append(int(child.read_text()))
+    process.kill()
+    process.communicate(timeout=30)
+    while any(_runs(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @pytest.mark.usefixtures("one_thread")
 def test_methods_that_fail_are_listed(monkeypatch):
     """Too slow, killed, or broken: the others are measured all the same."""
@@ -465,6 +619,7 @@ def test_methods_that_fail_are_listed(monkeypatch):
     slow = compared(X, methods=["gegenbauer", "fourier-iid"], n_components=16, max_seconds=1e-4)
     assert slow.rows == []
     assert slow.best is None
+    assert not slow.predicts
     assert "a seed took more than 0.0001 s" in slow.refused[0]["reason"]
     assert str(slow)
     monkeypatch.setattr(_compare, "_START", KILLED)
@@ -474,6 +629,12 @@ def test_methods_that_fail_are_listed(monkeypatch):
     monkeypatch.setattr(_compare, "_START", "raise SystemExit('no such luck')")
     with pytest.raises(OSError, match="could not start: no such luck"):
         compared(X)
+    told = "import os; raise SystemExit(os.environ['GZKCORE_NUM_THREADS'])"
+    for asked, started in (("3", told), ("2", told.replace("GZKCORE", "OMP"))):
+        monkeypatch.setenv("GZKCORE_NUM_THREADS", asked)
+        monkeypatch.setattr(_compare, "_START", started)
+        with pytest.raises(OSError, match=f"could not start: {asked}"):
+            compared(X)
 
 
 KILLED = """
@@ -496,5 +657,5 @@ def test_where_forks_are_not_safe(monkeypatch):
     expected = compared(X, methods=QUICK[1:])
     spawned = "from gzkcore import _compare; _compare._FORKS = False; _compare.serve()"
     monkeypatch.setattr(_compare, "_START", spawned)
-    found = compared(X, methods=QUICK[1:])
+    found = compared(X, methods=QUICK[1:], max_seconds=1e12)
     assert [row["error"] for row in found.rows] == [row["error"] for row in expected.rows]

@@ -606,8 +606,21 @@ def test_compare(capsys, plain):
         assert said.startswith("data-compare.json has results for other settings: " + reason)
 
 
+def test_a_picture_of_nothing(capsys, plain):
+    """The reasons are printed all the same."""
+    write("data.csv", plain)
+    options = ["--methods", "tensorsketch", "--n-components", "16", "--plot", "c.png"]
+    assert cli.main(["compare", "data.csv", "--seeds", "1", *options]) == 2
+    out, err = capsys.readouterr()
+    assert "tensorsketch: Gaussian(gamma=" in out
+    assert err == "gzkcore: --plot c.png: nothing was measured, so there is nothing to draw\n"
+    assert not Path("c.png").exists()
+
+
 def test_bad_comparisons(capsys, globe):
     write("data.csv", globe)
+    constant, huge = np.full(400, 3), globe["y"] * 1e200
+    write("wrong.csv", {"y": globe["y"], "c": constant, "huge": huge})
     Path("other.json").write_text("[]")
     for options, reason in (
         (["--methods", "fourier"], "there is no method 'fourier' (did you mean 'fourier-qmc'?)"),
@@ -618,9 +631,20 @@ def test_bad_comparisons(capsys, globe):
         (["--output", "x.txt"], "x.txt should end with .json"),
         (["--output", "other.json"], "other.json is no result of compare"),
         (["--plot", "x.bmp"], "--plot x.bmp should end with"),
-        (["--kernel", "additive_chi2"], "this kernel takes values >= 0"),
+        (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
+        (["--kernel", "precomputed"], "--kernel precomputed has no rows"),
+        (["--kernel", "arccosine", "--gamma", "5"], "--gamma 5: the kernel arccosine has no gamma"),
     ):
         assert reason in refuse(capsys, "compare", "data.csv", *options)
+    for options, reason in (
+        (["--methods", "all,", "--columns", "y", "--target", "c"], "column 'c' is 3 in every row"),
+        (["--columns", "c"], "every column is the same in all rows"),
+        (["--columns", "c,huge"], "column 'huge' has values so large"),
+        (["--columns", "y", "--target", "huge"], "column 'huge' has values so large"),
+    ):
+        assert reason in refuse(capsys, "compare", "wrong.csv", *options)
+    assert "column 'huge' has values" in refuse(capsys, "plan", "wrong.csv")
+    Path("wrong.csv").unlink()
     assert files() == ["data.csv", "other.json"]
 
 
