@@ -461,3 +461,14 @@ def test_a_density_that_leaves_nothing_is_refused():
     for density in (1e-300, 1e-18, 1e-6):
         with pytest.raises(ValueError, match="leaves no number in P; use 'auto', or more than"):
             FastJLProjection(3, density=density).fit(gaussian(9, 16))
+
+
+@pytest.mark.parametrize("rows", [[2, 27, 0], [27, 2, 0], [0, 2, 27], [27, 0, 27, 5]])
+def test_outputs_come_in_the_order_of_their_rows(rows):
+    X, signs = gaussian(3, 16), np.sign(gaussian(2, 16))
+    single = [hadamard_projection(X, signs, [row])[:, 0] for row in rows]
+    expected = np.column_stack(single) / math.sqrt(len(rows))
+    got = hadamard_projection(X, signs, rows)
+    np.testing.assert_allclose(
+        got, expected, rtol=0, atol=TWINS["projection.hadamard_projection"]("float64") * 16
+    )
