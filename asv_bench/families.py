@@ -155,8 +155,6 @@ class Constant:
 
 # ---- the front door
 
-ROWS = 1_000_000
-
 
 def images(n, d, rng):
     """Smooth random images: the spectrum falls off as the square of the frequency."""
@@ -190,7 +188,7 @@ DATA = {
 
 def choice(options):
     """What KernelFeatures takes for a million points, and what it was worth."""
-    n, width = (4000, 64) if options.quick else (ROWS, WIDTH)
+    n, width = (4000, 64) if options.quick else (options.rows, WIDTH)
     for name, (make, gamma) in DATA.items():
         report(f"choice: {name}")
         X = make(n, data_generator(0))

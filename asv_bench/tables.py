@@ -851,6 +851,7 @@ def main():
     added.add_argument("parts", nargs="*", help="elevation, climate, protein; by default all")
     added = command("families", families)
     added.add_argument("--seeds", type=int, default=5)
+    added.add_argument("--rows", type=int, default=1_000_000, help="of choice; default 1,000,000")
     added.add_argument(
         "parts", nargs="*", help="dimensions, choice, tangent, monomials; by default all"
     )
