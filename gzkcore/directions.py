@@ -58,8 +58,9 @@ def sample_directions(
     Notes
     -----
     Means over directions are unbiased for every method; for independent ones their variance is that
-    of the function over m. Cost O(m d), orthogonal O(m d^2), memory for the result. Evenly spread
-    sets are far ahead for low dimensions and degrees, the lattice more than Sobol's sequence; from
+    of the function over m. Cost O(m d), and memory for the result; orthogonal directions come in
+    whole blocks: O(d^3) flops and d^2 numbers for each d of them, or fewer. Evenly spread sets
+    are far ahead for low dimensions and degrees, the lattice more than Sobol's sequence; from
     d = 12 on only orthogonality still helps. `best_method` chooses.
 
     References
