@@ -4,8 +4,10 @@
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests
 python3 run.py check    linters, types, stubs, doctests
+python3 run.py bench    every benchmark once, quickly, to see that it runs
 
-What follows `demo` or `test` goes to its command: `python3 run.py test -k harmonics`.
+What follows `demo`, `test` or `bench` goes to its command: `python3 run.py test -k harmonics`,
+`python3 run.py bench --bench hadamard`.
 
 This needs Python with its headers, a C compiler and the package index. The first run compiles for
 a few minutes, later ones only what has changed. To start afresh, delete `.venv`.
@@ -31,9 +33,9 @@ def run(*command: str | Path, cwd: Path = ROOT) -> int:
     return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, check=False).returncode
 
 
-def must(*command: str | Path) -> None:
+def must(*command: str | Path, cwd: Path = ROOT) -> None:
     """Run a command and stop here if it fails."""
-    if status := run(*command):
+    if status := run(*command, cwd=cwd):
         sys.exit(status)
 
 
@@ -88,6 +90,11 @@ def main() -> int:
         case ["test", *options]:
             install("test")
             return run("pytest", *options)
+        case ["bench", *options]:
+            install("bench", "test")
+            must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
+            once = ("--quick", "--python=same", "--show-stderr")
+            return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
         case ["check"]:
             install("test", "lint")
             return check()

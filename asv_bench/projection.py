@@ -4,12 +4,11 @@ import functools
 import itertools
 import math
 import os
-import subprocess
 import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from benchmarks.common import (
     interleave,
     ratio,
 )
+from benchmarks.competitors import OTHER, OTHER_PYTHON, OtherFastfood
 from benchmarks.projection import WholeTransform
 from families import images
 from printing import load_arrays, mean_and_spread, report, show
@@ -304,7 +304,7 @@ def _feature_rows(dim, width, options):
     with ExitStack() as stack:
         if OTHER_PYTHON in os.environ:
             elsewhere = OtherFastfood(os.environ[OTHER_PYTHON], len(X), dim, width)
-            calls["scikit-learn-extra"] = stack.enter_context(elsewhere)
+            calls[OTHER] = stack.enter_context(closing(elsewhere))
         times = _in_turn(calls, f"D={dim} {width} features", options)
     times["whole rows"] *= width / columns
     times["row by row"] *= len(X) * width / columns
@@ -320,50 +320,6 @@ def _feature_rows(dim, width, options):
             for name in ("as published", "Fastfood", "whole rows", "row by row", OTHER)
         },
     }
-
-
-class OtherFastfood:
-    """scikit-learn-extra's Fastfood on the same rows, in an interpreter that can import it."""
-
-    def __init__(self, python, n_rows, dim, width):
-        self.command = [python, "-c", OTHER_PROGRAM, str(n_rows), str(dim), str(width)]
-
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-        self._wait()
-        return self
-
-    def __exit__(self, *exception):
-        self.process.kill()
-        self.process.communicate()
-
-    def __call__(self):
-        self.process.stdin.write("\n")
-        self._wait()
-
-    def _wait(self):
-        if not self.process.stdout.readline():
-            sys.exit(
-                f"${OTHER_PYTHON} can't run scikit-learn-extra; install it and numpy < 2 there"
-            )
-
-
-OTHER = "scikit-learn-extra"
-OTHER_PYTHON = "GZKCORE_SKLEARN_EXTRA"
-OTHER_PROGRAM = """
-import sys
-import numpy as np
-from sklearn_extra.kernel_approximation import Fastfood
-n, dim, width = map(int, sys.argv[1:])
-X = np.random.default_rng(0).standard_normal((n, dim), dtype=np.float32).astype(np.float64)
-features = Fastfood(sigma=dim**0.5, n_components=max(1, width // 2), random_state=0).fit(X[:1])
-print(flush=True)
-for line in sys.stdin:
-    features.transform(X)
-    print(flush=True)
-"""
 
 
 def against_scipy(options):

@@ -9,6 +9,7 @@
     python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
     python asv_bench/tables.py mirrors
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
+    python asv_bench/tables.py peers [fourier] [fastfood] [sketch] [polysketch] [nystrom] ...
     python asv_bench/tables.py memory
     python asv_bench/tables.py scale [disk] [dask]
     python asv_bench/tables.py import
@@ -60,6 +61,7 @@ from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
 from clusters import clusters
 from families import families, mirrors
+from peers import PEERS, peers
 from printing import load_arrays, mean_and_spread, report, show
 from projection import projection
 from scale import anonymous_megabytes, scale
@@ -872,6 +874,7 @@ def main():
         nargs="*",
         help="memory, footprint, matrices, features, sparse, errors, all; by default each",
     )
+    command("peers", peers).add_argument("parts", nargs="*", help=f"{', '.join(PEERS)}; each")
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
     )

@@ -9,6 +9,10 @@
  * Measured on AVX-512 (float, one core, D = 5,000 to 440,000, sums for k = 1,000 and 5,120), without
  * clearing and writing the sums: 86 to 94 % of reading alone, with AVX2 84 to 94 %.
  * Prefetching 1 kB ahead is best; 2 kB costs 3 to 5 %, none 10 to 15 %.
+ *
+ * Several passes read rows that fit the second cache transposed once: the sums of D = 5,000 in 642
+ * passes then take 0.65 times as long as with the same rows transposed for every 52 passes, whose sums
+ * leave the first cache.
  */
 #ifndef GZK_BLOCK_H
 #define GZK_BLOCK_H

@@ -7,18 +7,20 @@ def block_projection(
     buckets: NDArray[Any],
     weights: NDArray[Any],
     out: NDArray[Any],
+    apart: bool,
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 def block_fourier_features(
     X: NDArray[Any],
     buckets: NDArray[Any],
     weights: NDArray[Any],
     out: NDArray[Any],
+    apart: bool,
     scale: float,
     phase: float,
     stream: bool,
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 def block_projection_csr(
     data: NDArray[Any],
     indices: NDArray[Any],
@@ -27,7 +29,7 @@ def block_projection_csr(
     weights: NDArray[Any],
     out: NDArray[Any],
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 def block_fourier_features_csr(
     data: NDArray[Any],
     indices: NDArray[Any],
@@ -39,4 +41,4 @@ def block_fourier_features_csr(
     phase: float,
     stream: bool,
     n_threads: int,
-) -> None: ...
+) -> bool: ...

@@ -34,6 +34,16 @@ static void NAME(gzk_scatter)(const REAL *const *rows, const int32_t *bucket, co
     }
 }
 
+/* The same for one pass and columns that are transposed already, (d, LANES). */
+static void NAME(gzk_scatter_columns)(const REAL *columns, const int32_t *bucket, const REAL *w,
+                                      ptrdiff_t d, REAL *acc)
+{
+    for (ptrdiff_t j = 0; j < d; j++) {
+        VEC *sum = (VEC *)(acc + (ptrdiff_t)bucket[j] * LANES);
+        *sum += w[j] * *(const VEC *)(columns + j * LANES);
+    }
+}
+
 /* The same for one row, whose sums adjoin: out[bucket[j]] += w[j] x[j]. */
 static void NAME(gzk_scatter_row)(const REAL *x, const int32_t *bucket, const REAL *w, ptrdiff_t d,
                                   REAL *out)
@@ -53,4 +63,19 @@ static void NAME(gzk_unpack)(const REAL *acc, ptrdiff_t n, int count, REAL *out,
     }
     for (; j < n; j++)
         for (int r = 0; r < count; r++) out[r * ldo + j] = acc[j * LANES + r];
+}
+
+/* Whether a number is none or infinite: 0 times it is no number, and stays so in a sum. */
+static int NAME(gzk_none)(const REAL *x, ptrdiff_t n)
+{
+    VEC zero[4];
+    for (int c = 0; c < 4; c++) zero[c] = NAME(gzk_splat)(0);
+    ptrdiff_t j = 0;
+    for (; j + 4 * LANES <= n; j += 4 * LANES)
+        for (int c = 0; c < 4; c++) zero[c] += 0 * *(const VEC *)(x + j + c * LANES);
+    const VEC all = (zero[0] + zero[1]) + (zero[2] + zero[3]);
+    REAL rest = 0;
+    for (int c = 0; c < LANES; c++) rest += ((const REAL *)&all)[c];
+    for (; j < n; j++) rest += 0 * x[j];
+    return rest != 0;
 }

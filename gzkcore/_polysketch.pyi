@@ -14,7 +14,7 @@ def poly_sketch(
     gaussian: bool,
     first: int,
     count: int,
-    factor: float,
+    log_factor: float,
     out: NDArray[Any],
     n_threads: int,
 ) -> None: ...
@@ -32,7 +32,7 @@ def poly_sketch_sparse(
     gaussian: bool,
     first: int,
     count: int,
-    factor: float,
+    log_factor: float,
     out: NDArray[Any],
     n_threads: int,
 ) -> None: ...

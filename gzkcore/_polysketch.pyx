@@ -2,8 +2,9 @@
 
 Formula    leaf t:  u[hashes[t, s, j]] += signs[t, s, j] x[j] / sqrt(n_nonzeros), e_0 for t >= p;
            node:    T(u, v)[r] = (H D u)[i_r] (H D' v)[j_r] / sqrt(width of T)
-           from the leaves up; the root goes to columns first to first + count of out, times factor
-           and, for the Gaussian, exp(-|x|^2 / 2).
+           from the leaves up; the root goes to columns first to first + count of out. For the
+           Gaussian x has length 1 and the root is multiplied by exp(log_factor - |x|^2 / 2) |x|^p,
+           in one exponential: neither power overflows.
 Why        A sketch of x (x) ... (x) x whose variance grows with the number of factors like a power
            of it, not exponentially.
 Cost       n_nonzeros additions for each entry and leaf, and a Walsh-Hadamard transform and m reads
@@ -15,7 +16,7 @@ Layout     X (n, d) in C order or CSR without entries that stand twice; node k h
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.math cimport exp, sqrt
+from libc.math cimport exp, log, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memset
 
@@ -39,7 +40,7 @@ def poly_sketch(
     bint gaussian,
     Py_ssize_t first,
     Py_ssize_t count,
-    floating factor,
+    double log_factor,                      # IN   of the Gaussian's degree: -log(p!) / 2
     floating[:, ::1] out,                   # OUT  (n, first + count or more)
     int n_threads,
 ):
@@ -62,8 +63,8 @@ def poly_sketch(
         if columns > d:
             x[d] = last
         _row[floating, int32_t](x, NULL, columns, columns, degree, hashes, signs, node_signs,
-                                places, gaussian, count, factor, x - _buffers(hashes.shape[0]) * m,
-                                m, &out[i, first])
+                                places, gaussian, count, log_factor,
+                                x - _buffers(hashes.shape[0]) * m, m, &out[i, first])
     gzk_free(scratch)
 
 
@@ -81,7 +82,7 @@ def poly_sketch_sparse(
     bint gaussian,
     Py_ssize_t first,
     Py_ssize_t count,
-    floating factor,
+    double log_factor,
     floating[:, ::1] out,
     int n_threads,
 ):
@@ -107,7 +108,7 @@ def poly_sketch_sparse(
         if columns > d:
             x[stored] = last
         _row[floating, index](x, where + indptr[i], stored, stored + columns - d, degree, hashes,
-                              signs, node_signs, places, gaussian, count, factor,
+                              signs, node_signs, places, gaussian, count, log_factor,
                               x - _buffers(hashes.shape[0]) * m, m, &out[i, first])
     gzk_free(scratch)
 
@@ -121,18 +122,25 @@ cdef inline Py_ssize_t _buffers(Py_ssize_t leaves) noexcept nogil:
     return 2 * floors
 
 
-cdef inline void _row(const floating* x, const index* where, Py_ssize_t stored, Py_ssize_t entries,
+cdef inline void _row(floating* x, const index* where, Py_ssize_t stored, Py_ssize_t entries,
                       Py_ssize_t degree, const int32_t[:, :, ::1] hashes,
                       const int8_t[:, :, ::1] signs, const floating[:, :, ::1] node_signs,
                       const int32_t[:, :, ::1] places, bint gaussian, Py_ssize_t count,
-                      floating factor, floating* buffers, Py_ssize_t m,
+                      double log_factor, floating* buffers, Py_ssize_t m,
                       floating* out) noexcept nogil:
-    cdef double squares = 0
-    cdef Py_ssize_t j
+    cdef:
+        double squares = 0
+        floating factor = 1, shorter
+        Py_ssize_t j
     if gaussian:
         for j in range(entries):
             squares = squares + <double> x[j] * x[j]
-        factor = <floating> (factor * exp(-0.5 * squares))
+        if squares > 0:
+            log_factor = log_factor + 0.5 * (degree * log(squares) - squares)
+            shorter = <floating> (1 / sqrt(squares))
+            for j in range(entries):
+                x[j] = shorter * x[j]
+        factor = <floating> exp(log_factor)
     _node(x, where, stored, entries, degree, hashes, signs, node_signs, places, 1, count, buffers,
           m, buffers)
     for j in range(count):

@@ -83,6 +83,8 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
             f"X has shape {X.shape}, columns {tuples.shape} and weights {factors.shape}; pass "
             "points as rows, and a row of columns and a weight for each monomial"
         )
+    if tuples.size and tuples.dtype.kind not in "iu":
+        raise TypeError(f"columns={columns!r} must be integers, numbers of columns of X")
     if tuples.max(initial=-1) >= X.shape[1]:
         raise ValueError(
             f"columns go up to {tuples.max()}, but X has {X.shape[1]}, numbered from 0; use "

@@ -104,20 +104,27 @@ def _prepare(X: Floats) -> Iterator[tuple[slice, Floats]]:
             yield rows, np.require(X[rows], requirements=("C", "A"))
 
 
-def _project(X: Rows, buckets: Buckets, weights: Doubles, out: Floats, *waves: Any) -> None:
-    """Write the sums of rows to out, or their waves, given as (scale, phase, stream)."""
+def _project(
+    X: Rows, buckets: Buckets, weights: Doubles, out: Floats, *waves: Any, apart: bool = True
+) -> bool:
+    """Write the sums of rows to out, or their waves, given as (scale, phase, stream).
+
+    `apart`: each pass has blocks of its own, as many as `_shares` says. Returns whether all sums
+    are finite.
+    """
     by = np.ascontiguousarray(weights, dtype=out.dtype)
     kernel: Any
     if not isinstance(X, np.ndarray):
         indptr = np.asarray(X.indptr).astype(X.indices.dtype, copy=False)
         threads = n_threads(buckets.shape[0] * X.nnz + out.size)
         kernel = _block.block_fourier_features_csr if waves else _block.block_projection_csr
-        kernel(X.data, X.indices, indptr, buckets, by, out, *waves, threads)
-        return
+        return bool(kernel(X.data, X.indices, indptr, buckets, by, out, *waves, threads))
     kernel = _block.block_fourier_features if waves else _block.block_projection
+    finite = True
     for rows, tile in _prepare(X):
         threads = n_threads(2 * buckets.shape[0] * tile.size)
-        kernel(tile, buckets, by, out[rows], *waves, threads)
+        finite &= kernel(tile, buckets, by, out[rows], apart, *waves, threads)
+    return finite
 
 
 def _as_rows(
@@ -176,7 +183,7 @@ def block_projection(X: ArrayLike, buckets: ArrayLike, weights: ArrayLike, n_blo
     n_blocks = check_integer("n_blocks", n_blocks, 1)
     rows, to, by = _as_rows(X, buckets, weights, n_blocks)
     out = empty_aligned((rows.shape[0], n_blocks), rows.dtype)
-    _project(rows, to, by, out)
+    _project(rows, to, by, out, apart=False)
     return out
 
 
@@ -219,7 +226,8 @@ def block_fourier_features(
     width = check_integer("n_components", n_components, 1)
     rows, to, by = _as_rows(X, buckets, weights, -(-width // 2))
     out = empty_aligned((rows.shape[0], width), rows.dtype)
-    _project(rows, to, by / math.pi, out, math.sqrt(2 / width), phase / math.pi, False)
+    waves = math.sqrt(2 / width), phase / math.pi, False
+    _project(rows, to, by / math.pi, out, *waves, apart=False)
     return out
 
 
@@ -528,12 +536,14 @@ class _BlockMap(SumMap):
     def _sum(self, X: Rows, out: Floats, scale: float | Doubles, *waves: Any) -> None:
         """Write the sums of blocks, or their waves, and raise if a value is none."""
         if self._signs is None:
-            _project(X, self.buckets_, self.weights_, out, *waves)
+            finite = _project(X, self.buckets_, self.weights_, out, *waves)
         else:
+            finite = True
             for rows in tiles(X.shape[0], self.buckets_.shape[1] * X.dtype.itemsize):
                 tile = self._mixed(X[rows], scale)
-                _project(tile, self.buckets_, self.weights_, out[rows], *waves)
-        self._check_finite(X, out)
+                finite &= _project(tile, self.buckets_, self.weights_, out[rows], *waves)
+        if not finite:  # every coordinate is in a sum, which would tell
+            self._check_finite(X)
 
 
 class BlockProjection(_BlockMap):
@@ -745,9 +755,9 @@ class BlockFourierFeatures(_BlockMap):
     Notes
     -----
     Cost: D multiply-adds a row and pass (sparse: nnz), and one cosine and sine for two columns.
-    Memory beyond input and output: O(D passes) and 16 n_components numbers for each thread. The
-    same result to the bit for any number of threads, any split of the rows and for CSR, per
-    instruction set.
+    Memory beyond input and output: O(D passes), and for each thread 16 numbers for every block of a
+    pass, a megabyte at least. The same result to the bit for any number of threads, any split of
+    the rows and for CSR, per instruction set.
 
     Given the blocks the estimate has the mean 1/N sum_i K(sqrt(D/b_i) Delta_i) > K(Delta): a bias
     of about K tau^2 cv2 / (2b) for the Gaussian, tau = gamma |Delta|^2, with cv2 the squared
@@ -942,6 +952,12 @@ def _differences(X: Rows, count: int, rng: np.random.Generator | None = None) ->
 # ---- normalisation
 
 
+def _projected(projection: Any, X: Rows) -> Floats:
+    """Project rows to an ordinary array, also where scikit-learn's own would give a sparse one."""
+    projected = projection.transform(X)
+    return projected.toarray() if sparse.issparse(projected) else np.asarray(projected)
+
+
 class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract each column's mean and divide by its range (Section 3.2 of [1]_).
 
@@ -1098,13 +1114,11 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._validate(X, reset=False)
         factor = self._factor().astype(X.dtype)
         if isinstance(X, np.ndarray):
-            return np.asarray(projection.transform((X - self.mean_.astype(X.dtype)) * factor))
+            return _projected(projection, (X - self.mean_.astype(X.dtype)) * factor)
         scaled = X.copy()
         scaled.data = X.data * factor[X.indices]
         shift = (self.mean_ * self._factor()).astype(X.dtype)
-        shifted: Floats = np.asarray(projection.transform(scaled))
-        shifted -= np.asarray(projection.transform(shift[None]))
-        return shifted
+        return _projected(projection, scaled) - _projected(projection, shift[None])
 
     def save(self, path: Any) -> None:
         """Write the fitted normaliser to a file, see `gzkcore.load`."""

@@ -33,6 +33,7 @@ from ._adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_
 from ._maps import (
     STREAM_BYTES,
     FeatureMap,
+    TruncationWarning,
     check_unit,
     plain_output,
     random_pairs,
@@ -80,10 +81,6 @@ _NORMS_AT_ONCE = 1 << 18
 _SAMPLE_PAIRS = 1000
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
-
-
-class TruncationWarning(UserWarning):
-    """Points lie so far out that the features no longer represent the kernel there."""
 
 
 def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:

@@ -6,6 +6,7 @@ tree, where those of a TensorSketch multiply.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, pdtrc
 
 from . import _polysketch
-from ._maps import FeatureMap, warn_if_trivial
+from ._maps import FeatureMap, TruncationWarning, warn_if_trivial
 from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
@@ -119,7 +120,7 @@ def poly_sketch(
         count,
         0,
         width,
-        1.0,
+        0.0,
         np.ascontiguousarray(hashes, dtype=np.int32),
         np.ascontiguousarray(signs, dtype=np.int8),
         np.ascontiguousarray(node_signs, dtype=np.int8),
@@ -200,7 +201,7 @@ class _Tree:
     degree: int
     first: int
     width: int
-    factor: float
+    log_factor: float
     hashes: NDArray[np.int32]
     signs: NDArray[np.int8]
     node_signs: NDArray[np.int8]
@@ -213,7 +214,7 @@ class _Tree:
         degree: int,
         first: int,
         width: int,
-        factor: float,
+        log_factor: float,
         columns: int,
         n_nonzeros: int,
     ) -> Self:
@@ -224,7 +225,7 @@ class _Tree:
         hashes = rng.integers(ends[:-1, None], ends[1:, None], shape).astype(np.int32)
         nodes = (leaves, 2, m if leaves > 1 else _LEAST_WIDTH)
         return cls(
-            degree, first, width, factor, hashes,
+            degree, first, width, log_factor, hashes,
             1 - 2 * rng.integers(0, 2, shape, dtype=np.int8),
             1 - 2 * rng.integers(0, 2, nodes, dtype=np.int8),
             rng.integers(0, nodes[2], nodes, dtype=np.int32),
@@ -268,7 +269,7 @@ class _Tree:
         made = (
             scale.astype(X.dtype), last, self.degree, self.hashes, self.signs,
             self.node_signs.astype(X.dtype), self.places, gaussian, self.first, self.width,
-            self.factor, out, n_threads(int(X.shape[0] * self.flops(1.0))),
+            self.log_factor, out, n_threads(int(X.shape[0] * self.flops(1.0))),
         )  # fmt: skip
         if isinstance(X, np.ndarray):
             packed = np.require(X, requirements=["C", "ALIGNED"])
@@ -369,17 +370,28 @@ class PolySketchFeatures(FeatureMap):
             )
         kernel = kernel.resolve(X)
         if isinstance(kernel, Polynomial):
-            degrees, widths, weights = [kernel.degree], [width], [1.0]
+            degrees, widths, logs = [kernel.degree], [width], [0.0]
         else:
-            degrees, widths = _share(_squares(X, kernel.scale()), width)
-            weights = [math.exp(-gammaln(N + 1)) for N in degrees]
+            squares = _squares(X, kernel.scale())
+            degrees, widths = _share(squares, width)
+            missing = float(pdtrc(degrees[-1], squares.max()))
+            if missing > 100 * _MISSING:
+                warnings.warn(
+                    f"{width} columns hold the degrees to {degrees[-1]}, which leave out "
+                    f"{missing:.2g} of the kernel at the largest norm of the scaled rows, "
+                    f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, "
+                    "or RandomFourierFeatures",
+                    TruncationWarning,
+                    stacklevel=3,
+                )
+            logs = [-0.5 * float(gammaln(N + 1)) for N in degrees]
         rng = generator(self.random_state)
         self.trees_, first = [], 0
-        for degree, each, weight in zip(degrees, widths, weights, strict=True):
+        for degree, each, log_factor in zip(degrees, widths, logs, strict=True):
             nonzeros = count if degree > 1 else min(count, 1 << each.bit_length() - 1)
-            factor = math.sqrt(weight)
             columns = X.shape[1] + isinstance(kernel, Polynomial)
-            self.trees_.append(_Tree.draw(rng, degree, first, each, factor, columns, nonzeros))
+            drawn = _Tree.draw(rng, degree, first, each, log_factor, columns, nonzeros)
+            self.trees_.append(drawn)
             first += each
         self.degrees_, self.widths_ = degrees, widths
         self._n_features_out = width

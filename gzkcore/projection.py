@@ -475,7 +475,7 @@ class HadamardProjection(_HadamardMap):
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         _subsampled(X, self.signs_, self.rows_, out, stream)
-        self._check_finite(X, out)
+        self._check_sums(X, out)
 
 
 class FastJLProjection(_HadamardMap):
@@ -605,7 +605,7 @@ class FastJLProjection(_HadamardMap):
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         _sparse_sums(X, self.signs_, (self.values_, self.columns_, self.starts_), out, stream)
-        self._check_finite(X, out)
+        self._check_sums(X, out)
 
 
 def _places(rng: np.random.Generator, size: int, share: float) -> NDArray[np.int64]:

@@ -379,6 +379,11 @@ def test_bad_monomials(X, columns, weights, message):
         module.monomial_features(X, columns, weights)
 
 
+def test_columns_of_monomials_are_integers():
+    with pytest.raises(TypeError, match=r"columns=\[\[0\.7\]\] must be integers"):
+        module.monomial_features([[1.0]], [[0.7]], [1.0])
+
+
 @parametrize_with_checks(
     [AdaptiveSketchFeatures(kernel, 7, random_state=0) for kernel in ("gaussian", "polynomial")]
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from naming import named
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -356,7 +357,7 @@ def test_peak_memory_is_that_of_the_features():
         (lambda X: X, "polynomial", "sklearn-Nystroem"),
         (lambda X: X, np.dot, "gegenbauer"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_compare_takes_other_data_and_kernels(make, kernel, method):
     X = make(rows(60, 3))

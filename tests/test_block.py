@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from points import gaussian
 from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
 
@@ -439,6 +441,30 @@ def test_projection_is_the_same_however_rows_come(n, dim, k, dtype):
     same(out, V)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("dim", "width"),
+    [(40, 13_001), (300, 9_000), (16_500, 37_000)],
+    ids=["many groups of passes", "groups of several passes", "rows too long to be kept"],
+)
+def test_groups_of_passes_are_the_same_however_rows_come(dim, width, dtype):
+    """Sums leave the cache group by group; one row at a time, and CSR rows, know no groups."""
+    X = gaussian(37, dim).astype(dtype)
+    X[np.random.default_rng(1).random(X.shape) < 0.5] = 0
+    features = BlockFourierFeatures(Gaussian(0.5 / dim), width, block_size=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # blocks of four
+        features.fit(X[:2])
+    assert len(features.n_blocks_) > 4
+    with limit_threads(1):
+        Z = features.transform(X)
+    with limit_threads(3):
+        np.testing.assert_array_equal(features.transform(X), Z)
+    np.testing.assert_array_equal(features.transform(sparse.csr_array(X)), Z)
+    np.testing.assert_array_equal(features.transform(X[35:36]), Z[35:36])
+    np.testing.assert_array_equal(features.transform(X[3:32]), Z[3:32])
+
+
 def test_a_projection_of_all_columns_keeps_lengths():
     X = gaussian(9, 64)
     for k, mix in ((64, None), (64, "hadamard"), (128, None)):
@@ -715,12 +741,15 @@ def test_normaliser_in_parts():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_rows_are_shifted_after_projecting(dtype):
+@pytest.mark.parametrize("others", [False, True])
+def test_sparse_rows_are_shifted_after_projecting(dtype, others):
     X = (gaussian(30, 80) * (gaussian(30, 80, seed=1) > 1)).astype(dtype)
     S = sparse.csr_array(X)
     normaliser = MeanNormalizer().fit(S)
-    projection = BlockProjection(10, random_state=0).fit(X)
-    expected = projection.transform(normaliser.transform(X))
+    projection = BlockProjection(10, random_state=0)
+    if others:  # gives sparse rows for sparse rows
+        projection = SparseRandomProjection(10, random_state=0)
+    expected = projection.fit(X).transform(normaliser.transform(X))
     tolerance = IDENTITY["closed form"](dtype, length=80)
     for rows in (X, S):
         V = normaliser.project(projection, rows)

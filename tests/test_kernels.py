@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from naming import named
 from points import gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
@@ -434,7 +435,7 @@ X3 = gaussian(5, 3)
         ),
         (GeneralizedZonal(lambda t: np.full((t.size, 1), np.nan)), ValueError, r"not finite"),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_bad_parameters(kernel, error, message):
     with pytest.raises(error, match=message):

@@ -6,13 +6,14 @@ import pickle
 import numpy as np
 import pytest
 from moments import assert_mean, assert_variance, estimates
+from numpy.testing import assert_allclose
 from points import ball, gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import TWINS
 
-from gzkcore import Gaussian, Laplacian, Polynomial, PolySketchFeatures, load
+from gzkcore import Gaussian, Laplacian, Polynomial, PolySketchFeatures, TruncationWarning, load
 from gzkcore.polysketch import poly_sketch, poly_sketch_variance
 
 SEEDS = 2000
@@ -75,6 +76,18 @@ def test_the_gaussian_series_goes_far_enough():
     norms = np.square(X).sum(axis=1)[:, None]
     kept = np.exp(-norms) * (norms**N / [math.factorial(j) for j in N.tolist()])
     assert (1 - kept.sum(axis=1)).max() <= 1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_norms_beyond_the_range_of_powers_stay_finite(dtype):
+    """|x|^N overflows where exp(-|x|^2 / 2) underflows; their product does neither."""
+    X = np.array([[40.0, 0.0], [28.0, 28.0], [3.0, 0.0], [0.0, 0.0]], dtype=dtype)
+    features = PolySketchFeatures(Gaussian(0.5), 300, random_state=0)
+    with pytest.warns(TruncationWarning, match="hold the degrees to 299, which leave out 1 of"):
+        Z = features.fit_transform(X)
+    assert np.isfinite(Z).all()
+    assert_allclose(Z[:2], 0, atol=1e-30)  # the degrees that they need are not there
+    assert_allclose(Z[3], np.eye(300)[0], atol=1e-6)
 
 
 def test_errors_grow_more_slowly_with_the_degree_than_those_of_one_convolution():
@@ -156,6 +169,7 @@ def test_bad_functions():
         poly_sketch([[1.0]], 2, [[[0]]], [[[1]]], none, none, 2)
 
 
+@pytest.mark.filterwarnings(r"ignore:\d+ columns hold the degrees:gzkcore.TruncationWarning")
 @parametrize_with_checks(
     [
         PolySketchFeatures(n_components=8, random_state=0),

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from moments import assert_mean, assert_variance, estimates
+from naming import named
 from points import gaussian, sphere
 from scipy import sparse
 from scipy.linalg import hadamard
@@ -133,7 +134,7 @@ def three_values(density):
         (SparseRandomProjection(7, density=1 / 3), three_values(1 / 3)),
         (SparseRandomProjection(7, density=12**-0.5), three_values(12**-0.5)),
     ],
-    ids=str,
+    ids=named,
 )
 def test_inner_products(projection, variance):
     X, Y = sphere(50, 12), sphere(50, 12, seed=1)
@@ -158,7 +159,7 @@ def test_inner_products(projection, variance):
             lambda d, k: projection_variance(d, k, "gaussian", "permutation"),
         ),
     ],
-    ids=str,
+    ids=named,
 )
 def test_distances(projection, variance):
     differences = sphere(50, 12)

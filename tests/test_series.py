@@ -6,6 +6,7 @@ from math import exp
 import mpmath
 import numpy as np
 import pytest
+from naming import named
 from scipy.special import gammaincc
 from tolerances import IDENTITY, TWINS
 
@@ -434,7 +435,7 @@ def test_every_family_is_the_kernel_within_its_residual(name, dim, shell):
         (ArcCosine(2), {0, 1, 2, 3, 5, 7}),
         (Zonal(lambda t: t**4), {0, 2, 4}),
     ],
-    ids=str,
+    ids=named,
 )
 @pytest.mark.parametrize("shell", [(1.0, 1.0), (0.5, 1.5)], ids=str)
 def test_symmetric_kernels_use_half_the_degrees(kernel, degrees, shell):
@@ -564,7 +565,7 @@ def test_bad_numbers(call, error, message):
         (Polynomial(4, coef0=0), reference.kernels.Polynomial(4, 0)),
         (DotProduct([1, 0, 2.5]), reference.kernels.DotProduct([1, 0, 2.5])),
     ],
-    ids=repr,
+    ids=named,
 )
 @pytest.mark.parametrize("dim", [1, 3, 16])
 def test_radial_tables_of_dot_products_are_the_formula(kernel, formula, dim):

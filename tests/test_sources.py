@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naming import named
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -68,7 +69,7 @@ def data(n=3000, dtype=np.float64, seed=0):
         (iter([np.ones((2, 2))]), True),
         (Cut(np.ones((2, 2)), rows=1), True),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_a_source_is(X, wanted):
     assert is_source(X) == wanted

@@ -30,6 +30,7 @@ landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber).
 import importlib.util
 import itertools
 import math
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -659,3 +660,46 @@ class PivotedNystroem(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return self.kernel_(X, self.landmarks_) @ self.root_
+
+
+# ---- Fastfood
+
+OTHER = "scikit-learn-extra"
+OTHER_PYTHON = "GZKCORE_SKLEARN_EXTRA"
+OTHER_PROGRAM = """
+import sys
+import numpy as np
+from sklearn_extra.kernel_approximation import Fastfood
+n, dim, width = map(int, sys.argv[1:])
+X = np.random.default_rng(0).standard_normal((n, dim), dtype=np.float32).astype(np.float64)
+features = Fastfood(sigma=dim**0.5, n_components=max(1, width // 2), random_state=0).fit(X[:1])
+print(flush=True)
+for line in sys.stdin:
+    features.transform(X)
+    print(flush=True)
+"""
+
+
+class OtherFastfood:
+    """scikit-learn-extra's Fastfood on the same rows, in an interpreter that can import it."""
+
+    def __init__(self, python, n_rows, dim, width):
+        command = [python, "-c", OTHER_PROGRAM, str(n_rows), str(dim), str(width)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._wait()
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def __call__(self):
+        self.process.stdin.write("\n")
+        self._wait()
+
+    def _wait(self):
+        if not self.process.stdout.readline():
+            raise RuntimeError(
+                f"${OTHER_PYTHON} can't run scikit-learn-extra; install it and numpy < 2 there"
+            )

@@ -1,11 +1,13 @@
-"""Fastfood beside Fourier features, and beside scikit-learn-extra where it is installed."""
+"""Fastfood beside Fourier features, and beside scikit-learn-extra in an interpreter of its own."""
 
+import os
 from functools import partial
 
 from gzkcore import FastfoodFeatures, Gaussian, RandomFourierFeatures
 from gzkcore._threads import limit_blas, limit_threads
 
 from .common import DTYPES, THREADS, empty, frobenius_error, gaussian, interleave, ratio
+from .competitors import OTHER, OTHER_PYTHON, OtherFastfood
 
 CASES = {"d=64": (64, 1024, 8192), "d=784": (784, 4096, 1024), "d=8192": (8192, 16_384, 256)}
 
@@ -31,35 +33,36 @@ class Transform:
 
 
 class Against:
-    """The same beside others, in one run on one thread, in double (as scikit-learn-extra works)."""
+    """FastfoodFeatures beside others; scikit-learn-extra's works in double on one thread."""
 
-    params = (list(CASES), ["RandomFourierFeatures", "scikit-learn-extra"])
-    param_names = ("case", "library")
+    params = (list(CASES), ["RandomFourierFeatures", OTHER], DTYPES, THREADS)
+    param_names = ("case", "library", "dtype", "threads")
     timeout = 120
 
-    def setup(self, case, library):
+    def setup(self, case, library, dtype, threads):
         dim, width, n = CASES[case]
-        X = self.X = gaussian(n, dim)
+        X = self.X = gaussian(n, dim, dtype)
         self.kernel = Gaussian(0.5 / dim)
         ours = FastfoodFeatures(self.kernel, width, random_state=0).fit(X)
-        if library == "scikit-learn-extra":
-            try:
-                from sklearn_extra.kernel_approximation import Fastfood
-            except ImportError:
-                raise NotImplementedError("scikit-learn-extra is not installed") from None
-            theirs = Fastfood(sigma=dim**0.5, n_components=width // 2, random_state=0).fit(X)
-            call = partial(theirs.transform, X)  # a cosine and a sine for each of its components
+        if library == OTHER:
+            if OTHER_PYTHON not in os.environ:
+                raise NotImplementedError(f"${OTHER_PYTHON} names no interpreter that has it")
+            call = self.theirs = OtherFastfood(os.environ[OTHER_PYTHON], n, dim, width)
         else:
             theirs = RandomFourierFeatures(self.kernel, width, random_state=0).fit(X)
-            other = empty((n, width), "float64")
+            other = empty((n, width), dtype)
             call = partial(theirs.transform, X, out=other)
-        out = empty((n, width), "float64")
+        out = empty((n, width), dtype)
         self.calls = {"gzkcore": lambda: ours.transform(X, out=out), library: call}
         self.ours = ours
 
-    def track_times_faster(self, case, library):
-        with limit_threads(1), limit_blas(1):
+    def teardown(self, case, library, dtype, threads):
+        if hasattr(self, "theirs"):
+            self.theirs.close()
+
+    def track_times_faster(self, case, library, dtype, threads):
+        with limit_threads(threads), limit_blas(threads):
             return ratio(interleave(self.calls), library, "gzkcore")[0]
 
-    def track_error(self, case, library):
+    def track_error(self, case, library, dtype, threads):
         return frobenius_error(self.kernel(self.X[:200]), self.ours.transform(self.X[:200]))

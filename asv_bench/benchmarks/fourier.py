@@ -82,7 +82,7 @@ class Transform:
 
 
 class AgainstRBFSampler:
-    """The same beside scikit-learn at equal width, in one run, in float32."""
+    """Random Fourier features beside scikit-learn's RBFSampler: 1,024 columns, float32."""
 
     params = ([9, 64, 784], THREADS)
     param_names = ("dim", "threads")

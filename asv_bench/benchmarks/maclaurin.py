@@ -25,7 +25,7 @@ def in_numpy(features, X, out):
 
 
 class AgainstNumPy:
-    """1,024 columns for 16,384 rows into a warm buffer."""
+    """MaclaurinFeatures beside NumPy: 1,024 columns for 16,384 rows into a warm buffer."""
 
     params = ([9, 64, 784], DTYPES, THREADS)
     param_names = ("dim", "dtype", "threads")

@@ -69,7 +69,7 @@ class Landmarks:
 
 
 class AgainstNystroem:
-    """How many times faster rows are transformed than by scikit-learn's, at equal landmarks."""
+    """NystromFeatures beside scikit-learn's Nystroem at 512 landmarks, 8,192 rows."""
 
     params = ([9, 64, 784], DTYPES, THREADS)
     param_names = ("dim", "dtype", "threads")

@@ -11,7 +11,7 @@ ROWS, WIDTH = 1024, 1024
 
 
 class Against:
-    """1,024 columns of rows on the sphere, in float32, in one run."""
+    """PolySketchFeatures beside other sketches: 1,024 columns of rows on the sphere, in float32."""
 
     params = ([64, 784], [2, 3, 8, 16], ["TensorSketchFeatures", "scikit-learn"], THREADS)
     param_names = ("dim", "degree", "library", "threads")

@@ -118,7 +118,7 @@ class Pieces:
 
 
 class AgainstScikitLearn:
-    """Times faster than a matrix as scikit-learn has it, D = 10,000, float32, one thread."""
+    """Projections beside a matrix as scikit-learn has it: D = 10,000, float32, one thread."""
 
     theirs = {  # noqa: RUF012  asv takes what is here as it is
         "gaussian": GaussianRandomProjection,

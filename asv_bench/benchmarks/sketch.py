@@ -31,7 +31,7 @@ class Transform:
 
 
 class AgainstScikitLearn:
-    """The same at equal width, in one run, in float32; "sparse" has 1 % of 10,000 columns."""
+    """TensorSketch beside PolynomialCountSketch in float32; "sparse" has 1 % of 10,000 columns."""
 
     params = (["9", "64", "784", "sparse"], [3, 8], [256, 1024, 4096], THREADS)
     param_names = ("columns", "degree", "width", "threads")
