@@ -416,7 +416,8 @@ def dot_product_directions(
     s_lam : float
         `statistical_dimension`.
     growth, base : float, default=1.0
-        C and beta of Assumption 1, from `series.growth_constants`; 1 and 1 for exp(<x, y>).
+        C and beta of Assumption 1, from `series.growth_constants`; 1 and 1 for exp(<x, y>). They
+        must hold from the derivative d on (printed: beyond d).
     printed : bool, default=False
         m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), as printed: in Section 5 the
         rows of Z, in Appendix H the directions.

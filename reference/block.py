@@ -1,7 +1,7 @@
 """Block projections and block Fourier features: v = diag(C U), one random number per coordinate.
 
 All numbers are those of "A Simple and Efficient Method for Random Fourier Features", if nothing
-else is said. Several statements are printed with slips (B1 to B24 in the errata); `printed=True`
+else is said. Several statements are printed with slips (B1 to B25 in the errata); `printed=True`
 gives the number as printed, the default the right one.
 
 ================  ==================  ==========================================================
@@ -134,7 +134,8 @@ def fast_fourier_features(u, C, sigma=1.0):
     """Map a point to [cos; sin] of sqrt(k) diag(sigma C U), over sqrt(k): in R^(2k). Algorithm 2.
 
     Norm 1. With standard normal C for the kernel exp(-sigma^2 ||x-y||^2 / 2), with the bias of
-    `block_energies`.
+    `block_energies`. The product of two rows is the mean of cos(sqrt(k) sigma c_i.Delta_i) over the
+    blocks; Eq 7 is printed without sqrt(k) (B25).
 
     Examples
     --------
@@ -370,9 +371,9 @@ def projection_variance(delta, n_blocks, values="rademacher", arrangement="strat
 def kernel_moments(kernel, mean, std, n_frequencies, *, printed=False):
     """Return mean and variance of the estimate of a kernel. Theorem 4.1, Propositions 4.3 and 4.4.
 
-    With E K = E K(Delta) and E K_2 = E K(2 Delta), the mean is E K and the variance
-    (1/2 + 1/2 E K_2 - (E K)^2) / N, for N frequencies with independent blocks. Printed is + (E K)^2
-    (B1), and N = k/2 where Algorithm 2 has k (B2).
+    With E K = E K(Delta) and E K_2 = E K(2 Delta), the mean is E K (Eq 12, for the spherical kernel
+    Eq 16) and the variance (1/2 + 1/2 E K_2 - (E K)^2) / N, for N frequencies with independent
+    blocks. Printed is + (E K)^2 (Eq 13 and 19, B1), and N = k/2 where Algorithm 2 has k (B2).
 
     Parameters
     ----------

@@ -20,6 +20,9 @@ def fourier_features(X, W, n_components, phase=0.0):
     All cosines come first, then all sines. An odd F ends with sqrt(2/F) cos(w.x + phase), whose
     product with itself has the mean k / F for a phase uniform in [0, 2 pi).
 
+    For an even F it is the second phi of "A Simple and Efficient Method for Random Fourier
+    Features", and <z(x), z(y)> the mean of Eq 4, whose expectation is Eq 3.
+
     Parameters
     ----------
     X : rows of d numbers
@@ -56,7 +59,8 @@ def fourier_features(X, W, n_components, phase=0.0):
 def fourier_variance(k, k_double, n_components):
     """Variance of z(x).z(y) over independent frequencies, and over the phase.
 
-    A pair of columns has the variance 1/2 + k(2D)/2 - k(D)^2 of a cosine, D = x - y; an odd column,
+    A pair of columns has the variance 1/2 + k(2D)/2 - k(D)^2 of a cosine, D = x - y (Eq 11 of "A
+    Simple and Efficient Method for Random Fourier Features"); an odd column,
     cos(w.D) + cos(w.(x + y) + 2 phase), 1/2 more.
 
     Parameters

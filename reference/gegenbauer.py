@@ -208,7 +208,7 @@ def gzk_kernel(x, y, kernel, degree, order):
     """Evaluate a generalized zonal kernel by its series.
 
     k(x, y) = sum_(l<=q) <h_l(||x||), h_l(||y||)> P_d^l(<x, y> / (||x|| ||y||)).
-    Han, Zandieh, Avron, Definition 3 and Eq 11.
+    Han, Zandieh, Avron, Definition 3 and Eq 11; Eq 30 for exp(<x, y>), Eq 32 for the Gaussian.
 
     Parameters
     ----------

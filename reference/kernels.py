@@ -214,7 +214,7 @@ def polynomial(x, y, degree, gamma, coef0):
 def dot_product(x, y, derivatives):
     """Evaluate sum_j kappa^(j)(0) / j! <x, y>^j.
 
-    Han, Zandieh, Avron, Lemma 4; no derivative may be negative.
+    Han, Zandieh, Avron, Lemma 4 and Eq 25; no derivative may be negative.
 
     Examples
     --------

@@ -45,9 +45,9 @@ def gegenbauer_series(function, dim, degree, *, derivatives=None):
 
     c_l = alpha_(l,d) abs(S^(d-2)) / abs(S^(d-1)) int_(-1)^1 kappa(t) P_d^l(t) (1-t^2)^((d-3)/2) dt
     Han, Zandieh, Avron, Eq 8. The integral is taken over theta with t = cos(theta), by Gauss' rule
-    with 2q + 200 nodes; kernels with a square root at t = 1, such as the neural tangent kernel,
-    are smooth in theta. In one dimension Eq 8 is 0 times infinity, and c_0, c_1 are the even and
-    the odd part of kappa at 1.
+    with 2q + 200 nodes; kernels with a square root at t = 1, such as the neural tangent kernel
+    (Eq 34), are smooth in theta. In one dimension Eq 8 is 0 times infinity, and c_0, c_1 are the
+    even and the odd part of kappa at 1.
 
     With the Taylor `derivatives` of kappa at 0, c_l = sum_j mu_l^j kappa^(j)(0) / j!, a sum without
     cancellation if none is negative (and exact if they are fractions).
@@ -168,10 +168,10 @@ def radial_table(kernel, norms, dim, degree, order):
 
     [h_l(t)]_i = e(t) sqrt( alpha_(l,d)/2^l  Gamma(d/2) kappa^(l+2i)(0) / (sqrt(pi) (2i)!)
     Gamma(i+1/2) / Gamma(i+l+d/2) )  t^(l+2i)
-    Han, Zandieh, Avron, Eq 12 and 22, and Eq 23 with the envelope e(t) = exp(-t^2/2) of the
-    Gaussian. Eq 22 and 23 are printed with i in [s], which elsewhere means 1..s: right is
-    i = 0..s-1, as in Eq 12. With i = 1..s the Gaussian at d = 3, norms 1, t = .4 would be .0767
-    instead of .5488.
+    Han, Zandieh, Avron, Eq 12 and 22, Eq 31 for exp(<x, y>), and Eq 23 with the envelope
+    e(t) = exp(-t^2/2) of the Gaussian. Eq 22 and 23 are printed with i in [s], which elsewhere
+    means 1..s: right is i = 0..s-1, as in Eq 12. With i = 1..s the Gaussian at d = 3, norms 1,
+    t = .4 would be .0767 instead of .5488.
 
     With Gamma(i+1/2) / (sqrt(pi) (2i)!) = 1 / (4^i i!) the root is that of
     alpha_(l,d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i+l+d/2)). Its parts overflow, the

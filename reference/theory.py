@@ -338,7 +338,8 @@ def dot_product_directions(
 
     q = max{ d, 3.7 r^2 beta, r^2 beta + d/2 log(3 r^2 beta / d) + log(C n / (eps lam)) }
     s = max{ d/2, 3.7 r^2 beta, r^2 beta / 4 + 1/2 log(C n / (eps lam)) }
-    with kappa^(l)(0) <= C beta^l (Assumption 1, `series.growth_constants`).
+    with kappa^(l)(0) <= C beta^l (Assumption 1, `series.growth_constants`) for l >= d at least;
+    printed is l > d, with which a term of Eq 51 is not covered.
     Han, Zandieh, Avron, Theorem 11 and Appendix H.
 
     q and s are right (their proof has wrong constants: it uses cosh(x) <= 0.57 e^x, which is false
