@@ -89,7 +89,7 @@ def main() -> int:
             return run("gzkcore", "demo", *options)
         case ["test", *options]:
             install("test")
-            return run("pytest", *options)
+            return run("pytest", "--numprocesses=auto", *options)
         case ["bench", *options]:
             install("bench", "test")
             must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
