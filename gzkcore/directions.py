@@ -58,10 +58,9 @@ def sample_directions(
     Notes
     -----
     Means over directions are unbiased for every method; for independent ones their variance is that
-    of the function over m. Cost O(m d), and memory for the result; orthogonal directions come in
-    whole blocks: O(d^3) flops and d^2 numbers for each d of them, or fewer. Evenly spread sets
-    are far ahead for low dimensions and degrees, the lattice more than Sobol's sequence; from
-    d = 12 on only orthogonality still helps. `best_method` chooses.
+    of the function over m. Cost O(m d), orthogonal O(m d min(m, d)), and memory for the result.
+    Evenly spread sets are far ahead for low dimensions and degrees, the lattice more than Sobol's
+    sequence; from d = 12 on only orthogonality still helps. `best_method` chooses.
 
     References
     ----------
@@ -82,8 +81,8 @@ def sample_directions(
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
     draws = generator(rng)
     if method == "orthogonal":
-        blocks = [_haar(draws.standard_normal((dim, dim))) for _ in range(-(-m // dim))]
-        return np.concatenate(blocks)[:m]
+        counts = [min(dim, m - first) for first in range(0, m, dim)]
+        return np.concatenate([_haar(draws.standard_normal((n, dim))) for n in counts])
     if method == "fibonacci":
         return _fibonacci(m) @ _haar(draws.standard_normal((3, 3)))
     if method == "sobol":
@@ -167,9 +166,9 @@ def _unit(points: Doubles) -> Doubles:
 
 
 def _haar(normals: Doubles) -> Doubles:
-    """Orthonormal rows from a square of normals. QR alone is not Haar: R's signs must be undone."""
-    q, r = np.linalg.qr(normals)
-    rows: Doubles = q * np.sign(np.diag(r))
+    """Orthonormal rows from rows of normals. QR alone is not Haar: R's signs must be undone."""
+    q, r = np.linalg.qr(normals.T)
+    rows: Doubles = (q * np.sign(np.diag(r))).T
     return rows
 
 

@@ -189,7 +189,7 @@ def sample_frequencies(
     Notes
     -----
     Each frequency by itself has the law of the spectrum for every method, so that means of cosines
-    are unbiased. O(m d) operations, orthogonal O(m d^2).
+    are unbiased. O(m d) operations, orthogonal O(m d min(m, d)).
 
     References
     ----------
