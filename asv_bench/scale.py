@@ -1,9 +1,14 @@
-"""The tables of `tables.py scale`: rows from disk, and rows on a Dask cluster."""
+"""The tables of `tables.py scale`: rows from disk, rows on a Dask cluster, and on a larger one."""
 
+import copy
+import heapq
+import os
+import pickle
 import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,9 +18,13 @@ from benchmarks.common import gaussian
 from printing import report, show
 from scipy.linalg.blas import ssyrk
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureRidge
-from gzkcore._threads import n_threads
+from gzkcore._sources import Batch
+from gzkcore._streams import _add, _merge
+from gzkcore._threads import limit_blas, limit_threads, n_threads
+from gzkcore.dask import FAN_IN, DaskSource
 from gzkcore.gram import GramAccumulator
 
 COLUMNS, WIDTH = 9, 1024
@@ -23,8 +32,8 @@ BLOCK = 65_536
 
 
 def scale(options):
-    """One pass over more rows than memory; Dask on one machine with one worker and two."""
-    parts = {"disk": disk, "dask": cluster}
+    """One pass over more rows than memory; Dask with one worker and two; more, by simulation."""
+    parts = {"disk": disk, "dask": cluster, "simulate": simulate}
     unknown = set(options.parts) - set(parts)
     if unknown:
         sys.exit(f"scale: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
@@ -142,50 +151,68 @@ def anonymous_megabytes():
 
 def cluster(options):
     """Time the sums on one worker and on two of one thread each, and what a chunk costs beside."""
-    import dask.array as da
-    from distributed import Client, LocalCluster
-
     n, rows = (40_000, 4000) if options.quick else (640_000, 20_000)
+    width, rounds = (256, 2) if options.quick else (WIDTH, 3)
     few = 50 if options.quick else 200  # rows of a chunk that costs next to nothing
-    features = GegenbauerFeatures(
-        Gaussian(0.05), 256 if options.quick else WIDTH, radius=8.0, random_state=0
-    )
-    model = RandomFeatureRidge(features, alpha=1e-3)
     table = []
     for workers in (1, 2):
-        settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-        with LocalCluster(host="127.0.0.1", **settings) as made, Client(made) as client:
-            client.run(np.random.default_rng)
-            X = da.random.default_rng(0).standard_normal((n, COLUMNS), chunks=(rows, COLUMNS))
-            X = X.astype(np.float32).persist()
-            y = X[:, 0].persist()
-            client.run(_warm)
-            model.fit(X[: 4 * rows], y[: 4 * rows])
-            times = []
-            for _ in range(2 if options.quick else 3):
-                start = time.perf_counter()
-                model.fit(X, y)
-                times.append(time.perf_counter() - start)
-            tiny = X[: few * 64].rechunk((few, COLUMNS)).persist()
-            fitted = GramAccumulator(model.features_)
-            overhead = chunk_overhead(fitted, tiny)
+        fits, _, overhead, _ = on_workers(workers, n, rows, width, few, rounds)
         table.append(
             {
                 "workers": workers,
                 "threads each": 1,
                 "chunks": n // rows,
-                "fit, s": float(np.median(times)),
-                "beside the work, ms a chunk": overhead,
+                "fit, s": float(np.median(fits)),
+                "beside the work, ms a chunk": 1e3 * overhead,
             }
         )
     table[1]["times faster"] = table[0]["fit, s"] / table[1]["fit, s"]
     notes = (
         f"{n:,} rows of {COLUMNS} columns in float32, in the workers' memory, in chunks of "
-        f"{rows:,}; {model.features_._n_features_out:,} features with a radius; processes on one "
-        f"machine. A chunk beside the work: the pass over 64 chunks of {few} rows on the cluster, "
-        "times its workers, less the same sums in this process on one thread, for each chunk."
+        f"{rows:,}; {width:,} features with a radius; processes on one machine. "
+        f"A chunk beside the work: the pass over 64 chunks of {few} rows on the cluster, times its "
+        "workers, less the same sums in this process on one thread, for each chunk; fastest of 5."
     )
     show("Dask on one machine", table, notes, options)
+
+
+def features_of(width):
+    """Features that ask nothing of the rows, fitted."""
+    made = GegenbauerFeatures(Gaussian(0.05), width, radius=8.0, random_state=0)
+    return made.fit(np.ones((1, COLUMNS), np.float32))
+
+
+def on_workers(workers, n, rows, width, few, rounds):
+    """Return seconds: of fits, of the workers' CPU, of a chunk beside its work, of an idle task."""
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    model = RandomFeatureRidge(clone(features_of(width)), alpha=1e-3)
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    settings["silence_logs"] = "CRITICAL"
+    with LocalCluster(host="127.0.0.1", **settings) as made, Client(made) as client:
+        client.run(np.random.default_rng)
+        X = da.random.default_rng(0).standard_normal((n, COLUMNS), chunks=(rows, COLUMNS))
+        X = X.astype(np.float32).persist()
+        y = X[:, 0].persist()
+        client.run(_warm)
+        model.fit(X[: 4 * rows], y[: 4 * rows])
+        cpu = sum(client.run(time.process_time).values())
+        fits = [seconds_of(lambda: model.fit(X, y)) for _ in range(rounds)]
+        cpu = (sum(client.run(time.process_time).values()) - cpu) / rounds
+        tiny = X[: few * 64].rechunk((few, COLUMNS)).persist()
+        overhead = chunk_overhead(GramAccumulator(model.features_), tiny)
+        tasks = [dask.delayed(abs, pure=False)(i) for i in range(1000)]
+        idle = [seconds_of(lambda: dask.compute(*tasks)) / len(tasks) for _ in range(3)]
+    return fits, cpu, overhead, min(idle)
+
+
+def seconds_of(work, clock=time.perf_counter):
+    """Seconds that work() takes."""
+    start = clock()
+    work()
+    return clock() - start
 
 
 def _warm():
@@ -195,29 +222,19 @@ def _warm():
 
 
 def chunk_overhead(empty, X):
-    """Milliseconds of a chunk on the cluster that are not its sums."""
-    import copy
-
+    """Seconds of a chunk on the cluster that are not its sums."""
     from distributed import get_client
-
-    from gzkcore._sources import Batch
-    from gzkcore._streams import _add, _merge
-    from gzkcore._threads import limit_threads
-    from gzkcore.dask import DaskSource
 
     workers = len(get_client().nthreads())
     pieces = [Batch(np.asarray(block.compute()), None, None, 0) for block in X.blocks]
     taken, alone = [], []
     for _ in range(5):
-        start = time.perf_counter()
-        DaskSource(X).reduce(_add, _merge, _AsTheyAre(), copy.copy(empty))
-        taken.append(time.perf_counter() - start)
+        taken.append(
+            seconds_of(lambda: DaskSource(X).reduce(_add, _merge, _AsTheyAre(), copy.copy(empty)))
+        )
         with limit_threads(1):
-            start = time.perf_counter()
-            for piece in pieces:
-                _add(piece, _AsTheyAre(), empty)
-            alone.append(time.perf_counter() - start)
-    return 1e3 * (workers * float(np.median(taken)) - float(np.median(alone))) / len(pieces)
+            alone.append(seconds_of(lambda: [_add(piece, _AsTheyAre(), empty) for piece in pieces]))
+    return (workers * min(taken) - min(alone)) / len(pieces)
 
 
 class _AsTheyAre:
@@ -225,3 +242,190 @@ class _AsTheyAre:
 
     def _rows(self, X, y, sample_weight):
         return X, y, sample_weight
+
+
+# ---- more workers than there are here
+
+WIDTHS = (256, 1024, 4096)
+PLANS = ((10**9, 10**5), (10**12, 10**7))  # rows, and those of a chunk
+WORKERS = tuple(2**k for k in range(13))
+
+
+def simulate(options):
+    """Time against workers, from constants measured here and those given of the network."""
+    widths = (64, 128, 256) if options.quick else WIDTHS
+    n, rows, few, rounds = (40_000, 4000, 50, 2) if options.quick else (160_000, 20_000, 200, 5)
+    cores, network = os.cpu_count(), (options.latency / 1e3, 8 / (1e9 * options.gigabits))
+    report("measuring")
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        alone, busy = {}, {}  # busy: with as many processes at work as there are cores
+        for width in widths:
+            few_rows = min(rows, (1 << 25) // width)
+            alone[width] = pool.submit(constants, width, few_rows).result()
+            parts = [pool.submit(constants, width, few_rows) for _ in range(cores)]
+            row = float(np.mean([part.result()["row"] for part in parts]))
+            busy[width] = alone[width] | {"row": max(alone[width]["row"], row)}
+    real = {w: on_workers(w, n, rows, widths[1], few, rounds) for w in (1, 2)}
+    overhead, dispatch = real[1][2], real[2][3]
+    beside = overhead, dispatch, network
+
+    constants_found = [
+        {
+            "features": width,
+            "rows/s of a core": 1 / alone[width]["row"],
+            "rows/s, all busy": 1 / busy[width]["row"],
+            "accumulator, MB": alone[width]["memory"] / 1e6,
+            "on the wire, MB": alone[width]["wire"] / 1e6,
+            "add 1 MB, ms": 1e9 * alone[width]["add"] / alone[width]["memory"],
+            "pickle 1 MB and back, ms": 1e9 * alone[width]["pickle"] / alone[width]["wire"],
+            "solve, s": alone[width]["solve"],
+        }
+        for width in widths
+    ]
+    notes = (
+        f"float32, {COLUMNS} columns, one thread, CPU time, least of 5; a row is its "
+        f"features and its part of the sums. Beside that a chunk takes {1e3 * overhead:.3g} ms on "
+        f"its worker, and any task {1e3 * dispatch:.3g} ms of the scheduler."
+    )
+    show("What a chunk and a merge cost", constants_found, notes, options)
+
+    checked = []
+    for workers, (fits, cpu, *_) in real.items():
+        cost = (alone if workers == 1 or cores == 1 else busy)[widths[1]]
+        told = makespan(n, rows, workers, cost, *beside)
+        checked.append(
+            {"workers": workers, "measured, s": min(fits), "simulated, s": told}
+            | {"simulated / measured": told / min(fits), "CPU of the workers, s": cpu}
+            | {"rows by the constants, s": n * cost["row"]}
+        )
+    notes = (
+        f"{n:,} rows, {widths[1]:,} features, {n // rows} chunks, real processes on one machine; "
+        f"fastest of {rounds}."
+    )
+    show("The simulation against a real fit", checked, notes, options)
+
+    curves = {
+        (n, width): [makespan(n, rows, workers, busy[width], *beside) for workers in WORKERS]
+        for n, rows in (PLANS[:1] if options.quick else PLANS)
+        for width in widths
+    }
+    table = []
+    for n, rows in PLANS[: 1 if options.quick else 2]:
+        for width in widths:
+            one = curves[n, width][0]
+            line = {"rows": f"{n:.0e}", "features": width, "1 worker": in_words(one)}
+            for workers in (64, 1000, 4096):
+                taken = makespan(n, rows, workers, busy[width], *beside)
+                share = one / (workers * taken)
+                line[f"{workers:,} workers"] = f"{in_words(taken)} ({share:.0%})"
+            table.append(line)
+    notes = (
+        "Time from the first chunk to the coefficients, and in brackets the share of the ideal, "
+        f"that of 1 worker over their number. Chunks of {PLANS[0][1]:,} and {PLANS[1][1]:,} rows "
+        f"that lie with the workers; a network of {options.gigabits:g} Gbit/s for each worker and "
+        f"{options.latency:g} ms."
+    )
+    show("Simulated: one core for each worker", table, notes, options)
+    if options.plot:
+        draw(curves, options.plot)
+
+
+def constants(width, rows):
+    """CPU seconds of a row, of adding, pickling and solving; the bytes of an accumulator."""
+    X = gaussian(rows, COLUMNS).astype(np.float32)
+    features = features_of(width)
+    batch = Batch(X, X[:, 0].astype(np.float64), None, 0)
+    cpu = time.process_time  # neighbours have no part in it
+    with limit_threads(1), limit_blas(1):
+        empty = GramAccumulator(features)
+        part = _add(batch, _AsTheyAre(), empty)
+        works = {
+            "row": (lambda: _add(batch, _AsTheyAre(), empty), rows),
+            "add": (lambda: _merge([part] * FAN_IN), FAN_IN),
+            "pickle": (lambda: pickle.loads(pickle.dumps(part, 5)), 1),
+        }
+        found = {
+            name: min(seconds_of(work, cpu) for _ in range(5)) / count
+            for name, (work, count) in works.items()
+        }
+        model = RandomFeatureRidge(FrozenEstimator(features), alpha=1.0).partial_fit(*batch[:2])
+        solve = seconds_of(lambda: model.coef_, cpu)
+    sizes = {"wire": len(pickle.dumps(part, 5)), "memory": part.sums.nbytes}
+    return found | sizes | {"solve": solve}
+
+
+def makespan(n, rows, workers, cost, overhead, dispatch, network):
+    """Seconds of a fit: a free worker takes a merge that is ready, or else the next chunk.
+
+    `network` is the seconds of a message and of a byte. Every task waits for the one scheduler.
+    """
+    latency, per_byte = network
+    fetch = latency + cost["wire"] * per_byte + cost["pickle"]  # all inputs of a merge but one
+    sizes = [-(-n // rows)]  # nodes of the tree, level by level
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // FAN_IN))
+
+    def inputs(level, place):
+        return min(FAN_IN, sizes[level - 1] - FAN_IN * place)
+
+    missing = [
+        [inputs(level, i) for i in range(size)] if level else [] for level, size in enumerate(sizes)
+    ]
+    ready, ends = deque(), []
+    clock = scheduler = 0.0
+    idle, chunk = workers, 0
+    while True:
+        while idle and (ready or chunk < sizes[0]):
+            if ready:
+                level, place = ready.popleft()
+                count = inputs(level, place)
+                seconds = count * cost["add"] + (count - 1) * fetch
+            else:
+                level, place, seconds = 0, chunk, rows * cost["row"] + overhead
+                chunk += 1
+            scheduler = max(scheduler, clock) + dispatch
+            heapq.heappush(ends, (scheduler + seconds, level, place))
+            idle -= 1
+        clock, level, place = heapq.heappop(ends)
+        idle += 1
+        while level < len(sizes) - 1:  # a node with one input is that input
+            level, place = level + 1, place // FAN_IN
+            missing[level][place] -= 1
+            if missing[level][place]:
+                break
+            if inputs(level, place) > 1:
+                ready.append((level, place))
+                break
+        else:
+            return clock + fetch + cost["solve"]
+
+
+def in_words(seconds):
+    """Seconds as seconds, hours or days."""
+    for unit, size in (("d", 86_400), ("h", 3600)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def draw(curves, path):
+    """Draw time against workers, one panel for each number of rows."""
+    from matplotlib.figure import Figure
+
+    panels = sorted({n for n, _ in curves})
+    figure = Figure(figsize=(5 * len(panels), 4.2), layout="constrained")
+    for n, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+        for (rows, width), seconds in curves.items():
+            if rows == n:
+                (line,) = axes.loglog(WORKERS, seconds, "o-", ms=3, label=f"{width:,} features")
+                ideal = [seconds[0] / workers for workers in WORKERS]
+                axes.loglog(WORKERS, ideal, ":", lw=1, color=line.get_color())
+        axes.set(
+            title=f"$10^{{{np.log10(n):.0f}}}$ rows", xlabel="workers of one core", ylabel="seconds"
+        )
+        axes.set_xticks([1, 8, 64, 512, 4096], ["1", "8", "64", "512", "4,096"])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(title="dotted: ideal")
+    figure.savefig(path, dpi=150)
+    report(f"drawn: {path}\n")

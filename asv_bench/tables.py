@@ -11,7 +11,7 @@
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
     python asv_bench/tables.py peers [fourier] [fastfood] [sketch] [polysketch] [nystrom] ...
     python asv_bench/tables.py memory
-    python asv_bench/tables.py scale [disk] [dask]
+    python asv_bench/tables.py scale [disk] [dask] [simulate]
     python asv_bench/tables.py import
 
 Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
@@ -879,7 +879,10 @@ def main():
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
     )
     added = command("scale", scale)
-    added.add_argument("parts", nargs="*", help="disk, dask; by default both")
+    added.add_argument("parts", nargs="*", help="disk, dask, simulate; by default all")
+    added.add_argument("--plot", help="simulate: draw time against workers to this file (.png)")
+    added.add_argument("--gigabits", type=float, default=10.0, help="of the network; default 10")
+    added.add_argument("--latency", type=float, default=0.5, help="of it, in ms; default 0.5")
     added.add_argument(
         "--rows", dest="rows_fitted", type=int, default=5_000_000, help="default 5,000,000"
     )

@@ -3,14 +3,18 @@
 import copy
 import numbers
 import os
+import warnings
 from typing import Any, Self
 
+import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from ._callbacks import CallbackSupportMixin
 from ._maps import plain_output
+from ._sources import is_source
 from ._typing import Doubles
 from .auto import KernelFeatures
 from .gram import raise_not_finite
@@ -62,6 +66,34 @@ def fit_features(features: Any, X: Any, y: Any, one_pass: bool, name: str = "X")
     except ValueError:
         raise_not_finite(X, name)  # says where, which the transformer may not
         raise
+
+
+def check_one_batch(X: Any) -> None:
+    """Raise if X, passed to `partial_fit`, is no batch of rows but a source of them."""
+    if is_source(X):
+        raise TypeError(
+            f"partial_fit takes the rows of a batch, and X is a {type(X).__name__}, a source of "
+            "batches; pass it to fit, or its batches one by one"
+        )
+
+
+def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
+    """Raise if fitted features differ at some points: sums of different features don't add up."""
+    points = np.random.default_rng(0).standard_normal((3, n_columns))
+    if ours is theirs:
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [features.transform(points) for features in (ours, theirs)]
+    except ValueError:  # they want other points, such as places on the globe
+        return
+    a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in found)
+    if a.shape != b.shape or not np.allclose(a, b, equal_nan=True):
+        raise ValueError(
+            "the models have different features, fitted to different rows; fit features once and "
+            "pass them to every model, in a sklearn.frozen.FrozenEstimator"
+        )
 
 
 def check_not_negative(name: str, value: Any) -> None:

@@ -62,7 +62,19 @@ def is_source(X: Any) -> bool:
 
 def can_reread(X: Any) -> bool:
     """Say whether a source can be read more than once."""
-    return is_dask(X) or not is_source(X) or iter(X) is not X
+    return is_dask(X) or not is_source(X) or _starts_anew(X)
+
+
+def _starts_anew(given: Any) -> bool:
+    return iter(given) is not iter(given)
+
+
+def has_rows(X: Any) -> bool:
+    """Say whether a batch has rows: those of a filtered table may have none, and are left out."""
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        return not isinstance(X, (list, tuple)) or len(X) > 0
+    return not shape or shape[0] != 0
 
 
 def batches(X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Any, Any, Any]]:
@@ -107,7 +119,7 @@ class Source:
 
     def __init__(self, given: Any) -> None:
         self.given = given
-        self.reread = iter(given) is not given
+        self.reread = _starts_anew(given)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         for batch in self.given:
@@ -126,10 +138,13 @@ class Source:
     ) -> Any:
         """Return the merged results of work(batch, *args) for all batches.
 
-        `merge` takes consecutive results and changes none of them.
+        `merge` takes consecutive results and changes none of them. Batches without rows are left
+        out.
         """
         levels: list[list[Any]] = [[]]  # results of 1, 2, 4 ... batches: each is merged rarely
         for number, batch in enumerate(self):
+            if not has_rows(batch[0]):
+                continue
             with in_batch(number):
                 levels[0].append(work(Batch(*batch, number), *args))
             for level, parts in enumerate(levels):
@@ -163,7 +178,7 @@ class Survey:
         if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "biuf":
             raise ValueError(
                 f"X has shape {rows.shape} and dtype {rows.dtype}; pass two-dimensional batches "
-                "of numbers with one row or more"
+                "of numbers"
             )
         if rows.dtype != np.float32:
             rows = rows.astype(np.float64, copy=False)
@@ -194,7 +209,7 @@ class Survey:
         )
         keys = np.concatenate([part.keys for part in parts])
         kept = _least(keys, first.mean.size)
-        rows = _stack([part.rows for part in parts])
+        rows = stack([part.rows for part in parts])
         sums = [part.y_sum for part in parts]
         alike = all(np.shape(one) == np.shape(sums[0]) for one in sums)
         y_sum = np.sum(sums, axis=0) if alike else np.array(np.nan)
@@ -271,6 +286,12 @@ def rows_of(X: Any) -> Any:
     return X if sparse.issparse(X) else np.asarray(X)
 
 
+def type_of(X: Any) -> Any:
+    """Return the type of what is made of a source's rows: float32 of such, else float64."""
+    kinds = set(getattr(X, "dtypes", ())) or {getattr(X, "dtype", None)}
+    return np.float32 if kinds == {np.dtype(np.float32)} else np.float64
+
+
 def _round(values: Doubles) -> Doubles:
     """Replace values by the middle of all with the same first bits."""
     step = np.int64(1) << (52 - NORM_BITS)
@@ -284,15 +305,21 @@ def _counted(values: Doubles, counts: Integers) -> tuple[Doubles, Integers]:
     return different, np.bincount(place, counts, different.size).astype(np.intp)
 
 
+def sample_size(width: int) -> int:
+    """Count the rows of a sample of rows so wide."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
+
+
 def _least(keys: NDArray[np.int64], width: int) -> Integers:
     """Return, in order, the places of the least keys: all, or as many as a sample has."""
-    most = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
+    most = sample_size(width)
     if keys.size <= most:
         return np.arange(keys.size)
     return np.sort(np.argpartition(keys, most)[:most])
 
 
-def _stack(parts: list[Any]) -> Any:
+def stack(parts: list[Any]) -> Any:
+    """Put rows of several batches together: of dense and sparse ones, sparse."""
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
@@ -319,12 +346,16 @@ def _column_squares(rows: Any, mean: Doubles) -> Doubles:
 
 
 def _raise_not_finite(rows: Any) -> None:
-    dense = rows.toarray() if sparse.issparse(rows) else rows
-    bad = np.argwhere(~np.isfinite(dense))
+    if sparse.issparse(rows):
+        entries = sparse.coo_array(rows)
+        bad = np.stack([entries.row, entries.col], axis=1)[~np.isfinite(entries.data)]
+    else:
+        bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
+        row, column = min(bad.tolist())
         raise ValueError(
-            f"Input X contains NaN or infinity. The first is in row {bad[0][0]}, column "
-            f"{bad[0][1]}, both counted from 0; leave such rows out or fill them in"
+            f"Input X contains NaN or infinity. The first is in row {row}, column {column}, both "
+            "counted from 0; leave such rows out or fill them in"
         )
     raise ValueError("the columns of X are so large that their squares overflow; scale them")
 

@@ -9,13 +9,15 @@ where `self._rows(X, y, sample_weight)` checks a batch and returns what the accu
 takes, and `accumulator` has seen no rows yet and has `update` and `merge`.
 """
 
+import contextlib
 import copy
+import glob
 import hashlib
+import itertools
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from ._sources import (
     as_source,
     asks_no_rows,
     fit_features,
+    has_rows,
     in_batch,
     is_dask,
     is_source,
@@ -41,13 +44,18 @@ from ._sources import (
 )
 from ._typing import Doubles
 from ._validation import check_positive
+from .gram import raise_not_finite
 
 ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
+GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree
 
 
 @dataclass
 class Checkpoint:
     """Where a long fit keeps what it has done, and how often.
+
+    Of a Dask collection the sums of so many groups of 64 chunks are asked for at a time as take
+    about `seconds`; between these the workers wait for the last of them.
 
     Parameters
     ----------
@@ -85,15 +93,13 @@ class Reader:
         self.progress: _Progress | None = None
         self.array: Any = None if is_source(X) else X
         self.targets: Any = y
+        self.views: Any = y if np.ndim(y) == 2 or sparse.issparse(y) else None
         if self.array is None:
             self.source = as_source(X, y, sample_weight)
         else:
             self.source = Source(_Slices(X, y, sample_weight))
         self.distributed = is_dask(X)
-        if self.distributed and self.checkpoint is not None:
-            raise ValueError(
-                "checkpoint= is for data that this process reads; a Dask fit outlives its workers"
-            )
+        self._begun: Iterator[tuple[Any, Any, Any]] | None = None
         self.one_pass = not self.source.reread
         if self.one_pass and self.checkpoint is not None:
             raise ValueError(
@@ -102,28 +108,25 @@ class Reader:
             )
 
     def first(self) -> tuple[Any, Any, Any]:
-        """Return the first batch, which will come again."""
-        rest: Iterator[tuple[Any, Any, Any]] = iter(self.source)
-        batch = next(rest, None)
-        if batch is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        self._first = batch
-        if self.one_pass:
-            self._rest = rest
-        return batch
+        """Return the first batch with rows, which will come again."""
+        begun: Iterator[tuple[Any, Any, Any]] = iter(self.source)
+        empty: list[Any] = []
+        for batch in begun:
+            if has_rows(batch[0]):
+                self._first, self._begun = batch, itertools.chain(empty, [batch], begun)
+                return batch
+            empty.append(batch)
+        raise ValueError("the source yields no batches; give it one or more")
 
     def batches(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield all batches, of an iterator the first one again."""
-        if not self.one_pass:
-            yield from self.source
-            return
-        yield self._first
-        yield from self._rest
+        """Return all batches: the first time, what `first` has begun to read."""
+        begun, self._begun = self._begun, None
+        return iter(self.source) if begun is None else begun
 
     def fit(self, features: Any) -> Any:
         """Fit features to all rows, or to the first batch where rows come only once."""
         if self.array is not None:
-            return features.fit(self.array, self.targets)
+            return features.fit(rows_of(self.array), self.targets)
         if asks_no_rows(features):
             return features.fit(rows_of(self._first[0]), None)
         if self.one_pass:
@@ -154,9 +157,24 @@ class Reader:
 
         After `resume`, the rows that the checkpoint had seen are read and compared, not added.
         """
+        before = 0 if self.progress else accumulator.n_rows
         if self.distributed:
-            total = self.source.reduce(_add, _merge, copy.copy(learner), accumulator)
-            return accumulator.merge(total)
+            self._accumulate_chunks(learner, accumulator)
+        else:
+            self._accumulate_batches(learner, accumulator, step)
+        seen = accumulator.n_rows - before
+        if seen == 0 and self.survey is None:
+            raise ValueError("the source yields no batches with rows; give it one or more")
+        if self.survey is not None and seen != self.survey.n_rows:
+            raise ValueError(
+                f"the source yielded {self.survey.n_rows} rows in the first pass and {seen} in a "
+                "later one; let each iter() of it start anew and give the same rows"
+            )
+        return accumulator
+
+    def _accumulate_batches(
+        self, learner: Any, accumulator: Any, step: Callable[[Callable[[], Any]], Any] | None
+    ) -> None:
         done = 0 if self.progress is None else self.progress.batches
         seen = hashlib.sha256()
         written = time.monotonic()
@@ -170,7 +188,9 @@ class Reader:
                 if number == done - 1:
                     self._compare(seen)
                 continue
-            with in_batch(number) if self.array is None else nullcontext():
+            if not has_rows(batch[0]):
+                continue
+            with self._named(number):
                 if step is None:
                     accumulator.update(*learner._rows(*batch))
                 else:
@@ -180,23 +200,78 @@ class Reader:
                 written = time.monotonic()
         if number + 1 < done:
             raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
-        return accumulator
+
+    @contextlib.contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        """Name the batch in a ValueError, or the row of the array that it was cut from."""
+        if self.array is None:
+            with in_batch(number):
+                yield
+            return
+        try:
+            yield
+        except ValueError:
+            raise_not_finite(rows_of(self.array))
+            if self.views is not None:
+                raise_not_finite(self.views, "y")
+            raise
+
+    def _accumulate_chunks(self, learner: Any, accumulator: Any) -> None:
+        """Add the chunks of a Dask collection: at once, or by groups with checkpoints between."""
+        empty, afar = accumulator._emptied(), copy.copy(learner)
+        vars(afar).pop("_progress", None)  # it knows the data, which needn't travel
+        if hasattr(afar, "moments_"):
+            afar.moments_ = empty
+        if self.checkpoint is None:
+            total = self.source.reduce(_add, _merge, afar, empty)
+            if total is not None:
+                accumulator.merge(total)
+            return
+        done, chunks = 0 if self.progress is None else self.progress.batches, len(self.source)
+        seen = hashlib.sha256()
+        if chunks < done:
+            raise self._refusal(f"the data have {chunks} chunks, it has seen {done}")
+        if done:
+            (digests,) = self.source.reduce_each([range(done)], _hash, _chain)
+            seen.update(b"".join(digests))
+            self._compare(seen)
+        else:
+            self._write(learner, 0, seen)
+        at_once = 1
+        while done < chunks:
+            starts = range(done, chunks, GROUP)[:at_once]
+            groups = [range(start, min(start + GROUP, chunks)) for start in starts]
+            begun = time.monotonic()
+            for found in self.source.reduce_each(groups, _add_hashed, _merge_hashed, afar, empty):
+                if found is not None:
+                    accumulator.merge(found[0])
+                    seen.update(b"".join(found[1]))
+            done = groups[-1].stop
+            if done < chunks:
+                self._write(learner, done, seen)
+            fitting = at_once * self.checkpoint.seconds / (time.monotonic() - begun + 1e-9)
+            at_once = max(1, min(2 * at_once, int(fitting)))
 
     # -- checkpoints ----------------------------------------------------------------------------
 
     def resume(self, learner: Any) -> bool:
         """Give a learner what its checkpoint holds, if there is one that fits."""
-        if self.checkpoint is None or not Path(self.checkpoint.path).exists():
+        if self.checkpoint is None:
             return False
-        progress = model_io.load(self.checkpoint.path)
+        path, ours = Path(self.checkpoint.path), _settings(learner)
+        model_io.check_place(path)  # now, not after the passes that features may need
+        if not path.exists():
+            return False
+        progress = model_io.load(path)
         if not isinstance(progress, _Progress):
             raise self._refusal(f"it holds a {type(progress).__name__}, no fit under way")
         if type(progress.learner) is not type(learner):
             raise self._refusal(f"it is of a {type(progress.learner).__name__}")
-        ours = _settings(learner)
         different = [name for name in ours if progress.settings.get(name) != ours[name]]
         if different:
             raise self._refusal(f"{', '.join(different)} was another when it was written")
+        if progress.batches == 0:  # features only, and nothing tells of which rows
+            return False
         self.progress = progress
         fitted = {k: v for k, v in vars(progress.learner).items() if k.endswith("_")}
         vars(learner).update(fitted)
@@ -205,7 +280,10 @@ class Reader:
     def finish(self) -> None:
         """Remove the checkpoint of a fit that is done."""
         if self.checkpoint is not None:
-            Path(self.checkpoint.path).unlink(missing_ok=True)
+            path = Path(self.checkpoint.path)
+            path.unlink(missing_ok=True)
+            for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+                part.unlink(missing_ok=True)  # of a process that was killed in a write
 
     def _write(self, learner: Any, batches: int, seen: Any) -> None:
         assert self.checkpoint is not None  # noqa: S101  for the type checker
@@ -229,22 +307,35 @@ class Reader:
 
 
 def map_rows(
-    work: Callable[[Any], Any], X: Any, shape: tuple[int, ...] = (), dtype: Any = np.float64
+    work: Callable[[Any], Any],
+    X: Any,
+    shape: tuple[int, ...] = (),
+    dtype: Any = np.float64,
+    results: int = 1,
 ) -> Any:
     """Apply `work` to the rows of each batch of a source: an iterator, or a lazy Dask array.
 
-    `shape` and `dtype` are those of what becomes of one row.
+    `shape` and `dtype` are those of what becomes of one row, `results` the length of the tuple that
+    `work` returns (of batches only), if it is one.
     """
     if is_dask(X):
         from .dask import map_rows as lazily
 
         return lazily(work, X, shape, dtype)
-    return (work(batch[0]) for batch in as_source(X))
+    return _mapped(work, X, shape, dtype, results)
 
 
-def type_of(X: Any) -> Any:
-    """Return the type of what is made of a source's rows: float32 of such, else float64."""
-    return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+def _mapped(
+    work: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any, results: int
+) -> Iterator[Any]:
+    for number, (rows, *_) in enumerate(as_source(X)):
+        if has_rows(rows):
+            with in_batch(number):
+                found = work(rows)
+            yield found
+        else:
+            nothing = tuple(np.empty((0, *shape), dtype) for _ in range(results))
+            yield nothing if results > 1 else nothing[0]
 
 
 class SecondViews:
@@ -318,7 +409,11 @@ class _Slices:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for start in range(0, self.parts[0].shape[0], ARRAY_ROWS):
             rows = slice(start, start + ARRAY_ROWS)
-            yield tuple(None if part is None else part[rows] for part in self.parts)
+            yield tuple(_cut(part, rows) for part in self.parts)
+
+
+def _cut(part: Any, rows: slice) -> Any:
+    return None if part is None else part.iloc[rows] if hasattr(part, "iloc") else part[rows]
 
 
 def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
@@ -337,6 +432,26 @@ def _merge(parts: Sequence[Any]) -> Any:
     for part in parts[1:]:
         total.merge(part)
     return total
+
+
+def _hash(batch: Batch) -> list[bytes]:
+    """Return a digest of a chunk."""
+    seen = hashlib.sha256()
+    _digest(seen, batch[:3])
+    return [seen.digest()]
+
+
+def _chain(parts: Sequence[list[bytes]]) -> list[bytes]:
+    return [digest for part in parts for digest in part]
+
+
+def _add_hashed(batch: Batch, learner: Any, accumulator: Any) -> tuple[Any, list[bytes]]:
+    """Return an accumulator of one chunk, and a digest of it."""
+    return _add(batch, learner, accumulator), _hash(batch)
+
+
+def _merge_hashed(parts: Sequence[tuple[Any, list[bytes]]]) -> tuple[Any, list[bytes]]:
+    return _merge([part[0] for part in parts]), _chain([part[1] for part in parts])
 
 
 def _as_checkpoint(given: Any) -> Checkpoint | None:

@@ -16,14 +16,16 @@ from ._learners import (
     FeatureLearner,
     Solved,
     check_not_negative,
+    check_one_batch,
+    check_same_features,
     check_whole,
     fit_features,
     new_features,
     signs_of,
 )
-from ._sources import as_source, is_dask, is_source, survey_of
+from ._sources import as_source, is_dask, is_source, survey_of, type_of
 from ._sources import fit_features as fit_to_source
-from ._streams import Checkpoint, Reader, SecondViews, map_rows, type_of
+from ._streams import Checkpoint, Reader, SecondViews, map_rows
 from ._typing import Data, Doubles, Floats, Seed
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
 
@@ -190,6 +192,7 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self
             As before the call, if anything fails or interrupts on the way.
         """
+        check_one_batch(X)
         if self.__sklearn_is_fitted__():
             rows = self._rows(X, y, sample_weight)
             self._outdate()
@@ -261,6 +264,8 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         """
         self._check_fitted()
         other._check_fitted()
+        check_same_features(self.features_, other.features_, int(self.n_features_in_))
+        check_same_features(self.features_y_, other.features_y_, self.n_features_in_y_)
         self._outdate()
         self.moments_.merge(other.moments_)
         return self

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ._sources import Batch, fit_features, in_batch, survey_of
+from ._sources import Batch, fit_features, has_rows, in_batch, survey_of, type_of
 from ._threads import limit_blas, limit_threads, n_threads
 
 __all__ = ["fit", "transform"]
@@ -75,8 +75,13 @@ def transform(features: Any, X: Any) -> Any:
     width = getattr(features, "_n_features_out", None)
     if width is None:
         width = len(features.get_feature_names_out())
-    dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-    return map_rows(features.transform, X, (width,), dtype)
+    return map_rows(functools.partial(_transform, features), X, (width,), type_of(X))
+
+
+def _transform(features: Any, X: Any) -> Any:
+    """Transform a chunk, of a data frame without its names where the features know none."""
+    named = hasattr(features, "feature_names_in_") or not hasattr(X, "columns")
+    return features.transform(X if named else np.asarray(X))
 
 
 class DaskSource:
@@ -111,21 +116,36 @@ class DaskSource:
         self, work: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *args: Any
     ) -> Any:
         """Return the merged results of work(batch, *args) for all chunks, as `Source` does."""
+        return self.reduce_each([range(len(self))], work, merge, *args)[0] if len(self) else None
+
+    def reduce_each(
+        self,
+        groups: Sequence[range],
+        work: Callable[..., Any],
+        merge: Callable[[Sequence[Any]], Any],
+        *args: Any,
+    ) -> list[Any]:
+        """Return one merged result for each group of chunks, all computed together."""
         delayed = _library("dask").delayed
         # One node of the graph each, which a worker gets once: not scattered, since what a worker
         # alone holds would be lost with it.
         shared = [delayed(arg, traverse=False) for arg in (work, *args)]
-        task, join = delayed(_reduce_chunk, pure=False), delayed(merge, pure=False)
-        level = [task(number, *chunk, *shared) for number, chunk in enumerate(self._together())]
-        while len(level) > 1:
-            level = [
-                join(level[i : i + FAN_IN]) if len(level[i : i + FAN_IN]) > 1 else level[i]
-                for i in range(0, len(level), FAN_IN)
-            ]
-        return level[0].compute() if level else None
+        task, join = delayed(_reduce_chunk, pure=False), delayed(_merge_results, pure=False)
+        how, chunks = delayed(merge, traverse=False), list(self._together())
+        trees = []
+        for group in groups:
+            level = [task(number, *chunks[number], *shared) for number in group]
+            while len(level) > 1:
+                parts = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
+                level = [join(part, how) if len(part) > 1 else part[0] for part in parts]
+            trees += level
+        return list(_library("dask").compute(*trees))
+
+    def __len__(self) -> int:
+        return len(self.parts[0] or [])
 
     def _together(self) -> Iterator[tuple[Any, ...]]:
-        for number in range(len(self.parts[0] or [])):
+        for number in range(len(self)):
             yield tuple(None if part is None else part[number] for part in self.parts)
 
 
@@ -136,7 +156,7 @@ def map_rows(
     da, delayed = _library("dask.array"), _library("dask").delayed
     chunks = _chunks("X", X, X)
     lengths = X.chunks[0] if _is_array(X) else [np.nan] * len(chunks)
-    task = delayed(functools.partial(_map_chunk, work), pure=False)
+    task = delayed(functools.partial(_map_chunk, work, shape, dtype), pure=False)
     pieces = [
         da.from_delayed(task(chunk), (length, *shape), dtype=dtype)
         for chunk, length in zip(chunks, lengths, strict=True)
@@ -161,7 +181,12 @@ def _chunks(name: str, given: Any, X: Any) -> list[Any]:
                 f"{name} is a {type(given).__name__} and can't be cut as X is, since the lengths "
                 "of its chunks are not known; pass a Dask collection cut like X"
             )
-        given = _library("dask.array").from_array(np.asarray(given))
+        rows = np.asarray(given)
+        if rows.ndim == 0:
+            raise TypeError(
+                f"{name} is a {type(given).__name__}; pass a Dask collection, or an array"
+            )
+        given = _library("dask.array").from_array(rows)
     if not hasattr(given, "to_delayed") or not hasattr(given, "ndim"):
         raise TypeError(
             f"{name} is a Dask {type(given).__name__}; pass a Dask array or data frame, "
@@ -171,21 +196,29 @@ def _chunks(name: str, given: Any, X: Any) -> list[Any]:
         known = _is_array(X) and not np.isnan([*X.chunks[0], *given.chunks[0]]).any()
         if known and given.shape[0] != X.shape[0]:
             raise ValueError(f"{name} has {given.shape[0]} rows, but X has {X.shape[0]}")
-        rows = {0: X.chunks[0]} if known else {}
-        given = given.rechunk(rows | dict.fromkeys(range(1, given.ndim), -1))
+        cuts = {0: X.chunks[0]} if known else {}
+        given = given.rechunk(cuts | dict.fromkeys(range(1, given.ndim), -1))
     return list(np.ravel(given.to_delayed()))
 
 
 def _reduce_chunk(
     number: int, X: Any, y: Any, sample_weight: Any, work: Callable[..., Any], *args: Any
 ) -> Any:
+    if not has_rows(X):
+        return None
     with own_share(), in_batch(number, "chunk"):
         return work(Batch(X, y, sample_weight, number), *args)
 
 
-def _map_chunk(work: Callable[[Any], Any], X: Any) -> Any:
+def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
+    """Merge what chunks gave; those without rows gave None."""
+    given = [part for part in parts if part is not None]
+    return merge(given) if len(given) > 1 else given[0] if given else None
+
+
+def _map_chunk(work: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any, X: Any) -> Any:
     with own_share():
-        return work(X)
+        return work(X) if has_rows(X) else np.empty((0, *shape), dtype)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from sklearn.utils import check_array, check_consistent_length
 from . import _gram
 from ._threads import limit_blas, limit_threads, n_threads
 from ._typing import Data, Doubles, Floats
-from ._validation import empty_aligned
+from ._validation import check_integer, empty_aligned
 
 __all__ = [
     "CentredMoments",
@@ -127,7 +127,7 @@ class GramAccumulator:
 
     def __init__(self, features: Any, n_folds: int = 1):
         self.features = features
-        self.n_folds = n_folds
+        self.n_folds = check_integer("n_folds", n_folds, 1)
         self.sums: Any = None
         self.n_rows = 0
         self.dtype: np.dtype[Any] = np.dtype(np.float32)
@@ -235,6 +235,10 @@ class GramAccumulator:
             self.sums[:, width - 2 :] = data["rest"]
         return self
 
+    def _emptied(self) -> "GramAccumulator":
+        """Return an accumulator of the same kind that has seen no rows."""
+        return GramAccumulator(self.features, self.n_folds)
+
     def __copy__(self) -> "GramAccumulator":
         made = GramAccumulator(self.features, self.n_folds)
         sums = None if self.sums is None else self.sums.copy()
@@ -275,11 +279,15 @@ class GramAccumulator:
 
 
 def _blocks(sums: Doubles) -> list[tuple[slice, int]]:
-    """Cut sums into blocks of rows, each with the columns in use: 56 % of a Gram matrix."""
+    """Cut sums into blocks of rows, each with the columns in use."""
     p = sums.shape[2] - 2
+    return [*_triangle(p), (slice(p, None), p + 2)]
+
+
+def _triangle(p: int) -> list[tuple[slice, int]]:
+    """Cut a lower triangle into blocks of rows, each as wide as its last: 56 % of the square."""
     step = max(1, -(-p // 8))
-    blocks = [(slice(i, min(i + step, p)), min(i + step, p)) for i in range(0, p, step)]
-    return [*blocks, (slice(p, None), p + 2)]
+    return [(slice(i, min(i + step, p)), min(i + step, p)) for i in range(0, p, step)]
 
 
 class _Lane:
@@ -728,6 +736,26 @@ class MomentsAccumulator:
         }
         vars(self).update(new)  # the one step that changes what was there
 
+    def _emptied(self) -> "MomentsAccumulator":
+        """Return an accumulator of the same kind that has seen no rows."""
+        return MomentsAccumulator(self.features, self.features_y)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels between processes: hardly more than the triangle."""
+        state = vars(self) | {"scatter": None}
+        if self.scatter is not None:
+            blocks = _triangle(len(self.scatter))
+            state["pieces"] = [self.scatter[rows, :end].copy() for rows, end in blocks]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        pieces = state.pop("pieces", None)
+        vars(self).update(state)
+        if pieces is not None:
+            self.scatter = np.zeros((len(self.mean), len(self.mean)))
+            for (rows, end), piece in zip(_triangle(len(self.mean)), pieces, strict=True):
+                self.scatter[rows, :end] = piece
+
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: the lower triangle only."""
         data = vars(self) | {"scatter": None}
@@ -940,6 +968,10 @@ class ClusterAccumulator:
         if self.centers.ndim == 2:
             return Clusters(self.counts[0].copy(), means[0], float(self.inertia[0]), variance)
         return Clusters(self.counts.copy(), means, self.inertia.copy(), variance)
+
+    def _emptied(self) -> "ClusterAccumulator":
+        """Return an accumulator around the same centres that has seen no rows."""
+        return ClusterAccumulator(self.features, self.centers, self.about)
 
     def _add(self, sums: list[Any], n_rows: int) -> None:
         new = {

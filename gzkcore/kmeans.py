@@ -7,6 +7,7 @@ Several starts share the features of a pass.
 import copy
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -26,12 +27,19 @@ from ._learners import (
     new_features,
 )
 from ._random import as_seed_sequence
-from ._sources import Batch, is_source
-from ._streams import Reader, map_rows, type_of
+from ._sources import Batch, is_source, sample_size, stack, type_of
+from ._streams import Reader, map_rows
 from ._typing import Data, Doubles, Floats, Integers, Seed
-from .gram import ClusterAccumulator, check_weights, float_dtype, for_each_tile, width_of
+from .gram import (
+    ClusterAccumulator,
+    check_weights,
+    float_dtype,
+    for_each_tile,
+    raise_not_finite,
+    width_of,
+)
 
-__all__ = ["RandomFeatureKMeans"]
+__all__ = ["RandomFeatureKMeans", "priority_sample"]
 
 # The features of a sample, from which starts are drawn and on which they run first, take so much.
 SAMPLE_BYTES = 1 << 26
@@ -90,7 +98,8 @@ default="k-means++"
     -----
     A pass takes the features, 2 k p operations for each row and start, and p for the sums.
     Centres are drawn by scikit-learn's k-means++ on a random sample of as many rows as have 64 MB
-    of features, where Lloyd's algorithm runs first; a few passes over all rows then suffice. A
+    of features, drawn by their weights, where Lloyd's algorithm runs first; a few passes over all
+    rows then suffice. A
     cluster that loses all its rows gets the row farthest from its centre. There is no
     `partial_fit`: Lloyd's algorithm has to read the rows again and again, and what one pass can do
     (``sklearn.cluster.MiniBatchKMeans`` on ``features.transform``) ends elsewhere.
@@ -157,7 +166,7 @@ default="k-means++"
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
             A memory map is read tile by tile, once in each pass, and never copied. A source is an
             iterable of batches that can be read again, each X, (X, y) or (X, y, sample_weight), or
-            a Dask collection. Its starts are drawn without regard to weights.
+            a Dask collection.
         y : object, optional
             For features that use it; else ignored.
         sample_weight : array-like of shape (n_samples,), optional
@@ -180,7 +189,7 @@ default="k-means++"
         self._check_parameters()
         rng = np.random.RandomState(as_seed_sequence(self.random_state).generate_state(8))
         if is_source(X):
-            rows: _Rows = _Source(self, Reader(X, y, sample_weight))
+            rows: _Rows = _Source(self, Reader(X, y, sample_weight), rng)
         else:
             rows = _Arrays(self._validate(X, reset=True), sample_weight)
         if rows.n_rows == 0:
@@ -429,13 +438,21 @@ class _Arrays:
         self, features: Any, n_clusters: int, rng: np.random.RandomState
     ) -> tuple[Floats, Doubles | None, bool]:
         weight = self.weight
-        rows = np.arange(self.X.shape[0]) if weight is None else np.flatnonzero(weight)
-        most = sample_rows(features, self.X, n_clusters)
-        if len(rows) > most:
-            rows = np.sort(rng.choice(rows, most, replace=False))
-        complete = len(rows) == self.X.shape[0]
-        Z = transformed(features, self.X if complete else self.X[rows])
-        return Z, None if weight is None else weight[rows], complete
+        n, most = self.X.shape[0], sample_rows(features, self.X, n_clusters)
+        if weight is not None:
+            draws = rng.random_sample(n) if self.n_rows > most else np.zeros(n)
+            rows, weight = priority_sample(weight, draws, most)
+        elif n > most:
+            rows = np.sort(rng.choice(n, most, replace=False))
+        else:
+            rows = np.arange(n)
+        complete = len(rows) == n
+        try:
+            Z = transformed(features, self.X if complete else self.X[rows])
+        except ValueError:
+            raise_not_finite(self.X)  # says in which row of all
+            raise
+        return Z, weight, complete
 
     def _batches(self) -> Iterator[slice]:
         for start in range(0, self.X.shape[0], _streams.ARRAY_ROWS):
@@ -443,13 +460,20 @@ class _Arrays:
 
     def add_to(self, sums: ClusterAccumulator) -> None:
         for rows in self._batches():
-            sums.update(self.X[rows], None if self.weight is None else self.weight[rows])
+            self._add(sums, rows)
+
+    def _add(self, sums: ClusterAccumulator, rows: slice, labels: Any = None) -> None:
+        weight = None if self.weight is None else self.weight[rows]
+        try:
+            sums.update(self.X[rows], weight, labels=labels)
+        except ValueError:
+            raise_not_finite(self.X)  # says in which row of all
+            raise
 
     def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
         found = np.empty((self.X.shape[0], 1), np.int32)
         for rows in self._batches():
-            weight = None if self.weight is None else self.weight[rows]
-            sums.update(self.X[rows], weight, labels=found[rows])
+            self._add(sums, rows, found[rows])
         return found[:, 0]
 
     def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
@@ -460,7 +484,9 @@ class _Arrays:
 class _Source:
     """The rows of a source."""
 
-    def __init__(self, model: RandomFeatureKMeans, reader: Reader) -> None:
+    def __init__(
+        self, model: RandomFeatureKMeans, reader: Reader, rng: np.random.RandomState
+    ) -> None:
         if reader.one_pass:
             raise ValueError(
                 "k-means reads the rows again and again, and an iterator gives them once; pass an "
@@ -469,7 +495,9 @@ class _Source:
         self.reader, self.source = reader, reader.source
         model._validate(reader.first()[0], reset=True)
         self.model = copy.copy(model)
-        self.n_rows = int(self.source.reduce(_count_rows, sum))
+        seed = rng.randint(2**31, size=4).tolist()
+        self.drawn: _Drawn = self.source.reduce(_Drawn.of, _Drawn.merge, self.model, seed)
+        self.n_rows = self.drawn.n_rows
 
     def fit(self, features: Any, y: Any) -> Any:
         return self.reader.fit(features)
@@ -477,11 +505,11 @@ class _Source:
     def sample(
         self, features: Any, n_clusters: int, rng: np.random.RandomState
     ) -> tuple[Floats, Doubles | None, bool]:
-        survey = self.reader.survey
-        rows: Any = survey.rows if survey is not None else None
-        most = min(sample_rows(features, rows, n_clusters), rows.shape[0])
-        chosen = np.sort(rng.choice(rows.shape[0], most, replace=False))
-        return transformed(features, rows[chosen]), None, False
+        drawn = self.drawn
+        most = min(sample_rows(features, drawn.rows, n_clusters), drawn.most)
+        chosen, weight = priority_sample(drawn.weight, drawn.draws, most)
+        same = len(weight) > 0 and bool((weight == weight[0]).all())
+        return transformed(features, drawn.rows[chosen]), None if same else weight, False
 
     def add_to(self, sums: ClusterAccumulator) -> None:
         self.reader.accumulate(self.model, sums)
@@ -500,10 +528,87 @@ class _Source:
         return [row for *_, row in found]
 
 
-def _count_rows(batch: Batch) -> int:
-    if batch.sample_weight is None:
-        return int(np.shape(batch.X)[0])
-    return int(np.count_nonzero(np.asarray(batch.sample_weight)))
+@dataclass
+class _Drawn:
+    """Mergeable sample of rows by their weights: what `priority_sample` needs of all rows."""
+
+    n_rows: int  # with a positive weight
+    rows: Any
+    weight: Doubles
+    draws: Doubles
+    most: int  # rows of a sample; one more is kept
+
+    @classmethod
+    def of(cls, batch: Batch, model: Any, seed: list[int]) -> "_Drawn":
+        """Draw from a batch."""
+        rows, weight = model._rows(*batch[:3])
+        raise_not_finite(rows)
+        weight = check_weights(weight, rows)
+        weight = np.ones(rows.shape[0]) if weight is None else weight
+        draws = np.random.default_rng([batch.number, *seed]).random(rows.shape[0])
+        most = max(sample_size(rows.shape[1]), 10 * model.n_clusters)
+        return cls(int(np.count_nonzero(weight)), rows, weight, draws, most)._cut()
+
+    @staticmethod
+    def merge(parts: Sequence["_Drawn"]) -> "_Drawn":
+        """Put samples of consecutive batches together."""
+        return _Drawn(
+            sum(part.n_rows for part in parts),
+            stack([part.rows for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate([part.draws for part in parts]),
+            parts[0].most,
+        )._cut()
+
+    def _cut(self) -> "_Drawn":
+        rows, _ = priority_sample(self.weight, self.draws, self.most + 1)
+        if len(rows) < len(self.weight):
+            self.rows, self.weight = self.rows[rows], self.weight[rows]
+            self.draws = self.draws[rows]
+        return self
+
+
+def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[Integers, Doubles]:
+    """Choose rows by their weights, and weigh these so that sums of weights are right on average.
+
+    Row i has the key u_i / w_i. The rows with the least keys are kept; with t the next key, each
+    stands for max(w_i, 1/t) [1]_. Where no row is left out, weights stay as they are.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        Finite and not negative; rows of weight 0 are never chosen.
+    draws : array-like of shape (n,)
+        Uniform in (0, 1).
+    count : int
+        Rows that are kept, if there are as many.
+
+    Returns
+    -------
+    rows : ndarray of int, ascending
+    weights : ndarray
+        What each stands for: over the draws its mean, with 0 for rows left out, is w_i.
+
+    References
+    ----------
+    .. [1] Duffield, Lund, Thorup, "Priority sampling for estimation of arbitrary subset sums",
+       J. ACM 2007.
+
+    Examples
+    --------
+    >>> from gzkcore.kmeans import priority_sample
+    >>> priority_sample([1, 0, 4, 1], [0.5, 0.5, 0.5, 0.25], 2)
+    (array([2, 3]), array([4., 2.]))
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    rows = np.flatnonzero(weights)
+    weights = weights[rows]
+    if rows.size <= count:
+        return rows, weights
+    keys = np.asarray(draws, dtype=np.float64)[rows] / weights
+    order = np.argpartition(keys, count)
+    kept = np.sort(order[:count])
+    return rows[kept], np.maximum(weights[kept], 1.0 / keys[order[count]])
 
 
 def _labels_of_batch(batch: Batch, model: Any, features: Any, centers: Doubles) -> Any:

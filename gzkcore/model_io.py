@@ -29,8 +29,10 @@ FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
 
-# Everything that a file may hold, with the module that defines it.
+# Everything that a file may hold, with the module that has it. FrozenEstimator, the one class of
+# another package, holds features that are to stay as they are.
 CLASSES = {
+    "FrozenEstimator": "sklearn.frozen",
     "RandomFeatureRidge": "gzkcore.ridge",
     "RandomFeatureRidgeCV": "gzkcore.ridge",
     "RandomFeatureRidgeClassifier": "gzkcore.ridge",
@@ -98,6 +100,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ----------
     model : object of one of gzkcore's classes
         One that holds transformers of other packages raises TypeError: keep those with skops.
+        A `sklearn.frozen.FrozenEstimator` of gzkcore's features is kept.
     path : str or path
         By custom it ends with ``.gzk``. An existing file is replaced.
     """
@@ -105,10 +108,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     arrays: list[NDArray[Any]] = []
     root = _encode(model, arrays, type(model).__name__)
     head = {"format": FORMAT, "version": VERSION, "model": root}
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a folder; name a file")
+    check_place(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w+b") as file:
@@ -126,6 +126,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def check_place(path: Path) -> None:
+    """Raise OSError unless `save` can write to this path."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a folder; name a file")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(
+            f"cannot save to {str(path)!r}: nothing may be written in {path.parent}; name another "
+            "folder"
+        )
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -180,6 +193,10 @@ def _digest(file: BinaryIO) -> bytes:
     return sha.hexdigest().encode()
 
 
+def _class_of(name: str) -> Any:
+    return getattr(importlib.import_module(CLASSES[name]), name)
+
+
 def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
     """Turn a value into what JSON can hold, moving arrays to a list; `name` is for messages."""
     if isinstance(value, np.random.RandomState | np.random.Generator | np.random.SeedSequence):
@@ -205,13 +222,13 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
         values = [_encode(item, arrays, f"{name}[{key!r}]") for key, item in value.items()]
         return {"keys": keys, "values": values}
     kind = type(value)
-    if CLASSES.get(kind.__name__) != kind.__module__:
+    if kind.__name__ not in CLASSES or kind is not _class_of(kind.__name__):
         raise TypeError(
             f"{name} is a {kind.__module__}.{kind.__qualname__}, and a gzkcore file holds only "
             "gzkcore's own classes and plain data; keep this model with skops "
             "(https://skops.readthedocs.io) instead"
         )
-    data = value._to_data() if hasattr(value, "_to_data") else vars(value)
+    data = value._to_data() if hasattr(kind, "_to_data") else vars(value)
     items = {k: _encode(v, arrays, f"{name}.{k}") for k, v in data.items()}
     return {"class": kind.__name__, "data": items}
 
@@ -236,7 +253,7 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
     name = value["class"]
     if name not in CLASSES:
         raise ValueError(f"it holds a {name}, which is none of gzkcore's classes")
-    cls = getattr(importlib.import_module(CLASSES[name]), name)
+    cls = _class_of(name)
     data = {k: _decode(v, archive) for k, v in value["data"].items()}
     if hasattr(cls, "_from_data"):
         return cls._from_data(data)

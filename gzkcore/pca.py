@@ -12,9 +12,17 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
 from ._callbacks import Progress, with_callbacks
-from ._learners import FeatureLearner, Solved, fit_features, new_features, signs_of
-from ._sources import is_source
-from ._streams import Checkpoint, Reader, map_rows, type_of
+from ._learners import (
+    FeatureLearner,
+    Solved,
+    check_one_batch,
+    check_same_features,
+    fit_features,
+    new_features,
+    signs_of,
+)
+from ._sources import is_source, type_of
+from ._streams import Checkpoint, Reader, map_rows
 from ._typing import Data, Doubles, Floats, Seed
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
 
@@ -170,6 +178,7 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self
             As before the call, if anything fails or interrupts on the way.
         """
+        check_one_batch(X)
         if self.__sklearn_is_fitted__():
             rows = self._rows(X, y, sample_weight)
             self._outdate()
@@ -231,6 +240,7 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         """
         self._check_fitted()
         other._check_fitted()
+        check_same_features(self.features_, other.features_, int(self.n_features_in_))
         self._outdate()
         self.moments_.merge(other.moments_)
         return self

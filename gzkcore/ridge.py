@@ -39,8 +39,15 @@ from sklearn.utils.validation import validate_data
 
 from . import _gram
 from ._callbacks import Progress, with_callbacks
-from ._learners import FeatureLearner, Solved, fit_features, new_features
-from ._sources import Batch, as_source, can_reread, is_dask, is_source
+from ._learners import (
+    FeatureLearner,
+    Solved,
+    check_one_batch,
+    check_same_features,
+    fit_features,
+    new_features,
+)
+from ._sources import Batch, as_source, can_reread, has_rows, is_dask, is_source
 from ._streams import Checkpoint, Reader, Score, map_rows
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Seed
@@ -141,7 +148,9 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         reader = None
         if checkpoint is not None or is_source(X):
             if not is_source(X):  # validated before it is cut into batches
-                X, y = self._before_cutting(X, y)
+                rows, y = self._before_cutting(X, y)
+                X = X if hasattr(X, "columns") else rows  # with names, which are compared
+                sample_weight = check_weights(sample_weight, rows)
             reader = Reader(X, y, sample_weight, checkpoint)
         self._forget()
         self._progress = Progress(self, None, "batch", X, y)
@@ -175,6 +184,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         self
             As before the call, if anything fails or interrupts on the way.
         """
+        check_one_batch(X)
         if self.__sklearn_is_fitted__():
             self._continue(X, y, sample_weight)
             return self
@@ -218,6 +228,9 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
             )
         if not np.array_equal(getattr(self, "classes_", ()), getattr(other, "classes_", ())):
             raise ValueError("the models have different classes; name all of them to each")
+        check_same_features(
+            self.moments_.features, other.moments_.features, int(self.n_features_in_)
+        )
         moved = other.moments_.shifted((other.y_offset_ - self.y_offset_).reshape(-1))
         self._outdate()
         self.moments_.merge(moved)
@@ -360,7 +373,7 @@ class _FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         model = self._without_moments(return_std)
         if not (return_std and is_dask(X)):
             work = functools.partial(model.predict, return_std=return_std)
-            return map_rows(work, X, self.y_offset_.shape)
+            return map_rows(work, X, self.y_offset_.shape, results=1 + return_std)
         std = functools.partial(_std_of_rows, model)
         return tuple(map_rows(work, X, self.y_offset_.shape) for work in (model.predict, std))
 
@@ -797,6 +810,8 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
                         errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
 
         for batch in batches:
+            if not has_rows(batch[0]):
+                continue
             X, y, sample_weight = self._rows(*batch)
             weight, y = check_weights(sample_weight, X), y.reshape(len(y), -1)
             for_each_tile(moments.features, X, functools.partial(use, y=y, weight=weight))
@@ -1400,12 +1415,20 @@ def _count_labels(batch: Batch) -> dict[Any, int]:
         raise ValueError("a classifier needs labels; let the source yield (X, y)")
     y = column_or_1d(batch.y)
     assert_all_finite(y, input_name="y")
-    labels, counts = np.unique(y, return_counts=True)
+    try:
+        labels, counts = np.unique(y, return_counts=True)
+    except TypeError as error:  # None among texts, say
+        raise ValueError(f"y has labels that can't be sorted; give all one kind: {error}") from None
     return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
 def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     labels = set().union(*parts)
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError(
+            f"labels are texts in one batch and numbers in another, {sorted(labels, key=repr)}; "
+            "let all batches have labels of one kind"
+        )
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
 
 

@@ -2,7 +2,11 @@
 
 import contextlib
 import os
+import pickle
 import signal
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -11,11 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from tolerances import RIDGE
 
 from gzkcore import (
+    Checkpoint,
     Gaussian,
     GegenbauerFeatures,
+    RandomFeaturePCA,
     RandomFeatureRidge,
     RandomFeatureRidgeCV,
     RandomFourierFeatures,
@@ -160,7 +167,7 @@ def test_weights_and_arrays_beside():
 
 
 @pytest.mark.usefixtures("threads")
-def test_what_does_not_fit_is_named(tmp_path):
+def test_what_does_not_fit_is_named():
     X, y = data(1000)
     Xd, yd = chunked(X, y)
     bad = X.copy()
@@ -174,10 +181,62 @@ def test_what_does_not_fit_is_named(tmp_path):
         ridge().fit(frame, y)
     with pytest.raises(ValueError, match="y has 2 chunks, but X has 4"):
         ridge().fit(frame, dd.from_pandas(pd.Series(y), npartitions=2))
-    with pytest.raises(ValueError, match="checkpoint= is for data that this process reads"):
-        ridge().fit(Xd, yd, checkpoint=tmp_path / "run.gzk")
     with pytest.raises(ValueError, match="requires y to be passed"):
         ridge().fit(Xd)
+    with pytest.raises(TypeError, match="y is a generator; pass a Dask collection, or an array"):
+        ridge().fit(Xd, (value for value in y))
+
+
+@pytest.mark.usefixtures("threads")
+def test_chunks_without_rows_are_left_out():
+    X, y = data(1000)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, number=np.arange(1000))
+    kept = frame[300:]
+    table = dd.from_pandas(frame, npartitions=5)
+    table = table[table["number"] >= 300]  # of 200 rows each, the first is empty now
+    Xd, yd = table[["a", "b", "c"]], table["y"]
+    for features in (None, RandomFourierFeatures(n_components=20, random_state=0)):
+        one = ridge(alpha=0.1) if features is None else RandomFeatureRidge(features)
+        other = clone(one).fit(Xd, yd)
+        one.fit(kept[["a", "b", "c"]], kept["y"])
+        assert other.moments_.n_rows == 700
+        assert_allclose(other.coef_, one.coef_, rtol=CLOSE)
+        mean, std = (part.compute() for part in other.predict(Xd, return_std=True))
+        assert len(mean) == len(std) == 700
+        assert_allclose(mean, one.predict(kept[["a", "b", "c"]]), rtol=CLOSE)
+        assert_allclose(other.score(Xd, yd), one.score(kept[["a", "b", "c"]], kept["y"]))
+        assert other.features_.transform(Xd).compute().shape[0] == 700
+    nothing = table[table["number"] < 0]
+    with pytest.raises(ValueError, match="yields no batches"):
+        ridge().fit(nothing[["a", "b", "c"]], nothing["y"])
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("learner", [*[way[0] for way in LEARNERS[1:]], RandomFeaturePCA])
+def test_the_data_do_not_travel_with_the_tasks(learner, monkeypatch, tmp_path):
+    """What goes to workers beside the chunks is small, whatever the collection holds."""
+    sizes = []
+    original = gzkcore_dask.DaskSource.reduce_each
+
+    def reduce_each(self, groups, work, merge, *args):
+        sizes.append(len(pickle.dumps(args)))
+        return original(self, groups, work, merge, *args)
+
+    monkeypatch.setattr(gzkcore_dask.DaskSource, "reduce_each", reduce_each)
+    for n in (2000, 20_000):
+        X, y = chunked(*data(n), rows=500)
+        for given in ({}, {"checkpoint": tmp_path / "run.gzk"}):
+            ridge(learner).fit(X, y, **given)
+    assert len(sizes) == 4
+    assert sizes[:2] == sizes[2:]
+
+
+@pytest.mark.usefixtures("threads")
+def test_frames_of_float32():
+    X, _ = data(100, np.float32)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=2)
+    found = gzkcore_dask.fit(GegenbauerFeatures(n_components=9), frame).transform(frame)
+    assert found.dtype == found.compute().dtype == np.float32
 
 
 def test_a_task_has_its_share_of_the_threads():
@@ -191,6 +250,113 @@ def test_a_task_has_its_share_of_the_threads():
     with dask.config.set(scheduler="threads", num_workers=2):
         gzkcore_dask.map_rows(look, X, ()).compute()
     assert seen == [1, 1]
+
+
+# ---- checkpoints
+
+
+class StoppedError(Exception):
+    pass
+
+
+def numbered(n_chunks, stop=None):
+    """Return chunks of 50 rows that are made when they are read; one may fail."""
+
+    def rows(number):
+        if number == stop:
+            raise StoppedError
+        return np.random.default_rng(number).normal([1, 0, 3], 1.0, (50, 3))
+
+    chunks = [da.from_delayed(dask.delayed(rows)(k), (50, 3), dtype=float) for k in range(n_chunks)]
+    X = da.concatenate(chunks)
+    return X, X[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("learner", "parameters"),
+    [*LEARNERS, (RandomFeaturePCA, {"n_components": 3})],
+    ids=["ridge", "folds", "gcv", "pca"],
+)
+@pytest.mark.usefixtures("threads")
+def test_a_stopped_fit_goes_on_to_the_same_bits(learner, parameters, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)  # after each group of 64 chunks
+    whole = ridge(learner, **parameters).fit(*numbered(150), checkpoint=tmp_path / "other.gzk")
+    for stop in (140, 100):  # the second is not reached: two groups are done
+        with pytest.raises(StoppedError):
+            ridge(learner, **parameters).fit(*numbered(150, stop=stop), checkpoint=checkpoint)
+        assert (tmp_path / "run.gzk").exists()
+    found = ridge(learner, **parameters).fit(*numbered(150), checkpoint=checkpoint)
+    assert list(tmp_path.iterdir()) == []
+    assert found.moments_.n_rows == 7500
+    X = np.random.default_rng(0).normal([1, 0, 3], 1.0, (50, 3))
+    output = "transform" if learner is RandomFeaturePCA else "predict"
+    assert_array_equal(getattr(found, output)(X), getattr(whole, output)(X))
+    plain = ridge(learner, **parameters).fit(*numbered(150))
+    assert_allclose(getattr(found, output)(X), getattr(plain, output)(X), rtol=CLOSE, atol=CLOSE)
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_checkpoint_of_other_chunks_is_refused(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
+    with pytest.raises(StoppedError):
+        ridge().fit(*numbered(150, stop=140), checkpoint=checkpoint)
+    X, y = numbered(150)
+    for other, message in (
+        ((X + 1e-9, y), "the first 128 batches are not those"),
+        ((X.rechunk((100, 3)), y), "the data have 75 chunks, it has seen 128"),
+        ((X.rechunk((25, 3)), y.rechunk(25)), "the first 128 batches are not those"),
+        ((X, y + 1), "the first 128 batches are not those"),
+    ):
+        with pytest.raises(ValueError, match=rf"cannot resume from .*{message}"):
+            ridge().fit(*other, checkpoint=checkpoint)
+    assert ridge().fit(X, y, checkpoint=checkpoint).moments_.n_rows == 7500
+
+
+KILLED = """
+    import os, pathlib, time
+    import dask, dask.array as da, numpy as np
+    from gzkcore import Checkpoint, Gaussian, GegenbauerFeatures, RandomFeatureRidge
+
+    def rows(number):
+        if number == 130 and os.environ.get("WAIT"):
+            pathlib.Path("now").touch()
+            time.sleep(60)
+        return np.random.default_rng(number).normal([1, 0, 3], 1.0, (50, 3))
+
+    X = da.concatenate(
+        [da.from_delayed(dask.delayed(rows)(k), (50, 3), dtype=float) for k in range(150)]
+    )
+    features = GegenbauerFeatures(Gaussian(0.2), 60, basis="harmonic", radius=7.0)
+    model = RandomFeatureRidge(features, alpha=0.01)
+    with dask.config.set(scheduler="threads", num_workers=2):
+        model.fit(X, X[:, 0], checkpoint=Checkpoint("run.gzk", seconds=1e-9))
+    np.savez("result.npz", sums=model.moments_.sums, coef=model.coef_, n=model.moments_.n_rows)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
+    folders = [tmp_path / name for name in ("whole", "killed")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "fit.py").write_text(textwrap.dedent(KILLED))
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "fit.py"], cwd=folders[1], env=environment | {"WAIT": "1"}
+    )
+    end = time.monotonic() + 60
+    while not (folders[1] / "now").exists() and time.monotonic() < end and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert (folders[1] / "run.gzk").exists()
+    for folder in folders:
+        subprocess.run([sys.executable, "fit.py"], cwd=folder, env=environment, check=True)
+        assert not (folder / "run.gzk").exists()
+    whole, resumed = (np.load(folder / "result.npz") for folder in folders)
+    assert whole["n"] == resumed["n"] == 7500
+    assert_array_equal(resumed["sums"], whole["sums"])
+    assert_array_equal(resumed["coef"], whole["coef"])
 
 
 # ---- a cluster of processes on this machine
@@ -214,7 +380,7 @@ def cluster(n_workers):
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Dask, about ports and clocks
-def test_processes_give_the_same_answer_whatever_their_number():
+def test_processes_give_the_same_answer_whatever_their_number(tmp_path):
     X, y = data(4000)
     one = ridge(alpha=0.01).fit(X, y)
     free = RandomFeatureRidge(GegenbauerFeatures(n_components=60, basis="harmonic"), alpha=0.01)
@@ -231,6 +397,8 @@ def test_processes_give_the_same_answer_whatever_their_number():
                 assert_allclose(free.fit(Xd, yd).predict(X), wanted, rtol=CLOSE)
                 assert_allclose(one.predict(Xd).compute(), one.predict(X), rtol=CLOSE)
                 assert_allclose(one.score(Xd, yd), one.score(X, y), rtol=CLOSE)
+                kept = ridge(alpha=0.01).fit(Xd, yd, checkpoint=tmp_path / "run.gzk")
+                assert_array_equal(kept.moments_.sums, other.moments_.sums)  # there is one group
     assert_array_equal(bits[0], bits[1])
     assert_array_equal(bits[0], bits[2])
 

@@ -251,6 +251,15 @@ def test_hardly_more_than_the_triangle_travels():
     assert len(pickle.dumps(sums)) < 0.6 * sums.sums.nbytes
 
 
+def test_hardly_more_than_the_triangle_of_centred_moments_travels():
+    features = Cosines(400).fit(data(1)[0])
+    sums = MomentsAccumulator(features).update(data(600)[0])
+    assert len(pickle.dumps(sums)) < 0.6 * sums.scatter.nbytes
+    again = pickle.loads(pickle.dumps(sums))
+    assert_array_equal(again.scatter, sums.scatter)
+    assert len(pickle.dumps(MomentsAccumulator(features))) < 20_000
+
+
 def naive(Z):
     """Z^T Z in float32 throughout: what a running sum in the type of the data comes to."""
     gram = np.zeros((Z.shape[1], Z.shape[1]), np.float32)
@@ -319,6 +328,8 @@ def test_bad_rows_are_named(X, y, weight, error, message):
 
 
 def test_what_does_not_fit_together_is_named():
+    with pytest.raises(ValueError, match="n_folds=0 is too small"):
+        GramAccumulator(Cosines(), 0)
     X, y, _ = data(50)
     sums = GramAccumulator(Cosines(4).fit(X), 2).update(X, y)
     with pytest.raises(ValueError, match="have 4 features and 1 targets, those before 4 and 2"):

@@ -12,7 +12,16 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import FunctionTransformer
 from tolerances import LEARNERS
 
-from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureKMeans, metrics, reference, theory
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    RandomFeatureKMeans,
+    kmeans,
+    metrics,
+    reference,
+    theory,
+)
+from gzkcore._streams import Reader
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 IDENTITY = FunctionTransformer()
@@ -206,3 +215,114 @@ def test_bad_parameters(parameters, error, message):
 def test_there_is_no_partial_fit():
     assert not hasattr(RandomFeatureKMeans, "partial_fit")
     assert "no\n    `partial_fit`" in RandomFeatureKMeans.__doc__
+
+
+# ---- weights of sources
+
+
+class Cut:
+    """Arrays in batches, as often as one likes."""
+
+    def __init__(self, *arrays, rows):
+        self.arrays, self.rows = arrays, rows
+
+    def __iter__(self):
+        for start in range(0, len(self.arrays[0]), self.rows):
+            X, *weight = (array[start : start + self.rows] for array in self.arrays)
+            yield (X, None, *weight)
+
+
+def starts(X, weight, seed, init="k-means++"):
+    """Return the rows that a source's starts are, as numbers in X[:, 0]."""
+    model = RandomFeatureKMeans(IDENTITY, 2, init=init, n_init=1)
+    rng = np.random.RandomState(seed)
+    given = (X,) if weight is None else (X, weight)
+    rows = kmeans._Source(model, Reader(Cut(*given, rows=2), None, None), rng)
+    Z, of_rows, _ = rows.sample(IDENTITY.fit(X), 2, rng)
+    return model._starts(Z, of_rows, rng)[0, :, 0].astype(int)
+
+
+def test_whole_weights_draw_starts_as_repeated_rows_do():
+    X, weight = np.arange(7.0)[:, None] ** 2, np.array([1, 0, 2, 3, 1, 5, 0])
+    repeated = np.repeat(X, weight, axis=0)
+    seeds = range(400)
+    found = np.bincount(np.concatenate([starts(X, weight, s) for s in seeds]), minlength=50)
+    wanted = np.bincount(np.concatenate([starts(repeated, None, s) for s in seeds]), minlength=50)
+    assert found.sum() == wanted.sum() == 800
+    assert (np.abs(found - wanted) <= 4 * np.sqrt(found + wanted)).all()
+    assert found[[1, 36]].sum() == 0
+    assert (found[[0, 4, 9, 16, 25]] > 0).all()
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_rows_without_weight_are_no_starts(init, monkeypatch):
+    monkeypatch.setattr("gzkcore._sources.SAMPLE_ROWS", 20)
+    X, weight = np.arange(500.0)[:, None], (np.arange(500) % 7 == 0) * 1e-3
+    chosen = np.concatenate([starts(X, weight, seed, init) for seed in range(20)])
+    assert (chosen % 7 == 0).all()
+
+
+def test_a_sample_stands_for_the_weights_of_all_rows():
+    """Over many draws the weights of some rows in the sample add up to theirs."""
+    rng = np.random.default_rng(0)
+    weight = rng.exponential(size=200) ** 4
+    some = rng.random(200) < 0.3
+    sums, wholes = [], []
+    for _ in range(2000):
+        rows, each = kmeans.priority_sample(weight, rng.random(200), 30)
+        assert len(rows) == 30
+        sums.append(each[some[rows]].sum())
+        wholes.append(each.sum())
+    for found, wanted in ((sums, weight[some].sum()), (wholes, weight.sum())):
+        assert abs(np.mean(found) - wanted) < 4 * np.std(found) / np.sqrt(len(found))
+
+
+@pytest.mark.parametrize("rows", [100, 2500])
+def test_samples_of_batches_are_those_of_all_rows(rows, monkeypatch):
+    """However rows are cut, the sample has the rows with the least keys, and weights for them."""
+    monkeypatch.setattr("gzkcore._sources.SAMPLE_ROWS", 50)
+    X = np.arange(2500.0)[:, None]
+    weight = np.random.default_rng(1).exponential(size=2500) ** 3
+    model = RandomFeatureKMeans(IDENTITY, 2)
+    source = kmeans._Source(
+        model, Reader(Cut(X, weight, rows=rows), None, None), np.random.RandomState(0)
+    )
+    drawn = source.drawn
+    assert drawn.n_rows == 2500
+    assert len(drawn.rows) == 51
+    assert_array_equal(drawn.weight, weight[drawn.rows[:, 0].astype(int)])
+    _, each, _ = source.sample(IDENTITY.fit(X), 2, np.random.RandomState(0))
+    assert len(each) == 50
+    # The heaviest rows are in it for certain, as themselves.
+    assert weight.max() in each
+
+
+def test_weights_matter_for_the_starts_of_a_source():
+    """Three heavy clusters close together, light rows all around that say nothing."""
+    rng = np.random.default_rng(0)
+    heavy = np.array([[0, 0], [1, 0], [0, 1]])[np.arange(300) % 3] + 0.01 * rng.normal(
+        size=(300, 2)
+    )
+    X = np.concatenate([heavy, rng.uniform(-50, 50, (3000, 2))])
+    weight = np.concatenate([np.full(300, 1e6), np.full(3000, 1e-3)])
+    order = rng.permutation(len(X))
+    X, weight = X[order], weight[order]
+    wanted = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(X, sample_weight=weight)
+    for seed in range(3):
+        model = RandomFeatureKMeans(IDENTITY, 3, n_init=1, random_state=seed)
+        found = model.fit(Cut(X, weight, rows=500))
+        assert found.inertia_ <= 1.02 * wanted.inertia_
+
+
+@pytest.mark.parametrize("features", [IDENTITY, FrozenEstimator(IDENTITY)])
+def test_sources_with_features_that_ask_nothing(features):
+    X, weight = data(500)
+    if isinstance(features, FrozenEstimator):
+        features = FrozenEstimator(RBFSampler(n_components=5, random_state=0).fit(X))
+    model = RandomFeatureKMeans(features, 3, random_state=0).fit(Cut(X, weight, rows=70))
+    wanted = RandomFeatureKMeans(features, 3, random_state=0).fit(X, sample_weight=weight)
+    assert model.inertia_ <= 1.05 * wanted.inertia_
+    bad = X.copy()
+    bad[333, 1] = np.nan
+    with pytest.raises(ValueError, match=r"batch 4, counted from 0: Input X contains NaN.*row 53"):
+        RandomFeatureKMeans(features, 3).fit(Cut(bad, weight, rows=70))

@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import FunctionTransformer
 
@@ -149,12 +150,33 @@ def test_other_packages_are_pointed_to_skops(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_frozen_features_are_kept(tmp_path):
+    X, y = data()
+    for features in (GegenbauerFeatures(n_components=16), ProductFeatures("gaussian", 16)):
+        model = RandomFeatureRidge(FrozenEstimator(features.fit(X)), 0.1).fit(X, y)
+        model.save(tmp_path / "m.gzk")
+        again = load(tmp_path / "m.gzk")
+        assert type(again.features) is FrozenEstimator
+        assert_array_equal(again.predict(X), model.predict(X))
+        assert_array_equal(again.partial_fit(X, -y).predict(X), model.partial_fit(X, -y).predict(X))
+        assert_array_equal(again.fit(X, y).predict(X), model.fit(X, y).predict(X))
+    save(FrozenEstimator(features), tmp_path / "frozen.gzk")
+    assert_array_equal(load(tmp_path / "frozen.gzk").transform(X), features.transform(X))
+    foreign = FrozenEstimator(RBFSampler(n_components=5).fit(X))
+    with pytest.raises(TypeError, match=r"RandomFeatureRidge.features.estimator is a skl.*skops"):
+        RandomFeatureRidge(foreign).fit(X, y).save(tmp_path / "m.gzk")
+
+
 def test_a_class_of_the_same_name_is_not_ours(tmp_path):
     class Gaussian:
         pass
 
-    with pytest.raises(TypeError, match="holds only gzkcore's own classes"):
-        save(Gaussian(), tmp_path / "m.gzk")
+    class FrozenEstimator:
+        pass
+
+    for foreign in (Gaussian(), FrozenEstimator()):
+        with pytest.raises(TypeError, match="holds only gzkcore's own classes"):
+            save(foreign, tmp_path / "m.gzk")
 
 
 @pytest.fixture(scope="module")
@@ -282,15 +304,18 @@ def test_any_zip_tool_opens_it(saved, tmp_path):
 def test_the_allow_list_names_what_there_is():
     for name, module in model_io.CLASSES.items():
         cls = getattr(pytest.importorskip(module), name)
-        assert cls.__module__ == module
+        assert cls.__module__ == module or cls is FrozenEstimator
 
 
-def test_places_where_nothing_can_be_written_are_named(tmp_path):
+def test_places_where_nothing_can_be_written_are_named(tmp_path, monkeypatch):
     model = GegenbauerFeatures(n_components=4).fit(np.eye(3))
     with pytest.raises(FileNotFoundError, match=r"cannot save to .*m\.gzk': there is no folder"):
         save(model, tmp_path / "no" / "m.gzk")
     with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
         save(model, tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write anywhere
+    with pytest.raises(PermissionError, match=r"m\.gzk': nothing may be written in .*name another"):
+        save(model, tmp_path / "m.gzk")
     assert list(tmp_path.iterdir()) == []
 
 

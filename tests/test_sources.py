@@ -24,6 +24,7 @@ from gzkcore import (
     Laplacian,
     ProductFeatures,
     RandomFeatureRidge,
+    RandomFeatureRidgeClassifier,
     RandomFeatureRidgeCV,
     RandomFourierFeatures,
 )
@@ -282,7 +283,7 @@ def test_nothing_is_read_twice_where_nothing_is_asked_of_the_data():
     for learner in (model(alpha=0.1), RandomFeatureRidge(frozen)):
         source = Cut(X, y, rows=100)
         learner.fit(source)
-        assert source.passes == 2  # the first batch, and the sums
+        assert source.passes == 1
 
 
 def test_rows_are_surveyed_once_for_a_grid(monkeypatch):
@@ -292,7 +293,7 @@ def test_rows_are_surveyed_once_for_a_grid(monkeypatch):
     grid = {"gamma": [0.1, "scale"]}
     source = Cut(X, y, rows=100)
     found = RandomFeatureRidgeCV(features, kernel_grid=grid).fit(source)
-    assert source.passes == 4  # the first batch, the survey, the sums of each kernel
+    assert source.passes == 3  # the survey, the sums of each kernel
     wanted = RandomFeatureRidgeCV(features, kernel_grid=grid).fit(X, y)
     close = RIDGE["everywhere"]()
     for name in ("mean_test_score", "param_alpha"):
@@ -381,11 +382,35 @@ def test_an_iterator_is_one_pass_and_says_what_it_freezes():
 )
 def test_a_bad_batch_is_named(batch, message):
     X, y = data(100)
-    for source in ([(X, y), batch], iter([(X, y), batch])):
+    nothing = np.empty((0, 3)), np.empty(0)
+    for source in ([(X, y), batch], iter([(X, y), batch]), [(X, y), batch, nothing]):
         failed = model()
         with pytest.raises(ValueError, match=message):
             failed.fit(source)
         assert not hasattr(failed, "moments_")
+
+
+def test_batches_without_rows_are_left_out():
+    X, y = data(900)
+    nothing = X[:0], y[:0]
+    pieces = [nothing, (X[:500], y[:500]), nothing, (X[500:], y[500:]), nothing]
+    for make in (model, lambda: RandomFeatureRidge(RandomFourierFeatures(n_components=30))):
+        one = make().set_params(random_state=0).fit([pieces[1], pieces[3]])
+        for source in (pieces, iter(pieces)):
+            other = make().set_params(random_state=0)
+            if source is not pieces:
+                other.set_params(features=FrozenEstimator(one.features_))
+            other.fit(source)
+            assert other.moments_.n_rows == 900
+            assert_allclose(other.coef_, one.coef_, rtol=RIDGE["everywhere"]())
+    assert [len(part) for part in one.predict(piece[0] for piece in pieces)] == [0, 500, 0, 400, 0]
+    both = list(one.predict([piece[0] for piece in pieces], return_std=True))
+    assert [len(std) for _, std in both] == [0, 500, 0, 400, 0]
+    assert_allclose(one.score(pieces), one.score([pieces[1], pieces[3]]), rtol=1e-12)
+    loo = model(RandomFeatureRidgeCV, cv="loo")
+    assert loo.fit(pieces).best_score_ == loo.fit([pieces[1], pieces[3]]).best_score_
+    with pytest.raises(ValueError, match=r"batch 4, counted from 0: .* 2 features"):
+        model().fit([*pieces[:4], (X[:, :2], y)])
 
 
 def test_a_source_without_batches():
@@ -397,6 +422,119 @@ def test_a_source_without_batches():
         fitted.score(iter([]))
     with pytest.raises(ValueError, match="score needs the targets"):
         fitted.score([data(50)[0]])
+
+
+class Exhausted:
+    """A mistake that is easily made: an object with one iterator for all passes."""
+
+    def __init__(self, given, anew):
+        self.given, self.anew = iter(given), anew
+
+    def __iter__(self):
+        return (batch for batch in self.given) if self.anew else self.given
+
+
+def test_what_can_be_read_only_once_is_noticed():
+    X, y = data(900)
+    pieces = [(X[:500], y[:500]), (X[500:], y[500:])]
+    # Nothing is asked of the rows: one pass does.
+    for anew in (False, True):
+        found = model(alpha=0.1).fit(Exhausted(pieces, anew))
+        assert found.moments_.n_rows == 900
+    assert not can_reread(Exhausted(pieces, anew=False))
+    surveyed = RandomFeatureRidge(RandomFourierFeatures(n_components=30))
+    with pytest.raises(ValueError, match="yielded 400 rows in the first pass and 500 in a later"):
+        surveyed.fit(Exhausted(pieces, anew=True))
+    assert not hasattr(surveyed, "moments_")
+    spent = iter(pieces)
+    model().fit(spent)
+    with pytest.raises(ValueError, match="yields no batches"):
+        model().fit(spent)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X: X.astype(">f8"),
+        sparse.csr_matrix,
+        np.asfortranarray,
+        np.ndarray.tolist,
+        pd.DataFrame,
+    ],
+    ids=["big-endian", "csr", "fortran", "list", "frame"],
+)
+def test_batches_may_be_of_different_kinds(change):
+    X, y = data(900)
+    features = GegenbauerFeatures(n_components=60, basis="harmonic")
+    one = RandomFeatureRidge(features, alpha=1.0).fit(X, y)
+    source = [(X[:300], y[:300]), (change(X[300:600]), y[300:600]), (X[600:], y[600:])]
+    other = RandomFeatureRidge(features, alpha=1.0).fit(source)
+    assert_allclose(other.predict(X), one.predict(X), rtol=RIDGE["everywhere"]())
+
+
+def test_batches_may_be_of_different_types():
+    X, y = data(900, np.float32)
+    for order in (np.float32, np.float64), (np.float64, np.float32):
+        source = [(X[:450].astype(order[0]), y[:450]), (X[450:].astype(order[1]), y[450:])]
+        found = model(alpha=1.0).fit(source)
+        assert found.moments_.dtype == np.float64
+        wanted, close = (
+            model(alpha=1.0).fit(X, y).predict(X),
+            RIDGE["everywhere, single"](np.float32),
+        )
+        assert np.linalg.norm(found.predict(X) - wanted) < close * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+def test_rows_with_entries_given_twice(indices):
+    """Malformed, but legal: entries of a sparse matrix that add up."""
+    X, y = data(400)
+    twice = sparse.csr_matrix(
+        (
+            np.stack([0.25 * X, 0.75 * X], axis=2).ravel(),
+            np.tile(np.repeat(np.arange(3), 2), 400),
+            np.arange(401) * 6,
+        ),
+        shape=X.shape,
+    )
+    twice.indices, twice.indptr = twice.indices.astype(indices), twice.indptr.astype(indices)
+    features = GegenbauerFeatures(n_components=60, basis="harmonic")
+    one = RandomFeatureRidge(features, alpha=1.0).fit(X, y)
+    for X_given, y_given in (([(twice[:150], y[:150]), (twice[150:], y[150:])], None), (twice, y)):
+        other = RandomFeatureRidge(features, alpha=1.0).fit(X_given, y_given)
+        assert_allclose(other.predict(X), one.predict(X), rtol=RIDGE["everywhere"]())
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (40, 1), (1, 1)], ids=str)
+def test_one_row_and_one_column(shape):
+    X = np.random.default_rng(0).standard_normal(shape)
+    y = X[:, 0] + 1
+    for features in (
+        GegenbauerFeatures(n_components=9),
+        RandomFourierFeatures(n_components=9, random_state=0),
+    ):
+        one = RandomFeatureRidge(features, alpha=1.0).fit(X, y)
+        other = RandomFeatureRidge(features, alpha=1.0).fit(
+            [(row[None], y[:1] * 0 + v) for row, v in zip(X, y, strict=True)]
+        )
+        assert_allclose(other.predict(X), one.predict(X), rtol=RIDGE["everywhere"]())
+
+
+@pytest.mark.parametrize("labels", [("a", 1), (1, "a"), ("a", None)])
+def test_labels_of_two_kinds(labels):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    source = [(X, np.array([label] * 20, dtype=type(label))) for label in labels]
+    source.append((X, np.array(["b"] * 20)))
+    with pytest.raises(ValueError, match="one kind"):
+        RandomFeatureRidgeClassifier(features=FrozenEstimator(MAPS[3].fit(X))).fit(source)
+
+
+def test_values_of_wide_sparse_rows_are_checked_where_they_are():
+    wide = sparse.random_array((60, 10**9), density=1e-9, format="csr", rng=0)
+    wide.data[7] = np.nan
+    row = np.searchsorted(wide.indptr, 7, side="right") - 1
+    with pytest.raises(ValueError, match=f"NaN or infinity. The first is in row {row}, column"):
+        sources._raise_not_finite(wide)
 
 
 # ---- files

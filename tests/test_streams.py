@@ -8,15 +8,20 @@ import textwrap
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 
 from gzkcore import (
     Checkpoint,
     Gaussian,
     GegenbauerFeatures,
+    RandomFeatureCCA,
+    RandomFeatureKMeans,
+    RandomFeaturePCA,
     RandomFeatureRidge,
     RandomFeatureRidgeCV,
     RandomFourierFeatures,
@@ -228,3 +233,82 @@ def test_what_a_checkpoint_cannot_hold_is_said_before_the_pass(tmp_path):
     with pytest.raises(ValueError, match="a pass for each entry of kernel_grid"):
         grid.fit(Batches(), checkpoint=path)
     assert not path.exists()
+
+
+def test_features_alone_are_not_gone_on_from(tmp_path, monkeypatch):
+    """A fit that is killed before its first sums leaves features, and nothing tells of which rows."""
+    path = tmp_path / "run.gzk"
+
+    def make():
+        return RandomFeatureRidge(GegenbauerFeatures(n_components=40, basis="harmonic"), alpha=0.1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RandomFeatureRidge, "_rows", None)
+        with pytest.raises(TypeError, match="not callable"):
+            make().fit(Batches(seed=1), checkpoint=path)
+    assert path.exists()
+    resumed = make().fit(Batches(), checkpoint=path)
+    assert_array_equal(resumed.moments_.sums, make().fit(Batches()).moments_.sums)
+
+
+def test_a_place_that_takes_no_file_is_named_before_the_rows_are_read(tmp_path, monkeypatch):
+    source = Batches()
+    model = RandomFeatureRidge(GegenbauerFeatures(n_components=40))
+    with pytest.raises(FileNotFoundError, match=r"run\.gzk': there is no folder"):
+        model.fit(source, checkpoint=tmp_path / "no" / "run.gzk")
+    with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
+        model.fit(source, checkpoint=tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write anywhere
+    with pytest.raises(PermissionError, match="nothing may be written in"):
+        model.fit(source, checkpoint=tmp_path / "run.gzk")
+    with pytest.raises(TypeError, match="skops"):
+        RandomFeatureRidge(RBFSampler()).fit(source, checkpoint=tmp_path / "run.gzk")
+    assert source.passes == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_write_left_is_removed(tmp_path):
+    left = tmp_path / ".run[1].gzk.123.part"
+    others = tmp_path / ".run2.gzk.123.part"
+    left.touch(), others.touch()
+    LEARNERS["ridge"]().fit(Batches(), checkpoint=tmp_path / "run[1].gzk")
+    assert list(tmp_path.iterdir()) == [others]
+
+
+@pytest.mark.parametrize("learner", [RandomFeatureRidge, RandomFeaturePCA])
+def test_frames_keep_their_names_and_their_order(learner, tmp_path, monkeypatch):
+    """Rows are cut by place, whatever their labels are; names of columns are kept and compared."""
+    monkeypatch.setattr("gzkcore._streams.ARRAY_ROWS", 300)
+    X, y = (np.concatenate(part) for part in zip(*Batches(), strict=True))
+    places = np.random.default_rng(0).permutation(2000) / 10
+    frame = pd.DataFrame(X, columns=list("abc"), index=places)
+    fits = {"checkpoint": tmp_path / "run.gzk"}
+    found = learner(features()).fit(frame, y, sample_weight=2.0, **fits)
+    assert_array_equal(found.feature_names_in_, list("abc"))
+    wanted = learner(features()).fit(X, y, sample_weight=2.0, **fits)
+    name = "predict" if learner is RandomFeatureRidge else "transform"
+    assert_array_equal(getattr(found, name)(frame), getattr(wanted, name)(X))
+
+
+@pytest.mark.parametrize("how", ["arrays", "checkpoint"])
+@pytest.mark.parametrize(
+    "learner", [RandomFeatureRidge, RandomFeaturePCA, RandomFeatureCCA, RandomFeatureKMeans]
+)
+def test_a_bad_row_has_its_number_in_all_rows(learner, how, tmp_path):
+    X = np.zeros((80_000, 3))
+    X[:, 0] = np.arange(80_000) % 7
+    frozen = FrozenEstimator(features().fit(X[:9]))
+    bad = X.copy()
+    bad[70_000, 1] = np.nan
+    given = {"checkpoint": tmp_path / "run.gzk"} if how == "checkpoint" else {}
+    if learner is RandomFeatureKMeans and given:
+        return
+    model = learner(frozen) if learner is not RandomFeatureCCA else learner(frozen, frozen)
+    message = r"Input X contains NaN. The first is in row 70000, column 1"
+    for rows in (bad, pd.DataFrame(bad, columns=list("abc"))):
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows, X if learner is RandomFeatureCCA else X[:, 0], **given)
+    (tmp_path / "run.gzk").unlink(missing_ok=True)
+    if learner is RandomFeatureCCA:
+        with pytest.raises(ValueError, match=message.replace("X", "y")):
+            model.fit(X, bad, **given)

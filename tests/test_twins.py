@@ -355,6 +355,15 @@ def pairs_of_vectors(draw):
     return u, v, rng.choice([-1, 1], (2, m)), rng.integers(0, m, (2, width)), width
 
 
+@st.composite
+def weighted_rows(draw):
+    """Return weights, some 0, a draw for each, and how many rows are kept."""
+    n = draw(st.integers(0, 33))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    weights = rng.exponential(size=n) * (rng.random(n) < draw(shares))
+    return weights.tolist(), rng.random(n).tolist(), draw(st.integers(0, 33))
+
+
 degrees = st.integers(0, 30)
 dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 
@@ -540,6 +549,7 @@ VALUES = {
             * np.maximum(np.abs(X).max(axis=1, initial=1.0), 1.0)[:, None] ** columns.shape[1]
         ),
     ),
+    "kmeans.priority_sample": (weighted_rows(), lambda *_: 1),
     "maclaurin.maclaurin_features": (
         degrees_and_signs(),
         lambda X, signs, degrees, weights, _: np.square(

@@ -128,6 +128,7 @@ TWINS = {
     "adaptive.monomial_features": Tolerance(
         8, "a rounding for each of up to 6 factors: length is their largest product squared"
     ),
+    "kmeans.priority_sample": EXACT,
     "maclaurin.maclaurin_features": Tolerance(
         16, "products of up to 4 sums, each off by eps of its sum of |x|: length is their product's "
         "square"
