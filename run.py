@@ -5,9 +5,11 @@ python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs
+python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
 
-What follows `demo`, `test` or `bench` goes to its command: `python3 run.py test -k harmonics`,
-`python3 run.py bench --bench hadamard`.
+What follows goes to the command: `python3 run.py test -k harmonics`, `python3 run.py bench --bench
+hadamard`; of `docs` to sphinx-build, so that `python3 run.py docs -D plot_gallery=0` leaves out the
+examples, which take minutes.
 
 This needs Python with its headers, a C compiler and the package index. The first run compiles for
 a few minutes, later ones only what has changed. To start afresh, delete `.venv`.
@@ -39,7 +41,7 @@ def must(*command: str | Path, cwd: Path = ROOT) -> None:
         sys.exit(status)
 
 
-def install(*groups: str) -> None:
+def install(*groups: str, extras: str = "cli") -> None:
     """Build the package and install it as users have it, with these dependency groups beside it.
 
     The build runs in the environment itself, not in a passing one of its own, so that its folder
@@ -51,7 +53,7 @@ def install(*groups: str) -> None:
     pip = (BIN / "pip", "install", "--quiet")
     must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
-    package = ("--no-build-isolation", "-Cbuild-dir=.venv/build", ".[cli]")
+    package = ("--no-build-isolation", "-Cbuild-dir=.venv/build", f".[{extras}]")
     must(*pip, *package, *(f"--group={group}" for group in groups))
 
 
@@ -63,6 +65,8 @@ def check() -> int:
     # Types, stubs and doctests are those of the installed package, so they run away from the root.
     with tempfile.TemporaryDirectory() as folder:
         away = Path(folder)
+        # Of docs only the pages: the examples are run by `python3 run.py docs`.
+        pages = (f"--ignore-glob={ROOT / 'docs'}/*.py", ROOT / "docs")
         commands: list[tuple[Path, list[str | Path]]] = [
             (ROOT, ["ruff", "check"]),
             (ROOT, ["ruff", "format", "--check"]),
@@ -72,13 +76,25 @@ def check() -> int:
             (ROOT, ["sp-repo-review", "."]),
             (away, ["mypy", "--config-file", config]),
             (away, ["stubtest", *compiled, "--mypy-config-file", config]),
-            (away, ["pytest", "-c", config, *doctests, "--pyargs", "gzkcore", ROOT / "docs"]),
+            (away, ["pytest", "-c", config, *doctests, "--pyargs", "gzkcore", *pages]),
         ]
         failed = [
             " ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)
         ]
     print("\n".join(["Failed:", *failed]) if failed else "All checks passed.")
     return len(failed)
+
+
+def docs(*options: str) -> int:
+    """Build the site, a warning being an error; with --check try the links that lead out of it."""
+    rest = [option for option in options if option != "--check"]
+    sphinx = ("sphinx-build", "--fail-on-warning", "--keep-going", *rest)
+    status = run(*sphinx, "-b", "html", "docs", "build/docs")
+    if not status and "--check" in options:
+        status = run(*sphinx, "-b", "linkcheck", "docs", "build/links")
+    if not status:
+        print(f"Open {ROOT / 'build' / 'docs' / 'index.html'}")
+    return status
 
 
 def main() -> int:
@@ -98,6 +114,9 @@ def main() -> int:
         case ["check"]:
             install("test", "lint")
             return check()
+        case ["docs", *options]:
+            install("docs", extras="cli,data,dask")
+            return docs(*options)
     print(__doc__)
     return 2
 

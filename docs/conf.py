@@ -1,0 +1,137 @@
+"""How Sphinx makes the pages: `python3 run.py docs` builds them into build/docs.
+
+The pages are Markdown that reads well on a code host too. The examples are run, and the pages of
+the API are made from the docstrings of the installed package.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import gzkcore
+
+ROOT = Path(__file__).resolve().parents[1]
+
+project = "gzkcore"
+author = "the gzkcore developers"
+project_copyright = author
+version = release = gzkcore.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # MathJax lies beside the pages: formulas need no network
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+root_doc = "index"
+exclude_patterns = ["_templates", "examples"]
+templates_path = ["_templates"]
+default_role = "py:obj"  # `name` is a link where there is such a name, and else stays code
+
+# ---- Markdown
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+# ---- docstrings
+
+autodoc_typehints = "none"  # numpydoc's parameters have them, with shapes
+autodoc_default_options = {"members": True, "inherited-members": True}
+autosummary_generate = True
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False  # autodoc shows them, those that we wrote
+
+# ---- examples
+
+# These need data that can't be fetched; without them they are shown, but not run.
+DATA = {"plot_climate": "climate_ncep_2p5deg", "plot_genes": "gene_chowdary"}
+folder = Path(os.environ.get("GZKCORE_DATA", "."))
+missing = [example for example, name in DATA.items() if not (folder / f"{name}.npz").is_file()]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": f"{os.sep}(?!{'|'.join([*missing, '_'])})plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "reset_modules": ("matplotlib",),
+    "image_srcset": ["2x"],
+    "thumbnail_size": (400, 280),
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+}
+
+# ---- pages
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"gzkcore {version}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_sidebars = {"**": ["all-pages.html"]}
+html_copy_source = False
+html_context = {"default_mode": "auto"}  # light or dark, as the system is
+html_theme_options = {
+    "navbar_center": [],  # all pages are in the sidebar
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": True,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+# ---- links to other places: python3 run.py docs --check
+
+linkcheck_anchors = False
+linkcheck_timeout = 30
+linkcheck_retries = 2
+
+
+# ---- rules
+
+FROM_THE_ROOT = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
+
+
+def read_page(app, docname, source):
+    """Fill the pages that stand for files of the root, and keep links within the site."""
+    text = source[0]
+    if docname.startswith("gallery/"):  # |x| is a norm in what examples say, too
+        text = re.sub(r"^\S.*$", lambda line: line[0].replace("|", r"\|"), text, flags=re.MULTILINE)
+    if docname in FROM_THE_ROOT:
+        text = (ROOT / FROM_THE_ROOT[docname]).read_text(encoding="utf-8")
+    # The empty line that ends a doctest is not to be seen.
+    text = re.sub(r"^(```pycon\n(?:.*\n)*?)\n```$", r"\1```", text, flags=re.MULTILINE)
+    for page, name in FROM_THE_ROOT.items():
+        text = re.sub(rf"\]\((\.\./)?{re.escape(name)}", f"]({page}.md", text)
+    module = r"\[`([^`]+)`\]\(\.\./gzkcore/(\w+)\.py\)"
+    source[0] = re.sub(module, r'<a href="_modules/gzkcore/\2.html"><code>\1</code></a>', text)
+
+
+def skip_what_others_wrote(app, what, name, thing, skip, options):
+    """Leave out what comes from scikit-learn: it is the same for every estimator."""
+    thing = getattr(thing, "fget", None) or getattr(thing, "__func__", thing)
+    home = getattr(thing, "__module__", None) or "gzkcore"
+    return None if home.startswith("gzkcore") else True
+
+
+def keep_formulas(app, what, name, thing, options, lines):
+    """Let |x| be a norm and dim_ a name, which reStructuredText takes for references."""
+    example = False
+    for number, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            lines[number] = re.sub(r"\||(?<=\w)_(?=[\s,.;)])", r"\\\g<0>", line)
+
+
+def setup(app):
+    """Register the rules above."""
+    app.connect("autodoc-process-docstring", keep_formulas, priority=600)  # after numpydoc
+    app.connect("source-read", read_page)
+    app.connect("autodoc-skip-member", skip_what_others_wrote)

@@ -1,0 +1,199 @@
+"""The pages hang together: each is in the menu, each link leads somewhere, nothing public is left out.
+
+What `python3 run.py docs` would find in minutes, as far as the text alone tells. Each checker takes the
+root of a tree and yields what is wrong there, as in test_house.py.
+"""
+
+import importlib
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+import gzkcore
+
+ROOT = Path(__file__).resolve().parents[1]
+needs_checkout = pytest.mark.skipif(
+    not (ROOT / "meson.build").is_file(),
+    reason="the tests run away from a checkout, so there are no pages to look at",
+)
+
+MADE = {"gallery/index"}  # pages that the build makes
+MADE_FOLDERS = ("api/", "gallery/")  # and folders of such pages
+
+# Public names without a page of their own in the API, and where they are instead.
+ELSEWHERE = {
+    "__version__": "a number",
+    "reference": "its pages are apart",
+    "cli.main": "the command, whose page is cli.md",
+    "papers.EXPERIMENTS": "a table of names, which papers.choose looks up",
+}
+# Modules that don't list their names themselves.
+LISTED_HERE = {"datasets": ["LatLonToSphere", "load", "open_batches"]}
+
+
+def pages(root):
+    """Return the names of the pages that people write, as a menu has them."""
+    folder = root / "docs"
+    names = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md"))
+    return {name for name in names if not name.startswith(MADE_FOLDERS)}
+
+
+def entries(text):
+    """Yield what the toctrees of a page name."""
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line and not line.startswith(":"):
+                yield re.sub(r"^.*<(.*)>$", r"\1", line.strip()).removesuffix(".md")
+
+
+def without_code(text):
+    """Leave out blocks of code, and code in a line."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(text):
+    """Return the anchors of a page's headings, as code hosts and MyST make them."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.strip().lower()).replace(" ", "-") for each in headings}
+
+
+def check_menu(root):
+    """Every page is in the menu, and everything in the menu is a page."""
+    there, found, new = pages(root), set(), ["index"]
+    while new:
+        name = new.pop()
+        if name in found or name in MADE:
+            continue
+        found.add(name)
+        folder = name.rpartition("/")[0]
+        for entry in entries((root / "docs" / f"{name}.md").read_text(encoding="utf-8")):
+            full = f"{folder}/{entry}" if folder else entry
+            matches = [page for page in sorted(there) if fnmatch(page, full)]
+            if not matches and full not in MADE and "*" not in full:
+                yield f"docs/{name}.md: the toctree names {entry}, which isn't there"
+            new += matches
+    for name in sorted(there - found):
+        yield f"docs/{name}.md: in no toctree; add it to docs/index.md"
+
+
+def check_links(root):
+    """Every link to a file leads to one, and to a heading in it."""
+    for path in sorted(
+        [*root.glob("*.md"), *(root / "docs" / f"{name}.md" for name in pages(root))]
+    ):
+        text = without_code(path.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)[^)]*\)", text):
+            if re.match(r"[a-z]+:", link):
+                continue
+            name, _, anchor = link.partition("#")
+            target = path.parent / name if name else path
+            where = f"{path.relative_to(root).as_posix()}: the link {link}"
+            if not target.exists():
+                yield f"{where} leads nowhere"
+            elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+                yield f"{where} leads to no heading"
+
+
+def check_index(root):
+    """The index links the page of every idea that CONTRIBUTING.md has."""
+    table = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    index = (root / "docs" / "index.md").read_text(encoding="utf-8")
+    for idea in re.findall(r"^\| \d+ \| (\w+) \|", table, re.MULTILINE):
+        if f"]({idea}.md)" not in index:
+            yield f"docs/index.md: doesn't link the idea {idea}"
+
+
+RIGHT = {
+    "CONTRIBUTING.md": "| 1 | special | x |\n\n## A part, with `code`\n",
+    "README.md": "[pages](docs/index.md)",
+    "docs/index.md": "[special](special.md)\n\n```{toctree}\n:hidden:\n\nspecial\nThe rest <more/*>\n```\n",
+    "docs/special.md": "[part](../CONTRIBUTING.md#a-part-with-code) `[code](x)` [out](https://x.org)",
+    "docs/more/one.md": "[up](../special.md)\n\n```{toctree}\ntwo\n```\n",
+    "docs/more/two.md": "# Two\n\n[here](#two)",
+    "docs/api/made.md": "in no menu",
+}
+CHECKERS = {
+    check_menu: [
+        ("docs/lost.md", "", "docs/lost.md: in no toctree"),
+        (
+            "docs/more/one.md",
+            "```{toctree}\nthree\n```\n",
+            "docs/more/one.md: the toctree names three",
+        ),
+        ("docs/special.md", None, "the toctree names special"),
+    ],
+    check_links: [
+        ("docs/special.md", "[gone](gone.md)", "docs/special.md: the link gone.md leads nowhere"),
+        ("docs/special.md", "[x](index.md#gone)", "the link index.md#gone leads to no heading"),
+        ("docs/more/two.md", "[here](#two)", "the link #two leads to no heading"),
+        ("README.md", "![map](map.png)", "README.md: the link map.png leads nowhere"),
+    ],
+    check_index: [("docs/index.md", "special.md", "docs/index.md: doesn't link the idea special")],
+}
+
+
+def write_tree(root, files):
+    """Write {path: text} under a root; None leaves a file out."""
+    for path, text in files.items():
+        if text is not None:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+    return root
+
+
+def short(checker):
+    """Name a checker in a test's id."""
+    return checker.__name__.removeprefix("check_")
+
+
+@needs_checkout
+@pytest.mark.parametrize("checker", CHECKERS, ids=short)
+def test_the_pages_hang_together(checker):
+    assert list(checker(ROOT)) == []
+
+
+@pytest.mark.parametrize("checker", CHECKERS, ids=short)
+def test_right_pages_pass(checker, tmp_path):
+    assert list(checker(write_tree(tmp_path, RIGHT))) == []
+
+
+@pytest.mark.parametrize(
+    ("checker", "path", "text", "fault"),
+    [
+        pytest.param(checker, *wrong, id=f"{short(checker)}-{number}")
+        for checker, faults in CHECKERS.items()
+        for number, wrong in enumerate(faults)
+    ],
+)
+def test_a_fault_is_noticed(checker, path, text, fault, tmp_path):
+    found = list(checker(write_tree(tmp_path, RIGHT | {path: text})))
+    assert any(fault in line for line in found), found
+
+
+# ---- the API
+
+
+def public_names(ideas):
+    """Return every public name, without its module where gzkcore has it."""
+    names = set(gzkcore.__all__)
+    for idea in ideas:
+        module = importlib.import_module(f"gzkcore.{idea}")
+        for name in getattr(module, "__all__", LISTED_HERE.get(idea, ())):
+            if getattr(gzkcore, name, None) is not getattr(module, name):
+                names.add(f"{idea}.{name}")
+    return names
+
+
+@needs_checkout
+def test_every_public_name_is_in_the_api():
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ideas = re.findall(r"^\| \d+ \| (\w+) \|", table, re.MULTILINE)
+    listed = re.findall(
+        r"^   ([\w.]+)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(listed) == len(set(listed))
+    assert set(listed) == public_names(ideas) - set(ELSEWHERE)
