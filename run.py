@@ -28,6 +28,9 @@ BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 
+# Of tests that run on all processors: threads of BLAS, and threads that wait, would hold up others.
+SIDE_BY_SIDE = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+
 
 def run(*command: str | Path, cwd: Path = ROOT) -> int:
     """Show a command, run it in the environment and return its exit status."""
@@ -105,6 +108,7 @@ def main() -> int:
             return run("gzkcore", "demo", *options)
         case ["test", *options]:
             install("test")
+            ENVIRONMENT.update(SIDE_BY_SIDE)
             return run("pytest", "--numprocesses=auto", *options)
         case ["bench", *options]:
             install("bench", "test")

@@ -166,10 +166,10 @@ class KernelFeatures(FeatureMap):
 
     Notes
     -----
-    `fit` tries each family on at most 2,048 rows, in less than a few seconds, then fits the chosen
-    one to all: the cheapest of those whose error is at most 1.2 times the least. The same data and
-    `random_state` give the same choice on every machine. Whether the result is unbiased, depends on
-    the data, or takes another pass is said by the chosen class.
+    `fit` tries each family on at most 2,048 rows, in seconds for some hundred components, then
+    fits the chosen one to all: the cheapest of those whose error is at most 1.2 times the least.
+    The same data and `random_state` give the same choice on every machine. Whether the result is
+    unbiased, depends on the data, or takes another pass is said by the chosen class.
 
     Examples
     --------
@@ -370,9 +370,10 @@ def plan(
     Notes
     -----
     At most 2,048 rows are fitted to and 512 others judged by; seconds are measured on them and
-    scaled to all rows. A few seconds in all, whatever n is. Errors above 1e-3 are what other rows
-    of the same kind show, within a factor of 1.5 nine times in ten. Smaller ones depend on the few
-    rows that lie furthest out, and may come out far larger on more rows.
+    scaled to all rows. Seconds for widths of hundreds, up to minutes for thousands, whatever n is.
+    Errors above 1e-3 are what other rows of the same kind show, within a factor of 1.5 nine times
+    in ten. Smaller ones depend on the few rows that lie furthest out, and may come out far larger
+    on more rows.
 
     Examples
     --------

@@ -556,10 +556,13 @@ def test_an_interrupted_fit_leaves_the_model_unfitted(after, Model):
 
 def test_an_interrupted_batch_leaves_the_model_as_it_was():
     X, y, _ = data(5000)
-    model = RandomFeatureRidge(RBF9).partial_fit(X[:1000], y[:1000])
+    features = clone(RBF9).fit(X)
+    model = RandomFeatureRidge(features).partial_fit(X[:1000], y[:1000])
     before = model.predict(X)
     interrupt = interrupting(3)
-    model.moments_.features = FunctionTransformer(lambda X: RBF9.transform(interrupt.transform(X)))
+    model.moments_.features = FunctionTransformer(
+        lambda X: features.transform(interrupt.transform(X))
+    )
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
     assert_array_equal(model.predict(X), before)
