@@ -48,7 +48,7 @@ class Projection:
         self.kernel = kernel_module("_block", ISA).block_projection
 
     def __call__(self, threads):
-        self.kernel(self.X, self.map.buckets_, self.weights, self.out, threads)
+        self.kernel(self.X, self.map.buckets_, self.weights, self.out, True, threads)
 
 
 class ProjectionFromMemory:
