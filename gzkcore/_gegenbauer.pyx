@@ -12,6 +12,8 @@ Order      Parallel over tiles of rows. In a tile, four rows share the loads of 
            at a time turn into features in registers; by Clenshaw's, whose steps need more of them,
            by way of a strip of cosines in L1. Stores go past the cache if out is large.
 Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit column stride.
+           The transposed directions of a strip lie together: at d = 784 steps of m columns, which
+           are steps of pages, took twice as long.
            Each entry is computed by the same operations whatever the tile or thread: the same bits.
 """
 
@@ -55,7 +57,7 @@ def gegenbauer_features(
         Py_ssize_t n = X.shape[0], d = X.shape[1], m = W.shape[0]
         Py_ssize_t degree = coefficients.shape[1] - 1
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t ldw = (m + lanes - 1) // lanes * lanes
+        Py_ssize_t padded = (m + lanes - 1) // lanes * lanes
         bint one_row = coefficients.shape[0] == 1
         Py_ssize_t ldc = 0 if one_row else degree + 1
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
@@ -71,22 +73,24 @@ def gegenbauer_features(
         raise ValueError("out must have shape (n, m) and unit column stride")
     for a in range(1, degree + 1):
         by_horner = by_horner and beta[a] == 0
-    # The directions transposed and padded to whole vectors, then one strip of cosines a thread.
-    w = <floating*> gzk_alloc((d * ldw + (n_threads + 1) * STRIP) * sizeof(floating))
+    # The directions, strip by strip, transposed and padded to whole vectors; then one strip of
+    # cosines a thread.
+    w = <floating*> gzk_alloc((d * padded + (n_threads + 1) * STRIP) * sizeof(floating))
     if w == NULL:
         raise MemoryError("no memory for the directions of gegenbauer_features")
-    for a in range(d):
-        for j in range(m):
-            w[a * ldw + j] = W[j, a]
-        for j in range(m, ldw):
-            w[a * ldw + j] = 0
+    for strip in range((m + COLUMNS - 1) // COLUMNS):
+        i = strip * COLUMNS
+        columns = min(<Py_ssize_t> COLUMNS, padded - i)
+        for a in range(d):
+            for j in range(columns):
+                w[i * d + a * columns + j] = W[i + j, a] if i + j < m else 0
     for tile in prange((n + TILE - 1) // TILE, schedule="dynamic", chunksize=4, nogil=True,
                        num_threads=n_threads):
-        t = w + d * ldw + PAGE + threadid() * STRIP
+        t = w + d * padded + PAGE + threadid() * STRIP
         last = min(n, (tile + 1) * TILE)
         for strip in range((m + COLUMNS - 1) // COLUMNS):
             j = strip * COLUMNS
-            columns = min(<Py_ssize_t> COLUMNS, ldw - j)
+            columns = min(<Py_ssize_t> COLUMNS, padded - j)
             width = min(<Py_ssize_t> COLUMNS, m - j)
             for group in range((last - tile * TILE + ROWS - 1) // ROWS):
                 i = tile * TILE + group * ROWS
@@ -97,13 +101,13 @@ def gegenbauer_features(
                 direct = width == columns and (
                     not stream or (gzk_on_boundary(row) and gzk_on_boundary(row + ldo)))
                 if by_horner and direct:
-                    horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, row, ldo, stream,
-                           <int> rows)
+                    horner(&X[i, 0], d, w + j * d, columns, d, columns, c, ldc, degree, row, ldo,
+                           stream, <int> rows)
                 elif by_horner:
-                    horner(&X[i, 0], d, w + j, ldw, d, columns, c, ldc, degree, t, COLUMNS, False,
-                           <int> rows)
+                    horner(&X[i, 0], d, w + j * d, columns, d, columns, c, ldc, degree, t, COLUMNS,
+                           False, <int> rows)
                 else:
-                    dots(&X[i, 0], d, w + j, ldw, t, COLUMNS, d, columns, <int> rows)
+                    dots(&X[i, 0], d, w + j * d, columns, t, COLUMNS, d, columns, <int> rows)
                     for r in range(rows):
                         clenshaw(t + r * COLUMNS, columns, c + r * ldc, &beta[0], degree,
                                  row + r * ldo if direct else t + r * COLUMNS,
