@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import lu
 
+from ._linalg import eigh, orthonormal
 from ._typing import Doubles, Floats, Integers, Rows
 
 # How many exact columns are compressed to one, and out of how many each of these is chosen by its
@@ -30,25 +31,27 @@ def principal_axes(
     random sample of rows where there are many, summed in double.
     """
     kept = min(kept, width)
-    if X.shape[0] < kept:
-        return _axes_of_few(fill(X), kept)
+    if X.shape[0] < max(kept, width // 2 + 1):
+        return _axes_of_few(fill(X), kept, rng)
     gram = np.zeros((width, width))
     for rows in _tiles(X.shape[0], _ROWS_PER_COLUMN * width, width, rng):
         Z = fill(X[rows])
         gram += Z.T @ Z
-    return _largest(gram, kept, rng)
+    return _largest(gram, kept, rng)[1]
 
 
-def _axes_of_few(Z: Floats, kept: int) -> Doubles:
-    """Return the axes of fewer rows than axes: all that the rows span, then strong columns."""
-    energies, turn = eigh(Z @ Z.T, check_finite=False)
-    spanned = energies > Z.shape[0] * np.finfo(float).eps * energies[-1]
-    axes = Z.T @ (turn[:, spanned] / np.sqrt(energies[spanned]))[:, ::-1]
+def _axes_of_few(Z: Floats, kept: int, rng: np.random.Generator) -> Doubles:
+    """Return the axes of fewer rows than columns, from the smaller matrix Z Z^T.
+
+    Where the rows span fewer than `kept` axes, these are followed by strong columns.
+    """
+    energies, turn = _largest(Z @ Z.T, min(kept, Z.shape[0]), rng)
+    spanned = energies > Z.shape[0] * np.finfo(float).eps * energies[0]
+    axes = Z.T @ (turn[:, spanned] / np.sqrt(energies[spanned]))
     strongest = np.argsort(-np.einsum("ij,ij->j", Z, Z), kind="stable")[: kept - axes.shape[1]]
     columns = np.zeros((Z.shape[1], strongest.size))
     columns[strongest, np.arange(strongest.size)] = 1.0
-    together: Doubles = qr(np.hstack([axes, columns]), mode="economic", check_finite=False)[0]
-    return together
+    return orthonormal(np.hstack([axes, columns]))
 
 
 def strongest_columns(
@@ -72,23 +75,23 @@ def _tiles(n: int, most: int, width: int, rng: np.random.Generator) -> list[Inte
     return [rows[start : start + step] for start in range(0, rows.size, step)]
 
 
-def _largest(gram: Doubles, kept: int, rng: np.random.Generator) -> Doubles:
-    """Eigenvectors of the `kept` largest eigenvalues, by subspace iteration where these are few.
+def _largest(gram: Doubles, kept: int, rng: np.random.Generator) -> tuple[Doubles, Doubles]:
+    """Return the `kept` largest eigenvalues, largest first, and their vectors.
 
-    Axes of nearly equal weight at the end may be exchanged, which costs nothing; three steps are
-    several times faster than all eigenvectors.
+    By subspace iteration where these are few: axes of nearly equal weight at the end may be
+    exchanged, which costs nothing; three steps are several times faster than all eigenvectors.
     """
     width, trial = gram.shape[0], kept + _MORE_AXES
     if 2 * trial > width:
-        axes = eigh(gram, subset_by_index=[width - kept, width - 1], check_finite=False)[1]
+        energies, axes = eigh(gram, subset_by_index=[width - kept, width - 1], check_finite=False)
     else:
-        basis = rng.standard_normal((width, trial))
-        for _ in range(_STEPS):
-            basis = qr(gram @ basis, mode="economic", overwrite_a=True, check_finite=False)[0]
-        _, turn = eigh(basis.T @ (gram @ basis), check_finite=False)
-        axes = basis @ turn[:, -kept:]
-    strongest_first: Doubles = np.ascontiguousarray(axes[:, ::-1])
-    return strongest_first
+        basis = gram @ rng.standard_normal((width, trial))
+        for _ in range(_STEPS - 1):
+            basis = gram @ lu(basis, permute_l=True, check_finite=False)[0]
+        basis = orthonormal(basis)
+        energies, turn = eigh(basis.T @ (gram @ basis), check_finite=False)
+        energies, axes = energies[-kept:], basis @ turn[:, -kept:]
+    return energies[::-1], np.ascontiguousarray(axes[:, ::-1])
 
 
 def error_on_sample(K: Doubles, Z: Floats) -> float:

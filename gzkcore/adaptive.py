@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 from scipy.sparse import csc_array, csr_array
 from scipy.special import gammaln
 
+from ._linalg import eigh
 from ._maps import FeatureMap, tiles, warn_if_trivial
 from ._random import generator
 from ._threads import limit_blas, n_threads

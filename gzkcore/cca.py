@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh, svd
+from scipy.linalg import svd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
@@ -23,6 +23,7 @@ from ._learners import (
     new_features,
     signs_of,
 )
+from ._linalg import eigh
 from ._sources import as_source, is_dask, is_source, survey_of, type_of
 from ._sources import fit_features as fit_to_source
 from ._streams import Checkpoint, Reader, SecondViews, map_rows

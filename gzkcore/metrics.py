@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, eigh, eigvalsh
+from scipy.linalg import LinAlgError, eigvalsh
 from scipy.special import stdtrit
 
+from ._linalg import eigh
 from ._random import generator
 from ._typing import Data, Doubles, Seed
 from ._validation import check_integer, check_matrix, check_positive, check_square

@@ -12,11 +12,12 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky, eigh, eigvalsh, solve_triangular
+from scipy.linalg import cholesky, eigvalsh, solve_triangular
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
+from ._linalg import eigh
 from ._maps import FeatureMap, check_unit, tiles, warn_if_trivial
 from ._random import generator
 from ._threads import limit_blas, limit_threads, n_threads

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
@@ -21,6 +20,7 @@ from ._learners import (
     new_features,
     signs_of,
 )
+from ._linalg import eigh
 from ._sources import is_source, type_of
 from ._streams import Checkpoint, Reader, map_rows
 from ._typing import Data, Doubles, Floats, Seed

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgWarning, eigh
+from scipy.linalg import LinAlgWarning
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
 from scipy.stats import rankdata
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -47,6 +47,7 @@ from ._learners import (
     fit_features,
     new_features,
 )
+from ._linalg import eigh
 from ._sources import Batch, as_source, can_reread, has_rows, is_dask, is_source
 from ._streams import Checkpoint, Reader, Score, map_rows
 from ._threads import limit_blas, n_threads
