@@ -65,7 +65,7 @@ def methods(seed, width):
             zonal, width, degree=15, order=1, random_state=seed
         ),
         "Fourier": RBFSampler(gamma=KERNEL.gamma, n_components=width, random_state=seed),
-        "Fastfood": FastfoodFeatures(KERNEL, width, random_state=seed),
+        "Fastfood": FastfoodFeatures(KERNEL, width, frequencies="normal", random_state=seed),
         "Maclaurin": MaclaurinFeatures(KERNEL, width, random_state=seed),
         "PolySketch": PolySketchFeatures(KERNEL, width, random_state=seed),
         "Nystrom": NystromFeatures(KERNEL, width, landmarks="rls", random_state=seed),

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from gzkcore import (
     AdaptiveSketchFeatures,
+    FastfoodFeatures,
     Gaussian,
     GegenbauerFeatures,
     KernelFeatures,
@@ -122,6 +123,10 @@ def in_many_dimensions(kernel, width, d, seed):
         "Fourier": RandomFourierFeatures(kernel, width, random_state=seed),
         "orthogonal": RandomFourierFeatures(
             kernel, width, frequencies="orthogonal", random_state=seed
+        ),
+        "Fastfood": FastfoodFeatures(kernel, width, random_state=seed),
+        "Fastfood, published": FastfoodFeatures(
+            kernel, width, frequencies="normal", random_state=seed
         ),
         "constant": Constant(kernel),
     }

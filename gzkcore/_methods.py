@@ -229,6 +229,7 @@ METHODS: dict[str, Method] = {
     "fourier-qmc": _ours("RandomFourierFeatures", frequencies="qmc"),
     "fourier-modified": _ours("ModifiedFourierFeatures"),
     "fastfood": _ours("FastfoodFeatures"),
+    "fastfood-published": _ours("FastfoodFeatures", frequencies="normal"),
     "block": _ours("BlockFourierFeatures"),
     "block-hadamard": _ours("BlockFourierFeatures", mix="hadamard"),
     "maclaurin": _ours("MaclaurinFeatures"),

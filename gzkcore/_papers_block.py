@@ -236,7 +236,7 @@ class Figure2(Experiment):
         }
         features = {
             "dense": RandomFourierFeatures(kernel, 2 * k, random_state=seed),
-            "FastFood": FastfoodFeatures(kernel, 2 * k, random_state=seed),
+            "FastFood": FastfoodFeatures(kernel, 2 * k, frequencies="normal", random_state=seed),
             BLOCK: BlockFourierFeatures(
                 kernel, 2 * k, block_size=size, arrangement="permutation", random_state=seed
             ),
@@ -420,7 +420,9 @@ class Table3(_Speeds):
                 random_state=seed,
             ),
             OURS: BlockFourierFeatures(kernel, k, random_state=seed),
-            "FastFood": FastfoodFeatures(kernel, k, random_state=seed),
+            "FastFood": FastfoodFeatures(
+                kernel, k, frequencies="normal", random_state=seed
+            ),
         }  # fmt: skip
         for each in maps.values():
             quietly(each.fit, X[:2])
@@ -502,7 +504,9 @@ class Table4(Experiment):
                 random_state=seed,
             ),
             "Fourier": RandomFourierFeatures(kernel, width, random_state=seed),
-            "FastFood": FastfoodFeatures(kernel, width, random_state=seed),
+            "FastFood": FastfoodFeatures(
+                kernel, width, frequencies="normal", random_state=seed
+            ),
             OURS: BlockFourierFeatures(kernel, width, random_state=seed),
         }  # fmt: skip
 

@@ -342,7 +342,9 @@ class Table2(Experiment):
         return {
             "Nystrom": NystromFeatures(kernel, width, landmarks="rls", random_state=seed),
             "Fourier": RandomFourierFeatures(kernel, width, random_state=seed),
-            "FastFood": FastfoodFeatures(kernel, width, random_state=seed),
+            "FastFood": FastfoodFeatures(
+                kernel, width, frequencies="normal", random_state=seed
+            ),
             "Maclaurin": MaclaurinFeatures(
                 kernel, width, degrees="geometric", random_state=seed
             ),
@@ -530,7 +532,7 @@ class Table3(Experiment):
         return {
             "Nystrom": NystromFeatures(kernel, width, landmarks="rls", random_state=seed),
             "Fourier": RandomFourierFeatures(kernel, width, random_state=seed),
-            "FastFood": FastfoodFeatures(kernel, width, random_state=seed),
+            "FastFood": FastfoodFeatures(kernel, width, frequencies="normal", random_state=seed),
             "Maclaurin": MaclaurinFeatures(kernel, width, degrees="geometric", random_state=seed),
             "PolySketch": PolySketchFeatures(kernel, width, random_state=seed),
             "Gegenbauer": PublishedGegenbauerFeatures(

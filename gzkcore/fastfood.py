@@ -2,11 +2,13 @@
 
 A block of frequencies is V = L H G P H B / (sqrt(n) |G|): B random signs, P a permutation, G
 independent normal numbers, L lengths. Every row of V is normal for itself, exactly, so that the
-features are unbiased; rows of one block depend on each other, a little.
+features are unbiased; rows of one block depend on each other, a little. With signs for G they are
+orthogonal instead, but on a lattice, which far rows that differ in few columns see again and again;
+signs with a little noise are nearly orthogonal and on no lattice.
 """
 
 import math
-from typing import Self
+from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +18,7 @@ from ._maps import FeatureMap, warn_if_trivial
 from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
-from ._validation import check_integer
+from ._validation import check_choice, check_integer
 from .hadamard import hadamard_transform
 from .kernels import Kernel, Laplacian, as_kernel
 
@@ -24,6 +26,11 @@ __all__ = ["FastfoodFeatures", "fastfood_frequencies"]
 
 # Smaller blocks would fill no vector; padding with zeros changes no angle's law.
 _LEAST_BLOCK = 16
+# Beside signs, times sqrt(n). Of what their lattice gives back of rows in one column it leaves
+# exp(-noise^2 pi^2 / 2), a thousandth; the cosines between frequencies are 2 noise / n.
+_NOISE = 1.2
+
+BlockFrequencies: TypeAlias = Literal["orthogonal", "normal"]
 
 
 def fastfood_frequencies(
@@ -38,7 +45,7 @@ def fastfood_frequencies(
     permutation : array-like of int of shape (n,)
         (P t)[i] = t[permutation[i]].
     normals : array-like of shape (n,)
-        The diagonal of G.
+        The diagonal of G: normal numbers, or for orthogonal rows such of absolute value 1.
     lengths : array-like of shape (n,)
         The diagonal of L: chi-distributed with n degrees for normal rows.
 
@@ -85,6 +92,10 @@ class FastfoodFeatures(FeatureMap):
     n_components : int, default=1024
         F >= 1, the width of the output, exactly: F/2 cosines, then F/2 sines, of the same
         frequencies. An odd F ends with one cosine of a random phase.
+    frequencies : {"orthogonal", "normal"}, default="orthogonal"
+        "orthogonal": those of a block are nearly orthogonal, and each is nearly normal; "normal":
+        as published, each normal, exactly. They cost the same; on data of 16 to 784 columns
+        orthogonal ones had .3 to .9 of the error.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -104,8 +115,13 @@ class FastfoodFeatures(FeatureMap):
 
     Notes
     -----
-    Unbiased: the mean of z(x).z(y) over random states is k(x, y). The variance is that of
-    independent frequencies (`fourier_variance`) where F <= 2, and about that beyond.
+    "orthogonal": from some fifty columns on the variance is about that of `RandomFourierFeatures`
+    with orthogonal frequencies. The bias, of the Gaussian, is largest for rows that differ in one
+    column, about 2 k log(k)^2 / (3 block_size), which is at most .36 / block_size; where they
+    differ in many it is of the order of 1 / block_size^2.
+
+    "normal": unbiased, the mean of z(x).z(y) over random states is k(x, y). The variance is that of
+    independent frequencies (`fourier_variance`) where F <= 2, and up to 1.7 times that beyond.
 
     About 2 log2(block_size) + 30 operations for each frequency, on CSR too; no memory but the
     output and four numbers a frequency. The result is the same to the bit for any number of threads
@@ -131,10 +147,12 @@ class FastfoodFeatures(FeatureMap):
         kernel: str | Kernel = "gaussian",
         n_components: int = 1024,
         *,
+        frequencies: BlockFrequencies = "orthogonal",
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
+        self.frequencies = frequencies
         self.random_state = random_state
 
     def fit(self, X: Data, y: object = None) -> Self:
@@ -151,6 +169,7 @@ class FastfoodFeatures(FeatureMap):
         """
         X = self._validate(X, reset=True)
         width = check_integer("n_components", self.n_components, 1)
+        check_choice("frequencies", self.frequencies, get_args(BlockFrequencies))
         kernel = as_kernel(self.kernel).resolve(X)
         if isinstance(kernel, Laplacian):
             raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
@@ -165,6 +184,9 @@ class FastfoodFeatures(FeatureMap):
             [rng.permutation(size).astype(np.int32) for _ in range(shape[0])]
         )
         self.normals_ = rng.standard_normal(shape)
+        if self.frequencies == "orthogonal":
+            self.normals_ *= _NOISE / math.sqrt(size)
+            self.normals_ += 1.0 - 2.0 * rng.integers(0, 2, shape)
         chi = np.sqrt(rng.chisquare(size, shape))
         spread = kernel.frequencies(np.ones((chi.size, 1)), rng.random(chi.size))
         self.lengths_ = chi * spread.reshape(shape)

@@ -1,4 +1,4 @@
-"""Fastfood: the block of frequencies, any width and dimension, unbiased."""
+"""Fastfood: the block of frequencies, any width and dimension, bias and variance."""
 
 import pickle
 
@@ -57,9 +57,26 @@ def test_frequencies_are_normal():
     """Each row for itself: what a row says along a direction is a standard normal number."""
     values = []
     for seed in range(400):
-        features = FastfoodFeatures(Gaussian(0.5), 32, random_state=seed).fit(np.ones((2, 13)))
+        features = FastfoodFeatures(Gaussian(0.5), 32, frequencies="normal", random_state=seed).fit(
+            np.ones((2, 13))
+        )
         values.append(frequencies_of(features)[3] @ np.arange(13) / np.sqrt(650))
     assert stats.kstest(values, "norm").pvalue > 0.01
+
+
+def test_frequencies_are_nearly_orthogonal():
+    """The cosines between those of a block are 2.4 / n, with normal numbers sqrt(2 / n)."""
+    cosines = {}
+    for frequencies in ("orthogonal", "normal"):
+        V = frequencies_of(
+            FastfoodFeatures(
+                Gaussian(0.5), 2048, frequencies=frequencies, random_state=0
+            ).fit(np.ones((2, 1024)))
+        )  # fmt: skip
+        V /= np.linalg.norm(V, axis=1, keepdims=True)
+        cosines[frequencies] = np.sqrt(np.mean((V @ V.T)[np.triu_indices(1024, 1)] ** 2))
+    assert 1024 * cosines["orthogonal"] == pytest.approx(2.4, rel=0.1)
+    assert cosines["normal"] == pytest.approx(np.sqrt(2 / 1024), rel=0.1)
 
 
 # ---- the features
@@ -84,7 +101,8 @@ def test_mean_and_variance(name, n_components):
     """One frequency has the variance of Fourier features; those of a block have nearly that."""
     kernel = KERNELS[name]
     X, Y = gaussian(50, 5), gaussian(50, 5, seed=1)
-    values = estimates(FastfoodFeatures(kernel, n_components), X, Y, SEEDS)
+    features = FastfoodFeatures(kernel, n_components, frequencies="normal")
+    values = estimates(features, X, Y, SEEDS)
     k, k2 = np.diag(kernel(X, Y)), np.diag(kernel(2 * X, 2 * Y))
     assert_mean(values, k)
     variance = [fourier_variance(*both, n_components) for both in zip(k, k2, strict=True)]
@@ -93,6 +111,32 @@ def test_mean_and_variance(name, n_components):
     else:
         ratio = np.square(values - k).mean() / np.mean(variance)
         assert 0.7 < ratio < 1.1
+
+
+def test_the_bias_of_orthogonal_frequencies():
+    """Of rows that differ in one column, near and far: a lattice would give 0.2 back for ever."""
+    n, t = 16, np.array([0.5, 1, 2, 3, 4, 6, 9, 12, 15, 20])
+    Y = np.zeros((t.size, n))
+    Y[:, 3] = t
+    values = estimates(FastfoodFeatures(Gaussian(0.5), 2 * n), np.zeros(Y.shape), Y, SEEDS)
+    errors = values.std(axis=0, ddof=1) / np.sqrt(SEEDS)
+    bias = values.mean(axis=0) - np.exp(-(t**2) / 2)
+    assert np.all(np.abs(bias) < 0.36 / n + 4 * errors)
+    assert np.all(np.abs(bias[t > 5]) < 0.005 + 4 * errors[t > 5])
+
+
+def test_orthogonal_frequencies_err_less():
+    X, Y = gaussian(50, 64), gaussian(50, 64, seed=1)
+    kernel = Gaussian(0.5 / 64)
+    k, k2 = np.diag(kernel(X, Y)), np.diag(kernel(2 * X, 2 * Y))
+    variance = [fourier_variance(*both, 128) for both in zip(k, k2, strict=True)]
+    error = {
+        frequencies: np.square(
+            estimates(FastfoodFeatures(kernel, 128, frequencies=frequencies), X, Y, 300) - k
+        ).mean()
+        for frequencies in ("orthogonal", "normal")
+    }
+    assert error["orthogonal"] < 0.5 * np.mean(variance) < 0.5 * error["normal"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -132,6 +176,7 @@ def test_a_kernel_that_tells_nothing_is_told():
         ({"kernel": "laplacian"}, "depends on the axes, and Fastfood turns them; use Random"),
         ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from"),
         ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
+        ({"frequencies": "iid"}, "frequencies='iid' is unknown; use one of"),
     ],
 )
 def test_bad_parameters(parameters, message):
