@@ -25,6 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import IO, Any, TypeAlias
@@ -46,6 +47,7 @@ from ._timing import seconds_per_row
 from ._trials import AS_GOOD, JUDGED, cheapest_of_the_best, check_widths, split_rows
 from ._typing import Data, Doubles, Rows, Seed
 from ._validation import check_integer, check_positive, dense
+from ._wording import counted, plain, shortened
 from .kernels import Kernel
 from .metrics import mean_kernel_error, relative_frobenius_error, spectral_error
 
@@ -139,7 +141,10 @@ class Comparison:
     @property
     def title(self) -> str:
         """What was compared, in a line."""
-        return f"{self.n_samples:,} rows, {self.n_features} columns, {self.kernel}"
+        return (
+            f"{counted(self.n_samples, 'row')}, {counted(self.n_features, 'column')}, "
+            f"{shortened(self.kernel)}"
+        )
 
     def tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Yield title, header and cells of a table for each width."""
@@ -166,14 +171,14 @@ class Comparison:
                         f"{row['megabytes']:,.0f}",
                     ]
                 )
-            yield f"{width:,} components", header, cells
+            yield counted(width, "component"), header, cells
 
     def notes(self) -> list[str]:
         """Return what the columns mean, who couldn't take part, and what to take."""
         lines = [
             (
                 f"error: relative Frobenius error of the kernel of {self.n_judged:,} rows that "
-                f"were not fitted to; mean over {self.n_seeds} seed(s), ± half its "
+                f"were not fitted to; mean over {counted(self.n_seeds, 'seed')}, ± half its "
                 f"{_CONFIDENCE:.0%} interval"
             )
         ]
@@ -197,17 +202,17 @@ class Comparison:
             at = (
                 f" with {', '.join(map(str, row['n_components']))}" if row["method"] in done else ""
             )
-            lines.append(f"{row['method']}{at}: {row['reason']}")
+            lines.append(f"{row['method']}{at}: {shortened(row['reason'])}")
         if self.best is not None:
             lines.append("")
             times, what = (
                 (_PREDICTS_AS_WELL, "rmse") if self.predicts else (AS_GOOD, "error of the kernel")
             )
             lines.append(
-                f"The fastest of {self.best['n_components']:,} components within {times} times the "
-                f"least {what}: {self.best['method']},"
+                f"The fastest of {counted(self.best['n_components'], 'component')} within {times} "
+                f"times the least {what}: {self.best['method']},"
             )
-            lines.append(self.best["features"])
+            lines.append(shortened(self.best["features"]))
         return lines
 
     def __str__(self) -> str:
@@ -320,7 +325,9 @@ def compare(
     lam, limit = check_positive("lam", lam), check_positive("max_seconds", max_seconds)
     data = _check_rows(X)
     if data.shape[0] < FEWEST_ROWS:
-        raise ValueError(f"X has {data.shape[0]} row(s); a comparison takes {FEWEST_ROWS} or more")
+        raise ValueError(
+            f"X has {counted(data.shape[0], 'row')}; a comparison takes {FEWEST_ROWS} or more"
+        )
     n_given = data.shape[0]
     targets = None if y is None else _check_targets(y, n_given)
     total = n_given if n_samples is None else check_integer("n_samples", n_samples, n_given)
@@ -406,7 +413,8 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
         raise ValueError(f"y is not numeric ({error}); pass numbers") from None
     if targets.ndim not in (1, 2) or targets.shape[0] != n_rows:
         raise ValueError(
-            f"y has shape {targets.shape}, but X has {n_rows} rows; pass a target for each row"
+            f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass a target "
+            "for each"
         )
     if not np.isfinite(targets).all():
         row = int(np.flatnonzero(~np.isfinite(targets.reshape(n_rows, -1)).all(axis=1))[0])
@@ -422,7 +430,7 @@ def _about_kernel(resolved: Kernel, given: Any) -> str:
     """Return the kernel's repr, the same in every process: functions have names, no addresses."""
     function = getattr(resolved, "function", None)
     if function is None or isinstance(given, Kernel):
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", _plain(repr(resolved)))
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", plain(repr(resolved)))
     return f"{function.__module__}.{getattr(function, '__qualname__', function)}"
 
 
@@ -805,6 +813,9 @@ def serve() -> None:
     source = sys.stdin.buffer
     size = int.from_bytes(source.read(8), "little")
     task: _Task = pickle.loads(source.read(size))  # noqa: S301  from the parent process
+    package = import_module(__package__)
+    for name in package.__all__:  # imported once, and no memory of the methods
+        getattr(package, name)
     out.write(b"ready\n")
 
     def send(run: dict[str, Any]) -> None:
@@ -854,10 +865,10 @@ def _measure(
         try:
             run = _run(task, method, width, seed, memory)
         except (TypeError, ValueError) as error:
-            send({"reason": _plain(str(error))})
+            send({"reason": plain(str(error))})
             return
         except Exception as error:  # noqa: BLE001  of a method, which is then listed with it
-            send({"reason": f"{type(error).__name__}: {_plain(str(error))}"})
+            send({"reason": f"{type(error).__name__}: {plain(str(error))}"})
             return
         memory = False
         send(run)
@@ -883,7 +894,7 @@ def _run(task: _Task, method: str, width: int, seed: int, memory: bool) -> dict[
         run["megabytes"] = max(0.0, (resident_memory()[1] - before) / 1e6)
     run["row_seconds"] = seconds_per_row(features, train, reuse=False)
     run["width"] = Z.shape[1]
-    run["features"] = _plain(features.__repr__(N_CHAR_MAX=2000))
+    run["features"] = plain(features.__repr__(N_CHAR_MAX=2000))
     K: Doubles = np.asarray(task.kernel(dense(test)), dtype=np.float64)
     Z_test = np.asarray(dense(features.transform(test)), dtype=np.float64)
     run["error"] = relative_frobenius_error(K, Z_test)
@@ -915,11 +926,6 @@ def _predict(Z: Any, Z_test: Doubles, y: Doubles, y_test: Doubles) -> dict[str, 
     constant = float(np.mean(np.square(y.mean(axis=0) - y_test)))
     r2 = 1 - squares / constant if constant else 0.0
     return {"rmse": math.sqrt(squares), "r2": r2}
-
-
-def _plain(text: str) -> str:
-    """Return a repr, or what has some in it, in one line and without NumPy's names of types."""
-    return re.sub(r"np\.float64\(([^()]*)\)", r"\1", " ".join(text.split()))
 
 
 # ---- from runs to rows

@@ -1,6 +1,7 @@
 """What this installation is made of: for bug reports and for reading benchmarks."""
 
 import platform
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -30,6 +31,7 @@ def show_config() -> dict[str, Any]:
     """
     from . import __version__
 
+    import_module("scipy.linalg")  # its BLAS, which the kernels call, is listed too
     blas = [
         {
             "library": library["internal_api"],

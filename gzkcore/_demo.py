@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
+from ._fitting import lengthscale_km
 from ._memory import resident_memory
 from ._methods import on_sphere
 from ._pictures import draw_map
@@ -31,7 +32,6 @@ from .ridge import RandomFeatureRidgeCV
 
 GAMMAS = (32.0, 64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
-EARTH_KM = 6371.0
 
 
 def _gegenbauer(n_components: int, seed: int, basis: Any = "auto") -> tuple[Any, dict[str, Any]]:
@@ -55,11 +55,6 @@ def published_degree(n_components: int) -> int:
     tell apart only add variance.
     """
     return math.isqrt(n_components - 1)
-
-
-def lengthscale_km(gamma: float) -> float:
-    """Return 1 / sqrt(2 gamma) on the globe."""
-    return EARTH_KM / math.sqrt(2 * gamma)
 
 
 def _fourier(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
@@ -142,6 +137,10 @@ def draw(path: Path, n_components: int) -> None:
         degrees,
         f"Elevation, predicted from {len(y):,} airports by {n_components:,} Gegenbauer features",
         "elevation (m)",
+        model.best_params_["gamma"],
+        terrain=True,
+        remark="rims and hollows between the airports are no land: a sum of waves rings where no "
+        "data hold it",
     )
 
 

@@ -5,16 +5,20 @@ rows to the ridge, `judge` compares its predictions with the truth. Rows are hel
 their number, so that every pass knows which without keeping a list.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from ._tables import Floats, Table
+from ._wording import counted
 from .datasets import LatLonToSphere, off_globe
+from .fourier import RandomFourierFeatures
 from .gegenbauer import GegenbauerFeatures
 from .kernels import Gaussian
 from .ridge import RandomFeatureRidgeCV
@@ -23,10 +27,15 @@ from .ridge import RandomFeatureRidgeCV
 SAMPLE_ROWS = 1 << 14
 SAMPLE_VALUES = 1 << 22
 FEWEST_ROWS = 20
+EARTH_KM = 6371.0
 
 # What gamma is chosen from: on the unit sphere, and times 1 / d for d standardised columns.
 SPHERE_GAMMAS = tuple(2.0**k for k in range(-1, 10))
 COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
+# Places whose variance on the unit sphere, that of the three coordinates together, is less than the
+# first are a region, within some 40 degrees of their middle: too few of the harmonics of the globe
+# vary there. The others times 1 / variance are what gamma is chosen from then.
+REGION, REGION_GAMMAS = 0.25, tuple(2.0**k for k in range(-3, 9, 2))
 
 Rows = NDArray[np.int64]
 
@@ -153,7 +162,9 @@ class TableFit:
 
     def _check_enough(self, n_rows: int, n_train: int, low: float, high: float) -> None:
         if n_rows < FEWEST_ROWS:
-            raise ValueError(f"{self.table.path} has {n_rows} row(s); a fit takes {FEWEST_ROWS}")
+            raise ValueError(
+                f"{self.table.path} has {counted(n_rows, 'row')}; a fit takes {FEWEST_ROWS} or more"
+            )
         _check_target(self.table, self.recipe.target, low, high)
         if (n_train == n_rows and self.test_fraction > 0) or n_train < FEWEST_ROWS // 2:
             raise ValueError(
@@ -164,31 +175,42 @@ class TableFit:
     def learn(self, gamma: str | float, n_components: int) -> RandomFeatureRidgeCV:
         """Choose gamma and alpha, and fit.
 
-        On the sphere one pass serves every gamma; elsewhere gamma is chosen on the sample.
+        On the globe one pass serves every gamma; elsewhere, and for a region, gamma is chosen on
+        the sample.
         """
         X, y = self.recipe.inputs(self.places), self._sample[:, -1]
+        variance = float(X.var(axis=0).sum())
+        region = self.recipe.sphere and variance < REGION
+        globe = self.recipe.sphere and not region
 
         def ridge(gammas: tuple[float, ...]) -> RandomFeatureRidgeCV:
-            return RandomFeatureRidgeCV(
-                GegenbauerFeatures(
-                    Gaussian(gammas[0]),
+            kernel = Gaussian(gammas[0])
+            features: Any
+            if region:
+                features = RandomFourierFeatures(
+                    kernel, n_components, frequencies="qmc", random_state=self.seed
+                )
+            else:
+                features = GegenbauerFeatures(
+                    kernel,
                     n_components,
-                    basis="harmonic" if self.recipe.sphere else "auto",
+                    basis="harmonic" if globe else "auto",
                     random_state=self.seed,
-                ),
-                kernel_grid={"gamma": gammas} if len(gammas) > 1 else None,
-                cv=2,
+                )
+            return RandomFeatureRidgeCV(
+                features, kernel_grid={"gamma": gammas} if len(gammas) > 1 else None, cv=2
             )
 
         gammas: tuple[float, ...]
         if gamma == "scale":
             gammas = (1 / (X.shape[1] * X.var()),)
         elif gamma == "auto":
-            per_column = tuple(factor / X.shape[1] for factor in COLUMN_GAMMAS)
-            gammas = SPHERE_GAMMAS if self.recipe.sphere else per_column
+            factors = REGION_GAMMAS if region else COLUMN_GAMMAS
+            size = variance if region else X.shape[1]
+            gammas = SPHERE_GAMMAS if globe else tuple(factor / size for factor in factors)
         else:
             gammas = (float(gamma),)
-        if len(gammas) > 1 and not self.recipe.sphere:
+        if len(gammas) > 1 and not globe:
             self.report("choosing", 0)
             gammas = (ridge(gammas).fit(X, y).best_params_["gamma"],)
             self.report("choosing", 1)
@@ -274,7 +296,9 @@ def sample_columns(
         numbers, sample = numbers[kept], sample[kept]
         report("reading", done)
     if n_rows < FEWEST_ROWS:
-        raise ValueError(f"{table.path} has {n_rows} row(s); this takes {FEWEST_ROWS}")
+        raise ValueError(
+            f"{table.path} has {counted(n_rows, 'row')}; this takes {FEWEST_ROWS} or more"
+        )
     _check_scales(table, names, scaler.scale_)
     if (low == high)[:width].all():
         raise ValueError(
@@ -285,6 +309,11 @@ def sample_columns(
         _check_target(table, recipe.target, low[-1], high[-1])
     recipe.mean, recipe.scale = scaler.mean_[:width].tolist(), scaler.scale_[:width].tolist()
     return recipe.inputs(sample[:, :width]), sample[:, width:], n_rows
+
+
+def lengthscale_km(gamma: float) -> float:
+    """Return 1 / sqrt(2 gamma) on the globe."""
+    return EARTH_KM / math.sqrt(2 * gamma)
 
 
 def hashed(rows: Rows, seed: int) -> Floats:

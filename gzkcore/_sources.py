@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
 from ._typing import Doubles, Integers
+from ._wording import counted
 
 # Random rows that features are fitted to where they need rows, and their values.
 SAMPLE_ROWS = 1 << 14
@@ -200,7 +201,8 @@ class Survey:
         for part in parts:
             if part.mean.size != first.mean.size:
                 raise ValueError(
-                    f"X has {part.mean.size} features, but the batches before {first.mean.size}"
+                    f"X has {counted(part.mean.size, 'feature')}, but the batches before "
+                    f"{first.mean.size}; give batches of the same columns"
                 )
         mean = sum(part.mean * (share / n.sum()) for part, share in zip(parts, n, strict=True))
         squares = sum(

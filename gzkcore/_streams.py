@@ -44,6 +44,7 @@ from ._sources import (
 )
 from ._typing import Doubles
 from ._validation import check_positive
+from ._wording import counted
 from .gram import raise_not_finite
 
 ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
@@ -167,8 +168,8 @@ class Reader:
             raise ValueError("the source yields no batches with rows; give it one or more")
         if self.survey is not None and seen != self.survey.n_rows:
             raise ValueError(
-                f"the source yielded {self.survey.n_rows} rows in the first pass and {seen} in a "
-                "later one; let each iter() of it start anew and give the same rows"
+                f"the source yielded {counted(self.survey.n_rows, 'row')} in the first pass and "
+                f"{seen} in a later one; let each iter() of it start anew and give the same rows"
             )
         return accumulator
 
@@ -230,7 +231,7 @@ class Reader:
         done, chunks = 0 if self.progress is None else self.progress.batches, len(self.source)
         seen = hashlib.sha256()
         if chunks < done:
-            raise self._refusal(f"the data have {chunks} chunks, it has seen {done}")
+            raise self._refusal(f"the data have {counted(chunks, 'chunk')}, it has seen {done}")
         if done:
             (digests,) = self.source.reduce_each([range(done)], _hash, _chain)
             seen.update(b"".join(digests))

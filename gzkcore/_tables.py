@@ -20,6 +20,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._wording import counted
+
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 BLOCK_VALUES = 4 << 20  # of the binary formats
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
@@ -36,9 +38,18 @@ def open_table(path: str | os.PathLike[str]) -> "Table":
         raise ValueError(f"{path}: the name should end with one of {', '.join(KINDS)}")
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty")
+    with path.open("rb") as file:  # the error of one that may not be read names it
+        if not file.read(1):
+            raise ValueError(f"{path} is empty")
     return kind(path)
+
+
+class BadValueError(ValueError):
+    """Where a value is no finite number, and what to do."""
+
+    def __init__(self, what: str, column: str, is_text: bool) -> None:
+        super().__init__(f"{what}; mend or drop such rows, or choose other columns")
+        self.what, self.column, self.is_text = what, column, is_text
 
 
 @contextlib.contextmanager
@@ -79,7 +90,12 @@ class Table:
                 raise ValueError(
                     f"{self.path}: there is no column {name!r}; "
                     + (f"did you mean {close[0]!r}?" if close else f"its columns are {some}")
+                    + self._doubt()
                 )
+
+    def _doubt(self) -> str:
+        """Say what may be wrong with the names of the columns."""
+        return ""
 
     def batches(self, names: list[str]) -> Iterator[tuple[int, Floats, float]]:
         """Yield (first row, values (n, len(names)), share of the file read so far)."""
@@ -114,14 +130,30 @@ class Table:
         if first == 0:
             raise ValueError(f"{self.path} has columns, but no rows")
 
-    def _bad_value(self, row: int, name: str, value: object) -> ValueError:
-        what = (
-            "is missing" if value in (None, "") else f"is {value!r}, which is not a finite number"
+    def _bad_value(self, row: int, name: str, value: object) -> BadValueError:
+        text = value.strip() if isinstance(value, str) else None
+        missing = value is None or text == ""
+        what = "is missing" if missing else f"is {value!r}, which is not a finite number"
+        comma = bool(text) and _is_number(str(text).replace(",", ".", 1))
+        if comma and not _is_number(str(text)):
+            what += ": it has a decimal comma, where a point should be"
+        return BadValueError(
+            f"{self.path}: row {row + 1}, column {name!r}: the value {what}",
+            name,
+            is_text=bool(text) and not comma,
         )
-        return ValueError(
-            f"{self.path}: row {row + 1}, column {name!r}: the value {what}; "
-            "mend or drop such rows, or choose other columns"
-        )
+
+    def numeric(self, names: list[str]) -> list[str]:
+        """Return those of `names` that have no text in the first piece of the file."""
+        found = []
+        for name in names:
+            try:
+                next(self.batches([name]))
+            except BadValueError as error:
+                if error.is_text:
+                    continue
+            found.append(name)
+        return found
 
     def _from_arrow(self, batch: Any, names: list[str], first: int) -> Floats:
         """Turn columns of text or numbers into float64 (n, len(names)), or name the bad value."""
@@ -152,6 +184,15 @@ def _plain(value: Any) -> Any:
         return value.as_buffer().to_pybytes().decode("latin-1")
 
 
+def _is_number(text: str) -> bool:
+    """Say whether a text is a number, be it infinite or none."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _number(value: Any) -> float:
     try:
         return float(_plain(value))
@@ -176,6 +217,10 @@ class CsvTable(Table):
             raise ValueError(f"{path}: the first line is blank, but should name the columns")
         self._delimiter = max(",;\t", key=text.count)
         super().__init__(path, next(csv.reader([text], delimiter=self._delimiter)))
+
+    def _doubt(self) -> str:
+        numbers = all(map(_is_number, self.names))
+        return "; has it no first line that names the columns?" if numbers else ""
 
     def append(
         self, names: list[str], compute: Compute, new_names: list[str], output: Path
@@ -252,8 +297,9 @@ class CsvTable(Table):
         if ragged:
             row = ragged[0]
             raise ValueError(
-                f"{self.path}: row {first + row.number} has {row.actual_columns} value(s), "
-                f"but there are {row.expected_columns} columns: {row.text[:60]!r}"
+                f"{self.path}: row {first + row.number} has "
+                f"{counted(row.actual_columns, 'value')}, but there are "
+                f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
             )
         return self._from_arrow(table, names, first)
 
@@ -375,7 +421,11 @@ class ArrayTable(Table):
             array, k = self._places[name]
             column = piece[array].reshape(len(values), -1)[:, k]
             if column.dtype.kind not in "biuf":
-                raise ValueError(f"{self.path}: column {name!r} holds {column.dtype}, not numbers")
+                raise BadValueError(
+                    f"{self.path}: column {name!r} holds {column.dtype}, not numbers",
+                    name,
+                    is_text=True,
+                )
             values[:, j] = column
             bad = ~np.isfinite(values[:, j])
             if bad.any():

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ._typing import Doubles, Floats, Rows
+from ._wording import counted
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
@@ -51,7 +52,7 @@ def check_positives(name: str, value: Any, count: int | None = None) -> float | 
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name}={value!r} holds no real numbers; use one number > 0 per column")
     if array.ndim != 1 or (count is not None and array.size != count):
-        columns = "" if count is None else f", but X has {count} columns"
+        columns = "" if count is None else f", but X has {counted(count, 'column')}"
         raise ValueError(
             f"{name} has shape {array.shape}{columns}; pass one number, or one for each column"
         )

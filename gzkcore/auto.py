@@ -26,6 +26,7 @@ from ._sources import fit_like
 from ._trials import AS_GOOD, cheapest_of_the_best, check_widths, split_rows
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_integer, check_positive, dense
+from ._wording import counted, shortened
 from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
 from .fourier import Frequencies, RandomFourierFeatures
@@ -243,7 +244,7 @@ class KernelFeatures(FeatureMap):
 
 def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int, unseen: bool) -> str:
     others = [trial for trial in trials if trial is not best]
-    judged_by = f"{n_rows} rows that it had not seen" if unseen else "the only row"
+    judged_by = f"{counted(n_rows, 'row')} that it had not seen" if unseen else "the only row"
     text = (
         f"{best.candidate.name} ({best.fitted._about()}): on {judged_by}, "
         f"its kernel is off by {best.error:.2g} in the relative Frobenius norm"
@@ -279,7 +280,8 @@ class Plan:
     statistical_dimension : float
         s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from the sample: how many
         features a ridge of lam can use.
-    target : float
+    max_error : float
+        Of the kernel, relative: what was to be reached.
     table : list of dict
         For each method and width: `error` (relative, Frobenius), `seconds` and `megabytes` to make
         the features of all rows (a learner in one pass needs no such memory).
@@ -293,7 +295,7 @@ class Plan:
     effective_dimension: float
     lam: float
     statistical_dimension: float
-    target: float
+    max_error: float
     table: list[dict[str, Any]]
     recommendation: str
     _estimator: Any = field(repr=False)
@@ -309,13 +311,16 @@ class Plan:
         """
         from ._pictures import draw_plan
 
-        title = f"{self.n_samples:,} rows, {self.n_features} columns, {self.kernel!r}"
-        draw_plan(Path(path), self.table, self.target, title)
+        title = f"{self._size(', ')}, {shortened(repr(self.kernel))}"
+        draw_plan(Path(path), self.table, self.max_error, title)
+
+    def _size(self, between: str) -> str:
+        return between.join([counted(self.n_samples, "row"), counted(self.n_features, "column")])
 
     def __str__(self) -> str:
         low, middle, high = self.norms
         lines = [
-            f"{self.n_samples:,} rows of {self.n_features} columns, {self.kernel!r}",
+            f"{self._size(' of ')}, {shortened(repr(self.kernel))}",
             f"distance from the mean: {low:.4g} to {high:.4g}, median {middle:.4g}",
             f"effective dimension: {self.effective_dimension:.3g}",
             f"statistical dimension at lam={self.lam:g}: {self.statistical_dimension:.3g}",
@@ -334,7 +339,7 @@ def plan(
     X: Data,
     kernel: str | Kernel = "gaussian",
     *,
-    target: float = 0.1,
+    max_error: float = 0.1,
     lam: float = 1.0,
     n_components: int | Sequence[int] = (64, 256, 1024, 4096),
     n_samples: int | None = None,
@@ -347,7 +352,7 @@ def plan(
     X : {array-like, sparse matrix} of shape (n_rows, n_features)
         The data or a random sample of them.
     kernel : str or Kernel, default="gaussian"
-    target : float, default=0.1
+    max_error : float, default=0.1
         Relative Frobenius error of the kernel matrix to be reached.
     lam : float, default=1.0
         Ridge for the statistical dimension, in units of the kernel matrix of all rows.
@@ -380,13 +385,13 @@ def plan(
     >>> import numpy as np
     >>> import gzkcore
     >>> X = np.random.default_rng(0).standard_normal((600, 3))
-    >>> found = gzkcore.plan(X, target=1e-3, n_components=[64, 256])
+    >>> found = gzkcore.plan(X, max_error=1e-3, n_components=[64, 256])
     >>> found.build()
     GegenbauerFeatures(kernel=Gaussian(gamma=...), n_components=256, random_state=...)
     """
     from ._timing import seconds_per_row
 
-    target, lam = check_positive("target", target), check_positive("lam", lam)
+    max_error, lam = check_positive("max_error", max_error), check_positive("lam", lam)
     widths = check_widths(n_components)
     holder = KernelFeatures()
     rows = holder._validate(X, reset=True)
@@ -410,7 +415,7 @@ def plan(
                     "about": trial.fitted._about(),
                 }
             )
-    best, recommendation = _recommend(trials, target)
+    best, recommendation = _recommend(trials, max_error)
     cloud = np.asarray(dense(train), dtype=np.float64)
     cloud = cloud - cloud.mean(axis=0)
     norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
@@ -422,31 +427,31 @@ def plan(
         effective_dimension=_effective_dimension(cloud),
         lam=lam,
         statistical_dimension=statistical_dimension(K, lam * K.shape[0] / total),
-        target=target,
+        max_error=max_error,
         table=table,
         recommendation=recommendation,
         _estimator=best.candidate.features,
     )
 
 
-def _recommend(trials: Sequence[_Trial], target: float) -> tuple[_Trial, str]:
-    """Take the cheapest trial that reaches the target, or else the best of all."""
-    reached = [trial for trial in trials if trial.error <= target]
+def _recommend(trials: Sequence[_Trial], max_error: float) -> tuple[_Trial, str]:
+    """Take the cheapest trial whose error is small enough, or else the best of all."""
+    reached = [trial for trial in trials if trial.error <= max_error]
     best = min(reached, key=lambda trial: trial.flops) if reached else _best(trials)
     text = (
         f"Use {best.candidate.name} with n_components={best.n_components}: its relative error is "
         f"{best.error:.2g}"
     )
     if reached:
-        return best, f"{text}, with the fewest operations of all that reach {target:g}."
-    more = _width_needed(trials, best, target)
+        return best, f"{text}, with the fewest operations of all that reach {max_error:g}."
+    more = _width_needed(trials, best, max_error)
     return best, (
-        f"{text}; none reaches {target:g}"
+        f"{text}; none reaches {max_error:g}"
         + (f", which would take about {more:,} components." if more else ".")
     )
 
 
-def _width_needed(trials: Sequence[_Trial], best: _Trial, target: float) -> int | None:
+def _width_needed(trials: Sequence[_Trial], best: _Trial, max_error: float) -> int | None:
     """Extrapolate a method's error as a power of its width, if it falls."""
     same = [t for t in trials if t.candidate.name == best.candidate.name and t.error > 0]
     same.sort(key=lambda trial: trial.n_components)
@@ -456,7 +461,7 @@ def _width_needed(trials: Sequence[_Trial], best: _Trial, target: float) -> int 
     slope = math.log(last.error / first.error) / math.log(last.n_components / first.n_components)
     if slope > -0.1:
         return None
-    width = last.n_components * (target / last.error) ** (1 / slope)
+    width = last.n_components * (max_error / last.error) ** (1 / slope)
     return int(float(f"{width:.2g}")) if width < 1e7 else None
 
 

@@ -28,6 +28,7 @@ from ._random import as_seed_sequence, generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_choice, check_integer, check_positive, dense, empty_aligned
+from ._wording import counted
 from .hadamard import hadamard_transform
 from .kernels import (
     Exponential,
@@ -690,7 +691,7 @@ class BlockProjection(_BlockMap):
         V = check_array(X, dtype=[np.float64, np.float32])
         if V.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X has {V.shape[1]} columns, but the projection has "
+                f"X has {counted(V.shape[1], 'column')}, but the projection has "
                 f"n_components={self._n_features_out}; pass what transform returns"
             )
         passes, dim = self.buckets_.shape
@@ -912,7 +913,8 @@ class BlockFourierFeatures(_BlockMap):
 
     def _about(self) -> str:
         mixed = "" if self.mix is None else ", mixed"
-        return f"{sum(self.n_blocks_)} blocks of {self.block_size_} columns{mixed}"
+        blocks = counted(sum(self.n_blocks_), "block")
+        return f"{blocks} of {counted(self.block_size_, 'column')}{mixed}"
 
 
 def _most_blocks(kernel: Kernel, dim: int, block_size: Any) -> int:
@@ -1257,9 +1259,10 @@ class BlockReport:
             "|correlation| of neighbours": f"{_off_diagonal(off[0]):.3f}",
             "  within blocks": f"{_off_diagonal(off[1]):.3f}",
         }
+        columns, blocks = counted(self.n_features, "column"), counted(self.n_blocks, "block")
         lines = [
-            f"{self.kernel!r} on {self.n_features:,} columns, {self.n_pairs} pairs of rows",
-            f"{self.n_blocks:,} blocks of at least {self.block_size}, {self.arrangement}{mixed}",
+            f"{self.kernel!r} on {columns}, {counted(self.n_pairs, 'pair')} of rows",
+            f"{blocks} of at least {self.block_size}, {self.arrangement}{mixed}",
             "",
             *(f"{name:<30}{value}" for name, value in table.items()),
             "",

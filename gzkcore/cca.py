@@ -28,6 +28,7 @@ from ._sources import as_source, is_dask, is_source, survey_of, type_of
 from ._sources import fit_features as fit_to_source
 from ._streams import Checkpoint, Reader, SecondViews, map_rows
 from ._typing import Data, Doubles, Floats, Seed
+from ._wording import counted
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
 
 __all__ = ["RandomFeatureCCA"]
@@ -292,7 +293,7 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             self.n_features_in_y_ = y.shape[1]
         elif y.shape[1] != self.n_features_in_y_:
             raise ValueError(
-                f"y has {y.shape[1]} columns, but {type(self).__name__} is expecting "
+                f"y has {counted(y.shape[1], 'column')}, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_y_}; pass the same columns as to fit"
             )
         return y

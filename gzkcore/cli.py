@@ -2,12 +2,16 @@
 
 Results go to stdout, progress and complaints to stderr. Exit codes: 0 done; 2 bad input, with one
 line that says what is wrong; 130 interrupted. Files appear whole or not at all.
+
+A command imports what it needs when it runs, so that --help and --version answer at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
 import shlex
 import sys
 import time
@@ -16,21 +20,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ._wording import counted, plain
 
-from . import _demo, _pictures
-from . import papers as _papers
-from ._config import show_config
-from ._fitting import Recipe, TableFit, sample_columns
-from ._memory import resident_memory
-from ._methods import OF_HISTOGRAMS, as_any_kernel
-from ._tables import Table, open_table
-from .auto import compare as make_comparison
-from .auto import plan as make_plan
-from .model_io import load
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from . import papers as _papers
+    from ._fitting import Recipe
+    from ._tables import Table
 
 try:
     import typer
@@ -44,6 +44,7 @@ else:
 __all__ = ["main"]
 
 _INTERRUPTED = 130  # exit code, from typer too
+_MOST_NAMED = 20  # columns, in a message
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,8 +58,12 @@ def main(arguments: list[str] | None = None) -> int:
     except _InterruptedError as error:
         _complain(str(error))
         return _INTERRUPTED
+    except FileNotFoundError as error:
+        return _complain(
+            f"{error.filename}: there is no such file" if error.filename else f"{error}"
+        )
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else f"{error}")
     except (ValueError, ImportError) as error:
         return _complain(str(error))
     except Exception as error:
@@ -89,11 +94,12 @@ def app() -> Any:
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
     )
+    application.callback()(options)
     for command, example in (
         (demo, "gzkcore demo --plot elevation.png"),
         (fit, "gzkcore fit stations.csv --target temperature --lat lat --lon lon --plot map.png"),
         (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
-        (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --target 0.01"),
+        (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --max-error 0.01"),
         (compare, "gzkcore compare protein.csv --target rmsd --plot compare.png"),
         (papers, "gzkcore papers gegenbauer table2 --quick --plot table2.png"),
         (info, "gzkcore info --json"),
@@ -104,6 +110,23 @@ def app() -> Any:
 
 # ---------------------------------------------------------------------------------------------
 # Commands
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from . import __version__
+
+        sys.stdout.write(f"gzkcore {__version__}\n")
+        raise typer.Exit
+
+
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Tell the version."),
+    ] = False,
+) -> None:
+    """Do nothing: --version has told all when it is read."""
 
 
 def demo(
@@ -120,6 +143,8 @@ def demo(
     random Fourier features and Nystroem in the same ridge: the same splits and width, lengthscale
     and ridge chosen from the same by the same folds. Then draws the fitted surface as a map.
     """
+    from . import _demo
+
     started = time.perf_counter()
     _check_picture(plot)
     with _progress() as report:
@@ -150,9 +175,10 @@ def demo(
         ],
     )
     _print(
-        f"error: root mean square on held-out airports; mean and spread over {seeds} split(s)",
+        "error: root mean square on held-out airports; mean and spread over "
+        + counted(seeds, "split"),
         f"scale: lengthscale; of {len(_demo.GAMMAS)}, the one that two folds chose most often",
-        f"time: to fit {n_components} features and the ridge, with the choice",
+        f"time: to fit {counted(n_components, 'feature')} and the ridge, with the choice",
         f"memory: {result['memory']}",
         "random basis: basis='random', which reaches higher degrees than the exact one",
         f"published: degree {result['published_degree']}, order 1",
@@ -188,6 +214,11 @@ def fit(
     With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
     is read in pieces, so that it may be larger than memory.
     """
+    from . import _pictures
+    from ._fitting import TableFit, lengthscale_km
+    from ._memory import resident_memory
+    from ._tables import open_table
+
     started, (memory, _) = time.perf_counter(), resident_memory()
     table = open_table(data)
     recipe = _recipe(table, target, lat, lon, columns)
@@ -198,13 +229,14 @@ def fit(
     for name, path in (("--model", model), ("--plot", plot)):
         if path is not None and path.exists() and path.samefile(table.path):
             raise ValueError(f"{name} {path} is the table itself; give another name")
-    with _progress() as report, _notes() as notes:
+    with _advice(table, recipe), _progress() as report, _notes() as notes:
         work = TableFit(table, recipe, test_fraction, seed, report)
         work.survey()
         ridge = work.learn(gamma, n_components)
         train, test, pairs = work.judge(ridge)
         ridge.recipe_ = asdict(recipe)
         ridge.save(model)
+        chosen = float(ridge.kernel_.gamma)
         if plot and recipe.sphere:
             _pictures.draw_map(
                 plot,
@@ -212,6 +244,7 @@ def fit(
                 work.places,
                 f"{target}, fitted to {data.name}",
                 target,
+                chosen,
             )
         elif plot:
             _pictures.draw_agreement(plot, pairs, f"{target}, rows of {data.name}", target)
@@ -221,7 +254,8 @@ def fit(
         "columns": recipe.columns,
         "sphere": recipe.sphere,
         "n_components": n_components,
-        "gamma": float(ridge.kernel_.gamma),
+        "gamma": chosen,
+        "gamma_from": _origin(gamma),
         "alpha": ridge.alpha_,
         "train": train.summary(),
         "test": test.summary(),
@@ -245,8 +279,9 @@ def fit(
                 f"{len(recipe.columns)} " + ("on the globe" if recipe.sphere else "standardised"),
             ],
             *([["not used", ", ".join(ignored)]] if ignored else []),
-            ["gamma", f"{result['gamma']:g}"],
-            ["alpha", f"{result['alpha']:g}"],
+            ["gamma", _about_gamma(chosen, gamma)],
+            *([["lengthscale", f"{lengthscale_km(chosen):,.0f} km"]] if recipe.sphere else []),
+            ["alpha", f"{result['alpha']:.4g}, chosen by 2-fold cross-validation"],
             ["error on the rows of the fit", _score(result["train"])],
             ["error on held-out rows", _score(result["test"])],
             ["time", f"{result['seconds']:.1f} s"],
@@ -279,6 +314,12 @@ def predict(
     A .csv file is copied as it stands, but for the new column; a .parquet file becomes .parquet or
     .csv; of a .npy or .npz file only the predictions are written, as .npy.
     """
+    import numpy as np
+
+    from ._fitting import Recipe
+    from ._tables import open_table
+    from .model_io import load
+
     started = time.perf_counter()
     ridge = load(model)
     if not hasattr(ridge, "recipe_"):
@@ -314,7 +355,7 @@ def predict(
     if as_json:
         _print_json(result)
     else:
-        _print(f"{n_rows:,} rows with {' and '.join(names)}: {output}", *notes)
+        _print(f"{counted(n_rows, 'row')} with {' and '.join(names)}: {output}", *notes)
 
 
 def plan(
@@ -328,7 +369,7 @@ def plan(
     gamma: Annotated[
         str, typer.Option(help="The kernel's gamma: scale, median or a number.")
     ] = "scale",
-    target: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
+    max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
     lam: Annotated[float, typer.Option(help="Ridge, for the statistical dimension.")] = 1.0,
     n_components: Annotated[
         str, typer.Option(help="Numbers of features to try.")
@@ -344,16 +385,20 @@ def plan(
     With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
     is read once, in pieces; the answer comes from a random sample of its rows.
     """
+    from ._fitting import sample_columns
+    from ._tables import open_table
+    from .auto import plan as make_plan
+
     table = open_table(data)
     recipe = _recipe(table, None, lat, lon, columns)
     _check_gamma(gamma, ("scale", "median"))
     _check_picture(plot)
     widths = _widths(n_components)
     chosen = _kernel(kernel, gamma)
-    with _progress() as report, _notes() as notes:
+    with _advice(table, recipe), _progress() as report, _notes() as notes:
         rows, _, n_rows = sample_columns(table, recipe, seed, report)
         found = make_plan(
-            rows, chosen, target=target, lam=lam, n_components=widths, n_samples=n_rows,
+            rows, chosen, max_error=max_error, lam=lam, n_components=widths, n_samples=n_rows,
             random_state=seed,
         )  # fmt: skip
         if plot:
@@ -363,21 +408,26 @@ def plan(
             {
                 "data": str(data),
                 "columns": recipe.columns,
-                "kernel": repr(found.kernel),
+                "kernel": plain(repr(found.kernel)),
+                "gamma_from": _origin(gamma) if hasattr(found.kernel, "gamma") else None,
                 "n_samples": found.n_samples,
                 "norms": found.norms,
                 "effective_dimension": found.effective_dimension,
                 "lam": found.lam,
                 "statistical_dimension": found.statistical_dimension,
+                "max_error": found.max_error,
                 "table": found.table,
                 "recommendation": found.recommendation,
-                "features": repr(found.build()),
+                "features": plain(repr(found.build())),
                 "plot": str(plot) if plot else None,
                 "notes": notes,
             }
         )
         return
-    _print(str(found), *notes, *([f"Picture: {plot}"] if plot else []))
+    _print(
+        str(found), *_gamma_notes(found.kernel, gamma), *notes,
+        *([f"Picture: {plot}"] if plot else []),
+    )  # fmt: skip
 
 
 def compare(
@@ -422,6 +472,10 @@ def compare(
     at most 16,384. Results are kept in --output after every one: the same command goes on from
     there, with more methods, widths or seeds too.
     """
+    from ._fitting import sample_columns
+    from ._tables import open_table
+    from .auto import compare as make_comparison
+
     table = open_table(data)
     recipe = _recipe(table, target, lat, lon, columns)
     _check_gamma(gamma, ("scale", "median"))
@@ -431,8 +485,9 @@ def compare(
     output = output or Path(f"{data.stem}-compare.json")
     with _notes() as notes:
         try:
-            with _progress() as report:
+            with _advice(table, recipe), _progress() as report:
                 X, y, n_rows = sample_columns(table, recipe, seed, report)
+                chosen = chosen.resolve(X)
                 found = make_comparison(
                     X, y[:, 0] if target else None, kernel=chosen, methods=names,
                     n_components=widths, n_seeds=seeds, max_samples=max_samples,
@@ -451,6 +506,7 @@ def compare(
         _print_json(
             {"data": str(data), "columns": recipe.columns, "target": target}
             | found.to_dict()
+            | {"gamma_from": _origin(gamma) if hasattr(chosen, "gamma") else None}
             | {"output": str(output), "plot": str(drawn) if drawn else None, "notes": notes}
         )
     else:
@@ -458,7 +514,8 @@ def compare(
         for title, header, rows in found.tables():
             _print_table(title, header, rows, least=110)
         _print(
-            *found.notes(), *notes, f"Results: {output}",
+            *found.notes(), "", *_gamma_notes(chosen, gamma), *notes,
+            f"Results: {output}",
             *([f"Picture: {drawn}"] if drawn else []),
         )  # fmt: skip
     if plot and not drawn:
@@ -467,6 +524,8 @@ def compare(
 
 def _kernel(name: str, gamma: str) -> Any:
     """Return the kernel of a name with this gamma, if it has one."""
+    from ._methods import OF_HISTOGRAMS, as_any_kernel
+
     if name == "precomputed":
         raise ValueError("--kernel precomputed has no rows to make features of; name another")
     if name in OF_HISTOGRAMS:
@@ -521,6 +580,8 @@ def papers(
     table4. Data are looked for in the folder that GZKCORE_DATA names; what is absent is skipped.
     Results are kept in --output after every piece of work: the same command goes on from there.
     """
+    from . import papers as _papers
+
     names = _papers.choose(paper, experiment)
     _check_picture(plot)
     output = output or Path("papers-quick.json" if quick else "papers.json")
@@ -568,6 +629,8 @@ def _picture_of(plot: Path, name: str) -> Path:
 
 def info(as_json: AsJson = False) -> None:
     """Tell version, instruction set, compiler, threads and BLAS: for reports of bugs and speed."""
+    from ._config import show_config
+
     config = show_config()
     if as_json:
         _print_json(config)
@@ -583,7 +646,9 @@ def info(as_json: AsJson = False) -> None:
 def _brief(value: Any) -> str:
     if not isinstance(value, dict):
         return str(value)
-    return "{library} {version} ({n_threads} threads)".format(**value)
+    return "{library} {version} ({threads})".format(
+        **value, threads=counted(value["n_threads"], "thread")
+    )
 
 
 # ---------------------------------------------------------------------------------------------
@@ -594,6 +659,8 @@ def _recipe(
     table: Table, target: str | None, lat: str | None, lon: str | None, columns: str | None
 ) -> Recipe:
     """Say which columns the prediction is made from."""
+    from ._fitting import Recipe
+
     if (lat is None) != (lon is None):
         raise ValueError("--lat and --lon belong together; give both")
     if lat is not None and columns is not None:
@@ -616,15 +683,17 @@ def _check_gamma(gamma: str, rules: tuple[str, str] = ("auto", "scale")) -> None
     if gamma in rules:
         return
     with contextlib.suppress(ValueError):
-        if 0 < float(gamma) < np.inf:
+        if 0 < float(gamma) < math.inf:
             return
     raise ValueError(f"--gamma {gamma} is none of {', '.join(rules)} or a number > 0")
 
 
 def _check_picture(path: Path | None) -> None:
+    from ._pictures import ENDINGS
+
     if path is not None:
-        if path.suffix.lower() not in _pictures.ENDINGS:
-            raise ValueError(f"--plot {path} should end with one of {', '.join(_pictures.ENDINGS)}")
+        if path.suffix.lower() not in ENDINGS:
+            raise ValueError(f"--plot {path} should end with one of {', '.join(ENDINGS)}")
         _check_folder(path)
 
 
@@ -634,6 +703,62 @@ def _check_folder(path: Path) -> None:
         raise ValueError(f"{path}: there is no folder {path.parent}")
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path}: nothing may be written in {path.parent}; name another folder")
+
+
+def _origin(gamma: str) -> str:
+    """Say where a gamma comes from, in a word: a rule, or given."""
+    return gamma if gamma in ("auto", "scale", "median") else "given"
+
+
+def _about_gamma(value: float, gamma: str) -> str:
+    """Say what gamma is used, and where it comes from."""
+    origin = {
+        "auto": "chosen by 2-fold cross-validation",
+        "scale": "by the rule scale, from the variance of the columns",
+        "median": "by the rule median, from the distances of the rows",
+        "given": "as given",
+    }[_origin(gamma)]
+    return f"{value:.4g}, {origin}"
+
+
+def _gamma_notes(kernel: Any, gamma: str) -> list[str]:
+    """Say what gamma a resolved kernel has, if it has one, and that another command chooses."""
+    value = getattr(kernel, "gamma", None)
+    if value is None:
+        return []
+    return [
+        f"gamma: {_about_gamma(float(value), gamma)}",
+        *(
+            ["gzkcore fit chooses its own by cross-validation; --gamma tells either which to use"]
+            if _origin(gamma) != "given"
+            else []
+        ),
+    ]
+
+
+@contextlib.contextmanager
+def _advice(table: Table, recipe: Recipe) -> Iterator[None]:
+    """Of a column of text, say how to leave it out."""
+    from ._tables import BadValueError
+
+    try:
+        yield
+    except BadValueError as error:
+        if not error.is_text or recipe.sphere:
+            raise
+        if error.column == recipe.target:
+            raise ValueError(f"{error.what}; mend or drop such rows, or predict another column, "
+                             "--target") from None  # fmt: skip
+        rest = [name for name in recipe.columns if name != error.column]
+        usable = table.numeric(rest[:_MOST_NAMED])
+        named = shlex.quote(",".join(usable)) if usable else "NAMES"
+        more = ",..." if len(rest) > _MOST_NAMED else ""
+        raise ValueError(
+            f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "
+            f"--columns {named}{more}"
+        ) from None
 
 
 def _check_output(table: Table, output: Path, names: list[str]) -> None:

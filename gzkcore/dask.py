@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from ._sources import Batch, fit_features, has_rows, in_batch, survey_of, type_of
 from ._threads import limit_blas, limit_threads, n_threads
+from ._wording import counted
 
 __all__ = ["fit", "transform"]
 
@@ -104,7 +105,7 @@ class DaskSource:
         for name, chunks in zip(("y", "sample_weight"), self.parts[1:], strict=True):
             if chunks is not None and len(chunks) != len(rows):
                 raise ValueError(
-                    f"{name} has {len(chunks)} chunks, but X has {len(rows)}; cut them "
+                    f"{name} has {counted(len(chunks), 'chunk')}, but X has {len(rows)}; cut them "
                     "alike (rechunk, repartition)"
                 )
 
@@ -195,7 +196,7 @@ def _chunks(name: str, given: Any, X: Any) -> list[Any]:
     if _is_array(given):
         known = _is_array(X) and not np.isnan([*X.chunks[0], *given.chunks[0]]).any()
         if known and given.shape[0] != X.shape[0]:
-            raise ValueError(f"{name} has {given.shape[0]} rows, but X has {X.shape[0]}")
+            raise ValueError(f"{name} has {counted(given.shape[0], 'row')}, but X has {X.shape[0]}")
         cuts = {0: X.chunks[0]} if known else {}
         given = given.rechunk(cuts | dict.fromkeys(range(1, given.ndim), -1))
     return list(np.ravel(given.to_delayed()))

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from ._downloads import SOURCES, fetch
 from ._tables import Table, open_table
 from ._validation import check_integer
+from ._wording import counted
 
 # name -> what it holds, and the sha256 of the .npz that this version was tested with
 SETS = {
@@ -375,7 +376,7 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         X = check_array(X, dtype=(np.float64, np.float32))
         if X.shape[1] != 3:
             raise ValueError(
-                f"X has {X.shape[1]} columns, but a point on the sphere has 3: x, y, z"
+                f"X has {counted(X.shape[1], 'column')}, but a point on the sphere has 3: x, y, z"
             )
         x, y, z = X.T
         zero = (x == 0) & (y == 0) & (z == 0)
@@ -394,7 +395,7 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
         if X.shape[1] != 2:
             raise ValueError(
-                f"X has {X.shape[1]} feature(s), but LatLonToSphere needs 2: latitude and longitude"
+                f"X has n_features={X.shape[1]}, but LatLonToSphere needs 2: latitude and longitude"
             )
         if (wrong := off_globe(X)) is not None:
             raise ValueError("X, row {}: {}".format(*wrong))

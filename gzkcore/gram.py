@@ -22,6 +22,7 @@ from . import _gram
 from ._threads import limit_blas, limit_threads, n_threads
 from ._typing import Data, Doubles, Floats
 from ._validation import check_integer, empty_aligned
+from ._wording import counted
 
 __all__ = [
     "CentredMoments",
@@ -265,8 +266,9 @@ class GramAccumulator:
         if self.sums is not None and self.sums.shape != shape:
             old, new = [(s[2] - 2, s[1] - s[2] + 1) for s in (self.sums.shape, shape)]
             raise ValueError(
-                f"these rows have {new[0]} features and {new[1]} targets, those before {old[0]} "
-                f"and {old[1]}; add rows of one kind, or start a new accumulator"
+                f"these rows have {counted(new[0], 'feature')} and {counted(new[1], 'target')}, "
+                f"those before {old[0]} and {old[1]}; add rows of one kind, or start "
+                "a new accumulator"
             )
 
     def _add(self, sums: Doubles, n_rows: int, dtype: np.dtype[Any]) -> None:
@@ -449,8 +451,8 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
         raise type(error)(f"sample_weight must be one number per row of X: {error}") from None
     if weight.shape != (X.shape[0],):
         raise ValueError(
-            f"sample_weight has shape {weight.shape}, but X has {X.shape[0]} rows; give one number "
-            f"per row, shape ({X.shape[0]},)"
+            f"sample_weight has shape {weight.shape}, but X has {counted(X.shape[0], 'row')}; "
+            f"give one number per row, shape ({X.shape[0]},)"
         )
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if bad.size:
@@ -920,8 +922,8 @@ class ClusterAccumulator:
         width = width_of(self.features, X)
         if width != self.sums.shape[2]:
             raise ValueError(
-                f"the centers have {self.sums.shape[2]} columns, but the features {width}; pass "
-                "centers in the space of the features"
+                f"the centers have {counted(self.sums.shape[2], 'column')}, but the features "
+                f"{width}; pass centers in the space of the features"
             )
         count = _n_lanes(X, 16 * self.sums.size + 1)
         lanes = [_ClusterLane(self._stacked(), self.about) for _ in range(count)]

@@ -40,6 +40,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ._typing import Data, Doubles, Family, Function, Rows
 from ._validation import check_integer, check_positive, check_positives
+from ._wording import counted
 from .special import log_alpha
 
 __all__ = [
@@ -137,8 +138,8 @@ class Kernel(BaseEstimator):
         scale = self.scale()
         if np.ndim(scale) == 1 and np.size(scale) != X.shape[1]:
             raise ValueError(
-                f"{self!r} has parameters for {np.size(scale)} columns, but X has {X.shape[1]}; "
-                "pass one number, or one for each column"
+                f"{self!r} has parameters for {counted(np.size(scale), 'column')}, but X has "
+                f"{X.shape[1]}; pass one number, or one for each column"
             )
         scaled: Doubles = X * scale
         return scaled

@@ -17,6 +17,7 @@ from ._random import generator
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import check_choice, check_integer, check_out, dense
+from ._wording import counted
 from .kernels import DotProductKernel, Gaussian, Kernel, as_kernel
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
@@ -77,7 +78,7 @@ def maclaurin_features(
     W = np.asarray(signs, dtype=np.float64).reshape(-1, X.shape[1])
     if len(W) != N.sum():
         raise ValueError(
-            f"signs has {len(W)} rows, but the degrees add up to {N.sum()}; pass as many"
+            f"signs has {counted(len(W), 'row')}, but the degrees add up to {N.sum()}; pass as many"
         )
     order = np.argsort(-N, kind="stable")
     starts = np.cumsum(N) - N

@@ -17,6 +17,7 @@ from ._linalg import eigh
 from ._random import generator
 from ._typing import Data, Doubles, Seed
 from ._validation import check_integer, check_matrix, check_positive, check_square
+from ._wording import counted
 
 __all__ = [
     "Estimate",
@@ -243,8 +244,8 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
     points, projected = check_matrix("X", X), check_matrix("V", V)
     if len(points) != len(projected):
         raise ValueError(
-            f"X has {len(points)} rows and V has {len(projected)}; pass the projections of the "
-            "same points"
+            f"X has {counted(len(points), 'row')} and V has {len(projected)}; pass the "
+            "projections of the same points"
         )
     n = _check_pairs("X", points)
     points, projected = points - points.mean(axis=0), projected - projected.mean(axis=0)
@@ -300,7 +301,9 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     n = len(exact)
     rank = check_integer("rank", rank, 0)
     if rank >= n:
-        raise ValueError(f"rank={rank} leaves nothing of {n} points; use a rank below {n}")
+        raise ValueError(
+            f"rank={rank} leaves nothing of {counted(n, 'point')}; use a rank below {n}"
+        )
     energies = eigvalsh(exact)
     if energies[: n - rank].sum() <= 1e-14 * max(energies.sum(), 0.0):
         raise ValueError(
@@ -359,7 +362,8 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     names = np.asarray(labels)
     if names.shape != (len(exact),):
         raise ValueError(
-            f"labels has shape {names.shape}, but K has {len(exact)} rows; pass one label for each"
+            f"labels has shape {names.shape}, but K has {counted(len(exact), 'row')}; "
+            "pass one label for each"
         )
     within = 0.0
     for label in np.unique(names):
@@ -472,8 +476,8 @@ def _pair(K: Any, Z: Any) -> tuple[Doubles, Doubles]:
     exact, features = check_square("K", K), check_matrix("Z", Z)
     if len(exact) != len(features):
         raise ValueError(
-            f"K has {len(exact)} rows and Z has {len(features)}; pass the features of the same "
-            "points, one row for each"
+            f"K has {counted(len(exact), 'row')} and Z has {len(features)}; pass the "
+            "features of the same points, one row for each"
         )
     return exact, features
 
@@ -481,7 +485,9 @@ def _pair(K: Any, Z: Any) -> tuple[Doubles, Doubles]:
 def _check_pairs(name: str, matrix: Doubles) -> int:
     """Return the number of rows, at least two."""
     if len(matrix) < 2:
-        raise ValueError(f"{name} has {len(matrix)} rows, and so no pairs; pass at least two")
+        raise ValueError(
+            f"{name} has {counted(len(matrix), 'row')}, and so no pairs; pass at least two"
+        )
     return len(matrix)
 
 

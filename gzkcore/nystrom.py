@@ -23,6 +23,7 @@ from ._random import generator
 from ._threads import limit_blas, limit_threads, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Rows, Seed
 from ._validation import check_integer, dense
+from ._wording import counted
 from .kernels import DotProductKernel, Gaussian, GeneralizedZonal, Kernel, Zonal, as_kernel
 
 __all__ = ["NystromFeatures"]
@@ -57,8 +58,8 @@ class _Function(Kernel):
         if values.shape != (X.shape[0], Y.shape[0]):
             raise ValueError(
                 f"kernel={self.function!r} gave shape {values.shape} for {X.shape[0]} and "
-                f"{Y.shape[0]} rows; it must take two arrays of rows and return one value for each "
-                "pair, as those of sklearn.metrics.pairwise do"
+                f"{counted(Y.shape[0], 'row')}; it must take two arrays of rows and return "
+                "one value for each pair, as those of sklearn.metrics.pairwise do"
             )
         return values
 
@@ -257,7 +258,7 @@ class NystromFeatures(FeatureMap):
         return float(size * (density * float(self.n_features_in_) + 25 + count))
 
     def _about(self) -> str:
-        return f"{len(self.landmarks_)} landmarks"
+        return counted(len(self.landmarks_), "landmark")
 
     def _to_data(self) -> dict[str, Any]:
         held = isinstance(self.kernel_, _Function | GeneralizedZonal)
@@ -384,8 +385,8 @@ def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | Non
             )
         if rows.min() < 0 or rows.max() >= X.shape[0]:
             raise ValueError(
-                f"landmarks are {rows.min()} to {rows.max()}, but X has {X.shape[0]} rows, "
-                f"numbered 0 to {X.shape[0] - 1}"
+                f"landmarks are {rows.min()} to {rows.max()}, but X has "
+                f"{counted(X.shape[0], 'row')}, numbered 0 to {X.shape[0] - 1}"
             )
         return rows.astype(np.intp), rows.astype(np.intp)
     points = check_array(
@@ -393,8 +394,8 @@ def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | Non
     )
     if points.shape[1] != X.shape[1]:
         raise ValueError(
-            f"landmarks have {points.shape[1]} columns, but X has {X.shape[1]}; pass points of the "
-            "space that X is in"
+            f"landmarks have {counted(points.shape[1], 'column')}, but X has {X.shape[1]}; "
+            "pass points of the space that X is in"
         )
     if kernel.unit_sphere:
         check_unit(points)

@@ -14,6 +14,7 @@ from . import _papers_block, _papers_gegenbauer
 from ._papers_data import Data
 from ._papers_results import TOLERANCE, Cell, Experiment, Found, Picture, Plan, Store
 from ._validation import check_integer
+from ._wording import counted
 
 __all__ = ["EXPERIMENTS", "Result", "choose", "run"]
 
@@ -104,7 +105,7 @@ class Result:
         if any(isinstance(cell.printed, float) for cell in self.cells):
             yield (
                 f"agrees: within {TOLERANCE:.0%} of the printed number or within our own spread; "
-                f"mean ± standard deviation of {self.seeds} seed(s)"
+                f"mean ± standard deviation of {counted(self.seeds, 'seed')}"
             )
 
     def __str__(self) -> str:

@@ -24,6 +24,7 @@ from ._linalg import eigh
 from ._sources import is_source, type_of
 from ._streams import Checkpoint, Reader, map_rows
 from ._typing import Data, Doubles, Floats, Seed
+from ._wording import counted
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
 
 __all__ = ["RandomFeaturePCA"]
@@ -267,7 +268,8 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         if isinstance(k, numbers.Integral) and int(k) > most:
             raise ValueError(
                 f"n_components={k} is more than {most}, the smaller of n_samples={found.n_rows} "
-                f"(rows with a positive weight) and the {p} features; use fewer components"
+                f"(rows with a positive weight) and the {counted(p, 'feature')}; use fewer "
+                "components"
             )
         variance = found.scatter / (found.weight - 1.0 if found.weight > 1 else 1.0)
         total = float(np.trace(variance))

@@ -20,6 +20,7 @@ from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import as_floating, check_integer, check_positive, empty_aligned
+from ._wording import counted
 from .hadamard import hadamard_transform
 from .kernels import Kernel, Polynomial
 
@@ -96,7 +97,7 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     if kept.ndim != 1 or kept.size < 1 or not (kept.min() >= 0 and kept.max() < end):
         raise ValueError(
             f"rows={rows!r} must be a list of one or more indices >= 0 and below {end}, the least "
-            f"power of two for {shape[1]} columns times the rows of signs"
+            f"power of two for {counted(shape[1], 'column')} times the rows of signs"
         )
     order = np.argsort(kept // n, kind="stable")  # pass by pass
     out = empty_aligned((shape[0], kept.size), flat.dtype)
@@ -350,7 +351,7 @@ class _HadamardMap(SumMap):
         V = check_array(X, dtype=[np.float64, np.float32])
         if V.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X has {V.shape[1]} columns, but the projection has "
+                f"X has {counted(V.shape[1], 'column')}, but the projection has "
                 f"n_components={self._n_features_out}; pass what transform returns"
             )
         return self._back(V)

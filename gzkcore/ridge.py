@@ -52,6 +52,7 @@ from ._sources import Batch, as_source, can_reread, has_rows, is_dask, is_source
 from ._streams import Checkpoint, Reader, Score, map_rows
 from ._threads import limit_blas, n_threads
 from ._typing import Data, Doubles, Floats, Integers, Seed
+from ._wording import counted
 from .gram import (
     GramAccumulator,
     check_targets,
@@ -1152,8 +1153,8 @@ def _check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = 
             raise ValueError(f"{name}={alphas!r} must be a list of one or more numbers >= 0")
     elif values.shape not in ((), shape):
         raise ValueError(
-            f"{name} has shape {values.shape}, but y has {int(np.prod(shape))} target(s); "
-            "give one number, or one for each target"
+            f"{name} has shape {values.shape}, but y has "
+            f"{counted(int(np.prod(shape)), 'target')}; give one number, or one for each target"
         )
     if not (np.isfinite(values) & (values >= 0)).all():
         raise ValueError(f"{name}={alphas!r} must be finite and >= 0")

@@ -16,6 +16,7 @@ from ._random import generator
 from ._threads import n_threads
 from ._typing import Data, Doubles, Floats, Rows, Seed
 from ._validation import as_floating, check_integer, empty_aligned
+from ._wording import counted
 from .kernels import Kernel, Polynomial, as_kernel
 
 __all__ = [
@@ -135,8 +136,8 @@ def _checked(
         )
     if places.shape[0] < 1 or places.shape[1] != shape[1]:
         raise ValueError(
-            f"hashes has shape {places.shape}, but X has {shape[1]} columns; pass a row or more of "
-            f"{shape[1]} places"
+            f"hashes has shape {places.shape}, but X has {counted(shape[1], 'column')}; pass a "
+            f"row or more of {shape[1]} places"
         )
     if places.size and not (places.min() >= 0 and places.max() < width):
         raise ValueError(

@@ -18,6 +18,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from ._typing import Doubles
 from ._validation import check_dim, check_integer, check_positive, check_square
+from ._wording import counted
 from .special import alpha, gegenbauer
 
 __all__ = [
@@ -855,15 +856,16 @@ def _operator_rows(
         rows: Doubles = np.stack([np.asarray(operator(w), dtype=np.float64) for w in W], axis=-1)
         if rows.ndim != 3 or len(rows) != n:
             raise ValueError(
-                f"Phi_w has shape {rows.shape[:-1]}, but K has {n} rows; pass the operator and the "
-                "kernel matrix of the same points"
+                f"Phi_w has shape {rows.shape[:-1]}, but K has {counted(n, 'row')}; pass the "
+                "operator and the kernel matrix of the same points"
             )
         return rows
     if not hasattr(operator, "nodes"):
         raise TypeError("operator has no nodes; pass feature_operator(X, kernel)")
     if operator.shape[1] != n or operator.nodes.shape[1] != W.shape[1]:
         raise ValueError(
-            f"operator is for {operator.shape[1]} points in {operator.nodes.shape[1]} dimensions, "
+            f"operator is for {counted(operator.shape[1], 'point')} in "
+            f"{counted(operator.nodes.shape[1], 'dimension')}, "
             f"K for {n} and w for {W.shape[1]}; pass those of the same points"
         )
     cosines = np.clip(operator.nodes @ W.T, -1.0, 1.0)
@@ -923,7 +925,9 @@ def _signal(signal: ArrayLike, n: int) -> Doubles:
     """Return f* at n points."""
     values: Doubles = np.asarray(signal, dtype=np.float64)
     if values.shape != (n,):
-        raise ValueError(f"signal has shape {values.shape}, but K has {n} rows; pass {n} values")
+        raise ValueError(
+            f"signal has shape {values.shape}, but K has {counted(n, 'row')}; pass a value for each"
+        )
     return values
 
 

@@ -38,6 +38,7 @@ from gzkcore import (
     _compare,
 )
 from gzkcore._methods import METHODS, on_sphere
+from gzkcore._wording import shortened
 from gzkcore.auto import _candidates
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
 
@@ -165,8 +166,8 @@ def test_plan_holds_on_other_rows():
     assert np.quantile(ratios, 0.9) <= 1.5
 
 
-def test_plan_recommends_the_cheapest_that_reaches_the_target():
-    found = gzkcore.plan(rows(800, 3), target=1e-3, n_components=[16, 256, 512])
+def test_plan_recommends_the_cheapest_that_reaches_the_error():
+    found = gzkcore.plan(rows(800, 3), max_error=1e-3, n_components=[16, 256, 512])
     assert "n_components=256" in found.recommendation
     features = found.build()
     assert features.n_components == 256
@@ -176,8 +177,8 @@ def test_plan_recommends_the_cheapest_that_reaches_the_target():
     assert text.endswith(found.recommendation)
 
 
-def test_plan_says_when_nothing_reaches_the_target():
-    found = gzkcore.plan(rows(600, 9), Gaussian(0.5), target=1e-6, n_components=[32, 128])
+def test_plan_says_when_nothing_reaches_the_error():
+    found = gzkcore.plan(rows(600, 9), Gaussian(0.5), max_error=1e-6, n_components=[32, 128])
     assert "none reaches 1e-06" in found.recommendation
 
 
@@ -198,7 +199,7 @@ def test_plan_draws(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"target": 0.0}, ValueError, "target=0.0 is not usable"),
+        ({"max_error": 0.0}, ValueError, "max_error=0.0 is not usable"),
         ({"lam": -1.0}, ValueError, "lam=-1.0 is not usable"),
         ({"n_components": []}, ValueError, "names no width"),
         ({"n_components": [0]}, ValueError, "n_components=0 is too small"),
@@ -303,7 +304,7 @@ def test_every_method_takes_part_or_says_why(tmp_path):
     assert json.loads(found.to_json())["rows"] == found.rows
     text = str(found)
     assert all(name in text for name in METHODS)
-    assert found.best["features"] in text
+    assert shortened(found.best["features"]) in text
     pytest.importorskip("matplotlib")
     found.plot(tmp_path / "compare.png")
     assert (tmp_path / "compare.png").stat().st_size > 50_000
@@ -396,7 +397,7 @@ def test_compare_takes_other_data_and_kernels(make, kernel, method):
         (rows(50, 3), None, {"kernel": lambda X, Y: X @ Y.T}, ValueError, "in a module"),
         (rows(50, 3), None, {"kernel": in_a_script}, ValueError, "a script or .* in a module"),
         (rows(50, 3), None, {"output": "x.csv"}, ValueError, "x.csv should end with .json"),
-        (rows(1, 3), None, {}, ValueError, "X has 1 row\\(s\\); a comparison takes 20"),
+        (rows(1, 3), None, {}, ValueError, "X has 1 row; a comparison takes 20"),
         (np.full((50, 3), np.nan), None, {}, ValueError, "X has NaN or infinity in row 0"),
         (rows(50, 3), np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
         (rows(50, 3), [*range(49), np.nan], {}, ValueError, "no finite number in row 49"),

@@ -129,7 +129,7 @@ def test_bad_second_views():
         with pytest.raises(ValueError, match=r"Input y contains NaN.*row 300, column 1"):
             getattr(model, call.__name__)(X, broken)
     model = RandomFeatureCCA(RBF9, RBF5).fit(X, y)
-    with pytest.raises(ValueError, match="y has 1 columns, but RandomFeatureCCA is expecting 2"):
+    with pytest.raises(ValueError, match="y has 1 column, but RandomFeatureCCA is expecting 2"):
         model.transform(X, y[:, :1])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.partial_fit(X, y[:-1])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gzkcore
-from gzkcore import _demo, _tables, cli
+from gzkcore import _demo, _pictures, _tables, cli
 from gzkcore._fitting import Recipe, hashed
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.model_io import load
@@ -106,6 +106,55 @@ def test_no_command(capsys):
     assert all(command in out for command in COMMANDS)
 
 
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"gzkcore {gzkcore.__version__}\n"
+
+
+QUICKLY = """
+import sys
+from gzkcore.__main__ import main
+sys.argv[1:] = {arguments!r}
+code = main()
+heavy = {{"numpy", "scipy", "sklearn", "matplotlib", "pyarrow"}} & set(sys.modules)
+assert (code, heavy) == (0, set()), (code, heavy)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments):
+    subprocess.run([sys.executable, "-c", QUICKLY.format(arguments=arguments)], check=True)
+
+
+INTERRUPTED = """
+import sys
+from gzkcore.__main__ import main
+
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, CtrlC())
+sys.argv[1:] = ["info"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy"])
+def test_interrupt_of_an_import(module):
+    """Ctrl-C before the work: exit code 130 and one line."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr.strip().startswith("gzkcore: interrupted")
+    assert done.stderr.strip().count("\n") == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -164,7 +213,22 @@ def test_fit_on_the_globe(capsys, globe):
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
     assert "y from lat, lon" in out
+    assert re.search(r"gamma +[0-9.]+, chosen by 2-fold cross-validation", out)
+    assert re.search(r"lengthscale +[0-9,]+ km", out)
     assert "gzkcore predict model.gzk NEW.csv --output PREDICTED.csv" in out
+
+
+@pytest.mark.parametrize("size", [0.5, 5, 25], ids=["town", "country", "continent"])
+def test_fit_in_a_region(capsys, size):
+    """The lengthscales to choose from are those of the region, however small it is."""
+    rng = np.random.default_rng(0)
+    lat, lon = rng.uniform(-size, size, (2, 400))
+    y = np.sin(3 * lat / size) * np.cos(3 * lon / size)
+    write("data.csv", {"lat": 45 + lat, "lon": (lon + 360) % 360, "y": y})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", "--n-components", "128"]
+    result = run(capsys, "fit", "data.csv", *options, "--plot", "map.png")
+    assert result["test"]["r2"] > 0.98
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
 
 
 def test_held_out_rows_are_what_is_reported(capsys, globe):
@@ -344,7 +408,7 @@ def test_all_else_stays_as_it_is(capsys, globe):
         ("", [], "data.csv is empty"),
         ("\n1,2\n", [], "data.csv: the first line is blank, but should name the columns"),
         ("a,y\n", [], "data.csv has columns, but no rows"),
-        ("a,y\n1,2\n", [], "data.csv has 1 row(s); a fit takes 20"),
+        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
         ("a,a,y\n1,2,3\n", [], "data.csv: 2 columns are called 'a'; rename them"),
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
@@ -353,8 +417,17 @@ def test_all_else_stays_as_it_is(capsys, globe):
         ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
         ("a,y\n1,2\n,4\n", [], "row 2, column 'a': the value is missing; mend or drop such rows"),
         ("a,y\n1,2\n3,-inf\n", [], "row 2, column 'y': the value is '-inf'"),
-        ("a,y\n1,2\n3\n", [], "row 2 has 1 value(s), but there are 2 columns: '3'"),
-        ("a;y\n1;2,5\n", [], "row 1, column 'y': the value is '2,5'"),
+        ("a,y\n1,2\n3\n", [], "row 2 has 1 value, but there are 2 columns: '3'"),
+        (
+            "a;y\n1;2,5\n",
+            [],
+            "the value is '2,5', which is not a finite number: it has a decimal comma, where a point",
+        ),
+        (
+            "1,2.5\n3,4\n",
+            [],
+            "its columns are 1, 2.5; has it no first line that names the columns?",
+        ),
         ("a,y\n1,M\xfcnchen\n", [], "row 1, column 'y': the value is 'M\xfcnchen'"),
         ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row, so there is nothing to"),
         ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon belong together; give both"),
@@ -408,6 +481,45 @@ def test_other_bad_files(capsys):
     )
 
 
+TEXT = "name,a,b,kind,y\n" + "Bern,1,2,x,3\nRom,2,5,y,7\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["fit", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["plan"], "or choose columns without 'name': --columns a,b,y"),
+        (["compare", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["fit", "--target", "y", "--columns", "a,name"], "without 'name': --columns a"),
+        (["fit", "--target", "name", "--columns", "a"], "or predict another column, --target"),
+    ],
+)
+def test_a_column_of_text(capsys, arguments, remedy):
+    Path("data.csv").write_text(TEXT)
+    command, *options = arguments
+    reason = refuse(capsys, command, "data.csv", *options)
+    assert reason.startswith("data.csv: row 1, column 'name': the value is 'Bern', which is not a")
+    assert reason.endswith(remedy)
+    assert files() == ["data.csv"]
+    if "--columns" in remedy:
+        found = remedy.partition("--columns ")[2].split(",")
+        assert set(found) <= {"a", "b", "y"}
+
+
+def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
+    write("data.csv", globe)
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    with monkeypatch.context() as patch:
+        patch.setattr(cli.os, "access", lambda path, mode: mode != cli.os.W_OK)
+        assert "nothing may be written in ." in refuse(capsys, "fit", "data.csv", *options)
+
+    def forbid(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", forbid)
+    assert refuse(capsys, "fit", "data.csv", *options) == "data.csv: Permission denied"
+
+
 def test_nan_in_row_70000(capsys):
     rows = [f"{i % 91},{i % 181},{i % 7}" for i in range(80_000)]
     rows[70_000 - 1] = "12,NaN,3"
@@ -436,7 +548,10 @@ def test_bad_predictions(capsys, globe):
     ):
         assert reason in refuse(capsys, "predict", "model.gzk", data, "--output", output)
     assert refuse(capsys, "predict", "m.gzk", "data.csv", "--output", "out.csv") == (
-        "m.gzk: No such file or directory"
+        "m.gzk: there is no such file"
+    )
+    assert refuse(capsys, "predict", "model.gzk", "d.csv", "--output", "out.csv") == (
+        "d.csv: there is no such file"
     )
     assert files() == before
 
@@ -469,7 +584,7 @@ def test_bad_models(capsys, globe):
 
 START = """
 import sys
-from gzkcore import cli
+from gzkcore import _compare, _fitting, _pictures, auto, cli  # so that the work begins at once
 sys.stderr.write("ready\\n")
 sys.stderr.flush()
 sys.exit(cli.main())
@@ -546,6 +661,7 @@ def test_plan(capsys, globe, plain):
     found = json.loads(capsys.readouterr().out)
     assert found["n_samples"] == 400
     assert found["kernel"] == "Gaussian(gamma=1.0)"
+    assert (found["gamma_from"], found["max_error"]) == ("given", 0.1)
     assert {row["n_components"] for row in found["table"]} == {16, 100}
     assert "n_components=" in found["features"]
     assert (
@@ -553,7 +669,9 @@ def test_plan(capsys, globe, plain):
         == 0
     )
     text = capsys.readouterr().out
-    assert "500 rows of 3 columns" in text
+    assert "500 rows of 3 columns, Gaussian(gamma=0.3333)" in text
+    assert "gamma: 0.3333, by the rule scale" in text
+    assert "gzkcore fit chooses its own" in text
     assert "Picture: plan.png" in text
     assert Path("plan.png").stat().st_size > 5000
 
@@ -564,7 +682,7 @@ def test_plan(capsys, globe, plain):
         (["--n-components", "many"], "--n-components many should be whole numbers >= 1"),
         (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
         (["--gamma", "auto"], "--gamma auto is none of scale, median or a number > 0"),
-        (["--target", "-1"], "target=-1.0 is not usable"),
+        (["--max-error", "-1"], "max_error=-1.0 is not usable"),
         (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
         (["--columns", "a,q"], "there is no column 'q'"),
     ],
@@ -594,7 +712,9 @@ def test_compare(capsys, plain):
     # For people, and from what is kept.
     assert cli.main([*arguments, "--target", "y", "--seeds", "2"]) == 0
     text = capsys.readouterr().out
-    assert "500 rows, 3 columns, Gaussian(gamma=" in text
+    assert "500 rows, 3 columns, Gaussian(gamma=0.3333)" in text
+    assert "gamma: 0.3333, by the rule scale" in text
+    assert re.search(r"\d\.\d{6}", text) is None  # no number is longer than it need be
     assert "32 components" in text
     assert "tensorsketch: Gaussian(gamma=" in text
     assert "Results: data-compare.json" in text
@@ -663,3 +783,109 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
     )
     assert files() == ["data-compare.json", "data.csv"]
     assert json.loads(Path("data-compare.json").read_text())["cells"][0]["runs"]
+
+
+# ---- pictures
+
+
+def box(south, north, west, east, n=500):
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.uniform(south, north, n), rng.uniform(west, east, n)])
+
+
+def grid(step):
+    axes = np.arange(step / 2 - 90, 90, step), np.arange(step / 2 - 180, 180, step)
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("places", "window"),
+    [
+        (box(-90, 90, -180, 180), (-90, 90, -180, 180)),
+        (box(46, 48, 6, 10), (45.8, 48.2, 5.7, 10.3)),
+        (box(-20, -15, 175, 184), (-20.7, -14.3, 174.3, 184.7)),  # 184: across the date line
+        (box(-20, -15, 355, 360), (-20.4, -14.6, -5.4, 0.4)),
+        (np.array([[47.0, 8.0]]), (46.99, 47.01, 7.99, 8.01)),
+        (box(10, 10, 0, 50, 100), (-2, 22, -4, 54)),  # no strip without height
+    ],
+    ids=["globe", "Alps", "Fiji", "west of 0", "one place", "a line"],
+)
+def test_a_map_shows_where_the_data_are(places, window):
+    found = _pictures._window(places)
+    np.testing.assert_allclose(found, window, atol=0.02 * (window[3] - window[2]) + 0.01)
+    south, north, west, east = found
+    assert south <= places[:, 0].min() <= places[:, 0].max() <= north
+    assert ((places[:, 1] - west) % 360 <= east - west).all()
+
+
+def test_maps_fade_by_the_spacing_of_the_data():
+    """A grid has no holes and scattered points are no spots, however few there are."""
+    for places in (grid(5), grid(20), box(-60, 60, -180, 180)):
+        near = _pictures._spacing_km(places)
+        cells = grid(2)
+        inside = cells[np.abs(cells[:, 0]) < 50]
+        away = _pictures._distance_km(places, inside)
+        assert np.mean(away < 2 * near) > 0.97
+        assert np.mean(away < near) > 0.75
+    assert _pictures._spacing_km(np.array([[47.0, 8.0], [47.0, 8.0]])) == 0
+    assert _pictures._distance_km(np.array([[0.0, 0.0]]), np.array([[0.0, 90.0]])) == pytest.approx(
+        6371 * np.pi / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "terrain", "name", "limits"),
+    [
+        (250, 310, False, "viridis", (250, 310)),
+        (-3, 30, False, "viridis", (-3, 30)),
+        (-20, 30, False, "RdBu_r", (-30, 30)),
+        (-4, 3, False, "RdBu_r", (-4, 4)),
+        (-300, 4000, True, "terrain", (-800, 4000)),
+    ],
+)
+def test_colors_suit_the_values(low, high, terrain, name, limits):
+    norm, colors = _pictures._colors(np.linspace(low, high, 10_001), terrain)
+    assert colors.name == name
+    np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=0.01)
+
+
+def test_numbers_at_short_axes():
+    """An axis of logarithms has some numbers, even if it spans a third of a decade."""
+    figure = pytest.importorskip("matplotlib.figure")
+    for low, high in ((1, 2.2), (0.03, 0.5), (1e-4, 3), (1e-7, 1)):
+        axes = figure.Figure().add_subplot()
+        axes.set(xscale="log", xlim=(low, high))
+        _pictures._plain_ticks(axes.xaxis)
+        shown = [tick for tick in axes.get_xticks() if low <= tick <= high]
+        assert 2 <= len(shown) <= 11, shown
+
+
+def test_errors_far_above_are_named(monkeypatch):
+    """What is far worse than the front leaves the others their place, and is named."""
+    figures = []
+    monkeypatch.setattr(_pictures, "_save", lambda figure, _: figures.append(figure))
+    rows = [
+        {"method": method, "n_components": 16, "error": error, "seconds": seconds}
+        for method, error, seconds in (
+            ("quick", 0.5, 0.1), ("close", 0.1, 1.0), ("bad", 70.0, 2.0), ("near", 0.9, 2.0),
+        )
+    ]  # fmt: skip
+    _pictures.draw_comparison(Path("c.png"), rows, 100, False, "title")
+    _pictures.draw_comparison(Path("c.png"), rows[:2], 100, False, "title")
+    (axes,), (whole,) = (figure.axes for figure in figures)
+    assert axes.get_ylim()[1] < 2
+    assert [text.get_text() for text in axes.texts if "above" in text.get_text()] == ["above: bad"]
+    assert not [text for text in whole.texts if "above" in text.get_text()]
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
+    figures = []
+    monkeypatch.setattr(_pictures, "_save", lambda figure, _: figures.append(figure))
+    rng = np.random.default_rng(0)
+    _pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
+    (figure,) = figures
+    assert len(figure.axes) == 1 + (n > _pictures.MOST_DOTS)  # with a bar of colours for counts
+    if n > _pictures.MOST_DOTS:
+        ticks = figure.axes[1].get_yticks()
+        assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks

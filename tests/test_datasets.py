@@ -132,7 +132,7 @@ def test_out_of_range(degrees, row, column, value, message):
 
 
 def test_bad_shapes():
-    with pytest.raises(ValueError, match=r"X has 3 feature\(s\), but LatLonToSphere needs 2"):
+    with pytest.raises(ValueError, match=r"X has n_features=3, but LatLonToSphere needs 2"):
         LatLonToSphere().fit(np.zeros((5, 3)))
     with pytest.raises(ValueError, match="X has 2 columns, but a point on the sphere has 3"):
         LatLonToSphere().inverse_transform(np.zeros((5, 2)))

@@ -4,6 +4,8 @@ What `python3 run.py docs` would find in minutes, as far as the text alone tells
 root of a tree and yields what is wrong there, as in test_house.py.
 """
 
+import ast
+import builtins
 import importlib
 import re
 from fnmatch import fnmatch
@@ -172,6 +174,31 @@ def test_right_pages_pass(checker, tmp_path):
 def test_a_fault_is_noticed(checker, path, text, fault, tmp_path):
     found = list(checker(write_tree(tmp_path, RIGHT | {path: text})))
     assert any(fault in line for line in found), found
+
+
+# ---- the README's code
+
+
+def check_snippets(text):
+    """Each block of Python runs by itself, or says that it goes on from above."""
+    for number, code in enumerate(
+        re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    ):
+        names = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
+        made = {name.id for name in names if isinstance(name.ctx, ast.Store)} | set(dir(builtins))
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                made |= {alias.asname or alias.name for alias in node.names}
+        missing = sorted({name.id for name in names} - made)
+        if missing and not code.startswith("# goes on from above\n"):
+            yield f"block {number} needs {', '.join(missing)}"
+
+
+@needs_checkout
+def test_snippets():
+    assert list(check_snippets((ROOT / "README.md").read_text(encoding="utf-8"))) == []
+    wrong = "```python\nX = 1\n```\n```python\nprint(X, Y)\n```\n"
+    assert list(check_snippets(wrong)) == ["block 1 needs X, Y"]
 
 
 # ---- the API

@@ -332,7 +332,7 @@ def test_what_does_not_fit_together_is_named():
         GramAccumulator(Cosines(), 0)
     X, y, _ = data(50)
     sums = GramAccumulator(Cosines(4).fit(X), 2).update(X, y)
-    with pytest.raises(ValueError, match="have 4 features and 1 targets, those before 4 and 2"):
+    with pytest.raises(ValueError, match="have 4 features and 1 target, those before 4 and 2"):
         sums.update(X, y[:, 0])
     with pytest.raises(ValueError, match="cannot merge 3 folds into 2"):
         sums.merge(GramAccumulator(sums.features, 3).update(X, y))

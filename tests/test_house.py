@@ -5,6 +5,7 @@ checkout, where it must find nothing, and on small wrong trees, where it must fi
 """
 
 import ast
+import importlib
 import os
 import re
 import subprocess
@@ -14,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+import gzkcore
 
 ROOT = Path(__file__).resolve().parents[1]
 needs_checkout = pytest.mark.skipif(
@@ -64,7 +67,14 @@ NUMPY_IN_REFERENCE = {
     "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
 }
 
-LIGHT = {"dask", "matplotlib", "typer"}  # what `import gzkcore` must leave alone
+LIGHT = {
+    "dask",
+    "matplotlib",
+    "numpy",
+    "scipy",
+    "sklearn",
+    "typer",
+}  # what `import gzkcore` must leave alone
 
 
 # ---- the table in CONTRIBUTING.md
@@ -381,6 +391,38 @@ def heavy_imports(folder):
 
 def test_import_is_light(tmp_path):
     assert heavy_imports(tmp_path) == set()
+
+
+def check_front_door(text):
+    """What is exported, for programs and for those who check types, is the same."""
+    found = {"types": {}}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for line in node.body:
+                found["types"] |= {alias.name: line.module for alias in line.names}
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in {"__all__", "_HOMES"}:
+            found[ast.unparse(node.targets[0])] = ast.literal_eval(node.value)
+    for name in sorted(found["types"].items() ^ found["_HOMES"].items()):
+        yield f"{name}: imported for types or in _HOMES, not both alike"
+    for name in sorted(set(found["__all__"]) ^ {*found["_HOMES"], "__version__", "reference"}):
+        yield f"{name}: in __all__ or _HOMES, not in both"
+
+
+def test_the_front_door():
+    text = Path(find_spec("gzkcore").origin).read_text(encoding="utf-8")
+    assert list(check_front_door(text)) == []
+    for wrong in (
+        text.replace("import KernelFeatures, compare, plan", "import KernelFeatures, compare"),
+        text.replace('    "plan": "auto",\n', ""),
+        text.replace('    "plan",\n', ""),
+    ):
+        assert list(check_front_door(wrong)), "a wrong front door is not noticed"
+    for name in gzkcore.__all__:
+        assert getattr(gzkcore, name) is not None
+    assert {*gzkcore.__all__, "__doc__"} <= set(dir(gzkcore))
+    assert gzkcore.special.alpha is importlib.import_module("gzkcore.special").alpha
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        gzkcore.nothing  # noqa: B018
 
 
 def test_a_heavy_import_is_noticed(tmp_path):

@@ -123,7 +123,7 @@ def test_bad_parameters(parameters, message):
 
 
 def test_bad_functions():
-    with pytest.raises(ValueError, match="signs has 1 rows, but the degrees add up to 2"):
+    with pytest.raises(ValueError, match="signs has 1 row, but the degrees add up to 2"):
         maclaurin_features([[1.0]], [[1.0]], [2], [1.0])
     with pytest.raises(ValueError, match="a degree >= 0 and a weight for each column"):
         maclaurin_features([[1.0]], [[1.0]], [1], [1.0, 2.0])

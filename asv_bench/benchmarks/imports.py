@@ -9,5 +9,8 @@ class Import:
     def timeraw_gzkcore(self):
         return "import gzkcore"
 
+    def timeraw_features(self):
+        return "from gzkcore import GegenbauerFeatures"
+
     def timeraw_sklearn(self):
         return "import sklearn"
