@@ -375,7 +375,7 @@ def plan(
     Notes
     -----
     At most 2,048 rows are fitted to and 512 others judged by; seconds are measured on them and
-    scaled to all rows. Seconds for widths of hundreds, up to minutes for thousands, whatever n is.
+    scaled to all rows. Some seconds for widths of hundreds, ten for thousands, whatever n is.
     Errors above 1e-3 are what other rows of the same kind show, within a factor of 1.5 nine times
     in ten. Smaller ones depend on the few rows that lie furthest out, and may come out far larger
     on more rows.
