@@ -174,16 +174,18 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> _Any:
-    """Import a public name, or a module, when it is first asked for."""
-    if name in _HOMES:
-        found = getattr(_import_module(f".{_HOMES[name]}", __name__), name)
-    elif not name.startswith("_") and _find_spec(f"{__name__}.{name}"):
-        found = _import_module(f".{name}", __name__)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # who checks types sees the imports above, and that nothing else is there
+
+    def __getattr__(name: str) -> _Any:
+        """Import a public name, or a module, when it is first asked for."""
+        if name in _HOMES:
+            found = getattr(_import_module(f".{_HOMES[name]}", __name__), name)
+        elif name.isidentifier() and name[0] != "_" and _find_spec(f"{__name__}.{name}"):
+            found = _import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -36,6 +36,7 @@ COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
 # first are a region, within some 40 degrees of their middle: too few of the harmonics of the globe
 # vary there. The others times 1 / variance are what gamma is chosen from then.
 REGION, REGION_GAMMAS = 0.25, tuple(2.0**k for k in range(-3, 9, 2))
+ONE_PLACE = 1e-20  # a variance of less than a millimetre, squared: only rounding
 
 Rows = NDArray[np.int64]
 
@@ -180,6 +181,11 @@ class TableFit:
         """
         X, y = self.recipe.inputs(self.places), self._sample[:, -1]
         variance = float(X.var(axis=0).sum())
+        if self.recipe.sphere and variance < ONE_PLACE:
+            raise ValueError(
+                f"{self.table.path}: every row of the fit is at the same place, so there is "
+                "nothing to predict from; choose other columns"
+            )
         region = self.recipe.sphere and variance < REGION
         globe = self.recipe.sphere and not region
 

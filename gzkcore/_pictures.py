@@ -103,8 +103,9 @@ def draw_map(
     axes.grid(color="black", alpha=0.15, linewidth=0.5)
     axes.set_title(title, loc="left", fontsize=13)
     fade = (
-        f"\nthe colours fade from {_rounded(near)} to {_rounded(2 * near)} km away from all of "
-        "them; grey: no data"
+        f"\nthe colours fade from {_rounded(near)} to {_rounded(2 * near)} km away"
+        + ("\n" if shape < 1 else " ")
+        + "from all of them; grey: no data"
     )
     axes.set_xlabel(
         f"dots: {counted(len(places), 'point')} of the fit"

@@ -3,8 +3,8 @@
 V = L H G P H B / (sqrt(n) |G|): B random signs, P a permutation, G independent normal numbers, L
 lengths. Given B and P, a row of H G P H B is a normal vector of length sqrt(n) |G|, for H B /
 sqrt(n) is a rotation: divided by its length and times that of another normal vector, it is normal
-itself. Rows of one block depend on each other, a little. With signs
-for G, which are as long, they are orthogonal, and each normal nearly.
+itself. Rows of one block depend on each other, a little. With signs for G, which are as long, they
+are orthogonal, and each normal nearly.
 """
 
 from math import hypot, sqrt

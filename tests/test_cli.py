@@ -231,6 +231,18 @@ def test_fit_in_a_region(capsys, size):
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
 
 
+@pytest.mark.parametrize("lat", [48.1, -90.0])
+def test_fit_at_one_place(capsys, lat):
+    """At a pole longitudes tell nothing apart, but their rounding does."""
+    rng = np.random.default_rng(0)
+    lon = np.full(50, 11.3) if lat > 0 else rng.uniform(-180, 180, 50)
+    write("data.csv", {"lat": np.full(50, lat), "lon": lon, "y": np.cos(lon) + rng.random(50)})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    assert "every row of the fit is at the same place" in refuse(
+        capsys, "fit", "data.csv", *options
+    )
+
+
 def test_held_out_rows_are_what_is_reported(capsys, globe):
     write("data.csv", globe)
     result = run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)

@@ -139,6 +139,38 @@ def test_orthogonal_frequencies_err_less():
     assert error["orthogonal"] < 0.5 * np.mean(variance) < 0.5 * error["normal"]
 
 
+@pytest.mark.parametrize(
+    ("dim", "n_components", "size"),
+    [(1, 1, 16), (3, 63, 16), (3, 64, 32), (3, 255, 64), (1, 512, 256), (16, 9999, 256),
+     (300, 64, 512)],
+)  # fmt: skip
+def test_blocks_of_orthogonal_frequencies_are_larger(dim, n_components, size):
+    """At least 256, or what the width fills once: those of 16 frequencies are far from normal."""
+    X = np.ones((2, dim))
+    features = FastfoodFeatures(Gaussian(0.5), n_components, random_state=0)
+    assert features.fit(X).signs_.shape[1] == size
+    features.set_params(frequencies="normal")
+    assert features.fit(X).signs_.shape[1] == max(16, 1 << (dim - 1).bit_length())
+
+
+@pytest.mark.parametrize("name", ["gaussian", "exponential", "matern", "rational"])
+def test_many_orthogonal_frequencies_of_few_columns(name):
+    """Where the variance is small the bias doesn't show; with blocks of 16 squares are up to 4 times as large."""
+    X = gaussian(60, 2)
+    K = KERNELS[name](X)
+    error = {
+        frequencies: np.mean([
+            np.square(Z @ Z.T - K).mean()
+            for seed in range(8)
+            for Z in [FastfoodFeatures(
+                KERNELS[name], 1 << 15, frequencies=frequencies, random_state=seed
+            ).fit_transform(X)]
+        ])
+        for frequencies in ("orthogonal", "normal")
+    }  # fmt: skip
+    assert error["orthogonal"] < 1.4 * error["normal"]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_has_norm_one(dtype):
     X = gaussian(70, 100).astype(dtype)

@@ -402,6 +402,8 @@ def check_front_door(text):
                 found["types"] |= {alias.name: line.module for alias in line.names}
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in {"__all__", "_HOMES"}:
             found[ast.unparse(node.targets[0])] = ast.literal_eval(node.value)
+        elif isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
+            yield "__getattr__: for types any name is there; write it under `not TYPE_CHECKING`"
     for name in sorted(found["types"].items() ^ found["_HOMES"].items()):
         yield f"{name}: imported for types or in _HOMES, not both alike"
     for name in sorted(set(found["__all__"]) ^ {*found["_HOMES"], "__version__", "reference"}):
@@ -415,14 +417,16 @@ def test_the_front_door():
         text.replace("import KernelFeatures, compare, plan", "import KernelFeatures, compare"),
         text.replace('    "plan": "auto",\n', ""),
         text.replace('    "plan",\n', ""),
+        text + "\n\ndef __getattr__(name): ...\n",
     ):
         assert list(check_front_door(wrong)), "a wrong front door is not noticed"
     for name in gzkcore.__all__:
         assert getattr(gzkcore, name) is not None
     assert {*gzkcore.__all__, "__doc__"} <= set(dir(gzkcore))
     assert gzkcore.special.alpha is importlib.import_module("gzkcore.special").alpha
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        gzkcore.nothing  # noqa: B018
+    for name in ("nothing", "special.alpha", "no.thing", "_nothing", ""):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+            getattr(gzkcore, name)
 
 
 def test_a_heavy_import_is_noticed(tmp_path):
