@@ -113,7 +113,7 @@ def main() -> int:
         case ["bench", *options]:
             install("bench", "test")
             must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
-            once = ("--quick", "--python=same", "--show-stderr")
+            once = ("--quick", "--python=same", "--launch-method=forkserver", "--show-stderr")
             return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
         case ["check"]:
             install("test", "lint")

@@ -332,6 +332,7 @@ def against_scipy(options):
 
 def _sparse_rows(density, options):
     case = SparseRows()
+    case.n = 2000
     case.setup(density, "float32", "gzkcore", 1)
 
     def ours(threads):

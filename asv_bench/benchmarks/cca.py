@@ -30,10 +30,9 @@ def views(n):
 class Fit:
     """The whole fit of two pairs; the iterations of scikit-learn have no ridge."""
 
-    params = (list(FEATURES), [64, 256])
+    params = (list(FEATURES), [64, 128])
     param_names = ("features", "n_features")
-    n = 20_000
-    timeout = 300
+    n = 2_000
 
     def setup(self, features, n_features):
         self.X, self.y = views(self.n)

@@ -111,7 +111,6 @@ class SumAgainst:
 
     params = (list(SHAPES), DTYPES, list(WAYS), list(RULES))
     param_names = ("shape", "dtype", "way", "library")
-    timeout = 600
 
     def setup_cache(self):
         """Choose the best rule and batch for each case, once."""
@@ -119,7 +118,7 @@ class SumAgainst:
         for case in itertools.product(*self.params):
             shape, dtype, way, library = case
             if library in LIBRARIES or (library == "torch.compile" and "torch" in LIBRARIES):
-                problem = FeatureSum(**SHAPES[shape] | {"n": 8192}, dtype=dtype)
+                problem = FeatureSum(**SHAPES[shape] | {"n": 1024}, dtype=dtype)
                 out = empty(problem.shape, dtype)
                 rules = MONOMIAL if WAYS[way] else STABLE
                 with threadpool_limits(1, user_api="blas"):
@@ -182,7 +181,7 @@ class Transform:
     param_names = ("data", "dtype", "map", "threads")
 
     def setup(self, data, dtype, name, threads):
-        self.X = DATA[data](20_000, np.dtype(dtype)).astype(dtype)
+        self.X = DATA[data](8192, np.dtype(dtype)).astype(dtype)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruncationWarning)
             self.map = MAPS[name]().fit(self.X)

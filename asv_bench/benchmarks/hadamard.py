@@ -4,9 +4,19 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from gzkcore import hadamard_transform
+from gzkcore._isa import ISA
 from gzkcore._threads import limit_threads
 
-from .common import DTYPES, THREADS, data_generator, empty, must_agree
+from .common import (
+    DTYPES,
+    THREADS,
+    Limits,
+    data_generator,
+    empty,
+    largest_error,
+    must_agree,
+    percent_of,
+)
 
 
 def numpy_transform(X, out):
@@ -23,9 +33,9 @@ def numpy_transform(X, out):
 
 
 class Transform:
-    """Rows of 2^p numbers, 2^22 numbers in all, into a warm buffer."""
+    """Rows of 2^p numbers, 2^22 in all, into a warm buffer; reading and writing beside it."""
 
-    params = ([6, 8, 10, 12, 14, 16, 18, 19, 22], DTYPES, THREADS)
+    params = ([6, 10, 14, 18, 22], DTYPES, THREADS)
     param_names = ("log2(n)", "dtype", "threads")
 
     def setup(self, p, dtype, threads):
@@ -36,8 +46,24 @@ class Transform:
         with limit_threads(threads):
             hadamard_transform(self.X, out=self.out)
 
+    def track_percent_of_copy_limit(self, p, dtype, threads):
+        limits, X, out = Limits(ISA), self.X, self.out
+        with limit_threads(threads):
+            return percent_of(
+                lambda: limits.read(X, threads) + limits.write(out, threads),
+                lambda: hadamard_transform(X, out=out),
+                X.nbytes + out.nbytes,
+            )
+
+    track_percent_of_copy_limit.unit = "%"
+
     def peakmem_gzkcore(self, p, dtype, threads):
         hadamard_transform(self.X, out=self.out)
+
+    def track_error(self, p, dtype, threads):
+        """Of doing it twice, which is n times the identity."""
+        twice = hadamard_transform(hadamard_transform(self.X))
+        return largest_error(twice / 2**p, self.X)
 
 
 class TransformAgainst:
@@ -65,6 +91,9 @@ class TransformAgainst:
     def time_transform(self, p, dtype, library):
         with limit_threads(1):
             self.call()
+
+    def peakmem_transform(self, p, dtype, library):
+        self.call()
 
     def track_error(self, p, dtype, library):
         return self.error

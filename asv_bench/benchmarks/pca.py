@@ -16,7 +16,6 @@ class Fit:
 
     params = (list(FEATURES), [10, 100])
     param_names = ("features", "n_components")
-    timeout = 300
 
     def setup(self, features, n_components):
         self.X, _ = globe()
@@ -59,10 +58,13 @@ class Update:
     param_names = ("features",)
 
     def setup(self, features):
-        self.X, _ = globe(32_768)
+        self.X, _ = globe()
         self.features = FEATURES[features]().fit(self.X)
 
     def time_moments(self, features):
+        MomentsAccumulator(self.features).update(self.X)
+
+    def peakmem_moments(self, features):
         MomentsAccumulator(self.features).update(self.X)
 
     def track_times_of_gram(self, features):

@@ -14,6 +14,7 @@ from .common import (
     data_generator,
     empty,
     frobenius_error,
+    largest_error,
     must_agree,
     percent_of,
     sphere,
@@ -77,6 +78,13 @@ class ProductsToMemory:
 
     def peakmem_gzkcore(self, parts, dtype, threads):
         self.outer()
+
+    def track_error(self, parts, dtype, threads):
+        self.outer()
+        few = slice(0, N, 99)
+        columns = (self.outer.index + self.outer.first).T
+        exact = np.prod([self.outer.A[few, c].astype(np.float64) for c in columns], axis=0)
+        return largest_error(self.outer.out[few], exact)
 
 
 class ProductsAgainst:

@@ -43,6 +43,9 @@ class Series:
     def time_scipy(self, degree, dim):
         self.scipy(degree, dim)
 
+    def peakmem_gzkcore(self, degree, dim):
+        gegenbauer_series(self.function, dim, degree)
+
     def track_error_gzkcore(self, degree, dim):
         return largest_error(gegenbauer_series(self.function, dim, degree), self.exact)
 
@@ -103,6 +106,9 @@ class Truncation:
     param_names = ("radius", "tol")
 
     def time_gzkcore(self, radius, tol):
+        truncate(Gaussian(0.5), 3, radius, tol)
+
+    def peakmem_gzkcore(self, radius, tol):
         truncate(Gaussian(0.5), 3, radius, tol)
 
     def track_error_gzkcore(self, radius, tol):
