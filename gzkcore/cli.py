@@ -666,6 +666,11 @@ def _recipe(
     if lat is not None and columns is not None:
         raise ValueError("--columns does not go with --lat and --lon; give one or the other")
     if lat is not None and lon is not None:
+        if lat.lower().startswith(("lon", "lng")) and lon.lower().startswith("lat"):
+            raise ValueError(
+                f"--lat {lat} --lon {lon}: by their names these columns are the other way round; "
+                "exchange them, or give them other names"
+            )
         chosen = [lat, lon]
     elif columns is not None:
         chosen = [column.strip() for column in columns.split(",")]

@@ -177,6 +177,15 @@ def test_plan_recommends_the_cheapest_that_reaches_the_error():
     assert text.endswith(found.recommendation)
 
 
+def test_plan_prefers_few_features_to_quick_ones():
+    """A learner takes the square of the width: 64 landmarks beat 256 quick features."""
+    x = np.linspace(-1, 1, 400)[:, None]
+    found = gzkcore.plan(x, Gaussian(3.0), max_error=1e-3, n_components=[32, 256])
+    reached = [row for row in found.table if row["error"] <= 1e-3]
+    assert {row["n_components"] for row in reached} == {32, 256}
+    assert found.build().n_components == 32
+
+
 def test_plan_says_when_nothing_reaches_the_error():
     found = gzkcore.plan(rows(600, 9), Gaussian(0.5), max_error=1e-6, n_components=[32, 128])
     assert "none reaches 1e-06" in found.recommendation

@@ -243,6 +243,12 @@ def test_fit_at_one_place(capsys, lat):
     )
 
 
+def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
+    write("data.csv", globe)
+    options = ["--target", "y", "--lat", "lon", "--lon", "lat"]
+    assert "are the other way round; exchange them" in refuse(capsys, "fit", "data.csv", *options)
+
+
 def test_held_out_rows_are_what_is_reported(capsys, globe):
     write("data.csv", globe)
     result = run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
