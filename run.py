@@ -15,11 +15,15 @@ This needs Python with its headers, a C compiler and the package index. The firs
 a few minutes, later ones only what has changed. To start afresh, delete `.venv`.
 """
 
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -44,6 +48,24 @@ def must(*command: str | Path, cwd: Path = ROOT) -> None:
         sys.exit(status)
 
 
+@contextmanager
+def minutes() -> Iterator[None]:
+    """Show every minute that something is still under way."""
+    done = threading.Event()
+
+    def tell() -> None:
+        for minute in itertools.count(1):
+            if done.wait(60):
+                return
+            print(f"... {minute} min", flush=True)
+
+    threading.Thread(target=tell, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
 def install(*groups: str, extras: str = "cli") -> None:
     """Build the package and install it as users have it, with these dependency groups beside it.
 
@@ -57,7 +79,8 @@ def install(*groups: str, extras: str = "cli") -> None:
     must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
     package = ("--no-build-isolation", "-Cbuild-dir=.venv/build", f".[{extras}]")
-    must(*pip, *package, *(f"--group={group}" for group in groups))
+    with minutes():
+        must(*pip, *package, *(f"--group={group}" for group in groups))
 
 
 def check() -> int:
