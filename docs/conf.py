@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import gzkcore
+from gzkcore.datasets import load
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,10 +48,28 @@ numpydoc_show_class_members = False  # autodoc shows them, those that we wrote
 
 # ---- examples
 
-# These need data that can't be fetched; without them they are shown, but not run.
-DATA = {"plot_climate": "climate_ncep_2p5deg", "plot_genes": "gene_chowdary"}
-folder = Path(os.environ.get("GZKCORE_DATA", "."))
-missing = [example for example, name in DATA.items() if not (folder / f"{name}.npz").is_file()]
+# What they load. Where it is not in the folder of the data and can't be fetched, they are shown, but
+# not run.
+DATA = {
+    "plot_globe": ("elevation_1deg", "elevation"),
+    "plot_climate": ("climate_ncep_2p5deg",),
+    "plot_protein": ("protein",),
+    "plot_genes": ("gene_chowdary",),
+    "plot_kmeans": ("pendigits",),
+}
+
+
+def can_load(name):
+    """Say whether a data set is there, now that it was tried; if not, print why."""
+    try:
+        load(name)
+    except (ImportError, OSError) as error:
+        print(error)
+        return False
+    return True
+
+
+missing = [example for example, names in DATA.items() if not any(map(can_load, names))]
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
