@@ -48,8 +48,8 @@ numpydoc_show_class_members = False  # autodoc shows them, those that we wrote
 
 # ---- examples
 
-# What they load. Where it is not in the folder of the data and can't be fetched, they are shown, but
-# not run.
+# What they load. Where it is not in the folder of the data and can't be fetched they are shown,
+# but not run.
 DATA = {
     "plot_globe": ("elevation_1deg", "elevation"),
     "plot_climate": ("climate_ncep_2p5deg",),
