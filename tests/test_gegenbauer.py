@@ -39,8 +39,9 @@ from gzkcore import (
     Zonal,
     reference,
 )
+from gzkcore._adapted import principal_axes
 from gzkcore.directions import sphere_quadrature
-from gzkcore.gegenbauer import feature_operator
+from gzkcore.gegenbauer import Recurrence, feature_operator
 from gzkcore.series import gegenbauer_series, radial_table, truncate, zonal_sum
 from gzkcore.special import alpha, gegenbauer
 
@@ -1162,6 +1163,36 @@ def test_a_kernel_too_narrow_for_any_features_says_so_in_time():
         features = GegenbauerFeatures(Gaussian(1.0), 64, random_state=0).fit(X)
     assert features.degree_ < 512
     assert features.truncation_error_ > 0.99
+
+
+@pytest.mark.parametrize("n", [8, 90, 150, 400])
+def test_principal_axes_hold_the_most(n):
+    """From the rows where they are few, and from the columns where these are."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, 200)) * 0.9 ** np.arange(200)
+    axes = principal_axes(lambda rows: rows, Z, 200, 10, rng)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(10), rtol=0, atol=1e-12)
+    held = np.square(Z @ axes).sum(axis=0)
+    most = np.square(np.linalg.svd(Z, compute_uv=False)[:10])
+    np.testing.assert_allclose(held[: most.size], most, rtol=1e-6)
+    assert np.all(held[most.size :] <= 1e-20)
+
+
+@pytest.mark.parametrize("horner", [False, True], ids=["clenshaw", "horner"])
+@pytest.mark.parametrize("m", [255, 256, 257, 300, 513, 1030])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_each_direction_has_its_column(dtype, m, horner):
+    """However many there are: their strips are no part of the result."""
+    rng = np.random.default_rng(0)
+    X, W = sphere(70, 5).astype(dtype), sphere(m, 5)
+    rule, radial = Recurrence(5, 4), rng.standard_normal((70, 5))
+    monomials = rule.monomials() if horner else None
+    Z = np.empty((70, m), dtype)
+    rule.evaluate(X, W, radial, Z, monomials=monomials)
+    for j in (0, 1, 254, *range(255, m, 37), m - 1):
+        alone = np.empty((70, 1), dtype)
+        rule.evaluate(X, W[j : j + 1], radial, alone, monomials=monomials)
+        np.testing.assert_array_equal(Z[:, j : j + 1], alone)
 
 
 def test_adapted_features_of_fewer_rows_than_columns():
