@@ -1,0 +1,280 @@
+"""One small fitted model of every class that a file may hold, and what it says of a few rows.
+
+`tests/data/models` keeps each as its version wrote it: NAME.gzk, and NAME.npz with the rows and the
+answers. Every later version must load them and give the same answers. Started as a program, this
+file writes those that are not there yet; what is there is never written again.
+"""
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+import gzkcore as gzk
+
+FOLDER = Path(__file__).parent / "data" / "models"
+N, DIM = 30, 3
+
+
+def rows(unit):
+    """Return rows: in space, on the sphere (unit), or a kernel matrix (unit="matrix")."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, DIM))
+    if unit == "matrix":
+        return gzk.Gaussian(0.5)(X)
+    return X / np.linalg.norm(X, axis=1, keepdims=True) if unit else X
+
+
+def targets(X):
+    return X[:, 0] * X[:, 1] + X[:, 2]
+
+
+def labels(X):
+    return np.where(targets(X) > 0, "up", "down")
+
+
+# ---- what a model says of rows
+
+
+def features(model, X):
+    return {"transform": model.transform(X), "single": model.transform(X.astype(np.float32))}
+
+
+def regression(model, X):
+    mean, std = model.predict(X, return_std=True)
+    return {"predict": mean, "std": std, "coef": model.coef_}
+
+
+def classification(model, X):
+    return {
+        "decision": model.decision_function(X),
+        "place": model.classes_.searchsorted(model.predict(X)),
+    }
+
+
+def components(model, X):
+    return {"transform": model.transform(X), "variance": model.explained_variance_}
+
+
+def correlations(model, X):
+    return {"transform": model.transform(X), "correlations": model.canonical_correlations_}
+
+
+def clusters(model, X):
+    return {"predict": model.predict(X), "centers": model.cluster_centers_}
+
+
+def numbers_of(model, _X):
+    """Every array and number of what an accumulator comes to."""
+    found = vars(model.finalize())
+    return {k: np.asarray(v) for k, v in found.items() if isinstance(v, (np.ndarray, float, int))}
+
+
+def values(model, X):
+    return {"matrix": model(X, X[:7]), "diagonal": model.diag(X)}
+
+
+def sums(progress, _X):
+    return {"sums": progress.learner.moments_.sums}
+
+
+# ---- the models
+
+
+def small(kind, *args, **options):
+    return getattr(gzk, kind)(*args, n_components=16, random_state=0, **options)
+
+
+def radial(norms):
+    """Three degrees of one function each: 1, t, t^2 / 2."""
+    t = np.asarray(norms, dtype=float)
+    return np.stack([np.ones_like(t), t, t * t / 2], axis=-1)[..., None]
+
+
+FEATURES = {
+    "harmonic": (
+        lambda: small("GegenbauerFeatures", "gaussian", basis="harmonic", tol=1e-3),
+        False,
+    ),
+    "random": (
+        lambda: small("GegenbauerFeatures", gzk.Gaussian(0.5), basis="random", tol=1e-3),
+        False,
+    ),
+    "hybrid": (lambda: small("GegenbauerFeatures", gzk.Gaussian(9.0), basis="hybrid"), True),
+    "adapted": (
+        lambda: small("GegenbauerFeatures", gzk.Gaussian(0.5), basis="adapted", tol=1e-3),
+        False,
+    ),
+    "matern": (lambda: small("GegenbauerFeatures", "matern"), True),
+    "columns": (
+        lambda: small("GegenbauerFeatures", gzk.Gaussian([0.1, 0.5, 2.0]), tol=1e-3),
+        False,
+    ),
+    "zonal": (lambda: small("GegenbauerFeatures", gzk.Zonal(np.exp)), True),
+    "tangent": (lambda: small("GegenbauerFeatures", "ntk"), False),
+    "generalized": (
+        lambda: small("GegenbauerFeatures", gzk.GeneralizedZonal(radial), basis="random"),
+        False,
+    ),
+    "published": (
+        lambda: gzk.PublishedGegenbauerFeatures(
+            gzk.Gaussian(0.5), 16, degree=5, order=2, random_state=0
+        ),
+        False,
+    ),
+    "product": (
+        lambda: gzk.ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 16, random_state=0),
+        False,
+    ),
+    "product-adapted": (
+        lambda: gzk.ProductFeatures("gaussian", 8, basis="adapted", random_state=0),
+        False,
+    ),
+    "fourier": (lambda: small("RandomFourierFeatures", "matern"), False),
+    "modified": (lambda: small("ModifiedFourierFeatures", gzk.Gaussian(0.5)), False),
+    "fastfood": (lambda: small("FastfoodFeatures", "gaussian"), False),
+    "maclaurin": (lambda: small("MaclaurinFeatures", gzk.Polynomial(3)), False),
+    "nystrom": (lambda: small("NystromFeatures", "matern"), False),
+    "nystrom-precomputed": (lambda: small("NystromFeatures", "precomputed"), "matrix"),
+    "adaptive": (lambda: small("AdaptiveSketchFeatures", gzk.Gaussian(0.5)), False),
+    "poly-sketch": (lambda: small("PolySketchFeatures", gzk.Polynomial(3)), False),
+    "count-sketch": (lambda: small("CountSketch"), False),
+    "tensor-sketch": (lambda: small("TensorSketchFeatures", gzk.Polynomial(3)), False),
+    "fast-jl": (lambda: small("FastJLProjection"), False),
+    "hadamard": (lambda: small("HadamardProjection"), False),
+    "block-projection": (lambda: small("BlockProjection"), False),
+    "block-fourier": (lambda: small("BlockFourierFeatures", "gaussian"), False),
+    "block-mix": (lambda: small("BlockFourierFeatures", "exponential", mix="hadamard"), False),
+    "mean-normalizer": (gzk.MeanNormalizer, False),
+    "kernel-features": (lambda: small("KernelFeatures", "gaussian"), False),
+}
+
+
+def nine(kernel="gaussian"):
+    return gzk.GegenbauerFeatures(kernel, n_components=9, basis="harmonic", random_state=0)
+
+
+def fitted(model, y=None):
+    return lambda X: model.fit(X) if y is None else model.fit(X, y(X))
+
+
+LEARNERS = {
+    "ridge": (fitted(gzk.RandomFeatureRidge(nine(), 0.1), targets), regression),
+    "ridge-two-targets": (
+        fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2),
+        regression,
+    ),
+    "ridge-frozen": (
+        lambda X: gzk.RandomFeatureRidge(FrozenEstimator(nine().fit(X)), 0.1).fit(X, targets(X)),
+        regression,
+    ),
+    "ridge-cv": (
+        fitted(
+            gzk.RandomFeatureRidgeCV(
+                nine(), alphas=[0.1, 1.0], kernel_grid={"gamma": [0.5, 2.0]}, cv=2
+            ),
+            targets,
+        ),
+        regression,
+    ),
+    "ridge-cv-generalized": (fitted(gzk.RandomFeatureRidgeCV(nine()), targets), regression),
+    "classifier": (fitted(gzk.RandomFeatureRidgeClassifier(nine(), 0.1), labels), classification),
+    "classifier-cv": (
+        fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels),
+        classification,
+    ),
+    "pca": (fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),
+    "cca": (
+        fitted(gzk.RandomFeatureCCA(nine(), nine(), n_components=2), lambda X: X[:, ::-1] ** 3),
+        correlations,
+    ),
+    "kmeans": (fitted(gzk.RandomFeatureKMeans(nine(), n_clusters=3, random_state=0)), clusters),
+}
+ACCUMULATORS = {
+    "gram": (lambda X: gzk.GramAccumulator(nine().fit(X), 1).update(X, targets(X)), numbers_of),
+    "moments": (lambda X: gzk.MomentsAccumulator(nine().fit(X)).update(X), numbers_of),
+    "cluster-sums": (
+        lambda X: gzk.ClusterAccumulator(nine().fit(X), nine().fit_transform(X)[:3]).update(X),
+        numbers_of,
+    ),
+}
+KERNELS = {
+    "ArcCosine": lambda: gzk.ArcCosine(1), "DotProduct": lambda: gzk.DotProduct([1.0, 0.5, 0.25]),
+    "Exponential": lambda: gzk.Exponential(0.5), "ExponentialDot": lambda: gzk.ExponentialDot(0.5),
+    "Gaussian": lambda: gzk.Gaussian([0.5, 1.0, 2.0]), "Laplacian": lambda: gzk.Laplacian(0.5),
+    "Matern": lambda: gzk.Matern(2.5, 2.0), "NeuralTangent": lambda: gzk.NeuralTangent(3, normalize=True),
+    "Polynomial": lambda: gzk.Polynomial(3), "RationalQuadratic": lambda: gzk.RationalQuadratic(2.0),
+    "SphereHeat": lambda: gzk.SphereHeat(0.1), "SphereMatern": lambda: gzk.SphereMatern(1.5, 0.5),
+    "Spherical": lambda: gzk.Spherical(2.0), "Zonal": lambda: gzk.Zonal(coefficients=[0.3, 0.5, 0.2]),
+    "Product": lambda: gzk.Product([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())]),
+}  # fmt: skip
+ON_SPHERE = {"SphereHeat", "SphereMatern", "Zonal"}
+
+
+class Batches:
+    """Two batches; with `cut` the second never comes."""
+
+    def __init__(self, X, cut):
+        self.X, self.cut = X, cut
+
+    def __iter__(self):
+        yield self.X[:20], targets(self.X[:20])
+        if self.cut:
+            raise KeyboardInterrupt
+        yield self.X[20:], targets(self.X[20:])
+
+
+def half_fitted(X):
+    """Return the learner that the checkpoint is of."""
+    return gzk.RandomFeatureRidge(FrozenEstimator(nine(gzk.Gaussian(0.5)).fit(X)), 0.1)
+
+
+def write_checkpoint(X, path):
+    """Leave the checkpoint of a fit that is cut off after its first batch."""
+    try:
+        half_fitted(X).fit(Batches(X, cut=True), checkpoint=gzk.Checkpoint(path, seconds=1e-9))
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("the fit was not cut off")
+
+
+def cases():
+    """Yield (name, unit rows?, maker of the fitted model, what it says)."""
+    for name, (make, unit) in FEATURES.items():
+        yield name, unit, lambda X, make=make: make().fit(X), features
+    for name, (make, say) in (LEARNERS | ACCUMULATORS).items():
+        yield name, True, make, say
+    for name, make in KERNELS.items():
+        yield f"kernel-{name}", name in ON_SPHERE, lambda X, make=make: make().resolve(X), values
+
+
+def head_of(path):
+    """Return the part of a file that is text."""
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("model.json"))
+
+
+def write(name, X, say, make=None):
+    path = FOLDER / f"{name}.gzk"
+    if path.exists():
+        return
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if make is None:
+        write_checkpoint(X, path)
+    else:
+        from gzkcore.model_io import save
+
+        save(make(X), path)
+    answers = say(gzk.load(path), X)
+    np.savez_compressed(FOLDER / f"{name}.npz", X=X, **answers)
+
+
+if __name__ == "__main__":
+    for name, unit, make, say in cases():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        write(name, rows(unit), say, make)
+    write("checkpoint", rows(True), sums)
