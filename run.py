@@ -86,7 +86,8 @@ def install(*groups: str, extras: str = "cli") -> None:
 def check() -> int:
     """Run every check, also after one has failed, and return how many failed."""
     config = ROOT / "pyproject.toml"
-    compiled = [f"gzkcore.{stub.stem}" for stub in sorted((ROOT / "gzkcore").glob("_*.pyi"))]
+    stubs = sorted((ROOT / "gzkcore" / "_compiled").glob("*.pyi"))
+    compiled = [f"gzkcore._compiled.{stub.stem}" for stub in stubs]
     doctests = ("--doctest-modules", "--doctest-glob=*.md")
     # Types, stubs and doctests are those of the installed package, so they run away from the root.
     with tempfile.TemporaryDirectory() as folder:

@@ -35,20 +35,16 @@ from gzkcore import (
     PublishedGegenbauerFeatures,
     RandomFourierFeatures,
     TensorSketchFeatures,
-    block,
-    fourier,
     hadamard_transform,
-    harmonics,
-    product,
     reference,
-    series,
-    special,
 )
-from gzkcore._threads import limit_threads
-from gzkcore._timing import seconds_per_row
-from gzkcore.auto import _candidates
-from gzkcore.gegenbauer import gegenbauer_features
+from gzkcore._util.threads import limit_threads
+from gzkcore._util.timing import seconds_per_row
+from gzkcore.features import block, fourier, product
+from gzkcore.features.auto import _candidates
+from gzkcore.features.gegenbauer import gegenbauer_features
 from gzkcore.metrics import spectral_error, whitened_error
+from gzkcore.sphere import harmonics, series, special
 
 
 def families(options):

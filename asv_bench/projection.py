@@ -42,12 +42,12 @@ from gzkcore import (
     RandomFourierFeatures,
     block_report,
 )
-from gzkcore._isa import ISA
-from gzkcore._memory import resident_memory
-from gzkcore._threads import limit_blas, limit_threads
-from gzkcore.block import _project, projection_variance
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.memory import resident_memory
+from gzkcore._util.threads import limit_blas, limit_threads
+from gzkcore.features.block import _project, projection_variance
+from gzkcore.features.projection import fast_jl_variance, hadamard_projection_variance
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
-from gzkcore.projection import fast_jl_variance, hadamard_projection_variance
 
 # (D, k): the paper's Table 2, and multiples of a vector beside its k.
 SIZES = tuple(

@@ -21,11 +21,11 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureRidge
-from gzkcore._sources import Batch
-from gzkcore._streams import _add, _merge
-from gzkcore._threads import limit_blas, limit_threads, n_threads
-from gzkcore.dask import FAN_IN, DaskSource
-from gzkcore.gram import GramAccumulator
+from gzkcore._util.threads import limit_blas, limit_threads, n_threads
+from gzkcore.learn.gram import GramAccumulator
+from gzkcore.learn.streams import _add, _merge
+from gzkcore.rows.dask import FAN_IN, DaskSource
+from gzkcore.rows.sources import Batch
 
 COLUMNS, WIDTH = 9, 1024
 BLOCK = 65_536

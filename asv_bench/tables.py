@@ -80,8 +80,8 @@ from gzkcore import (
     RandomFeatureRidgeCV,
     Zonal,
 )
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_threads, n_threads
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_threads, n_threads
 
 ALPHAS = np.logspace(-8, 2, 21)
 
@@ -668,7 +668,7 @@ def _other_harmonics(ours, rows):
 
 def fit(options):
     """Measure a whole float64 fit from rows to coefficients, against syrk on stored features."""
-    from gzkcore.ridge import RandomFeatureRidge
+    from gzkcore.learn.ridge import RandomFeatureRidge
 
     rows = []
     width = 256 if options.quick else 1024
@@ -763,7 +763,7 @@ def memory(options):
 
 def fit_from_disk(path, quick):
     """Fit in this process and return a row of the table."""
-    from gzkcore.ridge import RandomFeatureRidge
+    from gzkcore.learn.ridge import RandomFeatureRidge
 
     X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy", mmap_mode="r")
     features = GegenbauerFeatures(Gaussian(20.0), 256 if quick else 1024, random_state=0)

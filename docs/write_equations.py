@@ -45,7 +45,11 @@ def rows():
 
 def functions(names, folder):
     """Link each name, such as special.alpha, to the file that has it."""
-    return ", ".join(f"[`{name}`](../{folder}/{name.partition('.')[0]}.py)" for name in names)
+    links = []
+    for name in names:
+        place = f"{folder}/{name.rpartition('.')[0].replace('.', '/')}"
+        links.append(f"[`{name}`](../{place}{'' if (DOCS.parent / place).is_dir() else '.py'})")
+    return ", ".join(links)
 
 
 def links_to_tests(names):
@@ -59,7 +63,8 @@ def links_to_tests(names):
 
 def pages(row):
     """Link the pages of the ideas that a row's functions belong to."""
-    ideas = dict.fromkeys(name.partition(".")[0] for name in row["reference"] + row["gzkcore"])
+    ideas = dict.fromkeys(name.split(".")[-2] for name in row["reference"] + row["gzkcore"])
+    ideas = [idea for idea in ideas if (DOCS / f"{idea}.md").is_file()]
     return ", ".join(f"[{idea}]({idea}.md)" for idea in ideas)
 
 

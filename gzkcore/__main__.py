@@ -6,7 +6,7 @@ import sys
 def main() -> int:
     """Run the command and return its exit code, also on Ctrl-C while it is being imported."""
     try:
-        from .cli import main as command
+        from gzkcore.cli.main import main as command
 
         return command()
     except KeyboardInterrupt:

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, eigvalsh
 from scipy.special import stdtrit
 
-from ._linalg import eigh
-from ._random import generator
-from ._typing import Data, Doubles, Seed
-from ._validation import check_integer, check_matrix, check_positive, check_square
-from ._wording import counted
+from gzkcore._util.linalg import eigh
+from gzkcore._util.random import generator
+from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_integer, check_matrix, check_positive, check_square
+from gzkcore._util.wording import counted
 
 __all__ = [
     "Estimate",

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse.linalg import LinearOperator
 
-from ._typing import Doubles
-from ._validation import check_dim, check_integer, check_positive, check_square
-from ._wording import counted
-from .special import alpha, gegenbauer
+from gzkcore._util.typing import Doubles
+from gzkcore._util.validation import check_dim, check_integer, check_positive, check_square
+from gzkcore._util.wording import counted
+from gzkcore.sphere.special import alpha, gegenbauer
 
 __all__ = [
     "clustering_bound",
@@ -124,7 +124,7 @@ def ridge_leverage(
     --------
     >>> import numpy as np
     >>> from gzkcore import Gaussian
-    >>> from gzkcore.gegenbauer import feature_operator
+    >>> from gzkcore.features.gegenbauer import feature_operator
     >>> from gzkcore.theory import ridge_leverage, statistical_dimension
     >>> X = np.random.default_rng(0).standard_normal((20, 2))
     >>> kernel = Gaussian(0.5)

@@ -265,7 +265,7 @@ def write(name, X, say, make=None):
     if make is None:
         write_checkpoint(X, path)
     else:
-        from gzkcore.model_io import save
+        from gzkcore import save
 
         save(make(X), path)
     answers = say(gzk.load(path), X)

@@ -41,7 +41,7 @@ from gzkcore import (
     Zonal,
     show_config,
 )
-from gzkcore._threads import limit_threads
+from gzkcore._util.threads import limit_threads
 
 N = 203  # rows: neither a multiple of a tile nor of a vector
 GAMMA = Gaussian(0.5)

@@ -81,10 +81,10 @@ def source_of(test):
 
 
 def attribute(wing, name):
-    """Return gzkcore.special.alpha for gzkcore and special.alpha, or None."""
-    idea, _, function = name.partition(".")
+    """Return gzkcore.sphere.special.alpha for gzkcore and special.alpha, or None."""
+    module, _, function = name.rpartition(".")
     try:
-        return getattr(importlib.import_module(f"{wing}.{idea}"), function, None)
+        return getattr(importlib.import_module(f"{wing}.{module}"), function, None)
     except ModuleNotFoundError:
         return None
 
@@ -153,7 +153,7 @@ def right_row(**changes):
         "eq": 4,
         "says": "",
         "reference": ["special.alpha"],
-        "gzkcore": ["special.alpha"],
+        "gzkcore": ["sphere.special.alpha"],
         "tests": ["reference/test_special.py::test_orthogonality"],
     }
     return {"G": [right | changes]}
@@ -164,7 +164,7 @@ WRONG = {
     check_functions: [
         (right_row(reference=["special.beta"]), "reference.special.beta isn't there"),
         (right_row(reference=["attic.alpha"]), "reference.attic.alpha isn't there"),
-        (right_row(gzkcore=["special.beta"]), "gzkcore.special.beta isn't there"),
+        (right_row(gzkcore=["sphere.special.beta"]), "gzkcore.sphere.special.beta isn't there"),
         (right_row(eq=5), "the docstring of reference.special.alpha does not name it"),
     ],
     check_tests: [

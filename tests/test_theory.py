@@ -10,10 +10,10 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 from tolerances import IDENTITY
 
 from gzkcore import Gaussian, Zonal, metrics, reference, theory
-from gzkcore.directions import sphere_quadrature
-from gzkcore.gegenbauer import feature_operator
-from gzkcore.series import growth_constants, radial_table
-from gzkcore.special import alpha, gegenbauer
+from gzkcore.features.gegenbauer import feature_operator
+from gzkcore.kernels.radial import growth_constants, radial_table
+from gzkcore.sphere.directions import sphere_quadrature
+from gzkcore.sphere.special import alpha, gegenbauer
 
 both = pytest.mark.parametrize("impl", [reference.theory, theory], ids=["reference", "gzkcore"])
 exact = IDENTITY["closed form"](length=10**4)

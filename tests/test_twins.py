@@ -4,7 +4,6 @@
 inputs. A formula that is in neither list fails, and so does a signature that drifted.
 """
 
-import importlib
 import inspect
 from types import SimpleNamespace
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ideas import mirror_of
 from tolerances import TWINS
 
 from gzkcore import Gaussian, reference
@@ -105,13 +105,9 @@ WITHOUT_MIRROR = {
 
 
 def wings():
-    """Yield (idea, formulas, fast path or None) for every idea of the reference."""
+    """Yield (idea, formulas, fast path) for every idea of the reference."""
     for idea in reference.__all__:
-        try:
-            fast = importlib.import_module(f"gzkcore.{idea}")
-        except ModuleNotFoundError:
-            fast = None
-        yield idea, getattr(reference, idea), fast
+        yield idea, getattr(reference, idea), mirror_of(idea)
 
 
 def check_twins(pairs, without_mirror):
@@ -691,8 +687,7 @@ VALUES = {
 
 def both(where):
     idea, name = where.split(".")
-    fast = importlib.import_module(f"gzkcore.{idea}")
-    return getattr(getattr(reference, idea), name), getattr(fast, name)
+    return getattr(getattr(reference, idea), name), getattr(mirror_of(idea), name)
 
 
 def type_of(args):

@@ -10,7 +10,7 @@ from gzkcore import (
     Polynomial,
     PolySketchFeatures,
 )
-from gzkcore._threads import limit_blas, limit_threads
+from gzkcore._util.threads import limit_blas, limit_threads
 from gzkcore.metrics import spectral_error
 
 from .common import (

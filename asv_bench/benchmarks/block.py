@@ -9,9 +9,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from gzkcore import BlockFourierFeatures, BlockProjection, Gaussian, block_report
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_threads
-from gzkcore.block import _project
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_threads
+from gzkcore.features.block import _project
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 
 from .common import (
@@ -46,7 +46,7 @@ class Projection:
         self.map = BlockProjection(n_blocks, arrangement=arrangement, random_state=0).fit(tile)
         self.weights = self.map.weights_.astype(dtype)
         self.out = empty((n, n_blocks), dtype)
-        self.kernel = kernel_module("_block", ISA).block_projection
+        self.kernel = kernel_module("block", ISA).block_projection
 
     def __call__(self, threads):
         self.kernel(self.X, self.map.buckets_, self.weights, self.out, True, threads)

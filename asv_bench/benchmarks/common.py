@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import gzkcore
-from gzkcore._threads import n_threads
+from gzkcore._util.threads import n_threads
 
 try:  # asv takes NotImplementedError from `setup` only, this from a method too
     from asv_runner.benchmarks.mark import SkipNotImplemented
@@ -200,7 +200,7 @@ def _build_limits(isa):
 
 def kernel_module(name, isa):
     """Return a compiled kernel module, such as "_gegenbauer", of one instruction set."""
-    full = f"gzkcore.{name}" if isa == "plain" else f"gzkcore.{name}_{isa}"
+    full = f"gzkcore._compiled.{name}" if isa == "plain" else f"gzkcore._compiled.{name}_{isa}"
     if importlib.util.find_spec(full) is None:
         raise NotImplementedError(f"{full} was not built")
     return importlib.import_module(full)

@@ -39,10 +39,10 @@ from scipy.linalg import solve_triangular
 from scipy.special import eval_gegenbauer, gammaln
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from gzkcore.gegenbauer import Recurrence
+from gzkcore.features.gegenbauer import Recurrence
 from gzkcore.kernels import Gaussian
-from gzkcore.series import angular_energy, radial_table
-from gzkcore.special import log_alpha
+from gzkcore.kernels.radial import angular_energy, radial_table
+from gzkcore.sphere.special import log_alpha
 
 from .common import kernel_module, must_agree, sphere
 
@@ -88,7 +88,7 @@ class FeatureSum:
 
     def ours(self, isa, out, threads, *, horner, stream=True):
         """Return our kernel as a call without arguments that fills `out`."""
-        kernel = kernel_module("_gegenbauer", isa).gegenbauer_features
+        kernel = kernel_module("gegenbauer", isa).gegenbauer_features
         if horner:
             coefficients, beta, tau = self.radial @ self.rule.monomials(), self.rule.plain, 1.0
         else:

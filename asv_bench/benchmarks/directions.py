@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import hyp0f1
 from scipy.stats import ortho_group, qmc, uniform_direction
 
-from gzkcore.directions import METHODS, sample_directions
+from gzkcore.sphere.directions import METHODS, sample_directions
 
 from .common import interleave, ratio
 

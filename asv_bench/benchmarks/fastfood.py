@@ -4,7 +4,7 @@ import os
 from functools import partial
 
 from gzkcore import FastfoodFeatures, Gaussian, RandomFourierFeatures
-from gzkcore._threads import limit_blas, limit_threads
+from gzkcore._util.threads import limit_blas, limit_threads
 
 from .common import DTYPES, THREADS, empty, frobenius_error, gaussian, interleave, ratio
 from .competitors import OTHER, OTHER_PYTHON, OtherFastfood

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 
 from gzkcore import Gaussian, RandomFourierFeatures
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_blas, limit_threads
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_blas, limit_threads
 
 from .common import (
     DTYPES,
@@ -49,7 +49,7 @@ class CosinesAndSines:
 
             self.call = call
         else:
-            rows = kernel_module("_fourier", isa).cos_sin_rows
+            rows = kernel_module("fourier", isa).cos_sin_rows
             self.call = lambda: rows(h, 1.0, cosines, sines, False)
         self.call()
 

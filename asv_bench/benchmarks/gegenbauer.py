@@ -11,8 +11,8 @@ from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
 
 from gzkcore import Gaussian, GegenbauerFeatures, PublishedGegenbauerFeatures, TruncationWarning
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_threads
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_threads
 
 from .common import (
     DTYPES,

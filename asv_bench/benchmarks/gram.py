@@ -6,8 +6,8 @@ from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
 
 from gzkcore import Gaussian, GegenbauerFeatures
-from gzkcore._threads import limit_threads
-from gzkcore.gram import GramAccumulator
+from gzkcore._util.threads import limit_threads
+from gzkcore.learn.gram import GramAccumulator
 
 from .common import DTYPES, THREADS, interleave, largest_error, ratio, sphere
 

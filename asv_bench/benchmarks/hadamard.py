@@ -4,8 +4,8 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from gzkcore import hadamard_transform
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_threads
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_threads
 
 from .common import (
     DTYPES,

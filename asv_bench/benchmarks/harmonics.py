@@ -4,10 +4,10 @@ import numpy as np
 from scipy.special import eval_gegenbauer
 from threadpoolctl import threadpool_limits
 
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_threads
-from gzkcore.harmonics import HarmonicTree
-from gzkcore.special import alpha
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_threads
+from gzkcore.sphere.harmonics import HarmonicTree
+from gzkcore.sphere.special import alpha
 
 from .common import DTYPES, THREADS, Limits, empty, must_agree, percent_of, sphere
 from .competitors import NumpyHarmonics, ScipyHarmonics

@@ -3,8 +3,8 @@
 import numpy as np
 
 from gzkcore import Gaussian, MaclaurinFeatures
-from gzkcore._threads import limit_blas, limit_threads
-from gzkcore.maclaurin import RULES
+from gzkcore._util.threads import limit_blas, limit_threads
+from gzkcore.features.maclaurin import RULES
 
 from .common import DTYPES, THREADS, empty, frobenius_error, gaussian, interleave, ratio
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import joblib
 
-from gzkcore import RandomFeatureRidge
-from gzkcore.model_io import load, save
+from gzkcore import RandomFeatureRidge, load, save
 
 from .common import largest_error
 from .ridge import FEATURES, globe

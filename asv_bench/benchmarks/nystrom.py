@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem
 
 from gzkcore import Gaussian, NystromFeatures, reference
-from gzkcore._threads import limit_blas, limit_threads
-from gzkcore.nystrom import RULES
+from gzkcore._util.threads import limit_blas, limit_threads
+from gzkcore.features.nystrom import RULES
 
 from .common import DTYPES, THREADS, data_generator, empty, gaussian, interleave, ratio
 

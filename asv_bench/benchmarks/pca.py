@@ -5,7 +5,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gzkcore import RandomFeaturePCA
-from gzkcore.gram import GramAccumulator, MomentsAccumulator
+from gzkcore.learn.gram import GramAccumulator, MomentsAccumulator
 
 from .common import interleave, largest_error, ratio
 from .ridge import FEATURES, globe

@@ -3,7 +3,7 @@
 from sklearn.kernel_approximation import PolynomialCountSketch
 
 from gzkcore import Polynomial, PolySketchFeatures, TensorSketchFeatures
-from gzkcore._threads import limit_threads
+from gzkcore._util.threads import limit_threads
 
 from .common import THREADS, empty, frobenius_error, interleave, ratio, sphere
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from gzkcore import Gaussian, ProductFeatures
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_threads
-from gzkcore.product import _multiply, _plan, product_columns
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_threads
+from gzkcore.features.product import _multiply, _plan, product_columns
 
 from .common import (
     DTYPES,

@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from gzkcore import FastJLProjection, HadamardProjection, hadamard_transform
-from gzkcore._isa import ISA
-from gzkcore._threads import limit_blas, limit_threads
+from gzkcore._compiled.dispatch import ISA
+from gzkcore._util.threads import limit_blas, limit_threads
+from gzkcore.features.projection import _bits
 from gzkcore.metrics import mean_distance_error
-from gzkcore.projection import _bits
 
 from .common import (
     DTYPES,
@@ -110,7 +110,7 @@ class Pieces:
         self.X, self.out = gaussian(ROWS, dim, dtype), empty((ROWS, k), dtype)
         self.signs = rng.choice([-1, 1], (1, dim)).astype(dtype)
         self.rows = np.sort(rng.permutation(1 << 14)[:k]).astype(np.int32)
-        self.kernel = kernel_module("_projection", ISA).hadamard_projection
+        self.kernel = kernel_module("projection", ISA).hadamard_projection
 
     def time_kernel(self, k, bits, dtype):
         self.kernel(self.X, self.signs, self.rows, 0, bits, 1.0, 0, self.out, False, 1)

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import eval_gegenbauer, gammaln, ive, roots_gegenbauer
 
 from gzkcore import Gaussian
-from gzkcore.series import gegenbauer_series, radial_table, truncate
-from gzkcore.special import log_alpha
+from gzkcore.kernels.radial import radial_table, truncate
+from gzkcore.sphere.series import gegenbauer_series
+from gzkcore.sphere.special import log_alpha
 
 from .common import largest_error, must_agree
 

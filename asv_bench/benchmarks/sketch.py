@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.kernel_approximation import PolynomialCountSketch
 
 from gzkcore import Polynomial, TensorSketchFeatures
-from gzkcore._threads import limit_threads
+from gzkcore._util.threads import limit_threads
 
 from .common import DTYPES, THREADS, empty, frobenius_error, interleave, ratio, sphere
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import eval_gegenbauer
 
 from gzkcore import reference
-from gzkcore._threads import limit_threads
-from gzkcore.special import gegenbauer
+from gzkcore._util.threads import limit_threads
+from gzkcore.sphere.special import gegenbauer
 
 from .common import DTYPES, largest_error, must_agree
 

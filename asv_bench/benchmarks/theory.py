@@ -3,7 +3,7 @@
 import numpy as np
 
 from gzkcore import Gaussian
-from gzkcore.gegenbauer import feature_operator
+from gzkcore.features.gegenbauer import feature_operator
 from gzkcore.theory import ridge_leverage, statistical_dimension
 
 from .common import gaussian, must_agree

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from dask.diagnostics import Profiler
 
-import gzkcore.dask
+import gzkcore.features.dask
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureRidge
 
 dask.config.set(scheduler="threads")
@@ -37,7 +37,7 @@ print(f"{X.npartitions} chunks, {X.nbytes / 1e6:.0f} MB in all")
 # a chunk is wanted. A learner doesn't need it: it would move p numbers for every row.
 
 features = GegenbauerFeatures(Gaussian(gamma=0.15), P, radius=7.0, random_state=0)
-fitted = gzkcore.dask.fit(features, X)
+fitted = gzkcore.features.dask.fit(features, X)
 Z = fitted.transform(X)
 print(f"not computed: {Z}")
 print(f"{len(Z.__dask_graph__())} tasks for all chunks")

@@ -20,12 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC, LinearSVC
 
-from gzkcore import (
-    Gaussian,
-    NystromFeatures,
-    RandomFeatureRidgeClassifier,
-    RandomFourierFeatures,
-)
+from gzkcore import Gaussian, NystromFeatures, RandomFeatureRidgeClassifier, RandomFourierFeatures
 
 # %%
 # **Data.** Images are split first and shifted then, so that no digit is on both sides.

@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gzkcore import Checkpoint, Gaussian, GegenbauerFeatures, RandomFeatureRidge
-from gzkcore.datasets import open_batches
+from gzkcore import Checkpoint, Gaussian, GegenbauerFeatures, RandomFeatureRidge, open_batches
 
 # %%
 # **A file, written in pieces**: 600,000 rows of eight columns and a target, generated here.

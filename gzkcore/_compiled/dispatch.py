@@ -1,0 +1,68 @@
+"""Pick the best build of the kernels for this processor.
+
+Every kernel module `x` with hot loops is compiled from one C file for x86-64-v2, -v3 and -v4, as
+`x_v2`, `x_v3`, `x_v4` (the table is in meson.build). This module lets the chosen one be found as
+`gzkcore._compiled.x`. `GZKCORE_ISA=v2|v3|v4` forces a level. A module without such builds is found
+as any other; on other processors that is all of them.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+from . import cpu
+
+PACKAGE = __name__.rpartition(".")[0]
+
+
+def _choose() -> str:
+    """Return the level to use: 'v2', 'v3', 'v4', or 'plain' where only one build exists."""
+    if not _has_build("special", "v2", sys.modules[PACKAGE].__path__):
+        return "plain"
+    supported = cpu.supported_levels()
+    forced = os.environ.get("GZKCORE_ISA", "")
+    if forced and forced not in supported:
+        raise ImportError(
+            f"GZKCORE_ISA={forced!r} is not available on this processor; "
+            f"unset it or use one of {supported}"
+        )
+    if not supported:
+        raise ImportError("gzkcore needs an x86-64-v2 processor (SSE 4.2, from about 2009 on)")
+    return forced or supported[-1]
+
+
+def _has_build(module: str, level: str, path: Sequence[str] | None) -> bool:
+    """Say whether a module of the package was compiled for a level."""
+    return PathFinder.find_spec(f"{PACKAGE}.{module}_{level}", path) is not None
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds `gzkcore._compiled.x`: the build of one level, under its plain name."""
+
+    def __init__(self, level: str) -> None:
+        self.level = level
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """Say who loads a module: this finder, if it was compiled for the level."""
+        package, _, module = name.rpartition(".")
+        if package == PACKAGE and _has_build(module, self.level, path):
+            return ModuleSpec(name, self)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import the build of the level; it is the module, under both names."""
+        return importlib.import_module(f"{spec.name}_{self.level}")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the import has done it."""
+
+
+ISA = _choose()
+if ISA != "plain":
+    sys.meta_path.insert(0, _Finder(ISA))

@@ -1,0 +1,50 @@
+/* Random projections by the Walsh-Hadamard transform, LANES rows at once: lane i of every vector is row i.
+ *
+ * All stages then are plain butterflies between vectors, outputs can be picked and added by whole vectors,
+ * wherever they are, and the price is one transposition of the input, as much as the stages within a
+ * vector would shuffle (hadamard.h).
+ *
+ * Measured with AVX-512, one core, D = 10,000: for 256 outputs 3.0 us a row in float and 6.0 in double, for
+ * 1,000 outputs 3.9 and 7.9; with all n = 2^14 outputs transformed 6.3 to 6.6 and 13.7.
+ */
+#ifndef GZK_PROJECTION_H
+#define GZK_PROJECTION_H
+
+#include "hadamard.h"
+
+#if defined(__GNUC__)
+#define GZK_FETCH(p) __builtin_prefetch(p)
+#define GZK_ODD(x) __builtin_parity((unsigned)(x))
+#else
+#define GZK_FETCH(p) ((void)0)
+static int gzk_odd(uint32_t x)
+{
+    x ^= x >> 16;
+    x ^= x >> 8;
+    x ^= x >> 4;
+    return (0x6996 >> (x & 15)) & 1;
+}
+#define GZK_ODD(x) gzk_odd((uint32_t)(x))
+#endif
+
+#define REAL float
+#define VEC gzk_vec_f32
+#define LANES GZK_LANES_F32
+#define NAME(f) f##_f32
+#include "projection_ops.h"
+#undef REAL
+#undef VEC
+#undef LANES
+#undef NAME
+
+#define REAL double
+#define VEC gzk_vec_f64
+#define LANES GZK_LANES_F64
+#define NAME(f) f##_f64
+#include "projection_ops.h"
+#undef REAL
+#undef VEC
+#undef LANES
+#undef NAME
+
+#endif

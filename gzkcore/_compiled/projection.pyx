@@ -1,0 +1,345 @@
+"""Projections by the Walsh-Hadamard transform, of dense and of CSR rows, for `projection`.
+
+Formula    hadamard_projection: out[i, a] = scale (H D x)[rows[a]], and fast_jl_projection:
+           out[i] = scale P H D x, for x = X[i] with zeros up to n = 2^p, D signs, P sparse.
+Why        H = H_(n/K) (x) H_K. Of the outer factor only the rows that are kept are multiplied out:
+           each piece of K columns is transformed in the cache, and k of its numbers are added to
+           the sums, with signs. Pieces of padding are skipped. So no row is ever held as a whole.
+Cost       hadamard_projection: log2(K) + 1 + k / K additions for each of the columns that there
+           are; K is from k / 4 to 4 k, as the cache allows. CSR: the same for the pieces in which
+           one of the rows of a tile has an entry. fast_jl_projection: n log2(n) additions a row,
+           and a fused operation for each entry of P.
+Order      Parallel over tiles of as many rows as a vector has lanes: lane i of everything is row i,
+           see projection.h; hadamard_projection takes fewer than a quarter of that one by one.
+           Pieces in rising order, the same additions for each row either way: the same bits for any
+           number of threads and any split of the rows, dense and CSR.
+Layout     X (n, d) in C order or CSR with sorted columns; signs (passes, d); P in CSR; out in C
+           order. Scratch for each thread: K + k (fast_jl_projection: n + k) times lanes.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange, threadid
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
+
+from .hadamard cimport hadamard
+from .leaf cimport (
+    GZK_FENCE,
+    GZK_LANES_F32,
+    GZK_LANES_F64,
+    PAGE,
+    gzk_alloc,
+    gzk_free,
+    gzk_on_boundary,
+)
+from .sketch cimport store_rows
+
+cdef extern from "projection.h" nogil:
+    void gzk_load_signed_f32(const float* x, Py_ssize_t ldx, int count, const float* sign,
+                             Py_ssize_t columns, float* y)
+    void gzk_load_signed_f64(const double* x, Py_ssize_t ldx, int count, const double* sign,
+                             Py_ssize_t columns, double* y)
+    void gzk_hadamard_lanes_f32(float* y, Py_ssize_t n)
+    void gzk_hadamard_lanes_f64(double* y, Py_ssize_t n)
+    void gzk_add_signed_f32(const float* y, const int32_t* rows, Py_ssize_t count, int bits,
+                            Py_ssize_t piece, float* acc)
+    void gzk_add_signed_f64(const double* y, const int32_t* rows, Py_ssize_t count, int bits,
+                            Py_ssize_t piece, double* acc)
+    void gzk_add_signed_row_f32(const float* y, const int32_t* rows, Py_ssize_t count, int bits,
+                                Py_ssize_t piece, float* acc)
+    void gzk_add_signed_row_f64(const double* y, const int32_t* rows, Py_ssize_t count, int bits,
+                                Py_ssize_t piece, double* acc)
+    void gzk_sparse_product_f32(const float* data, const int32_t* columns, const int64_t* indptr,
+                                Py_ssize_t count, const float* y, float* acc)
+    void gzk_sparse_product_f64(const double* data, const int32_t* columns, const int64_t* indptr,
+                                Py_ssize_t count, const double* y, double* acc)
+
+ctypedef fused index:
+    int32_t
+    int64_t
+
+cdef enum:
+    MOST = 16    # lanes of the widest vector
+
+
+cdef inline void _load(const floating* x, Py_ssize_t ldx, int count, const floating* sign,
+                       Py_ssize_t columns, floating* y) noexcept nogil:
+    if floating is float:
+        gzk_load_signed_f32(x, ldx, count, sign, columns, y)
+    else:
+        gzk_load_signed_f64(x, ldx, count, sign, columns, y)
+
+
+cdef inline void _transform(floating* y, Py_ssize_t n) noexcept nogil:
+    if floating is float:
+        gzk_hadamard_lanes_f32(y, n)
+    else:
+        gzk_hadamard_lanes_f64(y, n)
+
+
+cdef inline void _add(const floating* y, const int32_t* rows, Py_ssize_t count, int bits,
+                      Py_ssize_t piece, floating* acc) noexcept nogil:
+    if floating is float:
+        gzk_add_signed_f32(y, rows, count, bits, piece, acc)
+    else:
+        gzk_add_signed_f64(y, rows, count, bits, piece, acc)
+
+
+cdef inline void _add_row(const floating* y, const int32_t* rows, Py_ssize_t count, int bits,
+                          Py_ssize_t piece, floating* acc) noexcept nogil:
+    if floating is float:
+        gzk_add_signed_row_f32(y, rows, count, bits, piece, acc)
+    else:
+        gzk_add_signed_row_f64(y, rows, count, bits, piece, acc)
+
+
+cdef inline void _multiply(const floating* data, const int32_t* columns, const int64_t* indptr,
+                           Py_ssize_t count, const floating* y, floating* acc) noexcept nogil:
+    if floating is float:
+        gzk_sparse_product_f32(data, columns, indptr, count, y, acc)
+    else:
+        gzk_sparse_product_f64(data, columns, indptr, count, y, acc)
+
+
+cdef inline bint _fill(const floating* data, const index* indices, const index* indptr,
+                       Py_ssize_t* at, int count, const floating* sign, Py_ssize_t start,
+                       Py_ssize_t size, Py_ssize_t lanes, floating* y) noexcept nogil:
+    """y (size, lanes) <- columns from `start` on of CSR rows; False, and y as it was, if all are 0.
+
+    at[r] is the first entry of row r that is not before `start`, and then not before the end.
+    """
+    cdef Py_ssize_t r, end = start + size
+    cdef bint found = False
+    for r in range(count):
+        while at[r] < indptr[r + 1] and indices[at[r]] < end:
+            if not found:
+                memset(y, 0, size * lanes * sizeof(floating))
+                found = True
+            y[(indices[at[r]] - start) * lanes + r] += sign[indices[at[r]]] * data[at[r]]
+            at[r] += 1
+    return found
+
+
+cdef inline bint _fits(const floating* p, Py_ssize_t columns, Py_ssize_t lanes) noexcept nogil:
+    """Whether every row can be streamed by whole vectors."""
+    return gzk_on_boundary(p) and columns % lanes == 0
+
+
+def hadamard_projection(
+    const floating[:, ::1] X,           # IN   (n_rows, d)
+    const floating[:, ::1] signs,       # IN   (passes, d)
+    const int32_t[::1] rows,            # IN   (k,), below n
+    Py_ssize_t which,                   # IN   the pass
+    int bits,                           # IN   log2(K), K <= n
+    floating scale,
+    Py_ssize_t first,                   # IN   the first of the columns of out to write
+    floating[:, ::1] out,               # OUT  (n_rows, first + k or more)
+    bint stream,
+    int n_threads,
+):
+    """One pass of the projection of dense rows; see the head of this file."""
+    cdef:
+        Py_ssize_t n = X.shape[0], d = X.shape[1], k = rows.shape[0]
+        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+        Py_ssize_t each = <Py_ssize_t> 1 << bits, pieces = (d + each - 1) // each
+        Py_ssize_t size = (each + k) * lanes + PAGE, tile, piece, columns, i, j
+        int count
+        floating* scratch
+        floating* y
+        floating* acc
+    if n == 0 or k == 0:
+        return
+    stream = stream and _fits(&out[0, first], out.shape[1], lanes)
+    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch space of hadamard_projection")
+    for tile in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
+                       num_threads=n_threads):
+        count = <int> min(lanes, n - tile * lanes)
+        y = scratch + threadid() * size
+        acc = y + each * lanes
+        if 4 * count <= lanes:
+            for i in range(tile * lanes, tile * lanes + count):
+                memset(acc, 0, k * sizeof(floating))
+                for piece in range(pieces):
+                    columns = min(each, d - piece * each)
+                    for j in range(columns):
+                        y[j] = signs[which, piece * each + j] * X[i, piece * each + j]
+                    memset(y + columns, 0, (each - columns) * sizeof(floating))
+                    hadamard(y, y, each)
+                    _add_row(y, &rows[0], k, bits, piece, acc)
+                for j in range(k):
+                    out[i, first + j] = scale * acc[j]
+            continue
+        memset(acc, 0, k * lanes * sizeof(floating))
+        for piece in range(pieces):
+            columns = min(each, d - piece * each)
+            _load(&X[tile * lanes, piece * each], d, count, &signs[which, piece * each], columns, y)
+            memset(y + columns * lanes, 0, (each - columns) * lanes * sizeof(floating))
+            _transform(y, each)
+            _add(y, &rows[0], k, bits, piece, acc)
+        store_rows(acc, k, scale, &out[tile * lanes, first], out.shape[1], count, stream)
+        GZK_FENCE()
+    gzk_free(scratch)
+
+
+def hadamard_projection_sparse(
+    const floating[::1] data,           # IN   (nnz,)
+    const index[::1] indices,           # IN   (nnz,), rising in each row
+    const index[::1] indptr,            # IN   (n_rows + 1,)
+    const floating[:, ::1] signs,
+    const int32_t[::1] rows,
+    Py_ssize_t which,
+    int bits,
+    floating scale,
+    Py_ssize_t first,
+    floating[:, ::1] out,               # OUT  (n_rows, first + k or more)
+    bint stream,
+    int n_threads,
+):
+    """The same for CSR rows."""
+    cdef:
+        Py_ssize_t n = out.shape[0], d = signs.shape[1], k = rows.shape[0]
+        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+        Py_ssize_t each = <Py_ssize_t> 1 << bits, pieces = (d + each - 1) // each
+        Py_ssize_t size = (each + k) * lanes + PAGE, tile, piece, r, j
+        int count
+        floating* scratch
+        floating* y
+        floating* acc
+        Py_ssize_t* cursors
+        Py_ssize_t* at
+    if n == 0 or k == 0:
+        return
+    stream = stream and _fits(&out[0, first], out.shape[1], lanes)
+    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
+    cursors = <Py_ssize_t*> gzk_alloc(n_threads * MOST * sizeof(Py_ssize_t))
+    if scratch == NULL or cursors == NULL:
+        gzk_free(scratch)
+        gzk_free(cursors)
+        raise MemoryError("no memory for the scratch space of hadamard_projection_sparse")
+    for tile in prange((n + lanes - 1) // lanes, schedule="dynamic", nogil=True,
+                       num_threads=n_threads):
+        count = <int> min(lanes, n - tile * lanes)
+        y = scratch + threadid() * size
+        acc = y + each * lanes
+        at = cursors + threadid() * MOST
+        for r in range(count):
+            at[r] = indptr[tile * lanes + r]
+        if 4 * count <= lanes:
+            for r in range(count):
+                memset(acc, 0, k * sizeof(floating))
+                for piece in range(pieces):
+                    if _fill(&data[0], &indices[0], &indptr[tile * lanes + r], at + r, 1,
+                             &signs[which, 0], piece * each, each, 1, y):
+                        hadamard(y, y, each)
+                        _add_row(y, &rows[0], k, bits, piece, acc)
+                for j in range(k):
+                    out[tile * lanes + r, first + j] = scale * acc[j]
+            continue
+        memset(acc, 0, k * lanes * sizeof(floating))
+        for piece in range(pieces):
+            if _fill(&data[0], &indices[0], &indptr[tile * lanes], at, count, &signs[which, 0],
+                     piece * each, each, lanes, y):
+                _transform(y, each)
+                _add(y, &rows[0], k, bits, piece, acc)
+        store_rows(acc, k, scale, &out[tile * lanes, first], out.shape[1], count, stream)
+        GZK_FENCE()
+    gzk_free(scratch)
+    gzk_free(cursors)
+
+
+def fast_jl_projection(
+    const floating[:, ::1] X,           # IN   (n_rows, d)
+    const floating[::1] signs,          # IN   (d,)
+    const floating[::1] P,              # IN   (nnz of P,)
+    const int32_t[::1] P_indices,       # IN   (nnz of P,), below n
+    const int64_t[::1] P_indptr,        # IN   (k + 1,)
+    int bits,                           # IN   log2(n)
+    floating scale,
+    floating[:, ::1] out,               # OUT  (n_rows, k)
+    bint stream,
+    int n_threads,
+):
+    """The sparse product with the transform of dense rows; see the head of this file."""
+    cdef:
+        Py_ssize_t n = X.shape[0], d = X.shape[1], k = out.shape[1]
+        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+        Py_ssize_t each = <Py_ssize_t> 1 << bits
+        Py_ssize_t size = (each + k) * lanes + PAGE, tile
+        int count
+        floating* scratch
+        floating* y
+        floating* acc
+    if n == 0:
+        return
+    stream = stream and _fits(&out[0, 0], out.shape[1], lanes)
+    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch space of fast_jl_projection")
+    for tile in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
+                       num_threads=n_threads):
+        count = <int> min(lanes, n - tile * lanes)
+        y = scratch + threadid() * size
+        acc = y + each * lanes
+        _load(&X[tile * lanes, 0], d, count, &signs[0], d, y)
+        memset(y + d * lanes, 0, (each - d) * lanes * sizeof(floating))
+        _transform(y, each)
+        _multiply(&P[0], &P_indices[0], &P_indptr[0], k, y, acc)
+        store_rows(acc, k, scale, &out[tile * lanes, 0], out.shape[1], count, stream)
+        GZK_FENCE()
+    gzk_free(scratch)
+
+
+def fast_jl_projection_sparse(
+    const floating[::1] data,           # IN   (nnz,)
+    const index[::1] indices,           # IN   (nnz,), rising in each row
+    const index[::1] indptr,            # IN   (n_rows + 1,)
+    const floating[::1] signs,
+    const floating[::1] P,
+    const int32_t[::1] P_indices,
+    const int64_t[::1] P_indptr,
+    int bits,
+    floating scale,
+    floating[:, ::1] out,               # OUT  (n_rows, k)
+    bint stream,
+    int n_threads,
+):
+    """The same for CSR rows."""
+    cdef:
+        Py_ssize_t n = out.shape[0], k = out.shape[1]
+        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+        Py_ssize_t each = <Py_ssize_t> 1 << bits
+        Py_ssize_t size = (each + k) * lanes + PAGE, tile, r
+        int count
+        floating* scratch
+        floating* y
+        floating* acc
+        Py_ssize_t* cursors
+        Py_ssize_t* at
+    if n == 0:
+        return
+    stream = stream and _fits(&out[0, 0], out.shape[1], lanes)
+    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
+    cursors = <Py_ssize_t*> gzk_alloc(n_threads * MOST * sizeof(Py_ssize_t))
+    if scratch == NULL or cursors == NULL:
+        gzk_free(scratch)
+        gzk_free(cursors)
+        raise MemoryError("no memory for the scratch space of fast_jl_projection_sparse")
+    for tile in prange((n + lanes - 1) // lanes, schedule="dynamic", nogil=True,
+                       num_threads=n_threads):
+        count = <int> min(lanes, n - tile * lanes)
+        y = scratch + threadid() * size
+        acc = y + each * lanes
+        at = cursors + threadid() * MOST
+        for r in range(count):
+            at[r] = indptr[tile * lanes + r]
+        memset(acc, 0, k * lanes * sizeof(floating))
+        if _fill(&data[0], &indices[0], &indptr[tile * lanes], at, count, &signs[0], 0, each,
+                 lanes, y):
+            _transform(y, each)
+            _multiply(&P[0], &P_indices[0], &P_indptr[0], k, y, acc)
+        store_rows(acc, k, scale, &out[tile * lanes, 0], out.shape[1], count, stream)
+        GZK_FENCE()
+    gzk_free(scratch)
+    gzk_free(cursors)

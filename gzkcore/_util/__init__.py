@@ -1,0 +1,1 @@
+"""What every layer uses: threads, random seeds, types, checks, wording, files."""

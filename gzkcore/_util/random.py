@@ -1,0 +1,46 @@
+"""From whatever a user calls a random state to independent streams of draws.
+
+One place turns `random_state` or `rng` into a `SeedSequence`; draws come from its children, one per
+purpose or fixed-size block, so that they do not depend on threads, chunks or cluster layout.
+"""
+
+import numpy as np
+
+from .typing import Seed
+
+# Seeds are ours alone: numpy.random.default_rng(0) may have drawn the data, and directions that are
+# the data themselves are as wrong as can be.
+_OURS = (int.from_bytes(b"gzk"),)
+
+
+def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
+    """Turn None, an int, a RandomState, a Generator or a SeedSequence into a SeedSequence.
+
+    None gives fresh entropy; the two kinds of generator give 128 bits of their stream, so that a
+    second call with the same generator gives other draws.
+    """
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.SeedSequence):
+        return np.random.SeedSequence(
+            random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
+        )
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state={random_state} is negative; use an integer >= 0")
+        return np.random.SeedSequence(int(random_state), spawn_key=_OURS)
+    if isinstance(random_state, np.random.Generator):
+        words = random_state.integers(0, 2**32, size=4, dtype=np.uint32)
+        return np.random.SeedSequence([int(word) for word in words])
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(0, 2**32, size=4, dtype=np.uint32)
+        return np.random.SeedSequence([int(word) for word in words])
+    raise TypeError(
+        f"random_state={random_state!r} cannot seed random draws; use None, an integer >= 0, "
+        "a numpy.random.RandomState or a numpy.random.Generator"
+    )
+
+
+def generator(random_state: Seed) -> np.random.Generator:
+    """Return a Generator (PCG64) seeded through `as_seed_sequence`."""
+    return np.random.Generator(np.random.PCG64(as_seed_sequence(random_state)))

@@ -1,0 +1,89 @@
+"""One place decides how many threads a kernel may use."""
+
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from gzkcore._compiled.cpu import openmp_max_threads
+
+_local = threading.local()
+
+
+def _usable_processors() -> int:
+    """Count the processors that this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows have no affinity to ask for
+        return os.cpu_count() or 1
+
+
+# Operations that are worth a thread: starting one costs microseconds, on a busy machine far more.
+_WORTH_A_THREAD = 1 << 16
+
+
+def n_threads(work: int | None = None) -> int:
+    """Return how many threads a kernel called now, from this Python thread, may use.
+
+    `work`, the number of operations ahead if known, keeps small jobs on fewer threads. The limit
+    is, in this order: the limit set by `limit_threads` in this thread; the environment variable
+    ``GZKCORE_NUM_THREADS``; what OpenMP allows (``OMP_NUM_THREADS``, threadpoolctl), but not more
+    than the processors that this process may use.
+    """
+    most = _limit()
+    return most if work is None else max(1, min(most, work // _WORTH_A_THREAD))
+
+
+def _limit() -> int:
+    limit = getattr(_local, "limit", None)
+    if limit is not None:
+        return int(limit)
+    asked = os.environ.get("GZKCORE_NUM_THREADS")
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise ValueError(
+                f"GZKCORE_NUM_THREADS={asked!r} is not a positive whole number; "
+                "set it to the number of threads or unset it"
+            )
+        return int(asked)
+    return max(1, min(openmp_max_threads(), _usable_processors()))
+
+
+@contextmanager
+def limit_threads(limit: int) -> Iterator[None]:
+    """Let kernels called from this Python thread use at most `limit` threads."""
+    before = getattr(_local, "limit", None)
+    _local.limit = max(1, int(limit))
+    try:
+        yield
+    finally:
+        _local.limit = before
+
+
+_blas_lock = threading.Lock()
+_blas_limits: list[Any] = []  # what each block under way found; whoever leaves takes the last
+
+
+@contextmanager
+def limit_blas(limit: int) -> Iterator[None]:
+    """Hold BLAS to `limit` threads, in all of this process, within a `with` block.
+
+    Blocks of several Python threads may overlap: the last to come sets the limit, and the last to
+    go brings back what was before the first.
+    """
+    with _blas_lock:
+        _blas_limits.append(_controller().limit(limits=limit, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_limits.pop().restore_original_limits()
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

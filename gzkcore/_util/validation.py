@@ -1,0 +1,138 @@
+"""Checks of arguments; each error names the parameter, the value and the remedy."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from .typing import Doubles, Floats, Rows
+from .wording import counted
+
+
+def check_integer(name: str, value: Any, minimum: int) -> int:
+    """Return value as an int, or raise naming it if it is no integer >= minimum."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is not an integer; use an integer >= {minimum}")
+    if value < minimum:
+        raise ValueError(f"{name}={value} is too small; use an integer >= {minimum}")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
+    """Raise, naming the choices, if value is none of them."""
+    if not (value is None or isinstance(value, str)) or value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
+
+
+def check_dim(dim: Any) -> int:
+    """Return the dimension of the space as an int >= 1."""
+    return check_integer("dim", dim, 1)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return value as a float, or raise naming it if it is no finite number > 0."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is not a number; use a number > 0")
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name}={value} is not usable; use a finite number > 0")
+    return number
+
+
+def check_positives(name: str, value: Any, count: int | None = None) -> float | Doubles:
+    """Return a number > 0, or an array of them: one for each of `count` columns."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.array(None)
+    if array.ndim == 0:
+        return check_positive(name, value.item() if isinstance(value, np.ndarray) else value)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}={value!r} holds no real numbers; use one number > 0 per column")
+    if array.ndim != 1 or (count is not None and array.size != count):
+        columns = "" if count is None else f", but X has {counted(count, 'column')}"
+        raise ValueError(
+            f"{name} has shape {array.shape}{columns}; pass one number, or one for each column"
+        )
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise ValueError(f"{name}={value} is not usable; every value must be finite and > 0")
+    return array.astype(np.float64)
+
+
+def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
+    """Return values as a contiguous flat float array (float32 is kept) and their shape."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} is complex; pass real numbers")
+    if array.dtype != np.float32:
+        try:
+            array = array.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
+    return np.ascontiguousarray(array).reshape(-1), array.shape
+
+
+def check_matrix(name: str, values: Any) -> Doubles:
+    """Return a finite matrix of doubles, or raise naming it."""
+    if hasattr(values, "toarray"):
+        values = values.toarray()
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
+        matrix: Doubles = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
+    return matrix
+
+
+def check_square(name: str, values: Any) -> Doubles:
+    """Return a square matrix of doubles, or raise naming it."""
+    matrix = check_matrix(name, values)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name} has shape {matrix.shape}, which is not square; pass the kernel matrix of the "
+            "points with themselves"
+        )
+    return matrix
+
+
+def dense(X: Rows) -> Floats:
+    """Return validated rows as an ordinary array, the array itself where they are one."""
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
+    """Return an uninitialised C-ordered array on a cache line, where kernels stream best."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(size + 64, dtype=np.uint8)
+    first = -buffer.ctypes.data % 64
+    return buffer[first : first + size].view(dtype).reshape(shape)
+
+
+def check_out(
+    out: Floats | None, shape: tuple[int, ...], dtype: DTypeLike, X: Rows | None = None
+) -> Floats:
+    """Return `out`, or a new array where it is None; raise if `out` can't take the result."""
+    if out is None:
+        return empty_aligned(shape, dtype)
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; pass a numpy array of shape {shape}")
+    if out.shape != shape:
+        raise ValueError(f"out has shape {out.shape}, but the result has shape {shape}")
+    if out.dtype != dtype:
+        raise ValueError(f"out has dtype {out.dtype}, but the result has dtype {np.dtype(dtype)}")
+    if not out.flags.c_contiguous:
+        raise ValueError("out is not C-contiguous; pass an array made by numpy.empty")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only; pass a writable array")
+    if X is not None and np.may_share_memory(out, X if isinstance(X, np.ndarray) else X.data):
+        raise ValueError("out overlaps X in memory; pass an array of its own")
+    return out

@@ -1,0 +1,3 @@
+from .globe import LatLonToSphere as LatLonToSphere
+from .sets import load as load
+from .sets import open_batches as open_batches

@@ -1,0 +1,112 @@
+"""The globe: latitude and longitude as points on the unit sphere, lengths in kilometres."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from gzkcore._util.wording import counted
+
+EARTH_KM = 6371.0
+
+
+class LatLonToSphere(TransformerMixin, BaseEstimator):
+    """Latitude and longitude in degrees to points on the unit sphere.
+
+    (latitude, longitude) -> (cos lat cos lon, cos lat sin lon, sin lat)
+
+    On the sphere there is no edge at 180 degrees and nothing special about the poles, so that a
+    kernel of the distance between points means the same everywhere. There is nothing to fit.
+
+    Parameters of `transform`: X of shape (n_samples, 2), float32 or float64 (kept; anything else
+    becomes float64), latitude from -90 to 90 and longitude from -180 to 360 degrees. Anything
+    outside raises ValueError and names the row, counted from 0.
+
+    See Also
+    --------
+    gzkcore.GegenbauerFeatures : Features of kernels on the sphere.
+
+    Examples
+    --------
+    >>> from gzkcore import LatLonToSphere
+    >>> LatLonToSphere().fit_transform([[0, 0], [0, 90], [90, 0]]).round(3) + 0.0
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> "LatLonToSphere":
+        """Check the shape and the ranges of X; there is nothing else to learn."""
+        self._validate(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Turn (n_samples, 2) degrees into (n_samples, 3) unit vectors."""
+        X = self._validate(X, reset=False)
+        latitude, longitude = np.radians(X.T, dtype=np.float64)
+        out = np.empty((len(X), 3), X.dtype)
+        np.multiply(np.cos(latitude), np.cos(longitude), out=out[:, 0], casting="same_kind")
+        np.multiply(np.cos(latitude), np.sin(longitude), out=out[:, 1], casting="same_kind")
+        np.sin(latitude, out=out[:, 2], casting="same_kind")
+        return out
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Turn (n_samples, 3) vectors of any length but 0 into latitude and longitude."""
+        X = check_array(X, dtype=(np.float64, np.float32))
+        if X.shape[1] != 3:
+            raise ValueError(
+                f"X has {counted(X.shape[1], 'column')}, but a point on the sphere has 3: x, y, z"
+            )
+        x, y, z = X.T
+        zero = (x == 0) & (y == 0) & (z == 0)
+        if zero.any():
+            raise ValueError(
+                f"X, row {zero.argmax()}: the zero vector has no latitude or longitude"
+            )
+        degrees: NDArray[Any] = np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])
+        return np.ascontiguousarray(degrees.T)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the three coordinates: x, y, z."""
+        return np.array(["x", "y", "z"], dtype=object)
+
+    def _validate(self, X: Any, reset: bool) -> Any:
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=reset)
+        if X.shape[1] != 2:
+            raise ValueError(
+                f"X has n_features={X.shape[1]}, but LatLonToSphere needs 2: latitude and longitude"
+            )
+        if (wrong := off_globe(X)) is not None:
+            raise ValueError("X, row {}: {}".format(*wrong))
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def off_globe(X: NDArray[Any]) -> tuple[int, str] | None:
+    """Return the first row of X (latitude, longitude) out of range and what is wrong, or None."""
+    latitude, longitude = X.T
+    bad_latitude = ~(np.abs(latitude) <= 90)
+    bad = bad_latitude | ~((longitude >= -180) & (longitude <= 360))
+    if not bad.any():
+        return None
+    row = int(bad.argmax())
+    if bad_latitude[row]:
+        return row, (
+            f"latitude {latitude[row]:g} is outside -90 to 90 degrees; "
+            "are latitude and longitude the right way round?"
+        )
+    return row, f"longitude {longitude[row]:g} is outside -180 to 360 degrees"
+
+
+def lengthscale_km(gamma: float) -> float:
+    """Return 1 / sqrt(2 gamma) on the globe."""
+    return EARTH_KM / math.sqrt(2 * gamma)

@@ -1,0 +1,188 @@
+"""Real data sets by name."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from gzkcore.rows.open import open_batches
+
+from .downloads import SOURCES, fetch
+
+__all__ = ["load", "open_batches"]
+
+# name -> what it holds, and the sha256 of the .npz that this version was tested with
+SETS = {
+    "abalone": (
+        "Abalone, 4,177 x 8, rings and 3 classes (UCI)",
+        "ffc80978880a1604bbefc0413147f580ab399208de310c19b8ccb9499a7ab59f",
+    ),
+    "adult": (
+        "Adult census income, 32,561 + 16,281 rows (UCI)",
+        "8830c425308828e4977932124c160579f58b49e07272a410d25dba05d923cb16",
+    ),
+    "climate_ncep_2p5deg": (
+        "Monthly mean air temperature, 2.5 degree grid (NOAA PSL, NCEP-NCAR Reanalysis 1)",
+        "f39d902c7ee9cddb28aed40aeef53fa058f46286fedfd2624c1c6f6b3d74a8c2",
+    ),
+    "elevation_1deg": (
+        "Elevation of the Earth, 1 degree grid (NOAA ETOPO5, averaged)",
+        "11665f25f0dc3b59aabf999694765ee82e71b0570523905d7d2bb61fb13f1638",
+    ),
+    "gene_chowdary": (
+        "Gene expression of 62 breast and 42 colon tumours, 22,283 genes (Chowdary et al. 2006)",
+        "5fd5a5b3daf9fe124c085f757ac2213fe8e454da663fd70e3f63f54c4b8c1529",
+    ),
+    "magic": (
+        "MAGIC gamma telescope, 19,020 x 10 (UCI)",
+        "092e4a9b646eeee3bc982cf7b5ba9bbde0ef0de706ecba428d76e78cd558d6d4",
+    ),
+    "mushroom": (
+        "Mushrooms, 8,124 x 22 codes (UCI)",
+        "9890d3a11c1a63e858793ff8e0188e8a36ebe2ec2b9764f1be23fe50375530fb",
+    ),
+    "pendigits_train": (
+        "Pen-written digits, 7,494 x 16 (UCI)",
+        "a40fb302f023cf88b716bafea7849d9c3ff16e2da6f5677b302d977678a4462a",
+    ),
+    "protein_casp": (
+        "Protein tertiary structure, 45,730 x 9 (UCI)",
+        "22ede4b9cb6da856e9ea2e8e1ed444c2a7892cd0f189527fde1400df9ac0b7bf",
+    ),
+}
+
+NO_FOLDER = "data_home and GZKCORE_DATA are not set"
+METRES_PER_FOOT = 0.3048
+
+
+# A set by the name of the paper -> the file of the table above that has the same rows.
+SAME = {"pendigits": "pendigits_train", "protein": "protein_casp"}
+
+
+def load(
+    name: Any, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> Bunch:
+    """Load a data set by its name, from a folder or from where it is published.
+
+    Parameters
+    ----------
+    name : str
+        ``"airports"`` (28,000 airports, from the package airportsdata); a set in
+        ``gzkcore.datasets.SOURCES``, which is downloaded; or the name of a file NAME.npz in
+        `data_home`, which comes first. Files of a name listed in ``gzkcore.datasets.SETS`` are
+        checked against a known sha256; files of other names are loaded as they are.
+    data_home : str or path, optional
+        Folder with the files. By default the one in the environment variable ``GZKCORE_DATA``, and
+        without it a folder ``gzkcore`` among the caches of the user.
+    download : bool, default=True
+        Whether to fetch a set that is not there.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        The arrays by their own names, and ``DESCR``, a line about the set.
+        For airports: ``latitude``, ``longitude`` (degrees), ``elevation`` (metres) and
+        ``n_dropped``, how many entries of the source had no usable position or elevation.
+
+    Raises
+    ------
+    ValueError
+        If there is no such set, or a file differs from what it was.
+    FileNotFoundError
+        If the set is not there, and is not to be fetched or can't be.
+    ImportError
+        If the package that fetches or reads it is missing; the message says how to install it.
+    OSError
+        If its source can't be reached.
+
+    Notes
+    -----
+    Files are verified by their publisher's checksum where there is one (CIFAR-10, faces, all of
+    OpenML); of others the sha256 of the first download is kept in ``checksums.json`` beside them,
+    and a file that no longer matches is refused. No file is read as a pickle.
+
+    Examples
+    --------
+    >>> from gzkcore.datasets import load
+    >>> airports = load("airports")
+    >>> airports.latitude.shape == airports.longitude.shape == airports.elevation.shape
+    True
+    """
+    if name == "airports":
+        return _airports()
+    plain = isinstance(name, str) and name == Path(name).name != ""
+    if not plain or name.endswith(".npz"):
+        raise ValueError(
+            f"name={name!r} is not the name of a data set: no folder and no .npz, "
+            f"for example {', '.join(map(repr, dict.fromkeys(('airports', *SETS, *SOURCES))))}"
+        )
+    given = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
+    home = Path(given).expanduser() if given else None
+    for file in (name, SAME.get(name, name)):
+        if home is not None and (home / f"{file}.npz").is_file():
+            return _of_file(file, home / f"{file}.npz")
+    where = f"there is no {home / f'{name}.npz'}" if home else NO_FOLDER
+    remedy = f"put {name}.npz in a folder and name it in data_home or in the variable GZKCORE_DATA"
+    if name not in SOURCES:
+        raise FileNotFoundError(f"data set {name!r} was not found: {where}; {remedy}")
+    try:
+        arrays = fetch(name, home if home is not None else _cache(), download)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"data set {name!r}: {where}; {remedy}; or: {error}") from None
+    return Bunch(**arrays, DESCR=SOURCES[name].about)
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / "gzkcore"
+
+
+def _of_file(name: str, path: Path) -> Bunch:
+    about = SOURCES[name].about if name in SOURCES else f"{name}.npz"
+    description, expected = SETS.get(name, (about, None))
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if expected is not None and found != expected:
+        raise ValueError(
+            f"{path} is not the {name!r} that gzkcore knows: its sha256 is {found}, not "
+            f"{expected}; replace the file, or give it another name to load it as it is"
+        )
+    with np.load(path, allow_pickle=False) as arrays:
+        return Bunch(**arrays, DESCR=description)
+
+
+def _airports() -> Bunch:
+    try:
+        import airportsdata
+    except ImportError as error:
+        raise ImportError(
+            "the data set 'airports' comes with a package of its own: "
+            "pip install 'gzkcore[cli]' (or pip install airportsdata)"
+        ) from error
+    entries: list[Any] = list(airportsdata.load("ICAO").values())
+    keys = ("lat", "lon", "elevation")
+    latitude, longitude, feet = np.array(
+        [[np.nan if entry[key] in ("", None) else entry[key] for key in keys] for entry in entries],
+        dtype=np.float64,
+    ).T
+    elevation = feet * METRES_PER_FOOT
+    usable = (
+        (np.abs(latitude) <= 90)
+        & (np.abs(longitude) <= 180)
+        & (elevation >= -500)  # the shore of the Dead Sea lies at -430 m
+        & (elevation <= 9000)
+    )
+    dropped = int((~usable).sum())
+    return Bunch(
+        latitude=latitude[usable],
+        longitude=longitude[usable],
+        elevation=elevation[usable],
+        n_dropped=dropped,
+        DESCR=(
+            f"{usable.sum():,} airports of the package airportsdata {airportsdata.__version__}: "
+            f"degrees and metres above the sea; {dropped} entries without a usable position or "
+            "elevation were dropped. An elevation of 0 may also mean that it is not known."
+        ),
+    )

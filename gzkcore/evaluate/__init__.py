@@ -1,0 +1,1 @@
+"""How good and how fast features are: plans and comparisons, with their pictures."""

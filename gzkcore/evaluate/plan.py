@@ -1,0 +1,252 @@
+"""The front door: which features, how many of them, and what they will be worth.
+
+`KernelFeatures` fits every family that suits the data to a sample, measures on other rows how far
+its kernel matrix is from the exact one, and takes the cheapest of the best. `plan` does the same at
+several widths and says what each costs. Measured, not bounded: the theorems are safe but off by
+orders of magnitude (see `theory`), while an exact kernel matrix of some hundred rows costs nothing.
+`compare` tries everything there is, in fresh processes, with its time and memory.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gzkcore._util.random import as_seed_sequence, generator
+from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_integer, check_positive, dense
+from gzkcore._util.wording import counted, shortened
+from gzkcore.features.auto import (
+    KernelFeatures,
+    _best,
+    _candidates,
+    _judge,
+    _Trial,
+    _two_samples,
+)
+from gzkcore.features.trials import check_widths
+from gzkcore.kernels.base import Kernel, as_kernel
+from gzkcore.theory import statistical_dimension
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan` found.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Resolved.
+    n_samples, n_features : int
+    norms : tuple of float
+        Smallest, median and largest distance from the mean, in the units of the data.
+    effective_dimension : float
+        Of the cloud of points: (sum of variances)^2 / sum of their squares along principal axes.
+    lam : float
+    statistical_dimension : float
+        s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from the sample: how many
+        features a ridge of lam can use.
+    max_error : float
+        Of the kernel, relative: what was to be reached.
+    table : list of dict
+        For each method and width: `error` (relative, Frobenius), `seconds` and `megabytes` to make
+        the features of all rows (a learner in one pass needs no such memory).
+    recommendation : str
+    """
+
+    kernel: Kernel
+    n_samples: int
+    n_features: int
+    norms: tuple[float, float, float]
+    effective_dimension: float
+    lam: float
+    statistical_dimension: float
+    max_error: float
+    table: list[dict[str, Any]]
+    recommendation: str
+    _estimator: Any = field(repr=False)
+
+    def build(self) -> Any:
+        """Return the recommended features, not yet fitted."""
+        return clone(self._estimator)
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw error against cost, one line a method, to a .png, .pdf or .svg file.
+
+        Needs matplotlib, ``pip install gzkcore[cli]``.
+        """
+        from .draw import draw_plan
+
+        title = f"{self._size(', ')}, {shortened(repr(self.kernel))}"
+        draw_plan(Path(path), self.table, self.max_error, title)
+
+    def _size(self, between: str) -> str:
+        return between.join([counted(self.n_samples, "row"), counted(self.n_features, "column")])
+
+    def __str__(self) -> str:
+        low, middle, high = self.norms
+        lines = [
+            f"{self._size(' of ')}, {shortened(repr(self.kernel))}",
+            f"distance from the mean: {low:.4g} to {high:.4g}, median {middle:.4g}",
+            f"effective dimension: {self.effective_dimension:.3g}",
+            f"statistical dimension at lam={self.lam:g}: {self.statistical_dimension:.3g}",
+            "",
+            f"{'method':<34} {'n_components':>12} {'error':>9} {'seconds':>9} {'MB':>9}",
+        ]
+        lines += [
+            f"{row['method']:<34} {row['n_components']:>12,} {row['error']:>9.2g} "
+            f"{row['seconds']:>9.3g} {row['megabytes']:>9,.0f}"
+            for row in self.table
+        ]
+        return "\n".join([*lines, "", self.recommendation])
+
+
+def plan(
+    X: Data,
+    kernel: str | Kernel = "gaussian",
+    *,
+    max_error: float = 0.1,
+    lam: float = 1.0,
+    n_components: int | Sequence[int] = (64, 256, 1024, 4096),
+    n_samples: int | None = None,
+    random_state: Seed = 0,
+) -> Plan:
+    """Say which method, and how many features, a kernel needs on these data.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        The data or a random sample of them.
+    kernel : str or Kernel, default="gaussian"
+    max_error : float, default=0.1
+        Relative Frobenius error of the kernel matrix to be reached.
+    lam : float, default=1.0
+        Ridge for the statistical dimension, in units of the kernel matrix of all rows.
+    n_components : int or sequence of int, default=(64, 256, 1024, 4096)
+        Widths to try.
+    n_samples : int, optional
+        Number of rows in all, where X is a sample.
+    random_state : int, RandomState, Generator or None, default=0
+
+    Returns
+    -------
+    Plan
+        Print it; `build()` gives the estimator, `plot(path)` the picture.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range, or the kernel has no features for these data.
+
+    Notes
+    -----
+    At most 2,048 rows are fitted to and 512 others judged by; seconds are measured on them and
+    scaled to all rows. Some seconds for widths of hundreds, ten for thousands, whatever n is.
+    Errors above 1e-3 are what other rows of the same kind show, within a factor of 1.5 nine times
+    in ten. Smaller ones depend on the few rows that lie furthest out, and may come out far larger
+    on more rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gzkcore
+    >>> X = np.random.default_rng(0).standard_normal((600, 3))
+    >>> found = gzkcore.plan(X, max_error=1e-3, n_components=[64, 256])
+    >>> found.build()
+    GegenbauerFeatures(kernel=Gaussian(gamma=...), n_components=256, random_state=...)
+    """
+    from gzkcore._util.timing import seconds_per_row
+
+    max_error, lam = check_positive("max_error", max_error), check_positive("lam", lam)
+    widths = check_widths(n_components)
+    holder = KernelFeatures()
+    rows = holder._validate(X, reset=True)
+    total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
+    resolved = as_kernel(kernel).resolve(rows)
+    entropy = as_seed_sequence(random_state)
+    seed = int(entropy.generate_state(1)[0])
+    train, test = _two_samples(rows, generator(entropy))
+    K = resolved(dense(test))
+    trials, table = [], []
+    for width in widths:
+        for trial in _judge(_candidates(resolved, width, train, seed), train, test, K):
+            trials.append(trial)
+            table.append(
+                {
+                    "method": trial.candidate.name,
+                    "n_components": width,
+                    "error": trial.error,
+                    "seconds": total * seconds_per_row(trial.fitted, test),
+                    "megabytes": total * width * rows.dtype.itemsize / 1e6,
+                    "about": trial.fitted._about(),
+                }
+            )
+    best, recommendation = _recommend(trials, max_error)
+    cloud = np.asarray(dense(train), dtype=np.float64)
+    cloud = cloud - cloud.mean(axis=0)
+    norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
+    return Plan(
+        kernel=resolved,
+        n_samples=total,
+        n_features=rows.shape[1],
+        norms=(float(norms.min()), float(np.median(norms)), float(norms.max())),
+        effective_dimension=_effective_dimension(cloud),
+        lam=lam,
+        statistical_dimension=statistical_dimension(K, lam * K.shape[0] / total),
+        max_error=max_error,
+        table=table,
+        recommendation=recommendation,
+        _estimator=best.candidate.features,
+    )
+
+
+def _recommend(trials: Sequence[_Trial], max_error: float) -> tuple[_Trial, str]:
+    """Take the narrowest, then cheapest, trial whose error is small enough, or the best of all.
+
+    The narrowest, for a learner on n rows of p features takes n p^2 operations.
+    """
+    reached = [trial for trial in trials if trial.error <= max_error]
+    best = (
+        min(reached, key=lambda trial: (trial.n_components, trial.flops))
+        if reached
+        else _best(trials)
+    )
+    text = (
+        f"Use {best.candidate.name} with n_components={best.n_components}: its relative error is "
+        f"{best.error:.2g}"
+    )
+    if reached:
+        return best, f"{text}, with the fewest features of all that reach {max_error:g}."
+    more = _width_needed(trials, best, max_error)
+    return best, (
+        f"{text}; none reaches {max_error:g}"
+        + (f", which would take about {more:,} components." if more else ".")
+    )
+
+
+def _width_needed(trials: Sequence[_Trial], best: _Trial, max_error: float) -> int | None:
+    """Extrapolate a method's error as a power of its width, if it falls."""
+    same = [t for t in trials if t.candidate.name == best.candidate.name and t.error > 0]
+    same.sort(key=lambda trial: trial.n_components)
+    if len(same) < 2:
+        return None
+    first, last = same[-2:]
+    slope = math.log(last.error / first.error) / math.log(last.n_components / first.n_components)
+    if slope > -0.1:
+        return None
+    width = last.n_components * (max_error / last.error) ** (1 / slope)
+    return int(float(f"{width:.2g}")) if width < 1e7 else None
+
+
+def _effective_dimension(cloud: Doubles) -> float:
+    """(tr C)^2 / tr C^2 of the covariance C: by the smaller of the two products."""
+    product = cloud @ cloud.T if cloud.shape[0] < cloud.shape[1] else cloud.T @ cloud
+    squares = float(np.square(product).sum())
+    return float(np.trace(product)) ** 2 / squares if squares > 0 else 0.0

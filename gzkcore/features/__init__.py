@@ -1,0 +1,1 @@
+"""Feature maps: transformers of rows to columns whose inner products are a kernel."""

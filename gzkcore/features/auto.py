@@ -1,0 +1,259 @@
+"""The front door: which features, how many of them, and what they will be worth.
+
+`KernelFeatures` fits every family that suits the data to a sample, measures on other rows how far
+its kernel matrix is from the exact one, and takes the cheapest of the best. `plan` does the same at
+several widths and says what each costs. Measured, not bounded: the theorems are safe but off by
+orders of magnitude (see `theory`), while an exact kernel matrix of some hundred rows costs nothing.
+`compare` tries everything there is, in fresh processes, with its time and memory.
+"""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from gzkcore._util.random import as_seed_sequence, generator
+from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.validation import check_integer, dense
+from gzkcore._util.wording import counted
+from gzkcore.kernels.base import Kernel, Laplacian, Polynomial, as_kernel
+from gzkcore.metrics import relative_frobenius_error
+
+from .base import FeatureMap, plain_output
+from .block import BlockFourierFeatures, Mix
+from .fastfood import FastfoodFeatures
+from .fit_rows import fit_like
+from .fourier import Frequencies, RandomFourierFeatures
+from .gegenbauer import Basis, GegenbauerFeatures
+from .nystrom import NystromFeatures
+from .sketch import TensorSketchFeatures
+from .trials import AS_GOOD, cheapest_of_the_best, split_rows
+
+__all__ = ["KernelFeatures"]
+
+# Columns from which Fastfood, and blocks, may be the cheapest of the Fourier features, and a sketch
+# that of a polynomial.
+_WIDE, _WIDER = 256, 1024
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Features that may suit, with what they are called."""
+
+    name: str
+    features: Any
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What a candidate was worth: relative Frobenius error, floating-point operations a row."""
+
+    candidate: _Candidate
+    n_components: int
+    error: float
+    flops: float
+    fitted: Any
+
+
+def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[_Candidate]:
+    """List the families of the package for data like these rows, plainest first."""
+    dim = rows.shape[1]
+    families: list[tuple[Basis, str]] = [
+        ("auto", "Gegenbauer"),
+        ("random", "Gegenbauer, random directions"),
+    ]
+    if rows.shape[0] >= n_components:  # fewer can't tell what so many columns should adapt to
+        families.append(("adapted", "Gegenbauer, adapted to the data"))
+    reduce = "auto" if dim > 2 * n_components else None
+    after = "reduced, then " if reduce else ""
+    listed = [
+        _Candidate(
+            f"{after}{name}",
+            GegenbauerFeatures(kernel, n_components, basis=basis, reduce=reduce, random_state=seed),
+        )
+        for basis, name in families
+    ]
+    # Orthogonal frequencies err less than independent ones; of few in many dimensions the same.
+    spread: tuple[Frequencies, str] = ("orthogonal", "Fourier, orthogonal frequencies")
+    if isinstance(kernel, Laplacian) or dim > n_components:
+        spread = ("iid", "Fourier")
+    features = RandomFourierFeatures(kernel, n_components, frequencies=spread[0], random_state=seed)
+    listed.append(_Candidate(spread[1], features))
+    if dim >= _WIDE and not isinstance(kernel, Laplacian):
+        fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
+        listed.append(_Candidate("Fastfood", fastfood))
+    if dim >= _WIDER:
+        # Sparse rows differ in few coordinates, and blocks are biased on these unless mixed.
+        mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
+        blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
+        listed.append(_Candidate("block Fourier", blocks))
+    if dim >= _WIDE and isinstance(kernel, Polynomial):
+        sketch = TensorSketchFeatures(kernel, n_components, random_state=seed)
+        listed.append(_Candidate("TensorSketch", sketch))
+    if rows.shape[0] >= n_components:
+        nystrom = NystromFeatures(kernel, n_components, random_state=seed)
+        listed.append(_Candidate("Nystrom", nystrom))
+    return listed
+
+
+def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) -> list[_Trial]:
+    """Fit candidates to some rows and compare their kernel with K, the exact one of others."""
+    trials, reasons = [], []
+    for candidate in candidates:
+        features = plain_output(clone(candidate.features))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the sample; the final fit warns of all data
+            try:
+                Z = features.fit(train).transform(test)
+            except ValueError as reason:
+                reasons.append(reason)
+                continue
+        error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
+        flops = features._flops(_density(train))
+        trials.append(_Trial(candidate, Z.shape[1], error, flops, features))
+    if not trials:
+        raise reasons[0]
+    return trials
+
+
+def _density(X: Rows) -> float:
+    """Share of the entries that aren't 0."""
+    return 1.0 if isinstance(X, np.ndarray) else X.nnz / (X.shape[0] * X.shape[1])
+
+
+def _best(trials: Sequence[_Trial]) -> _Trial:
+    """Take the cheapest whose error is nearly the least."""
+    return cheapest_of_the_best(trials, lambda trial: trial.error, lambda trial: trial.flops)
+
+
+def _two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Rows to fit to and rows to judge by."""
+    fitted, judged = split_rows(X.shape[0], rng)
+    return X[fitted], X[judged]
+
+
+class KernelFeatures(FeatureMap):
+    """Features for a kernel, of the family that suits the data best: start here.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        An alias or an instance from `gzkcore.kernels`.
+    n_components : int, default=1024
+        Width of the output, exactly.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    chosen_ : transformer
+        The fitted features, such as `GegenbauerFeatures`.
+    why_ : str
+        What was chosen and why, in a sentence or two.
+    family_ : str
+        Its name in `errors_`.
+    errors_ : dict of str to float
+        Relative Frobenius error of the kernel matrix of (at most) 512 rows that were not fitted to,
+        by family.
+    kernel_ : Kernel
+        The kernel with every parameter a number.
+
+    Notes
+    -----
+    `fit` tries each family on at most 2,048 rows, in seconds for some hundred components, then
+    fits the chosen one to all: the cheapest of those whose error is at most 1.2 times the least.
+    The same data and `random_state` give the same choice on every machine. Whether the result is
+    unbiased, depends on the data, or takes another pass is said by the chosen class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelFeatures
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> features = KernelFeatures("gaussian", n_components=256, random_state=0).fit(X)
+    >>> features.transform(X).shape
+    (500, 256)
+    >>> type(features.chosen_).__name__
+    'GegenbauerFeatures'
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
+        *,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Choose the family on a sample of X, then fit it to X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=True)
+        width = check_integer("n_components", self.n_components, 1)
+        kernel = as_kernel(self.kernel).resolve(X)
+        entropy = as_seed_sequence(self.random_state)
+        seed = int(entropy.generate_state(1)[0])
+        train, test = _two_samples(X, generator(entropy))
+        K = kernel(dense(test))
+        trials = _judge(_candidates(kernel, width, train, seed), train, test, K)
+        best = _best(trials)
+        self.errors_ = {trial.candidate.name: trial.error for trial in trials}
+        self.family_ = best.candidate.name
+        chosen = plain_output(clone(best.candidate.features))
+        self.chosen_ = fit_like(self, chosen, X)
+        self.kernel_ = kernel
+        self.why_ = _reason(best, trials, test.shape[0], X.shape[0] > 1)
+        self._n_features_out = width
+        return self
+
+    def partial_fit(self, X: Data, y: object = None) -> Self:
+        """Fit on the first batch only; later batches are checked and change nothing."""
+        if not hasattr(self, "_n_features_out"):
+            return self.fit(X)
+        self._validate(X, reset=False)
+        return self
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        self.chosen_.transform(X, out=out)
+
+    def shared_basis(self, kernels: Iterable[Kernel]) -> Any:
+        """Return a map that serves all of these kernels, or None: see `GegenbauerFeatures`."""
+        check_is_fitted(self, "chosen_")
+        shared = getattr(self.chosen_, "shared_basis", None)
+        return None if shared is None else shared(kernels)
+
+
+def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int, unseen: bool) -> str:
+    others = [trial for trial in trials if trial is not best]
+    judged_by = f"{counted(n_rows, 'row')} that it had not seen" if unseen else "the only row"
+    text = (
+        f"{best.candidate.name} ({best.fitted._about()}): on {judged_by}, "
+        f"its kernel is off by {best.error:.2g} in the relative Frobenius norm"
+    )
+    if others:
+        text += "; " + ", ".join(f"{trial.candidate.name}: {trial.error:.2g}" for trial in others)
+    text += "."
+    cheaper_wins = best.error > min(trial.error for trial in trials)
+    if cheaper_wins:
+        text += f" It is the cheapest within {AS_GOOD} times the least error."
+    if best.error > 0.5:
+        text += (
+            " No features of this width are close to this kernel on these data: use more, a larger "
+            "lengthscale, or fewer columns."
+        )
+    return text

@@ -1,0 +1,245 @@
+"""What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
+
+import functools
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import assert_all_finite
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
+from gzkcore._util.validation import check_out, dense
+from gzkcore.kernels.base import Kernel, as_kernel
+from gzkcore.rows.sources import is_dask
+
+# Bytes that are worked on together, and of output from which stores go past the cache.
+TILE_BYTES = 1 << 22
+STREAM_BYTES = 1 << 24
+
+
+class TruncationWarning(UserWarning):
+    """Points lie so far out that the features no longer represent the kernel there."""
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the feature maps: transformers of rows, dense or sparse, to n_components columns.
+
+    `fit` sets `_n_features_out`; `_write` is what `transform` does.
+    """
+
+    _n_features_out: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let `fit` leave nothing half changed, which kernels would read beyond its end."""
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = _unfitted_by_failure(cls.fit)
+
+    # A buffer for one call is nothing that a pipeline could route.
+    __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
+
+    @property
+    def n_features_out_(self) -> int:
+        """Width of the output."""
+        check_is_fitted(self, "_n_features_out")
+        return self._n_features_out
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if any(name.startswith("kernel__") for name in params):
+            params["kernel"] = as_kernel(
+                params.get("kernel", self.get_params(deep=False)["kernel"])
+            )
+        super().set_params(**params)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted features to a file, see `gzkcore.load`.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        from gzkcore._util.model_io import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
+        return check_rows(self, X, reset=reset)
+
+    def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
+        """Map X to features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Of a Dask collection, the result is a Dask array that is not computed yet.
+        out : ndarray of shape (n_samples, n_components), optional
+            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
+            is 3-5 times faster to fill than a new array.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            float32 for float32 X, else float64. Z @ Z.T approximates the kernel matrix.
+        """
+        check_is_fitted(self, "_n_features_out")
+        if is_dask(X):
+            from .dask import transform
+
+            lazy: Floats = transform(self, X)
+            return lazy
+        X = self._validate(X, reset=False)
+        out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, X)
+        self._write(X, out, out.nbytes > STREAM_BYTES)
+        return out
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        """Write the features of valid rows; with `stream` past the cache."""
+        raise NotImplementedError
+
+    def _flops(self, density: float) -> float:
+        """Count the operations of a row that has this share of entries that aren't 0."""
+        raise NotImplementedError
+
+    def _about(self) -> str:
+        """Say in a few words what the fitted features consist of."""
+        raise NotImplementedError
+
+
+def _unfitted_by_failure(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a fit that fails, or is interrupted, leave its object unfitted."""
+
+    @functools.wraps(fit)
+    def whole(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return fit(self, *args, **options)
+        except BaseException:
+            vars(self).pop("_n_features_out", None)
+            raise
+
+    return whole
+
+
+class SumMap(FeatureMap):
+    """Base of the maps of which every coordinate is in a sum, which tells of bad values."""
+
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
+        return check_rows(self, X, reset=reset, finite=reset)
+
+    def _check_finite(self, X: Rows) -> None:
+        """Raise if X holds NaN or infinity."""
+        values = X.data if sparse.issparse(X) else X
+        assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
+
+    def _check_sums(self, X: Rows, out: Floats) -> None:
+        """The same where every coordinate is in a sum, which would tell: `out` may be smaller."""
+        if out.size < X.size:
+            with np.errstate(invalid="ignore", over="ignore"):  # of infinities with both signs
+                if math.isfinite(out.sum()):
+                    return
+        self._check_finite(X)
+
+
+def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> Rows:
+    """Return X as float32 or float64 rows, dense or CSR, or raise as scikit-learn does.
+
+    Sparse rows that point outside their columns raise too: kernels would read there.
+    """
+    if is_dask(X):
+        raise TypeError("X is a Dask collection; fit with gzkcore.features.dask.fit(features, X)")
+    rows: Rows = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+        dtype=[np.float64, np.float32], ensure_all_finite=finite,
+    )  # fmt: skip
+    if not isinstance(rows, np.ndarray):
+        rows.check_format(full_check=True)
+    return rows
+
+
+def plain_output(transformer: Any) -> Any:
+    """Let a transformer return arrays, whatever scikit-learn's `transform_output` says.
+
+    A frozen one is the caller's and stays as it is. A pipeline would refuse steps that can't be
+    told, and they return arrays anyway.
+    """
+    if isinstance(transformer, Pipeline):
+        for _, step in transformer.steps:
+            plain_output(step)
+    elif hasattr(transformer, "set_output") and not isinstance(transformer, FrozenEstimator):
+        transformer.set_output(transform="default")
+    return transformer
+
+
+def tiles(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Yield slices of rows that are worked on together, at least 64 rows each."""
+    step = max(64, TILE_BYTES // max(row_bytes, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def check_unit(X: Rows) -> None:
+    """Raise unless every row has unit norm, as kernels on the sphere need."""
+    tolerance = 1e-5 if X.dtype == np.float32 else 1e-8
+    for rows in tiles(X.shape[0], 8 * X.shape[1]):
+        tile: Doubles = np.asarray(dense(X[rows]), dtype=np.float64)
+        norms = np.sqrt(np.einsum("ij,ij->i", tile, tile))
+        worst = int(np.argmax(np.abs(norms - 1)))
+        if abs(norms[worst] - 1) > tolerance:
+            raise ValueError(
+                f"row {rows.start + worst} of X has norm {norms[worst]:.9g}, but this kernel is "
+                "defined on the unit sphere; divide every row by its norm "
+                "(sklearn.preprocessing.normalize)"
+            )
+
+
+def values_of_pairs(kernel: Kernel, a: Rows, b: Rows) -> Doubles:
+    """k(a_i, b_i), a hundred rows at a time: a kernel gives whole matrices."""
+    parts = [slice(i, i + 100) for i in range(0, a.shape[0], 100)]
+    return np.concatenate([np.diag(kernel(dense(a[i]), dense(b[i]))) for i in parts])
+
+
+def random_pairs(n: int, count: int) -> tuple[Integers, Integers]:
+    """Numbers of `count` random pairs of different rows out of n (of equal ones if n is 1)."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, n, count)
+    return first, (first + rng.integers(min(1, n - 1), n, count)) % n
+
+
+def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
+    """Warn if the kernel is numerically the identity or constant on 100 pairs of rows."""
+    if X.shape[0] < 2:
+        return
+    first, second = random_pairs(X.shape[0], 100)
+    a, b = dense(X[first]), dense(X[second])
+    sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
+    apart = (a != b).any(axis=1) & (sizes > 0)
+    if not apart.any():
+        return
+    values = values_of_pairs(kernel, a, b)[apart] / sizes[apart]
+    if np.abs(values).max() < 1e-6:
+        what, remedy = "the identity (every point is alone)", "larger lengthscale (a smaller gamma)"
+    elif values.min() > 1 - 1e-6:
+        what, remedy = "constant (all points look alike)", "smaller lengthscale (a larger gamma)"
+    else:
+        return
+    warnings.warn(
+        f"on these data {kernel!r} is numerically {what}; scale the columns or use a {remedy}",
+        UserWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,75 @@
+"""Features of Dask collections: fitted in passes over the chunks, and lazy."""
+
+import functools
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gzkcore.rows.dask import DaskSource, map_rows
+from gzkcore.rows.sources import type_of
+from gzkcore.rows.survey import survey_of
+
+from .fit_rows import fit_features
+
+__all__ = ["fit", "transform"]
+
+
+def fit(features: Any, X: Any) -> Any:
+    """Fit a feature map to a Dask collection as to the same rows in one array.
+
+    Parameters
+    ----------
+    features : transformer
+        A copy of it is fitted.
+    X : Dask array or data frame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    transformer
+        Fitted. Where its parameters leave something to the data, the norms and the variance are
+        those of all rows; what needs the rows themselves (landmarks, adapted axes) gets a random
+        sample of up to 16,384.
+
+    Notes
+    -----
+    One pass over X for means and squares, and one or two for norms. A few kilobytes travel for
+    each chunk, and the sample.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import gzkcore.features.dask
+    >>> X = da.random.default_rng(0).standard_normal((1000, 3), chunks=(100, 3))
+    >>> features = gzkcore.features.dask.fit(gzkcore.GegenbauerFeatures(n_components=64), X)
+    >>> gzkcore.features.dask.transform(features, X).chunks[1]
+    (64,)
+    """
+    source = DaskSource(X)
+    return fit_features(clone(features), source, survey_of(source))
+
+
+def transform(features: Any, X: Any) -> Any:
+    """Return the features of a Dask collection as a Dask array, not computed yet.
+
+    Parameters
+    ----------
+    features : fitted transformer
+        One of gzkcore's has the same as its `transform`.
+    X : Dask array or data frame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    dask.array.Array of shape (n_samples, n_components)
+        In the chunks of X. Learners don't need it: they never hold the features of a whole chunk.
+    """
+    width = getattr(features, "_n_features_out", None)
+    if width is None:
+        width = len(features.get_feature_names_out())
+    return map_rows(functools.partial(_transform, features), X, (width,), type_of(X))
+
+
+def _transform(features: Any, X: Any) -> Any:
+    """Transform a chunk, of a data frame without its names where the features know none."""
+    named = hasattr(features, "feature_names_in_") or not hasattr(X, "columns")
+    return features.transform(X if named else np.asarray(X))

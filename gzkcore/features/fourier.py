@@ -1,0 +1,509 @@
+"""Random Fourier features: a shift-invariant kernel is the mean of a cosine over frequencies.
+
+k(x - y) = E cos(w.(x - y)) for w from the kernel's spectrum, and cos(w.(x - y)) =
+cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency, in any dimension.
+"""
+
+import math
+from typing import Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammainc, gammainccinv, ndtri
+
+from gzkcore._compiled import fourier as _fourier
+from gzkcore._util.random import generator
+from gzkcore._util.threads import limit_blas, n_threads
+from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.validation import check_choice, check_integer, check_out, check_positive
+from gzkcore.kernels.base import Gaussian, Kernel, Laplacian, as_kernel
+from gzkcore.sphere.directions import sample_directions, sobol_points
+
+from .base import FeatureMap, tiles, warn_if_trivial
+
+__all__ = [
+    "ModifiedFourierFeatures",
+    "RandomFourierFeatures",
+    "fourier_features",
+    "fourier_variance",
+    "modified_weight",
+    "sample_frequencies",
+]
+
+Frequencies: TypeAlias = Literal["iid", "orthogonal", "qmc"]
+METHODS: tuple[Frequencies, ...] = get_args(Frequencies)
+
+# Up to so many columns of X the kernel multiplies by itself, from there on BLAS is faster.
+_FEW_COLUMNS = 32
+# Frequencies are padded to whole vectors of any instruction set.
+_LANES = 16
+# Dimensions up to which importance sampling is of use, and those that Sobol's sequence has.
+_MOST_DIMS_MODIFIED, _MOST_DIMS_SOBOL = 3, 21201
+
+
+def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float = 0.0) -> Floats:
+    """Evaluate sqrt(2/F) [cos(w_j.x), sin(w_j.x)] for F columns.
+
+    All cosines come first, then all sines. An odd F ends with sqrt(2/F) cos(w.x + phase).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, dim)
+        float32 is kept, everything else becomes float64.
+    W : array-like of shape (n_frequencies, dim)
+        At least ceil(F / 2) frequencies.
+    n_components : int
+        F >= 1.
+    phase : float, default=0.0
+        Of the odd column.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, F)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the shapes don't fit together, or there are too few frequencies.
+
+    Notes
+    -----
+    2 d flops and about 25 more for each frequency. The cosine of an angle a is off by a few
+    roundings of |a| and those of the product.
+
+    References
+    ----------
+    Rahimi, Recht, Random Features for Large-Scale Kernel Machines, 2007.
+
+    Examples
+    --------
+    >>> from gzkcore.features.fourier import fourier_features
+    >>> fourier_features([[0.0]], [[1.0], [5.0]], 4).round(6)
+    array([[0.707107, 0.707107, 0.      , 0.      ]])
+    """
+    X = np.asarray(X)
+    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    W = np.asarray(W, dtype=np.float64)
+    n_components = check_integer("n_components", n_components, 1)
+    if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape} and W {W.shape}; pass points and frequencies as rows of equal "
+            "length"
+        )
+    if W.shape[0] < -(-n_components // 2):
+        raise ValueError(
+            f"n_components={n_components} needs {-(-n_components // 2)} frequencies, but W has "
+            f"{W.shape[0]}"
+        )
+    out = check_out(None, (X.shape[0], n_components), X.dtype)
+    _fill(X, W, phase, out, False)
+    return out
+
+
+def fourier_variance(k: float, k_double: float, n_components: int) -> float:
+    """Variance of z(x).z(y) over independent frequencies, and over the phase.
+
+    Parameters
+    ----------
+    k, k_double : float
+        The kernel at the difference D = x - y, and at 2 D.
+    n_components : int
+        F >= 1.
+
+    Returns
+    -------
+    float
+        (2/F) (1/2 + k(2D)/2 - k(D)^2) for an even F, the least bit more for an odd one.
+
+    Examples
+    --------
+    >>> from gzkcore.features.fourier import fourier_variance
+    >>> round(fourier_variance(0.8, 0.4, 100), 6)
+    0.0012
+    """
+    pair = 0.5 + k_double / 2 - k**2
+    return (4 * (n_components // 2) * pair + (n_components % 2) * (pair + 0.5)) / n_components**2
+
+
+def modified_weight(w: ArrayLike, radius: float, outside: float) -> float:
+    """Weigh a frequency drawn evenly from a ball instead of from the normal density p.
+
+    With q(w) = (1 - outside) / volume in the ball and q = p beyond it, E_q[p/q cos(w.D)] = k(D).
+
+    Parameters
+    ----------
+    w : array-like of shape (dim,)
+    radius : float
+        Of the ball.
+    outside : float
+        What p has beyond it, P(|w| > radius).
+
+    Returns
+    -------
+    float
+        sqrt(p / q), by which columns of this frequency are multiplied.
+
+    References
+    ----------
+    Avron, Kapralov, Musco, Musco, Velingker, Zandieh, Random Fourier Features for Kernel Ridge
+    Regression: Approximation Bounds and Statistical Guarantees, 2017.
+
+    Examples
+    --------
+    >>> from gzkcore.features.fourier import modified_weight
+    >>> round(modified_weight([0.0], 4.0, 0.0) ** 2, 6)  # 8 / sqrt(2 pi)
+    3.191538
+    """
+    return float(_modified_weights(np.asarray(w, dtype=np.float64)[None], radius, outside)[0])
+
+
+def sample_frequencies(
+    kernel: Kernel, n_frequencies: int, dim: int, method: Frequencies = "iid", rng: Seed = None
+) -> Doubles:
+    """Draw frequencies from the spectrum of a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Shift-invariant, every parameter a number.
+    n_frequencies : int
+        m >= 1.
+    dim : int
+        d >= 1.
+    method : {"iid", "orthogonal", "qmc"}, default="iid"
+        "iid": independent; "orthogonal": blocks of d orthogonal ones, of random lengths (not for
+        `Laplacian`, which depends on the axes); "qmc": a scrambled Sobol sequence by quantiles.
+    rng : None, int, RandomState, Generator or SeedSequence
+        Seed or source of the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_frequencies, dim), float64
+        In units of 1 / X: k(x, y) = E cos(w.(x - y)).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer or too small, the method unknown or not for this kernel or
+        dimension, or the kernel has no spectrum to draw from.
+
+    Notes
+    -----
+    Each frequency by itself has the law of the spectrum for every method, so that means of cosines
+    are unbiased. O(m d) operations, orthogonal O(m d min(m, d)).
+
+    References
+    ----------
+    Rahimi, Recht 2007 (iid); Yu et al. 2016 (orthogonal); Yang et al. 2014 (qmc).
+
+    Examples
+    --------
+    >>> from gzkcore import Gaussian
+    >>> from gzkcore.features.fourier import sample_frequencies
+    >>> sample_frequencies(Gaussian(gamma=0.5), 4, 3, "orthogonal", rng=0).shape
+    (4, 3)
+    """
+    m = check_integer("n_frequencies", n_frequencies, 1)
+    dim = check_integer("dim", dim, 1)
+    check_choice("frequencies", method, METHODS)
+    draws = generator(rng)
+    if method == "orthogonal":
+        if isinstance(kernel, Laplacian):
+            raise ValueError(
+                "frequencies='orthogonal' needs a kernel of |x - y|, but Laplacian depends on the "
+                "axes; use frequencies='iid' or 'qmc', or the kernel Exponential"
+            )
+        normals = sample_directions(m, dim, "orthogonal", draws)
+        normals = normals * np.sqrt(draws.chisquare(dim, m))[:, None]
+        uniforms = draws.random(m)
+    elif method == "qmc":
+        if dim >= _MOST_DIMS_SOBOL:
+            raise ValueError(
+                f"frequencies='qmc' is for less than {_MOST_DIMS_SOBOL} columns, but there are "
+                f"{dim}; use 'orthogonal', which serves as well there"
+            )
+        points = sobol_points(m, dim + 1, draws)
+        uniforms, normals = points[:, 0], ndtri(points[:, 1:])
+    else:
+        normals, uniforms = draws.standard_normal((m, dim)), draws.random(m)
+    frequencies: Doubles = kernel.frequencies(normals, uniforms) * kernel.scale()
+    return frequencies
+
+
+class _Fourier(FeatureMap):
+    """What maps of cosines and sines share: `frequencies_`, `phase_`, and their use."""
+
+    kernel: str | Kernel
+    n_components: int
+    frequencies_: Doubles
+    phase_: float
+
+    def _start(self, X: Data) -> tuple[Rows, Kernel, int]:
+        """Return valid rows, the kernel resolved on them, and the width."""
+        X = self._validate(X, reset=True)
+        width = check_integer("n_components", self.n_components, 1)
+        kernel = as_kernel(self.kernel).resolve(X)
+        return X, kernel, width
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        _fill(X, self.frequencies_, self.phase_, out, stream)
+
+    def _flops(self, density: float) -> float:
+        return self._n_features_out * (density * float(self.n_features_in_) + 25)
+
+    def _about(self) -> str:
+        return f"{self.frequencies_.shape[0]} frequencies"
+
+
+class RandomFourierFeatures(_Fourier):
+    """Random Fourier features of a shift-invariant kernel, in any dimension.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        `Gaussian`, `Laplacian`, `Exponential`, `Matern`, `RationalQuadratic`, or an alias, with one
+        scale or one for each column; any kernel with a method `frequencies`.
+    n_components : int, default=1024
+        F >= 1, the width of the output: F/2 cosines, then F/2 sines, of the same frequencies. An
+        odd F ends with one cosine of a random phase.
+    frequencies : {"iid", "orthogonal", "qmc"}, default="iid"
+        "iid": independent, as published; "orthogonal": blocks of n_features orthogonal ones, of
+        smaller error where there are at least as many frequencies as columns; "qmc": a scrambled
+        Sobol sequence, of smaller error up to some ten columns.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The exact kernel, every parameter a number.
+    frequencies_ : ndarray of shape (ceil(F / 2), n_features)
+        In units of 1 / X.
+    phase_ : float
+        Of the odd column.
+
+    See Also
+    --------
+    FastfoodFeatures : The same in O(F log n_features) for each row.
+    GegenbauerFeatures : Of far smaller error in low dimension.
+
+    Notes
+    -----
+    Unbiased: the mean of z(x).z(y) over random states is k(x, y). Its variance for independent
+    frequencies is (2/F) (1/2 + k(2 D)/2 - k(D)^2), D = x - y (`fourier_variance`): none at D = 0,
+    at most 1 / F far away. Rows have the norm 1 (even F).
+
+    (n_features + 25) F operations a row, on CSR those of its entries; no memory but the output and
+    the frequencies. Up to 32 columns, and on CSR, the result is the same to the bit for any number
+    of threads and any split of the rows, per instruction set; beyond, products are BLAS's, and it
+    is the same to rounding. In float32 an angle loses |angle| 6e-8: centre data far from 0.
+
+    References
+    ----------
+    Rahimi, Recht, Random Features for Large-Scale Kernel Machines, 2007; Yu et al., Orthogonal
+    Random Features, 2016; Yang et al., Quasi-Monte Carlo Feature Maps, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Matern, RandomFourierFeatures
+    >>> X = np.random.default_rng(0).standard_normal((100, 8))
+    >>> features = RandomFourierFeatures(Matern(nu=2.5, length_scale=3.0), 4096, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.1)
+    ((100, 4096), True)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
+        *,
+        frequencies: Frequencies = "iid",
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.frequencies = frequencies
+        self.random_state = random_state
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Resolve the kernel on X and draw the frequencies.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X, kernel, width = self._start(X)
+        rng = generator(self.random_state)
+        self.frequencies_ = sample_frequencies(
+            kernel, -(-width // 2), X.shape[1], self.frequencies, rng
+        )
+        self.phase_ = float(2 * math.pi * rng.random())
+        self._n_features_out = width
+        self.kernel_ = kernel
+        warn_if_trivial(kernel, X)
+        return self
+
+
+class ModifiedFourierFeatures(_Fourier):
+    """Fourier features of evenly spread frequencies, for ridge regression in 1 to 3 dimensions.
+
+    Frequencies that are rare under the Gaussian's spectrum matter to a regression with a small
+    ridge as much as common ones. They are drawn evenly from the ball of radius
+    sqrt(2 log(n / alpha)), beyond it from the spectrum, and weighted by sqrt(p / q), so that the
+    kernel stays right.
+
+    Parameters
+    ----------
+    kernel : str or Gaussian, default="gaussian"
+    n_components : int, default=1024
+        F >= 1, the width of the output, as for `RandomFourierFeatures`.
+    alpha : float, default=1.0
+        > 0, the ridge that the features are for.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : Gaussian
+        The exact kernel, every parameter a number.
+    frequencies_ : ndarray of shape (ceil(F / 2), n_features)
+    weights_ : ndarray of shape (ceil(F / 2),)
+        sqrt(p / q) of each frequency.
+    phase_ : float
+        Of the odd column.
+    radius_ : float
+        Of the ball, in units of the spectrum's standard deviation.
+
+    Notes
+    -----
+    Unbiased, but of larger variance than `RandomFourierFeatures`, at D = 0 about
+    V (4 pi)^(-d/2) (2 / F) for the ball's volume V, which is why more than 3 columns are refused:
+    from there on it grows beyond use. What falls is the number of features that a ridge regression
+    needs. The constants of the theorem (a density of thousands over ten times this radius) ask for
+    more features than there are data; these are practical ones.
+
+    References
+    ----------
+    Avron, Kapralov, Musco, Musco, Velingker, Zandieh, Random Fourier Features for Kernel Ridge
+    Regression: Approximation Bounds and Statistical Guarantees, 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import ModifiedFourierFeatures
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 1))
+    >>> features = ModifiedFourierFeatures("gaussian", 512, alpha=1e-3, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        n_components: int = 1024,
+        *,
+        alpha: float = 1.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.alpha = alpha
+        self.random_state = random_state
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Resolve the kernel on X, and draw and weigh the frequencies.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X, kernel, width = self._start(X)
+        if not isinstance(kernel, Gaussian):
+            raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
+                f"kernel={kernel!r}: the density is known to be good for the Gaussian alone; use "
+                "Gaussian, or RandomFourierFeatures"
+            )
+        dim = X.shape[1]
+        if dim > _MOST_DIMS_MODIFIED:
+            raise ValueError(
+                f"X has {dim} columns, but the variance of ModifiedFourierFeatures explodes beyond "
+                f"{_MOST_DIMS_MODIFIED}; use RandomFourierFeatures"
+            )
+        share = X.shape[0] / check_positive("alpha", self.alpha)
+        radius = math.sqrt(2 * math.log(max(share, math.e)))
+        rng = generator(self.random_state)
+        normals = _spread_evenly(-(-width // 2), dim, radius, rng)
+        self.radius_ = radius
+        self.weights_ = _modified_weights(normals, radius, _normal_outside(dim, radius))
+        self.frequencies_ = normals * kernel.scale()
+        self.phase_ = float(2 * math.pi * rng.random())
+        self._n_features_out = width
+        self.kernel_ = kernel
+        warn_if_trivial(kernel, X)
+        return self
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        pairs = self._n_features_out // 2
+        weights = np.concatenate([self.weights_[:pairs], self.weights_]).astype(out.dtype)
+        for rows in tiles(X.shape[0], out.itemsize * out.shape[1]):
+            _fill(X[rows], self.frequencies_, self.phase_, out[rows], False)
+            out[rows] *= weights
+
+
+def _fill(X: Rows, frequencies: Doubles, phase: float, out: Floats, stream: bool) -> None:
+    """Write the features of rows, dense or CSR."""
+    width, dim = out.shape[1], frequencies.shape[1]
+    count = -(-width // 2)
+    W = np.zeros((dim, -(-count // _LANES) * _LANES), dtype=X.dtype)
+    np.divide(frequencies[:count].T, math.pi, out=W[:, :count], casting="same_kind")
+    rest = (width // 2, phase / math.pi, math.sqrt(2 / width), out)
+    if not isinstance(X, np.ndarray):
+        threads = n_threads((X.nnz + 12 * X.shape[0]) * W.shape[1])
+        _fourier.fourier_features_sparse(X.data, X.indices, X.indptr, W, *rest, stream, threads)
+        return
+    blas, threads = dim > _FEW_COLUMNS, n_threads((dim + 12) * X.shape[0] * W.shape[1])
+    if not blas:
+        _fourier.fourier_features(_packed(X), W, *rest, False, stream, threads)
+        return
+    with limit_blas(1):
+        _fourier.fourier_features(_packed(X), W, *rest, True, stream, threads)
+
+
+def _packed(X: Floats) -> Floats:
+    return np.require(X, requirements=["C", "ALIGNED"])
+
+
+def _normal_outside(dim: int, radius: float) -> float:
+    """P(|w| > radius) for a standard normal w."""
+    return float(1 - gammainc(dim / 2, radius**2 / 2))
+
+
+def _spread_evenly(m: int, dim: int, radius: float, rng: np.random.Generator) -> Doubles:
+    """Draw from the uniform law in a ball, and beyond it from the normal law."""
+    directions = sample_directions(m, dim, "iid", rng)
+    outside = _normal_outside(dim, radius)
+    level = rng.random(m)  # of the norm: a share `outside` of the draws lies beyond the ball
+    inner = radius * (np.maximum(level - outside, 0.0) / (1 - outside)) ** (1 / dim)
+    outer = np.sqrt(2 * gammainccinv(dim / 2, np.minimum(level, outside)))
+    norms: Doubles = np.where(level < outside, outer, inner)
+    return directions * norms[:, None]
+
+
+def _modified_weights(normals: Doubles, radius: float, outside: float) -> Doubles:
+    """Return sqrt(p / q) for each row; see `modified_weight`."""
+    dim, squares = normals.shape[1], np.square(normals).sum(axis=1)
+    log_volume = dim * math.log(radius * math.sqrt(math.pi)) - math.lgamma(dim / 2 + 1)
+    log_ratio = log_volume - squares / 2 - dim / 2 * math.log(2 * math.pi) - math.log1p(-outside)
+    weights: Doubles = np.where(squares > radius**2, 1.0, np.exp(log_ratio / 2))
+    return weights

@@ -1,0 +1,609 @@
+"""Nystrom features: any kernel, seen from some of the rows, the landmarks.
+
+k(x, y) is replaced by k(x, L) K_LL^+ k(L, y) for S landmarks L. The features depend on the data,
+and need nothing of the kernel but its values.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cholesky, eigvalsh, solve_triangular
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array
+
+from gzkcore._util.linalg import eigh
+from gzkcore._util.random import generator
+from gzkcore._util.threads import limit_blas, limit_threads, n_threads
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.validation import check_integer, dense
+from gzkcore._util.wording import counted
+from gzkcore.kernels.base import (
+    DotProductKernel,
+    Gaussian,
+    GeneralizedZonal,
+    Kernel,
+    Zonal,
+    as_kernel,
+)
+
+from .base import FeatureMap, check_unit, tiles, warn_if_trivial
+
+__all__ = ["NystromFeatures"]
+
+Landmarks: TypeAlias = Literal["rpcholesky", "rls", "accelerated-rls", "kmeans++", "uniform"]
+RULES: tuple[Landmarks, ...] = get_args(Landmarks)
+
+# A kernel from outside: f(X, Y) -> matrix of shape (len(X), len(Y)).
+KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
+
+# Columns of the kernel matrix are kept while landmarks are chosen if they take no more bytes.
+_KEPT_BYTES = 1 << 28
+# Landmarks are proposed so many at a time, at least.
+_PROPOSALS = 32
+# What is left of k(x, x) by rounding, and of eigenvalues relative to the largest, in units of eps.
+_NOTHING, _ROUNDING = 100.0, 8.0
+
+
+class _Function(Kernel):
+    """The kernel of a function of two arrays of rows."""
+
+    def __init__(self, function: KernelFunction) -> None:
+        self.function = function
+
+    def resolve(self, X: Rows) -> Self:
+        return self
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        X = np.asarray(X)
+        Y = X if Y is None else np.asarray(Y)
+        values: Doubles = np.asarray(self.function(X, Y), dtype=np.float64)
+        if values.shape != (X.shape[0], Y.shape[0]):
+            raise ValueError(
+                f"kernel={self.function!r} gave shape {values.shape} for {X.shape[0]} and "
+                f"{counted(Y.shape[0], 'row')}; it must take two arrays of rows and return "
+                "one value for each pair, as those of sklearn.metrics.pairwise do"
+            )
+        return values
+
+    def diag(self, X: Rows) -> Doubles:
+        parts = [dense(X[i : i + 64]) for i in range(0, X.shape[0], 64)]
+        return np.concatenate([np.diag(self(part)) for part in parts])
+
+
+class _Precomputed(Kernel):
+    """The kernel of rows that are values of it already; landmarks are numbers of columns."""
+
+    def resolve(self, X: Rows) -> Self:
+        return self
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        X = np.asarray(X, dtype=np.float64)
+        return X if Y is None else X[:, np.asarray(Y)]
+
+    def diag(self, X: Rows) -> Doubles:
+        return np.asarray(X.diagonal(), dtype=np.float64)
+
+
+class NystromFeatures(FeatureMap):
+    """Nystrom features: any kernel, from its values at landmarks among the rows.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        Any kernel of `gzkcore.kernels` or its alias; a function of two arrays of rows that returns
+        the matrix of values, such as those of `sklearn.metrics.pairwise` or a kernel of
+        `sklearn.gaussian_process`; or "precomputed": `fit` takes the kernel matrix K(n, n),
+        `transform` the values K(m, n) at the same n rows.
+    n_components : int, default=1024
+        F >= 1, the width of the output and, but for an array, the number S of landmarks.
+    landmarks : str or array-like, default="rpcholesky"
+        Which rows of the data are landmarks:
+
+        - "rpcholesky": one by one, in proportion to what those before leave of k(x, x);
+        - "rls": by ridge leverage, estimated recursively;
+        - "accelerated-rls": the same from far smaller samples;
+        - "kmeans++": one by one, in proportion to the kernel's squared distance to those before;
+        - "uniform": all alike, as in scikit-learn's Nystroem;
+        - an array of shape (S, n_features): these points ("precomputed": numbers of rows).
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The exact kernel, every parameter a number.
+    landmarks_ : ndarray of shape (S, n_features)
+        "precomputed": numbers of rows.
+    landmark_indices_ : ndarray of shape (S,) or None
+        Which rows they are; None if they were given as points.
+    eigenvalues_ : ndarray of shape (min(S, F),)
+        Of the landmarks' kernel matrix, largest first.
+    root_ : ndarray of shape (S, n_effective)
+        Its eigenvectors over the roots of its eigenvalues: Z = k(X, landmarks_) @ root_.
+    n_effective_ : int
+        Columns that aren't 0, for data of the type that was fitted.
+
+    See Also
+    --------
+    GegenbauerFeatures : Independent of the data, and closer in low dimension.
+    RandomFourierFeatures : Independent of the data; cheaper for each row.
+
+    Notes
+    -----
+    Z Z^T = k(X, L) K_LL^+ k(L, X) is never larger than the kernel matrix (in the order of positive
+    semidefinite matrices) and exact between landmarks. Biased towards 0 far from all landmarks.
+
+    Columns are ordered by eigenvalue. Eigenvalues below 8 eps of the largest are rounding, and
+    dropped: eps is that of float32 where X is float32. With fewer rows or eigenvalues than F, the
+    columns beyond are 0; with more landmarks than F, the F largest eigenvalues are kept.
+
+    Fitting evaluates n S values of the kernel and takes O(n S^2) operations; the kernel matrix is
+    evaluated in tiles, and its n S values are kept while landmarks are chosen only if they take
+    less than 256 MB ("rpcholesky" evaluates up to some ten times as many otherwise).
+    "accelerated-rls" takes O(n S) operations, "kmeans++" too, "uniform" none. A row takes S values
+    of the kernel and 2 S F operations. Values are computed in float64, products are BLAS's in the
+    type of X.
+
+    References
+    ----------
+    Williams, Seeger, Using the Nystrom Method to Speed Up Kernel Machines, 2001; Musco, Musco,
+    Recursive Sampling for the Nystrom Method, 2017; Chen, Epperly, Tropp, Webber, Randomly Pivoted
+    Cholesky, 2022; Epperly, Tropp, Webber, Embrace Rejection, 2024; Oglic, Gartner, Nystrom Method
+    with Kernel K-means++ Samples as Landmarks, 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Matern, NystromFeatures
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
+    >>> features = NystromFeatures(Matern(nu=2.5, length_scale=3.0), 200, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.01)
+    ((500, 200), True)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        n_components: int = 1024,
+        *,
+        landmarks: Landmarks | ArrayLike = "rpcholesky",
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Resolve the kernel on X and choose the landmarks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            "precomputed": the kernel matrix of shape (n_samples, n_samples).
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=True)
+        width = check_integer("n_components", self.n_components, 1)
+        kernel = _as_kernel(self.kernel).resolve(X)
+        if kernel.unit_sphere:
+            check_unit(X)
+        if isinstance(kernel, _Precomputed) and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X has shape {X.shape}, but with kernel='precomputed' fit takes the square matrix "
+                "of all pairs of rows; pass k(X, X), and k(new, X) to transform"
+            )
+        self.landmark_indices_: Integers | None
+        if isinstance(self.landmarks, str):
+            gram = _Gram(kernel, X)
+            rows = _choose(self.landmarks, gram, width, generator(self.random_state))
+            self.landmarks_, self.landmark_indices_ = gram.points(rows), rows
+        else:
+            self.landmarks_, self.landmark_indices_ = _given(self.landmarks, kernel, X)
+        if isinstance(kernel, _Precomputed):
+            square = kernel(dense(X[self.landmarks_]), self.landmarks_)
+        else:
+            square = kernel(self.landmarks_)
+        values, axes = eigh(square)
+        values, axes = values[::-1][:width], axes[:, ::-1][:, :width]
+        count = _count(values, np.float64)
+        if count == 0:
+            raise ValueError("the kernel is 0 between all landmarks; choose others or scale X")
+        self.eigenvalues_: Doubles = values.copy()
+        self.root_: Doubles = axes[:, :count] / np.sqrt(values[:count])
+        self.n_effective_ = _count(values, X.dtype)
+        self._n_features_out = width
+        self.kernel_ = kernel
+        if not isinstance(kernel, _Precomputed):
+            warn_if_trivial(kernel, X)
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if callable(params.get("kernel", self.kernel)):  # with parameters of its own
+            BaseEstimator.set_params(self, **params)
+            return self
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        if self.kernel_.unit_sphere:
+            check_unit(X)
+        count = _count(self.eigenvalues_, out.dtype)
+        root = self.root_[:, :count].astype(out.dtype)
+        evaluate = _evaluator(self.kernel_, self.landmarks_, out.dtype)
+        out[:, count:] = 0
+
+        def fill(rows: slice) -> None:
+            with limit_threads(1):
+                np.matmul(evaluate(dense(X[rows])), root, out=out[rows, :count])
+
+        parts = list(_tiles(X, len(root)))
+        threads = min(n_threads(), len(parts))
+        if threads == 1 or isinstance(self.kernel_, _Function):  # who knows what a function does
+            for rows in parts:
+                fill(rows)
+            return
+        with limit_blas(1), ThreadPoolExecutor(threads) as pool:
+            list(pool.map(fill, parts))
+
+    def _flops(self, density: float) -> float:
+        size, count = self.root_.shape
+        return float(size * (density * float(self.n_features_in_) + 25 + count))
+
+    def _about(self) -> str:
+        return counted(len(self.landmarks_), "landmark")
+
+    def _to_data(self) -> dict[str, Any]:
+        held = isinstance(self.kernel_, _Function | GeneralizedZonal)
+        if held or (isinstance(self.kernel_, Zonal) and self.kernel_.function is not None):
+            raise TypeError(
+                f"kernel={self.kernel!r} is a function, which no file of data can hold, and "
+                "Nystrom features call it for every row; keep this model with skops "
+                "(https://skops.readthedocs.io) instead"
+            )
+        return dict(vars(self))
+
+
+class _Gram:
+    """The kernel matrix of the rows of X, evaluated where it is asked for."""
+
+    def __init__(self, kernel: Kernel, X: Rows) -> None:
+        self.kernel, self.X, self.size = kernel, X, X.shape[0]
+        self.precomputed = isinstance(kernel, _Precomputed)
+
+    @functools.cached_property
+    def diagonal(self) -> Doubles:
+        """k(x, x) of every row."""
+        if self.precomputed:
+            return self.kernel.diag(self.X)
+        return np.concatenate([self.kernel.diag(self.X[rows]) for rows in _tiles(self.X, 1)])
+
+    def points(self, rows: Integers) -> Floats:
+        """Rows in the form that the kernel takes as its second argument."""
+        return rows if self.precomputed else dense(self.X[rows])  # type: ignore[return-value]
+
+    def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
+        """The matrix at these rows and columns."""
+        if isinstance(rows, np.ndarray) and rows.size == 0:
+            return np.empty((0, columns.size))
+        return self.kernel(dense(self.X[rows]), self.points(columns))
+
+    def tiles(self, width: int) -> Iterator[slice]:
+        """Slices of all rows, for temporaries of this width."""
+        return _tiles(self.X, width)
+
+
+class _SparseGram(_Gram):
+    """That of a dot-product kernel or the Gaussian and sparse rows, by their entries alone."""
+
+    @functools.cached_property
+    def rows(self) -> csr_array:
+        """Scaled rows."""
+        scale = np.broadcast_to(self.kernel.scale(), (self.X.shape[1],))
+        return csr_array(csr_array(self.X).astype(np.float64).multiply(scale[None, :]))
+
+    @functools.cached_property
+    def squares(self) -> Doubles:
+        """Their squared norms."""
+        return np.asarray(self.rows.power(2).sum(axis=1), dtype=np.float64)
+
+    @functools.cached_property
+    def diagonal(self) -> Doubles:
+        """k(x, x) of every row."""
+        return self.kernel.diagonal(np.sqrt(self.squares))
+
+    def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
+        """The matrix at these rows and columns."""
+        products: Doubles = (self.rows[rows] @ self.rows[columns].T).toarray()
+        if not isinstance(self.kernel, Gaussian):
+            return self.kernel.kappa(products)  # type: ignore[no-any-return]
+        apart = self.squares[rows][:, None] + self.squares[columns] - 2 * products
+        return self.kernel.profile(np.maximum(apart, 0.0))
+
+
+def _evaluator(kernel: Kernel, landmarks: Floats, dtype: Any) -> Callable[[Floats], Floats]:
+    """Return the function from rows to their values at landmarks; the Gaussian's in one product.
+
+    Its exponent, x.y - |x|^2 / 2 - |y|^2 / 2 for scaled x and y, is the product of
+    [x, -|x|^2 / 2, 1] and [y, 1, -|y|^2 / 2].
+    """
+    if not isinstance(kernel, Gaussian):
+        return lambda rows: kernel(rows, landmarks).astype(dtype, copy=False)
+    scale, dim = kernel.scale(), landmarks.shape[1]
+    center = np.mean(landmarks * scale, axis=0, dtype=np.float64)
+
+    def extended(points: Floats, half: int, one: int) -> Doubles:
+        values = np.empty((len(points), dim + 2))
+        x = np.multiply(points, scale, out=values[:, :dim])
+        x -= center
+        values[:, half], values[:, one] = -0.5 * np.einsum("ij,ij->i", x, x), 1.0
+        return values
+
+    weights = extended(landmarks, dim + 1, dim).T
+
+    def evaluate(rows: Floats) -> Floats:
+        exponents = extended(rows, dim, dim + 1) @ weights
+        values: Floats = np.minimum(exponents, 0.0, out=exponents).astype(dtype, copy=False)
+        return np.exp(values, out=values)
+
+    return evaluate
+
+
+def _tiles(X: Rows, width: int) -> Iterator[slice]:
+    return tiles(X.shape[0], 8 * (width + X.shape[1]))
+
+
+def _count(values: Doubles, dtype: Any) -> int:
+    """How many eigenvalues, largest first, are more than rounding."""
+    least = _ROUNDING * float(np.finfo(dtype).eps) * max(values[0], 0.0)
+    return int(np.count_nonzero(values > least))
+
+
+def _as_kernel(kernel: Any) -> Kernel:
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return _Precomputed()
+    if callable(kernel) and not isinstance(kernel, Kernel | type):
+        return _Function(kernel)
+    return as_kernel(kernel)
+
+
+def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | None]:
+    """Check landmarks that were given: points, or numbers of rows of a precomputed kernel."""
+    if isinstance(kernel, _Precomputed):
+        rows = np.asarray(landmarks)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
+            raise ValueError(
+                f"landmarks has shape {rows.shape} and dtype {rows.dtype}; with "
+                "kernel='precomputed' pass numbers of rows, a list of integers"
+            )
+        if rows.min() < 0 or rows.max() >= X.shape[0]:
+            raise ValueError(
+                f"landmarks are {rows.min()} to {rows.max()}, but X has "
+                f"{counted(X.shape[0], 'row')}, numbered 0 to {X.shape[0] - 1}"
+            )
+        return rows.astype(np.intp), rows.astype(np.intp)
+    points = check_array(
+        landmarks, dtype=[np.float64, np.float32], input_name="landmarks", copy=True
+    )
+    if points.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"landmarks have {counted(points.shape[1], 'column')}, but X has {X.shape[1]}; "
+            "pass points of the space that X is in"
+        )
+    if kernel.unit_sphere:
+        check_unit(points)
+    return points, None
+
+
+# ---- which rows are landmarks
+
+
+def leverage_sample(
+    kernel: Kernel, X: Rows, count: int, rng: np.random.Generator
+) -> tuple[Integers, Doubles]:
+    """Choose `count` rows by their ridge leverage, and weights that stand for the others.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Every parameter a number.
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    count : int
+        S; all rows if there are no more.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    rows : ndarray of shape (min(S, n_samples),)
+    weights : ndarray of shape (min(S, n_samples),)
+        One over the probability of a row to be among them, given the others: the weighted sum of
+        anything over these rows has the mean of the sum over all rows.
+
+    References
+    ----------
+    Musco, Musco, Recursive Sampling for the Nystrom Method, 2017, Algorithm 3; Cohen, Kaplan,
+    Summarizing Data using Bottom-k Sketches, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian
+    >>> from gzkcore.features.nystrom import leverage_sample
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1000, 3))
+    >>> rows, weights = leverage_sample(Gaussian(0.5), X, 100, rng)
+    >>> len(set(rows)), bool(abs(weights.sum() - 1000) < 300)
+    (100, True)
+    """
+    gram = _Gram(kernel, X)
+    if isinstance(kernel, DotProductKernel) and not isinstance(X, np.ndarray):
+        gram = _SparseGram(kernel, X)
+    if count >= gram.size:
+        return np.arange(gram.size), np.ones(gram.size)
+    rows, probabilities = _by_leverage(gram, count, rng, accelerated=False)
+    return rows, 1 / probabilities
+
+
+def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
+    """Choose `count` rows by a rule; all of them if there are no more."""
+    if rule not in RULES:
+        raise ValueError(
+            f"landmarks={rule!r} is unknown; use one of {RULES}, or an array of points"
+        )
+    if count >= gram.size:
+        return np.arange(gram.size)
+    if rule == "uniform":
+        return rng.choice(gram.size, count, replace=False)
+    if rule == "rpcholesky":
+        return _pivoted(gram, count, rng)
+    if rule == "kmeans++":
+        return _far_apart(gram, count, rng)
+    return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
+
+
+def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
+    """Randomly pivoted Cholesky: in proportion to what the landmarks before leave of k(x, x).
+
+    Rows are proposed many at a time by what was left at the beginning of the round, and one after
+    the other accepted by the share of it that is left now: the same law as one at a time.
+    """
+    left = gram.diagonal.copy()
+    nothing = _NOTHING * float(np.finfo(np.float64).eps) * left.max()
+    keep = gram.size * count * left.itemsize <= _KEPT_BYTES
+    columns = np.empty((gram.size, count if keep else 0))
+    chosen, factor = np.empty(0, dtype=np.intp), np.empty((0, 0))
+    while chosen.size < count and left.max() > nothing:
+        proposed, levels = _propose(left, count, rng)
+        cross = solve_triangular(factor, gram.block(chosen, proposed), lower=True)
+        rest = gram.block(proposed, proposed) - cross.T @ cross
+        kept = _accept_pivots(rest, levels, nothing)[: count - chosen.size]
+        left[proposed] = np.clip(rest.diagonal(), 0.0, left[proposed])
+        if not kept:
+            continue
+        new, root = proposed[kept], cholesky(rest[np.ix_(kept, kept)], lower=True)
+        weights = solve_triangular(factor, cross[:, kept], lower=True, trans="T")
+        done, now = chosen.size, chosen.size + new.size
+        for rows in gram.tiles(now):
+            fresh = gram.block(rows, new)
+            before = columns[rows, :done] if keep or not done else gram.block(rows, chosen)
+            if keep:
+                columns[rows, done:now] = fresh
+            seen = solve_triangular(root, (fresh - before @ weights).T, lower=True)
+            left[rows] = np.maximum(left[rows] - np.square(seen).sum(axis=0), 0.0)
+        left[new] = 0.0
+        grown = np.zeros((now, now))
+        grown[:done, :done], grown[done:, :done], grown[done:, done:] = (
+            factor,
+            cross[:, kept].T,
+            root,
+        )
+        chosen, factor = np.append(chosen, new), grown
+    return chosen
+
+
+def _accept_pivots(rest: Doubles, levels: Doubles, nothing: float) -> list[int]:
+    rest, kept = rest.copy(), []
+    for i, level in enumerate(levels):
+        if rest[i, i] > max(level, nothing):
+            kept.append(i)
+            rest -= np.outer(rest[:, i], rest[i]) / rest[i, i]
+    return kept
+
+
+def _far_apart(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
+    """k-means++: in proportion to the kernel's squared distance to the nearest landmark before.
+
+    Proposed and accepted as in `_pivoted`.
+    """
+    diagonal = gram.diagonal
+    nothing = _NOTHING * float(np.finfo(np.float64).eps) * diagonal.max()
+    left, new = np.full(gram.size, np.inf), rng.integers(0, gram.size, 1)
+    chosen = new
+    while True:
+        for rows in gram.tiles(new.size):
+            apart = diagonal[rows, None] + diagonal[new] - 2 * gram.block(rows, new)
+            left[rows] = np.minimum(left[rows], np.maximum(apart.min(axis=1), 0.0))
+        left[new] = 0.0
+        if chosen.size == count or left.max() <= nothing:
+            return chosen
+        proposed, levels = _propose(left, count, rng)
+        apart = diagonal[proposed, None] + diagonal[proposed]
+        apart -= 2 * gram.block(proposed, proposed)
+        now, kept = left[proposed], []
+        for i, level in enumerate(levels):
+            if now[i] > max(level, nothing):
+                kept.append(i)
+                now = np.minimum(now, apart[:, i])
+        new = proposed[kept[: count - chosen.size]]
+        chosen = np.append(chosen, new)
+
+
+def _propose(left: Doubles, count: int, rng: np.random.Generator) -> tuple[Integers, Doubles]:
+    """Draw rows in proportion to what is left, and what must be left of each to accept it."""
+    size = max(_PROPOSALS, count // 8)
+    proposed = rng.choice(left.size, size, p=left / left.sum())
+    return proposed, rng.random(size) * left[proposed]
+
+
+def _by_leverage(
+    gram: _Gram, count: int, rng: np.random.Generator, accelerated: bool
+) -> tuple[Integers, Doubles]:
+    """Recursive ridge leverage; see `reference.nystrom.recursive_leverage`, of the same draws.
+
+    With each row comes the probability that it is among so many, given the others.
+    """
+    n = gram.size
+    inner = math.ceil(math.sqrt((n * count + count**3) / (4 * n))) if accelerated else count
+    oversampling = max(math.log(inner), 1.0)
+    rank = math.ceil(inner / (4 * oversampling))
+    order = np.argsort(rng.random(n))
+    sizes = [n]
+    for _ in range(math.ceil(math.log2(n / inner))):
+        sizes.append(-(-sizes[-1] // 2))
+    sample, weights = order[: sizes[-1]], np.ones(sizes[-1])
+    for size in sizes[-2:0:-1]:
+        leverage = np.minimum(
+            oversampling * _leverage(gram, order[:size], sample, weights, rank), 1.0
+        )
+        kept = rng.random(size) < leverage
+        if kept.any():
+            sample, weights = order[:size][kept], leverage[kept] ** -0.5
+        else:
+            sample = order[np.argsort(rng.random(size))[:inner]]
+            weights = np.full(inner, math.sqrt(size / inner))
+    leverage = np.minimum(_leverage(gram, order, sample, weights, rank), 1.0)
+    keys = np.log(rng.random(n)) / leverage  # without replacement, by Efraimidis and Spirakis
+    ranks = np.argsort(keys)
+    last = ranks[-count:]
+    return order[last], -np.expm1(leverage[last] * keys[ranks[-count - 1]])
+
+
+def _leverage(
+    gram: _Gram, rows: Integers, sample: Integers, weights: Doubles, rank: int
+) -> Doubles:
+    """Ridge leverage of rows as a weighted sample lets one see it; never quite 0."""
+    square = gram.block(sample, sample)
+    weighted = weights[:, None] * square * weights
+    tail = eigvalsh(weighted)[: max(len(sample) - rank, 0)]
+    lam = max(tail.sum() / rank, 1e-12 * np.trace(weighted)) if len(tail) else 1e-5
+    root = cholesky(square + np.diag(lam / weights**2), lower=True)
+    leverage = np.empty(len(rows))
+    for part in tiles(len(rows), 8 * (len(sample) + gram.X.shape[1])):
+        seen = solve_triangular(root, gram.block(rows[part], sample).T, lower=True)
+        leverage[part] = gram.diagonal[rows[part]] - np.square(seen).sum(axis=0)
+    return np.maximum(leverage / lam, 1e-300)

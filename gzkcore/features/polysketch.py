@@ -1,0 +1,447 @@
+"""PolySketch: outer powers through a binary tree of sketches of pairs, for high degrees.
+
+The leaves are CountSketches (or OSNAPs) of x; a node sketches the outer product of its children by
+random signs, a Walsh-Hadamard transform and a sample of pairs. Errors of the nodes add up along the
+tree, where those of a TensorSketch multiply.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, pdtrc
+
+from gzkcore._compiled import polysketch as _polysketch
+from gzkcore._util.random import generator
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.validation import as_floating, check_integer, empty_aligned
+from gzkcore.kernels.base import Gaussian, Kernel, Polynomial, as_kernel
+
+from .base import FeatureMap, TruncationWarning, warn_if_trivial
+from .hadamard import hadamard_transform
+
+__all__ = ["PolySketchFeatures", "poly_sketch", "poly_sketch_variance", "tensor_srht"]
+
+# Smaller sketches inside a tree would fill no vector.
+_LEAST_WIDTH = 16
+
+# What the degrees that are left out may be worth of k(x, x) at the largest norm.
+_MISSING = 1e-3
+
+
+def tensor_srht(
+    u: ArrayLike, v: ArrayLike, signs: ArrayLike, places: ArrayLike, n_components: int
+) -> Doubles:
+    """Sketch an outer product: T_r = (H D u)[i_r] (H D' v)[j_r] / sqrt(n_components).
+
+    Parameters
+    ----------
+    u, v : array-like of shape (m,)
+        m a power of two.
+    signs : array-like of shape (2, m)
+        The diagonals of D and D', +1 or -1.
+    places : array-like of int of shape (2, n_components or more)
+        i and j.
+    n_components : int
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+
+    Notes
+    -----
+    To look at a node; the features do this for whole trees. O(m log m) operations.
+
+    Examples
+    --------
+    >>> from gzkcore.features.polysketch import tensor_srht
+    >>> tensor_srht([1.0, 2.0], [3.0, 4.0], [[1, 1], [1, -1]], [[0], [1]], 1)
+    array([21.])
+    """
+    width = check_integer("n_components", n_components, 1)
+    both = np.asarray(signs, dtype=np.float64) * np.stack([u, v])
+    a, b = hadamard_transform(both)
+    i, j = np.asarray(places, dtype=np.intp)[:, :width]
+    product: Doubles = a[i] * b[j] / math.sqrt(width)
+    return product
+
+
+def poly_sketch(
+    X: ArrayLike,
+    degree: int,
+    hashes: ArrayLike,
+    signs: ArrayLike,
+    node_signs: ArrayLike,
+    places: ArrayLike,
+    n_components: int,
+) -> Floats:
+    """Sketch x (x) ... (x) x, `degree` times, by a tree.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        float32 is kept, everything else becomes float64.
+    degree : int
+    hashes, signs : array-like of shape (q, n_nonzeros, d)
+        Of the leaves' CountSketches, q >= degree a power of two; leaves from `degree` on have e_1.
+    node_signs, places : array-like of shape (q, 2, m)
+        Of the nodes, m >= 16 a power of two: the root is 1, the children of k are 2k and 2k + 1,
+        the leaves q to 2q - 1. Number 0 is not used.
+    n_components : int
+        At most m.
+
+    Returns
+    -------
+    ndarray of shape (n, n_components)
+
+    References
+    ----------
+    Ahle, Kapralov, Knudsen, Pagh, Velingker, Woodruff, Zandieh, Oblivious sketching of high-degree
+    polynomial kernels, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore.features.polysketch import poly_sketch
+    >>> none = np.zeros((1, 2, 16), dtype=int)
+    >>> poly_sketch([[1.0, 2.0]], 1, [[[1, 0]]], [[[1, -1]]], none, none, 2)
+    array([[-2.,  1.]])
+    """
+    flat, shape = as_floating("X", X)
+    rows = flat.reshape(shape)
+    width, count = (
+        check_integer("n_components", n_components, 1),
+        check_integer("degree", degree, 0),
+    )
+    tree = _Tree(
+        count,
+        0,
+        width,
+        0.0,
+        np.ascontiguousarray(hashes, dtype=np.int32),
+        np.ascontiguousarray(signs, dtype=np.int8),
+        np.ascontiguousarray(node_signs, dtype=np.int8),
+        np.ascontiguousarray(places, dtype=np.int32),
+    )
+    tree.check(rows)
+    out = empty_aligned((rows.shape[0], width), rows.dtype)
+    tree.write(rows, np.ones(rows.shape[1]), 0.0, False, out)
+    return out
+
+
+def poly_sketch_variance(
+    x: ArrayLike,
+    y: ArrayLike,
+    degree: int,
+    n_components: int,
+    width: int,
+    n_nonzeros: int = 1,
+) -> float:
+    """Variance of <S x^(degree), S y^(degree)>, whose mean is <x, y>^degree.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (d,)
+    degree : int
+    n_components : int
+    width : int
+        m inside the tree.
+    n_nonzeros : int, default=1
+        Of the leaves.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Exact, by a recursion over three second moments of a node, see `docs/polysketch.md`. O(d + log
+    degree) operations: of equal subtrees one is enough.
+
+    Examples
+    --------
+    >>> from gzkcore.features.polysketch import poly_sketch_variance
+    >>> poly_sketch_variance([1.0, 1.0], [1.0, 1.0], 1, 4, 4)
+    1.0
+    """
+    u, v = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    norms, a = float(u @ u) * float(v @ v), float(u @ v) ** 2
+    s = float(np.square(u * v).sum())
+
+    def below(factors: int, leaves: int, m: int) -> tuple[float, float, float]:
+        if factors == 0 and leaves == 1:
+            return 1.0, 1.0, 1 / n_nonzeros
+        if leaves == 1:
+            return (
+                norms + 2 * (a - s) / m,
+                a + (norms + a - 2 * s) / m,
+                s / n_nonzeros + (norms + 2 * a - 3 * s) / m,
+            )
+        half = leaves // 2
+        Q1, A1, R1 = below(min(factors, half), half, width)
+        Q2, A2, R2 = below(max(factors - half, 0), half, width)
+        both = (Q1 + 2 * A1 - 2 * R1) * (Q2 + 2 * A2 - 2 * R2) / m
+        return (1 - 1 / m) * Q1 * Q2 + both, (1 - 1 / m) * A1 * A2 + both, both
+
+    second = below(degree, 1 << (degree - 1).bit_length(), n_components)[1]
+    return float(second - a**degree)
+
+
+def _leaves(degree: int) -> int:
+    return 1 << max(degree - 1, 0).bit_length()
+
+
+@dataclass
+class _Tree:
+    """What makes the columns `first` to `first + width`, of one degree."""
+
+    degree: int
+    first: int
+    width: int
+    log_factor: float
+    hashes: NDArray[np.int32]
+    signs: NDArray[np.int8]
+    node_signs: NDArray[np.int8]
+    places: NDArray[np.int32]
+
+    @classmethod
+    def draw(
+        cls,
+        rng: np.random.Generator,
+        degree: int,
+        first: int,
+        width: int,
+        log_factor: float,
+        columns: int,
+        n_nonzeros: int,
+    ) -> Self:
+        leaves = _leaves(degree)
+        m = max(_LEAST_WIDTH, 1 << (width - 1).bit_length()) if leaves > 1 else width
+        ends = np.arange(n_nonzeros + 1) * m // n_nonzeros
+        shape = (leaves, n_nonzeros, columns)
+        hashes = rng.integers(ends[:-1, None], ends[1:, None], shape).astype(np.int32)
+        nodes = (leaves, 2, m if leaves > 1 else _LEAST_WIDTH)
+        return cls(
+            degree, first, width, log_factor, hashes,
+            1 - 2 * rng.integers(0, 2, shape, dtype=np.int8),
+            1 - 2 * rng.integers(0, 2, nodes, dtype=np.int8),
+            rng.integers(0, nodes[2], nodes, dtype=np.int32),
+        )  # fmt: skip
+
+    def check(self, rows: Floats) -> None:
+        """Raise unless all fits together."""
+        q, m = self.hashes.shape[0], self.node_signs.shape[-1]
+        if rows.ndim != 2 or self.hashes.ndim != 3 or self.hashes.shape[2] != rows.shape[1]:
+            raise ValueError(
+                f"X has shape {rows.shape} and hashes {self.hashes.shape}; pass rows, and a place "
+                "in each sketch of each leaf for every column"
+            )
+        if q & (q - 1) or self.degree > q or self.signs.shape != self.hashes.shape:
+            raise ValueError(
+                f"hashes and signs have shapes {self.hashes.shape} and {self.signs.shape}; pass "
+                f"the same for {_leaves(self.degree)} leaves"
+            )
+        if self.node_signs.shape != (q, 2, m) or self.places.shape != (q, 2, m):
+            raise ValueError(
+                f"node_signs and places are {self.node_signs.shape} and {self.places.shape}; "
+                f"pass {q} pairs of rows each"
+            )
+        if m < _LEAST_WIDTH or m & (m - 1) or (q > 1 and self.width > m):
+            raise ValueError(
+                f"nodes are {m} wide; use a power of two >= {_LEAST_WIDTH} and n_components="
+                f"{self.width}"
+            )
+        for places, top in ((self.hashes, m if q > 1 else self.width), (self.places, m)):
+            if places.size and not (places.min() >= 0 and places.max() < top):
+                raise ValueError(f"places reach {places.max()}; use integers >= 0 and below {top}")
+
+    def flops(self, density: float) -> float:
+        """Count the operations of a row."""
+        leaves, m = self.hashes.shape[0], self.node_signs.shape[2]
+        nodes = (2 * leaves - 2) * m * (math.log2(m) + 4)
+        return float(2 * self.hashes.size * density * self.degree / leaves + nodes + self.width)
+
+    def write(self, X: Rows, scale: Doubles, last: float, gaussian: bool, out: Floats) -> None:
+        """Write the columns of this tree."""
+        made = (
+            scale.astype(X.dtype), last, self.degree, self.hashes, self.signs,
+            self.node_signs.astype(X.dtype), self.places, gaussian, self.first, self.width,
+            self.log_factor, out, n_threads(int(X.shape[0] * self.flops(1.0))),
+        )  # fmt: skip
+        if isinstance(X, np.ndarray):
+            packed = np.require(X, requirements=["C", "ALIGNED"])
+            _polysketch.poly_sketch(packed, *made)
+        else:
+            _polysketch.poly_sketch_sparse(X.data, X.indices, X.indptr, *made)
+
+
+class PolySketchFeatures(FeatureMap):
+    """PolySketch features of polynomial and Gaussian kernels, for high degrees and sparse rows.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="polynomial"
+        `Polynomial`, `Gaussian`, or an alias.
+    n_components : int, default=1024
+        F, the width of the output, exactly.
+    n_nonzeros : int, default=1
+        To how many places a leaf sends a column, a power of two: 1 is CountSketch, more is OSNAP.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The exact kernel, every parameter a number.
+    degrees_, widths_ : list of int
+        The degrees that are sketched, and how many columns each has.
+    trees_ : list
+        The draws.
+
+    See Also
+    --------
+    TensorSketchFeatures : Faster, for polynomials of low degree.
+    GegenbauerFeatures : A far smaller error in few dimensions.
+
+    Notes
+    -----
+    Unbiased for `Polynomial`, of the variance `poly_sketch_variance`. The Gaussian is
+    e(x) e(y) sum_N <x, y>^N / N!, in scaled rows and with e(x) = exp(-|x|^2 / 2); the mean of
+    z(x).z(y) is that sum over `degrees_`, as many as it takes to be within 0.001 at the largest
+    norm of the training rows, if there are as many columns. Each degree has columns by its
+    weight. Large norms need high degrees: centre the columns first.
+
+    O(degree nnz + degree F log F) a row; on CSR zeros cost nothing. No memory beside the output but
+    some vectors of the width. The same bits for any number of threads and any split of the rows.
+
+    References
+    ----------
+    Ahle, Kapralov, Knudsen, Pagh, Velingker, Woodruff, Zandieh, Oblivious sketching of high-degree
+    polynomial kernels, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Polynomial, PolySketchFeatures
+    >>> X = np.random.default_rng(0).standard_normal((50, 100))
+    >>> features = PolySketchFeatures(Polynomial(2, gamma=0.01), 5000, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.4)
+    ((50, 5000), True)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "polynomial",
+        n_components: int = 1024,
+        *,
+        n_nonzeros: int = 1,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.n_nonzeros = n_nonzeros
+        self.random_state = random_state
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Resolve the kernel on X, choose the degrees and draw the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=True)
+        width = check_integer("n_components", self.n_components, 1)
+        count = check_integer("n_nonzeros", self.n_nonzeros, 1)
+        if count & (count - 1) or count > _LEAST_WIDTH:
+            raise ValueError(f"n_nonzeros={count} is not usable; use 1, 2, 4, 8 or 16")
+        kernel = as_kernel(self.kernel)
+        if not isinstance(kernel, Polynomial | Gaussian):
+            raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
+                f"{kernel!r} is no polynomial or Gaussian kernel; use one of these, or "
+                "GegenbauerFeatures for other kernels"
+            )
+        kernel = kernel.resolve(X)
+        if isinstance(kernel, Polynomial):
+            degrees, widths, logs = [kernel.degree], [width], [0.0]
+        else:
+            squares = _squares(X, kernel.scale())
+            degrees, widths = _share(squares, width)
+            missing = float(pdtrc(degrees[-1], squares.max()))
+            if missing > 100 * _MISSING:
+                warnings.warn(
+                    f"{width} columns hold the degrees to {degrees[-1]}, which leave out "
+                    f"{missing:.2g} of the kernel at the largest norm of the scaled rows, "
+                    f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, "
+                    "or RandomFourierFeatures",
+                    TruncationWarning,
+                    stacklevel=3,
+                )
+            logs = [-0.5 * float(gammaln(N + 1)) for N in degrees]
+        rng = generator(self.random_state)
+        self.trees_, first = [], 0
+        for degree, each, log_factor in zip(degrees, widths, logs, strict=True):
+            nonzeros = count if degree > 1 else min(count, 1 << each.bit_length() - 1)
+            columns = X.shape[1] + isinstance(kernel, Polynomial)
+            drawn = _Tree.draw(rng, degree, first, each, log_factor, columns, nonzeros)
+            self.trees_.append(drawn)
+            first += each
+        self.degrees_, self.widths_ = degrees, widths
+        self._n_features_out = width
+        self.kernel_: Polynomial | Gaussian = kernel
+        warn_if_trivial(kernel, X)
+        return self
+
+    def _flops(self, density: float) -> float:
+        return sum(tree.flops(density) for tree in self.trees_)
+
+    def _about(self) -> str:
+        return f"{len(self.trees_)} trees, degree {self.degrees_[0]} to {self.degrees_[-1]}"
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        gaussian = isinstance(self.kernel_, Gaussian)
+        last = 0.0 if isinstance(self.kernel_, Gaussian) else math.sqrt(self.kernel_.coef0)
+        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
+        if not isinstance(X, np.ndarray) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        for tree in self.trees_:
+            tree.write(X, scale, last, gaussian, out)
+
+
+def _squares(X: Rows, scale: float | Doubles) -> Doubles:
+    """Squared norms of scaled rows."""
+    factors = np.square(np.broadcast_to(scale, (X.shape[1],)).astype(np.float64))
+    squares: Doubles
+    if isinstance(X, np.ndarray):
+        squares = np.einsum("ij,ij,j->i", X, X, factors, dtype=np.float64)
+    else:
+        squares = np.asarray(X.multiply(X) @ factors, dtype=np.float64).ravel()
+    return squares
+
+
+def _share(squares: Doubles, width: int) -> tuple[list[int], list[int]]:
+    """Choose the degrees of the Gaussian, and split the columns by exp(-r^2) r^2N / N!."""
+    top, middle = float(squares.max()), float(squares.mean())
+    last = 0
+    while last < width - 1 and pdtrc(last, top) > _MISSING:
+        last += 1
+    degrees = np.arange(last + 1)
+    logs = degrees * math.log(max(middle, 1e-300)) - gammaln(degrees + 1) + np.log1p(degrees) / 2
+    shares = np.exp(logs[1:] - logs[1:].max(initial=-np.inf)) if last else np.zeros(0)
+    # Degree 0 is a constant and needs one column; every other has one at least.
+    free = width - 1 - last
+    ideal = free * shares / shares.sum() if last else shares
+    widths = np.floor(ideal).astype(int)
+    rest = free - int(widths.sum())
+    if last:
+        widths[np.argsort(widths - ideal, kind="stable")[:rest]] += 1
+    return degrees.tolist(), [1 + (0 if last else free), *(1 + widths).tolist()]

@@ -1,0 +1,641 @@
+"""Features of product kernels, such as sphere x time: outer products of the features of the parts.
+
+k((x, s), (y, t)) = k1(x, y) k2(s, t). Each part has an exact basis (`GegenbauerFeatures` with
+basis="harmonic"), and the products of their columns are one for the product kernel:
+
+    z_c(x, s) = a_p(x) b_q(s),    c = (p, q).
+
+Only products of large energy matter, and the energy (mean square) of a product is the product of
+the energies: most of the outer product is never formed.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+
+from gzkcore._compiled import product as _product
+from gzkcore._util.random import generator
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.validation import check_choice, check_integer, dense
+from gzkcore.kernels.base import Kernel, as_kernel
+
+from .adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
+from .base import STREAM_BYTES, FeatureMap, check_unit, tiles
+from .fit_rows import fit_like
+from .gegenbauer import GegenbauerFeatures
+
+__all__ = ["Product", "ProductFeatures", "product_columns", "product_features", "product_kernel"]
+
+Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str]
+Parts: TypeAlias = str | Kernel | Sequence[tuple[Columns, str | Kernel]]
+Basis: TypeAlias = Literal["auto", "harmonic", "adapted"]
+BASES: tuple[Basis, ...] = get_args(Basis)
+
+# Columns that a part has at first; it gets more where they are needed.
+_FIRST_WIDTH = 256
+# Rows on which errors are measured.
+_PROBE = 512
+# What rounding may add to a kernel value, as for a part.
+_ROUNDING = 5e-13
+
+
+def product_kernel(values: Sequence[float]) -> float:
+    """Multiply the values of the parts' kernels: k = k1 k2 ... kK.
+
+    Parameters
+    ----------
+    values : sequence of K numbers
+        k_i(x_i, y_i) of each part.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from gzkcore.features.product import product_kernel
+    >>> product_kernel([0.5, 0.5, 4.0])
+    1.0
+    """
+    return math.prod(values)
+
+
+def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integers:
+    """Choose the columns of a product: the largest products of the parts' energies.
+
+    Parameters
+    ----------
+    energies : sequence of K arrays of shape (n_columns_k,)
+        energies[k][p] >= 0 is the mean square of column p of part k. Mean squares multiply where
+        the parts are independent.
+    n_components : int
+        How many columns to choose, at most.
+
+    Returns
+    -------
+    ndarray of int of shape (n_chosen, K)
+        Row c holds the column of each part. Largest product first, equal ones in the order of the
+        rows. Products that are 0 are left out, so that there may be fewer than n_components.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If n_components is no integer >= 1, or an energy is negative or not finite.
+
+    Notes
+    -----
+    The parts are joined one by one, and after each only n_components products are kept: what is
+    not among them has as many better ones with any column of the parts to come. A pair (p, q) in
+    order of energy has (p + 1) (q + 1) - 1 better ones, so that only F log F pairs are looked at.
+
+    Examples
+    --------
+    >>> from gzkcore.features.product import product_columns
+    >>> product_columns([[4.0, 1.0], [3.0, 2.0]], 3)  # 12, 8, 3 and, not taken, 2
+    array([[0, 0],
+           [0, 1],
+           [1, 0]])
+    """
+    n_components = check_integer("n_components", n_components, 1)
+    chosen, product = np.zeros((1, 0), dtype=np.intp), np.ones(1)
+    for k, given in enumerate(energies):
+        energy = np.asarray(given, dtype=np.float64)
+        if energy.ndim != 1 or not (np.isfinite(energy) & (energy >= 0)).all():
+            raise ValueError(
+                f"energies[{k}]={given!r} must be a list of finite numbers >= 0, one for each "
+                "column of the part"
+            )
+        order = np.argsort(-energy, kind="stable")[:n_components]
+        most = n_components // np.arange(1, product.size + 1)  # of this part, for each before
+        first = np.repeat(np.arange(product.size), np.minimum(most, order.size))
+        second = np.concatenate(
+            [order[:count] for count in np.minimum(most, order.size)] or [order[:0]]
+        )
+        values = product[first] * energy[second]
+        both = np.column_stack([chosen[first], second])
+        best = np.lexsort((*both.T[::-1], -values))[:n_components]
+        best = best[values[best] > 0]
+        chosen, product = both[best], values[best]
+    return chosen
+
+
+def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
+    """Multiply chosen columns of the parts, row by row: z_c(x) = prod_k parts[k][i][columns[c][k]].
+
+    Parameters
+    ----------
+    parts : sequence of K array-likes of shape (n, n_columns_k)
+        float32 is kept where all are, everything else becomes float64.
+    columns : array-like of int of shape (n_chosen, K)
+        As `product_columns` chooses them.
+
+    Returns
+    -------
+    ndarray of shape (n, n_chosen)
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't fit together, or a column isn't there.
+
+    Notes
+    -----
+    Two multiplications for each output and one for each product that outputs share; one rounding
+    for each multiplication.
+
+    Examples
+    --------
+    >>> from gzkcore.features.product import product_features
+    >>> product_features([[[1.0, 2.0]], [[3.0, 5.0]]], [(0, 0), (1, 1)])
+    array([[ 3., 10.]])
+    """
+    arrays = [np.asarray(part) for part in parts]
+    single = all(part.dtype == np.float32 for part in arrays)
+    arrays = [part.astype(np.float32 if single else np.float64, copy=False) for part in arrays]
+    if not arrays or any(part.ndim != 2 or len(part) != len(arrays[0]) for part in arrays):
+        raise ValueError(
+            f"parts have the shapes {[part.shape for part in arrays]}; pass one matrix or more, "
+            "with equally many rows"
+        )
+    widths = [part.shape[1] for part in arrays]
+    index = np.asarray(columns, dtype=np.intp).reshape(-1, len(arrays))
+    if ((index < 0) | (index >= widths)).any():
+        raise ValueError(f"columns must lie within the parts, which have {widths} columns")
+    A = np.ascontiguousarray(np.concatenate(arrays, axis=1))
+    out = np.empty((A.shape[0], index.shape[0]), dtype=A.dtype)
+    _multiply(A, *_plan(index, widths), out, out.nbytes > STREAM_BYTES)
+    return out
+
+
+def _plan(index: Integers, widths: Sequence[int]) -> tuple[Integers, Integers]:
+    """Return what the kernel multiplies: shared products of K - 2 columns, and three factors each.
+
+    Entry 0 is the number 1, then come the columns of all parts, then the products.
+    """
+    first = 1 + np.concatenate([[0], np.cumsum(widths)[:-1]])
+    entries = (index + first).astype(np.intp)
+    n_parts = entries.shape[1]
+    if n_parts < 3:
+        columns = np.zeros((entries.shape[0], 3), dtype=np.intp)
+        columns[:, :n_parts] = entries
+        return np.zeros((0, 2), dtype=np.intp), columns
+    base, tree = 1 + sum(widths), dict[tuple[int, int], int]()
+    heads = entries[:, 0].tolist()
+    for k in range(1, n_parts - 2):
+        pairs = zip(entries[:, k].tolist(), heads, strict=True)
+        heads = [tree.setdefault(pair, base + len(tree)) for pair in pairs]
+    nodes = np.array(list(tree), dtype=np.intp).reshape(-1, 2)
+    # In this order the kernel multiplies from the left to the right, as the definition does.
+    columns = np.column_stack([entries[:, -2], heads, entries[:, -1]]).astype(np.intp)
+    return nodes, columns
+
+
+def _multiply(A: Floats, tree: Integers, columns: Integers, out: Floats, stream: bool) -> None:
+    _product.product_features(A, tree, columns, out, stream, n_threads(2 * out.size))
+
+
+class _Parts(BaseEstimator):
+    """Parameters of parts: `kernel0`, `kernel0__gamma`, ... beside `parts` itself."""
+
+    parts: Parts
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with `deep`, the kernels and their parameters as `kernel0__gamma`.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, kernel in self._named_kernels().items():
+                params[name] = kernel
+                if isinstance(kernel, Kernel):
+                    inner = kernel.get_params(deep=True)
+                    params |= {f"{name}__{key}": value for key, value in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. The kernels that were given are never changed, but replaced.
+
+        Parameters
+        ----------
+        **params : dict
+            `kernel0` replaces the kernel of the first part, `kernel0__gamma` its parameter; where
+            `parts` is one kernel for all columns, the names are `kernel` and `kernel__gamma`.
+
+        Returns
+        -------
+        self
+        """
+        if "parts" in params:
+            self.parts = params.pop("parts")
+        kernels = self._named_kernels()
+        inner: dict[str, dict[str, Any]] = {}
+        for name in list(params):
+            head, separator, key = name.partition("__")
+            if head in kernels:
+                if separator:
+                    inner.setdefault(head, {})[key] = params.pop(name)
+                else:
+                    kernels[head] = params.pop(name)
+        for head, values in inner.items():
+            kernels[head] = clone(as_kernel(kernels[head])).set_params(**values)
+        super().set_params(**params)
+        if isinstance(self.parts, (str, Kernel)):
+            self.parts = kernels["kernel"]
+        elif kernels != self._named_kernels():
+            self.parts = [
+                (columns, kernels[f"kernel{i}"]) for i, (columns, _) in enumerate(self.parts)
+            ]
+        return self
+
+    def _named_kernels(self) -> dict[str, Any]:
+        if isinstance(self.parts, (str, Kernel)):
+            return {"kernel": self.parts}
+        try:
+            pairs = _pairs(self.parts)
+        except ValueError:  # what is wrong is told by fit
+            return {}
+        return {f"kernel{i}": kernel for i, (_, kernel) in enumerate(pairs)}
+
+
+def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:
+    """Return parts as a list of pairs, or raise."""
+    try:
+        pairs = [(columns, kernel) for columns, kernel in parts]
+    except (TypeError, ValueError):
+        pairs = []
+    if not pairs or any(isinstance(columns, Kernel) for columns, _ in pairs):
+        raise ValueError(
+            f"parts={parts!r} must be a list of (columns, kernel), such as "
+            "[([0, 1, 2], 'gaussian'), ([3, 4], 'gaussian')], or a kernel for every column"
+        )
+    return pairs
+
+
+class Product(_Parts, Kernel):
+    """Product kernel k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]).
+
+    Parameters
+    ----------
+    parts : list of (columns, kernel), or a kernel
+        As for `ProductFeatures`. Names of columns are for features, which have seen a DataFrame.
+
+    Examples
+    --------
+    >>> from gzkcore import Gaussian, Product
+    >>> kernel = Product([([0, 1], Gaussian(0.5)), (2, Gaussian(2.0))])
+    >>> kernel([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.5]]).round(6)
+    array([[0.367879]])
+    >>> kernel.set_params(kernel1__gamma=4.0)([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.5]]).round(6)
+    array([[0.22313]])
+    """
+
+    instead: ClassVar[str] = "its features are ProductFeatures(parts)"
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    def resolve(self, X: Rows, names: ArrayLike | None = None, whole: Any = None) -> "Product":
+        """Return a copy with columns as lists of numbers, and kernels resolved on them.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, n_features)
+        names : array-like of str of shape (n_features,), optional
+            The names that columns may be given by.
+        whole : object, optional
+            All rows, where X is a sample of them.
+
+        Returns
+        -------
+        Product
+        """
+        parts = self.parts
+        if isinstance(parts, (str, Kernel)):
+            parts = [(column, parts) for column in range(X.shape[1])]
+        resolved = []
+        for k, (columns, kernel) in enumerate(_pairs(parts)):
+            index = _column_numbers(columns, X.shape[1], names, k)
+            given, part = as_kernel(kernel), X[:, index]
+            known = given.resolve(part) if whole is None else whole.of(index).resolve(given, part)
+            resolved.append((index, known))
+        return Product(resolved)
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        rows = _rows(X)
+        others = rows if Y is None else _rows(Y)
+        values = np.ones((rows.shape[0], others.shape[0]))
+        for index, kernel in self._resolved_parts(rows.shape[1]):
+            values *= kernel(rows[:, index], others[:, index])
+        return values
+
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) for every row of X."""
+        values = np.ones(X.shape[0])
+        for index, kernel in self._resolved_parts(X.shape[1]):
+            values *= kernel.diag(X[:, index])
+        return values
+
+    def _resolved_parts(self, width: int) -> list[tuple[list[int], Kernel]]:
+        parts = self.parts
+        if isinstance(parts, (str, Kernel)):
+            parts = [(column, parts) for column in range(width)]
+        return [
+            (_column_numbers(columns, width, None, k), as_kernel(kernel))
+            for k, (columns, kernel) in enumerate(_pairs(parts))
+        ]
+
+
+def _rows(X: Data) -> Any:
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+
+
+def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int) -> list[int]:
+    """Return the numbers of the columns of a part, or raise."""
+    if isinstance(columns, slice):
+        index = list(range(width))[columns]
+    else:
+        given = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+        if any(isinstance(column, str) for column in given):
+            known = [] if names is None else np.asarray(names).tolist()
+            unknown = [column for column in given if column not in known]
+            if unknown:
+                raise ValueError(
+                    f"part {part} names column {unknown[0]!r}, but X has "
+                    f"{'no column names' if names is None else f'the columns {known}'}; pass a "
+                    "DataFrame with that column, or numbers of columns"
+                )
+            given = [known.index(column) for column in given]
+        index = [check_integer("column", column, -width) for column in given]
+        far = [column for column in index if column >= width]
+        if far:
+            raise ValueError(
+                f"part {part} has column {far[0]}, but X has n_features={width}; columns count "
+                "from 0"
+            )
+    if not index:
+        raise ValueError(f"part {part} has no columns: {columns!r} of n_features={width}")
+    return [column % width for column in index]
+
+
+class ProductFeatures(_Parts, FeatureMap):
+    """Features of a product of kernels on groups of columns, such as sphere x time.
+
+    k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]). The columns are the products of the exact
+    columns of the parts (`GegenbauerFeatures`, basis="harmonic") with the largest energies.
+
+    Parameters
+    ----------
+    parts : list of (columns, kernel), or a kernel
+        Columns: a number, a list of numbers, a slice, or names of columns of a DataFrame. They may
+        overlap, and columns in no part are ignored. Kernel: as for `GegenbauerFeatures`. One kernel
+        instead of a list is a part for every column: with "gaussian" that is the Gaussian kernel
+        with a lengthscale for every column, which suits tables whose columns were rotated to
+        principal axes.
+    n_components : int, default=1024
+        Width of the output, exactly.
+    basis : {"auto", "harmonic", "adapted"}, default="auto"
+        "auto" and "harmonic": the products of largest energy, where energies are those of points
+        whose parts are independent and have uniform directions. "adapted": of sixteen times as
+        many the quarter with the largest mean squares on (at most 2,048 rows of) the training data,
+        compressed to n_components by the principal axes of their Gram matrix (on at most
+        8 n_components rows).
+    tol : float or "auto", default="auto"
+        As for `GegenbauerFeatures`.
+    random_state : int, RandomState, Generator or None, default=None
+        Chooses the rows that basis="adapted" looks at, where there are more than it needs.
+
+    Attributes
+    ----------
+    kernel_ : Product
+        The exact kernel, every parameter a number.
+    parts_ : list of GegenbauerFeatures
+        The fitted parts, no wider than is needed.
+    columns_ : ndarray of int of shape (n_products, n_parts)
+        The column of each part in each product, largest energy first.
+    basis_ : str
+        "harmonic" or "adapted".
+    n_effective_ : int
+        Columns that are not zero.
+    truncation_error_ : float
+        Largest k(x, x) - |z(x)|^2 over the training rows. What is left out is a positive definite
+        kernel, so that between training rows no value is off by more.
+    expected_error_ : float
+        Root mean square of z(x).z(y) - k(x, y) over the pairs of (at most 512) training rows.
+
+    See Also
+    --------
+    Product : The kernel by itself.
+
+    Notes
+    -----
+    The parameters of the kernels are `kernel0__gamma`, `kernel1__gamma`, ... in `set_params`, and
+    in the `kernel_grid` of `RandomFeatureRidgeCV`; with one kernel for all, `kernel__gamma`.
+
+    Cost per row: that of the columns of the parts (about 5 flops each, far fewer than
+    n_components), then 2 flops for each output; basis="adapted" 8 n_components^2. Memory: the
+    output and tiles of a few megabytes. Without variance; the result is the same to the bit for any
+    number of threads and any split of the rows, per instruction set (basis="adapted": to rounding).
+
+    Examples
+    --------
+    Temperature depends on the place, a unit vector, and on the month, a point of a circle:
+
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian, ProductFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> place = rng.standard_normal((200, 3))
+    >>> place /= np.linalg.norm(place, axis=1, keepdims=True)
+    >>> angle = 2 * np.pi * rng.integers(0, 12, 200) / 12
+    >>> X = np.column_stack([place, np.cos(angle), np.sin(angle)])
+    >>> features = ProductFeatures([([0, 1, 2], Gaussian(1.0)), ([3, 4], Gaussian(0.2))], 512)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 1e-5)
+    ((200, 512), True)
+    """
+
+    _axes: Doubles | None
+
+    def __init__(
+        self,
+        parts: Parts,
+        n_components: int = 1024,
+        *,
+        basis: Basis = "auto",
+        tol: float | Literal["auto"] = "auto",
+        random_state: Seed = None,
+    ) -> None:
+        self.parts = parts
+        self.n_components = n_components
+        self.basis = basis
+        self.tol = tol
+        self.random_state = random_state
+
+    @property
+    def kernel(self) -> Product:
+        """The kernel as it was given, not resolved."""
+        return Product(self.parts)
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Fit the parts on their columns and choose the products.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate(X, reset=True)
+        width = check_integer("n_components", self.n_components, 1)
+        check_choice("basis", self.basis, BASES)
+        wide = CHOICE * WIDER * width if self.basis == "adapted" else width
+        names, whole = getattr(self, "feature_names_in_", None), vars(self).get("_whole")
+        kernel = self.kernel.resolve(X, names, whole)
+        self._index = [index for index, _ in kernel._resolved_parts(X.shape[1])]
+        self._n_features_out = width
+        self._axes = None
+        self._use(*self._fit_parts(X, kernel._resolved_parts(X.shape[1]), wide))
+        self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
+        if self.basis == "adapted":
+            self._adapt(X)
+        self.kernel_ = kernel
+        self._measure(X)
+        return self
+
+    def _fit_parts(
+        self, X: Rows, kernels: list[tuple[list[int], Kernel]], wide: int
+    ) -> tuple[list[GegenbauerFeatures], Integers]:
+        """Fit the parts and choose `wide` products of their columns.
+
+        Energies fall off: where the last column of a part is in no product, no later one would be.
+        Elsewhere the part is made wider.
+        """
+        widths = [min(_FIRST_WIDTH, wide)] * len(kernels)
+        parts = [
+            self._fit_part(X, kernel, width, index)
+            for (index, kernel), width in zip(kernels, widths, strict=True)
+        ]
+        while True:
+            energies = [part.column_energies() for part in parts]
+            columns = product_columns(energies, wide)
+            used = columns.max(axis=0, initial=0) + 1
+            narrow = [
+                k
+                for k, width in enumerate(widths)
+                if width < wide
+                and (used[k] == width or columns.shape[0] < wide)
+                and energies[k].size == width
+                and energies[k][-1] > 0
+            ]
+            if not narrow:
+                return parts, columns
+            for k in narrow:
+                widths[k] = min(4 * widths[k], wide)
+                index, kernel = kernels[k]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the first fit has said it
+                    parts[k] = self._fit_part(X, kernel, widths[k], index)
+
+    def _fit_part(
+        self, X: Rows, kernel: Kernel, width: int, index: list[int]
+    ) -> GegenbauerFeatures:
+        part = GegenbauerFeatures(kernel, width, basis="harmonic", tol=self.tol)
+        fitted: GegenbauerFeatures = fit_like(self, part, X[:, index], index)
+        return fitted
+
+    def _use(self, parts: list[GegenbauerFeatures], columns: Integers) -> None:
+        """Take these products, and of the parts only what they need."""
+        self.columns_ = columns
+        used = columns.max(axis=0, initial=0) + 1
+        self.parts_ = [part.narrowed(int(n)) for part, n in zip(parts, used, strict=True)]
+        self._tree, self._factors = _plan(columns, used.tolist())
+
+    def _adapt(self, X: Rows) -> None:
+        """Choose products by their mean squares on the data, and compress these."""
+        width, rng = self._n_features_out, generator(self.random_state)
+        count = self.columns_.shape[0]
+        if count > WIDER * width:
+            chosen = strongest_columns(self._products, X, count, WIDER * width, rng)
+            self._use(self.parts_, self.columns_[chosen])
+        count = self.columns_.shape[0]
+        if count > width:
+            self._axes = principal_axes(self._products, X, count, width, rng)
+
+    def _measure(self, X: Rows) -> None:
+        """Set the errors, as they are on the training rows."""
+        worst, squares = 0.0, np.zeros(self._n_features_out)
+        for rows in self._tiles(X):
+            tile = X[rows]
+            Z = np.empty((tile.shape[0], self._n_features_out), dtype=X.dtype)
+            self._fill(tile, Z, rows.start, False)
+            mine = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+            worst = max(worst, float((self.kernel_.diag(tile) - mine).max()))
+            np.maximum(squares, np.abs(Z).max(axis=0), out=squares)
+        self.n_effective_ = int(np.count_nonzero(squares))
+        self.truncation_error_ = worst + _ROUNDING
+        step = max(1, X.shape[0] // _PROBE)
+        sample = X[::step][:_PROBE]
+        Z = np.empty((sample.shape[0], self._n_features_out), dtype=X.dtype)
+        self._fill(sample, Z, 0, False)
+        self.expected_error_ = error_on_sample(self.kernel_(dense(sample)), Z)
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        for part, index in zip(self.parts_, self._index, strict=True):
+            if part.kernel_.unit_sphere:
+                check_unit(X[:, index])
+        reach = np.array([[math.inf, 0.0]] * len(self.parts_))
+        for rows in self._tiles(X):
+            norms = self._fill(X[rows], out[rows], rows.start, stream)
+            reach[:, 0] = np.minimum(reach[:, 0], norms.min(axis=1))
+            reach[:, 1] = np.maximum(reach[:, 1], norms.max(axis=1))
+        for part, (nearest, furthest) in zip(self.parts_, reach.tolist(), strict=True):
+            part._warn_outside(nearest, furthest)
+
+    def _tiles(self, X: Rows) -> Iterator[slice]:
+        return tiles(X.shape[0], X.dtype.itemsize * self.columns_.shape[0])
+
+    def _fill(self, tile: Rows, out: Floats, first: int, stream: bool) -> Doubles:
+        """Write the features of one tile; return the norms of the parts, (n_parts, rows)."""
+        if self._axes is not None:
+            wide = np.empty((tile.shape[0], self.columns_.shape[0]), dtype=tile.dtype)
+            norms = self._fill_products(tile, wide, first, False)
+            np.matmul(wide, self._axes.astype(tile.dtype), out=out)
+            return norms
+        count = self.columns_.shape[0]
+        norms = self._fill_products(tile, out[:, :count], first, stream)
+        out[:, count:] = 0
+        return norms
+
+    def _fill_products(self, tile: Rows, out: Floats, first: int, stream: bool) -> Doubles:
+        widths = [part.n_features_out_ for part in self.parts_]
+        A = np.empty((tile.shape[0], sum(widths)), dtype=tile.dtype)
+        norms = np.empty((len(self.parts_), tile.shape[0]))
+        end = 0
+        for k, (part, index) in enumerate(zip(self.parts_, self._index, strict=True)):
+            unit, norms[k] = part._polar(tile[:, index], first)
+            begin, end = end, end + widths[k]
+            part._fill(unit, norms[k], A[:, begin:end], False)
+        _multiply(A, self._tree, self._factors, out, stream)
+        return norms
+
+    def _products(self, tile: Rows) -> Doubles:
+        """All products of some rows, in double, before they are compressed."""
+        out = np.empty((tile.shape[0], self.columns_.shape[0]), dtype=tile.dtype)
+        self._fill_products(tile, out, 0, False)
+        return out.astype(np.float64, copy=False)

@@ -1,0 +1,17 @@
+from .base import ArcCosine as ArcCosine
+from .base import DotProduct as DotProduct
+from .base import Exponential as Exponential
+from .base import ExponentialDot as ExponentialDot
+from .base import Gaussian as Gaussian
+from .base import GeneralizedZonal as GeneralizedZonal
+from .base import Kernel as Kernel
+from .base import Laplacian as Laplacian
+from .base import Matern as Matern
+from .base import NeuralTangent as NeuralTangent
+from .base import Polynomial as Polynomial
+from .base import RationalQuadratic as RationalQuadratic
+from .base import SphereHeat as SphereHeat
+from .base import SphereMatern as SphereMatern
+from .base import Spherical as Spherical
+from .base import Zonal as Zonal
+from .base import as_kernel as as_kernel

@@ -1,0 +1,1 @@
+"""Learners on features: ridge regression, classification, components, clusters."""

@@ -1,0 +1,201 @@
+"""What all learners on features share: their features, their state, their files."""
+
+import copy
+import numbers
+import os
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+
+from gzkcore._util.callbacks import CallbackSupportMixin
+from gzkcore._util.model_io import save
+from gzkcore._util.typing import Doubles
+from gzkcore.features.auto import KernelFeatures
+from gzkcore.features.base import plain_output
+from gzkcore.rows.sources import is_source
+
+from .gram import raise_not_finite
+
+
+class Solved:
+    """A fitted attribute, worked out when first asked for, which keeps `partial_fit` cheap."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        return self if model is None else model._solved()[self.name]
+
+
+def new_features(given: Any, random_state: Any, name: str = "features", **parameters: Any) -> Any:
+    """Return an unfitted copy of the features given, with parameters (of the kernel, too) set.
+
+    None stands for `KernelFeatures()`. A random state goes to all parts that have none.
+    """
+    if given is None:
+        features = plain_output(KernelFeatures())
+    elif hasattr(given, "transform") and not isinstance(given, type):
+        features = plain_output(clone(given))
+    else:
+        raise TypeError(
+            f"{name}={given!r} is no transformer; pass an instance such as "
+            "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
+        )
+    if random_state is not None:
+        states = {
+            name: random_state
+            for name, value in features.get_params().items()
+            if name.split("__")[-1] == "random_state" and value is None
+        }
+        parameters = states | parameters
+    if parameters:
+        features.set_params(**parameters)
+    return features
+
+
+def fit_features(features: Any, X: Any, y: Any, one_pass: bool, name: str = "X") -> Any:
+    """Fit features, on a first batch if it is `one_pass` over rows that come in batches."""
+    in_batches = one_pass and not isinstance(features, FrozenEstimator)
+    fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
+    try:
+        return fit(X, y)
+    except ValueError:
+        raise_not_finite(X, name)  # says where, which the transformer may not
+        raise
+
+
+def check_one_batch(X: Any) -> None:
+    """Raise if X, passed to `partial_fit`, is no batch of rows but a source of them."""
+    if is_source(X):
+        raise TypeError(
+            f"partial_fit takes the rows of a batch, and X is a {type(X).__name__}, a source of "
+            "batches; pass it to fit, or its batches one by one"
+        )
+
+
+def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
+    """Raise if fitted features differ at some points: sums of different features don't add up."""
+    points = np.random.default_rng(0).standard_normal((3, n_columns))
+    if ours is theirs:
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [features.transform(points) for features in (ours, theirs)]
+    except ValueError:  # they want other points, such as places on the globe
+        return
+    a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in found)
+    if a.shape != b.shape or not np.allclose(a, b, equal_nan=True):
+        raise ValueError(
+            "the models have different features, fitted to different rows; fit features once and "
+            "pass them to every model, in a sklearn.frozen.FrozenEstimator"
+        )
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Raise unless a parameter is a finite number >= 0."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
+    if not 0 <= float(value) < float("inf"):
+        raise ValueError(f"{name}={value!r} must be finite and >= 0")
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Raise unless a parameter is a whole number >= 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is not a whole number; use one >= 1")
+    if int(value) < 1:
+        raise ValueError(f"{name}={value!r} must be >= 1")
+
+
+def some(values: Any, rows: Any) -> Any:
+    """Return values[rows], None for None."""
+    return None if values is None else values[rows]
+
+
+class FeatureLearner(CallbackSupportMixin, BaseEstimator):
+    """Base of learners on features; what they fit ends with an underscore or is `_solution`."""
+
+    features: Any
+    random_state: Any
+    moments_: Any
+    _solution: dict[str, Any]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `features__...` on None first replaces it by its default instance."""
+        for name in ("features", "features_y"):
+            given = params.get(name, getattr(self, name, name))
+            if given is None and any(key.startswith(f"{name}__") for key in params):
+                params[name] = KernelFeatures()
+        super().set_params(**params)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _forget(self) -> None:
+        """Go back to before the first fit."""
+        self._outdate()
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _outdate(self) -> None:
+        """Drop what was worked out from the sums, before these change."""
+        self.__dict__.pop("_solution", None)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "moments_")
+
+    def _solved(self) -> dict[str, Any]:
+        self._check_fitted()
+        if not hasattr(self, "_solution"):
+            self._solution = self._solve()
+        return self._solution
+
+    def _solve(self, found: Any = None) -> dict[str, Any]:
+        """Work out the fitted attributes from the sums, and what was found beside them."""
+        raise NotImplementedError
+
+    def _without_moments(self) -> Self:
+        """Return a copy that can transform and no more: what goes to workers."""
+        self._solved()
+        model = copy.copy(self)
+        model.moments_ = type(self.moments_)(None)
+        return model
+
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""
+        kept = {*self._get_param_names(), "_solution"}
+        return {k: v for k, v in vars(self).items() if k in kept or k.endswith("_")}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        save(self, path)
+
+
+def signs_of(vectors: Doubles) -> Any:
+    """Return the sign of the largest entry of each row, which makes axes comparable."""
+    largest = abs(vectors).argmax(axis=1)
+    signs = vectors[range(len(vectors)), largest]
+    return (signs >= 0) * 2.0 - 1.0

@@ -1,0 +1,685 @@
+"""k-means on features: kernel k-means tile by tile, without the kernel matrix or the features.
+
+Lloyd's algorithm needs of a pass over the rows only the sums of each cluster, `ClusterAccumulator`.
+Several starts share the features of a pass.
+"""
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.cluster import kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.random import as_seed_sequence
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
+from gzkcore.rows.sources import Batch, is_source, type_of
+from gzkcore.rows.survey import sample_size, stack
+
+from . import streams
+from .base import FeatureLearner, check_not_negative, check_whole, fit_features, new_features
+from .gram import (
+    ClusterAccumulator,
+    check_weights,
+    float_dtype,
+    for_each_tile,
+    raise_not_finite,
+    width_of,
+)
+from .streams import Reader, map_rows
+
+__all__ = ["RandomFeatureKMeans", "priority_sample"]
+
+# The features of a sample, from which starts are drawn and on which they run first, take so much.
+SAMPLE_BYTES = 1 << 26
+
+
+class RandomFeatureKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, FeatureLearner
+):
+    """k-means on the features of any transformer: kernel k-means in linear time.
+
+    Minimises sum_i w_i |z(x_i) - nearest centre|^2 by Lloyd's algorithm, over tiles of rows. The
+    features of the data are never stored.
+
+    Parameters
+    ----------
+    features : transformer, default=None
+        Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
+        `KernelFeatures()`.
+    n_clusters : int, default=8
+    init : {"k-means++", "random"} or array-like of shape (n_clusters, n_components), \
+default="k-means++"
+        How a start chooses its first centres among the rows of a sample, or these centres in the
+        space of the features.
+    n_init : int, default=4
+        Starts, of which the best is kept; they share the features of a pass. Ignored with centres
+        given.
+    max_iter : int, default=300
+        Most passes over the rows for a start.
+    tol : float, default=1e-4
+        A start is done when the squared changes of its centres add up to less than this times the
+        mean variance of the features.
+    random_state : int, RandomState, Generator or None, default=None
+        Of sample and starts; passed on to features whose own `random_state` is None.
+
+    Attributes
+    ----------
+    features_ : transformer
+        The fitted features.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features_out)
+        In the space of the features.
+    labels_ : ndarray of int32 of shape (n_samples,)
+        Cluster of each row.
+    inertia_ : float
+        The objective: the weighted sum of squared distances to the nearest centre.
+    n_iter_ : int
+        Passes over the rows that the best start took.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        If X has column names that are all strings.
+
+    See Also
+    --------
+    gzkcore.metrics.clustering_cost : The cost of a clustering with the exact kernel.
+
+    Notes
+    -----
+    A pass takes the features, 2 k p operations for each row and start, and p for the sums.
+    Centres are drawn by scikit-learn's k-means++ on a random sample of as many rows as have 64 MB
+    of features, drawn by their weights, where Lloyd's algorithm runs first; a few passes over all
+    rows then suffice. A
+    cluster that loses all its rows gets the row farthest from its centre. There is no
+    `partial_fit`: Lloyd's algorithm has to read the rows again and again, and what one pass can do
+    (``sklearn.cluster.MiniBatchKMeans`` on ``features.transform``) ends elsewhere.
+
+    The objective is that of the features' own kernel, which is smaller where features lose more:
+    compare clusterings by different features by `gzkcore.metrics.clustering_cost`. With features
+    whose projection costs are right within 1 +- eps, and a clustering within 1 + g of the best one
+    there, its exact cost is within (1 + g)(1 + eps) / (1 - eps) of the least: Lemma 14 of [1]_, as
+    corrected in the errata, `gzkcore.theory.clustering_bound`.
+
+    References
+    ----------
+    .. [1] Han, Zandieh, Avron, "Random Gegenbauer Features for Scalable Kernel Methods", 2022,
+       sections 6.3, A.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian, GegenbauerFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 600)
+    >>> radius = np.repeat([0.3, 3.0], 300)
+    >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    >>> features = GegenbauerFeatures(Gaussian(gamma=0.5), 128)
+    >>> labels = RandomFeatureKMeans(features, n_clusters=2, random_state=0).fit_predict(X)
+    >>> len(set(labels[:300].tolist()))
+    1
+    """
+
+    tol: Any
+    features_: Any
+    cluster_centers_: Doubles
+    labels_: NDArray[np.int32]
+    inertia_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        features: Any = None,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int = 4,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Seed = None,
+    ):
+        self.features = features
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the features, and find the clusters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile, once in each pass, and never copied. A source is an
+            iterable of batches that can be read again, each X, (X, y) or (X, y, sample_weight), or
+            a Dask collection.
+        y : object, optional
+            For features that use it; else ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative.
+
+        Returns
+        -------
+        self
+            Unfitted, if anything fails or interrupts on the way.
+        """
+        self._forget()
+        try:
+            self._fit(X, y, sample_weight)
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._check_parameters()
+        rng = np.random.RandomState(as_seed_sequence(self.random_state).generate_state(8))
+        if is_source(X):
+            rows: _Rows = _Source(self, Reader(X, y, sample_weight), rng)
+        else:
+            rows = _Arrays(self._validate(X, reset=True), sample_weight)
+        if rows.n_rows == 0:
+            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        if rows.n_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={rows.n_rows} (rows with a positive weight) should be >= n_clusters="
+                f"{self.n_clusters}; use fewer clusters"
+            )
+        features = rows.fit(new_features(self.features, self.random_state), y)
+        sample, of_sample, complete = rows.sample(features, self.n_clusters, rng)
+        centers = self._starts(sample, of_sample, rng)
+        passes = features
+        if complete:
+            rows, passes = _Arrays(sample, of_sample), _Ready(sample)
+        else:  # settle first where a pass costs next to nothing
+            few = _Arrays(sample, of_sample)
+            centers, _, _ = self._lloyd(_Ready(sample), few, centers)
+        progress = Progress(self, self.max_iter, "iteration", X, y)
+        centers, costs, n_iter = self._lloyd(passes, rows, centers, progress)
+        # The first of those that are as good as any: rounding errors must not decide.
+        best = int(np.argmax(costs <= costs.min() * (1.0 + 1e3 * np.finfo(sample.dtype).eps)))
+        last = ClusterAccumulator(passes, centers[best])
+        labels = rows.labels(last)
+        self.features_ = features
+        self.cluster_centers_ = centers[best]
+        self.labels_ = labels
+        self.inertia_ = float(last.inertia[0])
+        self.n_iter_ = int(n_iter[best])
+        progress.end()
+        found = np.unique(self.labels_).size
+        if found < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({found}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _starts(self, Z: Floats, weight: Doubles | None, rng: np.random.RandomState) -> Doubles:
+        """Return first centres, (n_starts, n_clusters, n_features)."""
+        k = self.n_clusters
+        if not isinstance(self.init, str):
+            centers = np.asarray(self.init, dtype=np.float64)
+            if centers.shape != (k, Z.shape[1]) or not np.isfinite(centers).all():
+                raise ValueError(
+                    f"init has shape {centers.shape}; pass finite centres in the space of the "
+                    f"features, of shape (n_clusters, n_components) = {(k, Z.shape[1])}"
+                )
+            return centers[None]
+        starts = []
+        for _ in range(self.n_init):
+            if self.init == "random":
+                share = None if weight is None else weight / weight.sum()
+                starts.append(Z[rng.choice(len(Z), k, replace=False, p=share)])
+            else:
+                # About the mean, distances lose no digits.
+                mean = Z.mean(axis=0)
+                start, _ = kmeans_plusplus(Z - mean, k, sample_weight=weight, random_state=rng)
+                starts.append(start + mean)
+        return np.array(starts, dtype=np.float64)
+
+    def _lloyd(
+        self,
+        features: Any,
+        rows: "_Rows",
+        centers: Doubles,
+        progress: Progress | None = None,
+    ) -> tuple[Doubles, Doubles, Integers]:
+        """Move all centres to the means of their rows until they stay.
+
+        Returns the centres, their costs for the rows' present clusters, and the passes taken.
+        """
+        centers = centers.copy()
+        # The same for all passes: then centres whose rows stay the same don't move at all.
+        about = centers.mean(axis=(0, 1))
+        costs = np.full(len(centers), np.inf)
+        n_iter = np.zeros(len(centers), dtype=np.intp)
+        active = np.arange(len(centers))
+
+        def step() -> None:
+            nonlocal active
+            sums = ClusterAccumulator(features, centers[active], about)
+            rows.add_to(sums)
+            found = sums.finalize()
+            moved = np.square(found.means - centers[active]).sum(axis=2)
+            # Means are nearer to their rows than the old centres, by just this much.
+            costs[active] = found.inertia - (found.weights * moved).sum(axis=1)
+            done = moved.sum(axis=1) <= self.tol * found.variance
+            for i in np.flatnonzero((found.weights == 0).any(axis=1)):
+                empty = np.flatnonzero(found.weights[i] == 0)
+                far = rows.farthest(features, centers[active[i]], len(empty))
+                for place, row in zip(empty, far, strict=False):
+                    found.means[i, place] = row
+                    done[i] = False
+            centers[active] = found.means
+            n_iter[active] += 1
+            active = active[~done]
+
+        for _ in range(self.max_iter):
+            stop = False
+            if progress is None:
+                step()
+            else:
+                stop = progress.step(step)
+            if stop or not active.size:
+                break
+        return centers, costs, n_iter
+
+    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any]:
+        """Check a batch after the first and return what the sums take of it."""
+        return self._validate(X, reset=False), sample_weight
+
+    def _validate(self, X: Data, reset: bool) -> Any:
+        """Check X but for its values, which are checked when they are read."""
+        return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+
+    def _check_parameters(self) -> None:
+        for name in ("n_clusters", "n_init", "max_iter"):
+            check_whole(name, getattr(self, name))
+        check_not_negative("tol", self.tol)
+        if isinstance(self.init, str) and self.init not in ("k-means++", "random"):
+            raise ValueError(
+                f'init={self.init!r} must be "k-means++", "random" or an array of centres'
+            )
+
+    # -- what a fitted model can do -----------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cluster_centers_")
+
+    @property
+    def _n_features_out(self) -> int:
+        """Width of the output, for names of columns."""
+        return len(self.cluster_centers_)
+
+    def predict(self, X: Data) -> Any:
+        """Return the cluster of each row: that of the nearest centre.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of int32 of shape (n_samples,)
+            For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
+        """
+        self._check_fitted()
+        if is_source(X):
+            return map_rows(self._without_labels().predict, X, (), np.int32)
+        rows = _Arrays(self._validate(X, reset=False), None)
+        return rows.labels(ClusterAccumulator(self.features_, self.cluster_centers_))
+
+    def _without_labels(self) -> Self:
+        """Return a copy that can predict and no more: what goes to workers."""
+        model = copy.copy(self)
+        model.labels_ = np.empty(0, np.int32)
+        return model
+
+    def transform(self, X: Data) -> Any:
+        """Return the distances of rows from all centres, in the space of the features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            float32 for float32 X, else float64. For an iterable of batches, an iterator of these;
+            for a Dask collection, a Dask array.
+        """
+        self._check_fitted()
+        if is_source(X):
+            work = self._without_labels().transform
+            return map_rows(work, X, (self._n_features_out,), type_of(X))
+        X = self._validate(X, reset=False)
+        distances = np.empty((X.shape[0], len(self.cluster_centers_)), float_dtype(X))
+        middle = self.cluster_centers_.mean(axis=0)
+        about = self.cluster_centers_ - middle
+
+        def use(_lane: int, rows: slice, Z: Floats) -> None:
+            distances[rows] = np.sqrt(_squared_distances(Z, about, middle))
+
+        for_each_tile(self.features_, X, use)
+        return distances
+
+    def score(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return minus the objective of these rows, see `inertia_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : object, optional
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        self._check_fitted()
+        sums = ClusterAccumulator(self.features_, self.cluster_centers_)
+        if is_source(X):
+            Reader(X, y, sample_weight).accumulate(self._without_labels(), sums)
+        else:
+            _Arrays(self._validate(X, reset=False), sample_weight).add_to(sums)
+        return -float(sums.inertia[0])
+
+
+class _Rows(Protocol):
+    """The rows of a fit, which can be read again and again."""
+
+    n_rows: int  # with a positive weight
+
+    def fit(self, features: Any, y: Any) -> Any:
+        """Fit features to all rows."""
+
+    def sample(
+        self, features: Any, n_clusters: int, rng: np.random.RandomState
+    ) -> tuple[Floats, Doubles | None, bool]:
+        """Return features of random rows, their weights, and whether they are all rows."""
+
+    def add_to(self, sums: ClusterAccumulator) -> None:
+        """Add all rows to sums."""
+
+    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        """Add all rows to sums around one set of centres, and return the nearest of each."""
+
+    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        """Return features of the rows farthest from their centres, at most `count`."""
+
+
+class _Arrays:
+    """The rows of an array or a sparse matrix."""
+
+    def __init__(self, X: Any, sample_weight: Any) -> None:
+        self.X, self.weight = X, check_weights(sample_weight, X)
+        self.n_rows = X.shape[0] if self.weight is None else int(np.count_nonzero(self.weight))
+
+    def fit(self, features: Any, y: Any) -> Any:
+        return fit_features(features, self.X, y, one_pass=False)
+
+    def sample(
+        self, features: Any, n_clusters: int, rng: np.random.RandomState
+    ) -> tuple[Floats, Doubles | None, bool]:
+        weight = self.weight
+        n, most = self.X.shape[0], sample_rows(features, self.X, n_clusters)
+        if weight is not None:
+            draws = rng.random_sample(n) if self.n_rows > most else np.zeros(n)
+            rows, weight = priority_sample(weight, draws, most)
+        elif n > most:
+            rows = np.sort(rng.choice(n, most, replace=False))
+        else:
+            rows = np.arange(n)
+        complete = len(rows) == n
+        try:
+            Z = transformed(features, self.X if complete else self.X[rows])
+        except ValueError:
+            raise_not_finite(self.X)  # says in which row of all
+            raise
+        return Z, weight, complete
+
+    def _batches(self) -> Iterator[slice]:
+        for start in range(0, self.X.shape[0], streams.ARRAY_ROWS):
+            yield slice(start, min(start + streams.ARRAY_ROWS, self.X.shape[0]))
+
+    def add_to(self, sums: ClusterAccumulator) -> None:
+        for rows in self._batches():
+            self._add(sums, rows)
+
+    def _add(self, sums: ClusterAccumulator, rows: slice, labels: Any = None) -> None:
+        weight = None if self.weight is None else self.weight[rows]
+        try:
+            sums.update(self.X[rows], weight, labels=labels)
+        except ValueError:
+            raise_not_finite(self.X)  # says in which row of all
+            raise
+
+    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        found = np.empty((self.X.shape[0], 1), np.int32)
+        for rows in self._batches():
+            self._add(sums, rows, found[rows])
+        return found[:, 0]
+
+    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        found = _farthest(features, self.X, self.weight, centers, count)
+        return [row for *_, row in found]
+
+
+class _Source:
+    """The rows of a source."""
+
+    def __init__(
+        self, model: RandomFeatureKMeans, reader: Reader, rng: np.random.RandomState
+    ) -> None:
+        if reader.one_pass:
+            raise ValueError(
+                "k-means reads the rows again and again, and an iterator gives them once; pass an "
+                "object whose iter() starts anew, such as gzkcore.open_batches gives"
+            )
+        self.reader, self.source = reader, reader.source
+        model._validate(reader.first()[0], reset=True)
+        self.model = copy.copy(model)
+        seed = rng.randint(2**31, size=4).tolist()
+        self.drawn: _Drawn = self.source.reduce(_Drawn.of, _Drawn.merge, self.model, seed)
+        self.n_rows = self.drawn.n_rows
+
+    def fit(self, features: Any, y: Any) -> Any:
+        return self.reader.fit(features)
+
+    def sample(
+        self, features: Any, n_clusters: int, rng: np.random.RandomState
+    ) -> tuple[Floats, Doubles | None, bool]:
+        drawn = self.drawn
+        most = min(sample_rows(features, drawn.rows, n_clusters), drawn.most)
+        chosen, weight = priority_sample(drawn.weight, drawn.draws, most)
+        same = len(weight) > 0 and bool((weight == weight[0]).all())
+        return transformed(features, drawn.rows[chosen]), None if same else weight, False
+
+    def add_to(self, sums: ClusterAccumulator) -> None:
+        self.reader.accumulate(self.model, sums)
+
+    def labels(self, sums: ClusterAccumulator) -> NDArray[np.int32]:
+        self.add_to(sums)
+        found = self.source.reduce(
+            _labels_of_batch, np.concatenate, self.model, sums.features, sums.centers
+        )
+        return np.asarray(found)
+
+    def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
+        found = self.source.reduce(
+            _farthest_of_batch, _merge_farthest, self.model, features, centers, count
+        )
+        return [row for *_, row in found]
+
+
+@dataclass
+class _Drawn:
+    """Mergeable sample of rows by their weights: what `priority_sample` needs of all rows."""
+
+    n_rows: int  # with a positive weight
+    rows: Any
+    weight: Doubles
+    draws: Doubles
+    most: int  # rows of a sample; one more is kept
+
+    @classmethod
+    def of(cls, batch: Batch, model: Any, seed: list[int]) -> "_Drawn":
+        """Draw from a batch."""
+        rows, weight = model._rows(*batch[:3])
+        raise_not_finite(rows)
+        weight = check_weights(weight, rows)
+        weight = np.ones(rows.shape[0]) if weight is None else weight
+        draws = np.random.default_rng([batch.number, *seed]).random(rows.shape[0])
+        most = max(sample_size(rows.shape[1]), 10 * model.n_clusters)
+        return cls(int(np.count_nonzero(weight)), rows, weight, draws, most)._cut()
+
+    @staticmethod
+    def merge(parts: Sequence["_Drawn"]) -> "_Drawn":
+        """Put samples of consecutive batches together."""
+        return _Drawn(
+            sum(part.n_rows for part in parts),
+            stack([part.rows for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate([part.draws for part in parts]),
+            parts[0].most,
+        )._cut()
+
+    def _cut(self) -> "_Drawn":
+        rows, _ = priority_sample(self.weight, self.draws, self.most + 1)
+        if len(rows) < len(self.weight):
+            self.rows, self.weight = self.rows[rows], self.weight[rows]
+            self.draws = self.draws[rows]
+        return self
+
+
+def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[Integers, Doubles]:
+    """Choose rows by their weights, and weigh these so that sums of weights are right on average.
+
+    Row i has the key u_i / w_i. The rows with the least keys are kept; with t the next key, each
+    stands for max(w_i, 1/t) [1]_. Where no row is left out, weights stay as they are.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        Finite and not negative; rows of weight 0 are never chosen.
+    draws : array-like of shape (n,)
+        Uniform in (0, 1).
+    count : int
+        Rows that are kept, if there are as many.
+
+    Returns
+    -------
+    rows : ndarray of int, ascending
+    weights : ndarray
+        What each stands for: over the draws its mean, with 0 for rows left out, is w_i.
+
+    References
+    ----------
+    .. [1] Duffield, Lund, Thorup, "Priority sampling for estimation of arbitrary subset sums",
+       J. ACM 2007.
+
+    Examples
+    --------
+    >>> from gzkcore.learn.kmeans import priority_sample
+    >>> priority_sample([1, 0, 4, 1], [0.5, 0.5, 0.5, 0.25], 2)
+    (array([2, 3]), array([4., 2.]))
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    rows = np.flatnonzero(weights)
+    weights = weights[rows]
+    if rows.size <= count:
+        return rows, weights
+    keys = np.asarray(draws, dtype=np.float64)[rows] / weights
+    order = np.argpartition(keys, count)
+    kept = np.sort(order[:count])
+    return rows[kept], np.maximum(weights[kept], 1.0 / keys[order[count]])
+
+
+def _labels_of_batch(batch: Batch, model: Any, features: Any, centers: Doubles) -> Any:
+    X, _ = model._rows(*batch[:3])
+    return _Arrays(X, None).labels(ClusterAccumulator(features, centers))
+
+
+def _farthest_of_batch(
+    batch: Batch, model: Any, features: Any, centers: Doubles, count: int
+) -> list[tuple[float, int, int, Floats]]:
+    X, sample_weight = model._rows(*batch[:3])
+    found = _farthest(features, X, check_weights(sample_weight, X), centers, count)
+    return [(distance, batch.number, row, z) for distance, row, z in found]
+
+
+def _merge_farthest(parts: Sequence[list[Any]]) -> list[Any]:
+    together = sorted((row for part in parts for row in part), key=lambda row: row[:-1])
+    return together[: max(map(len, parts))]
+
+
+def sample_rows(features: Any, X: Any, n_clusters: int) -> int:
+    """Count the rows of a sample."""
+    return int(max(SAMPLE_BYTES // (8 * width_of(features, X)), 10 * n_clusters))
+
+
+class _Ready:
+    """A transformer for rows that are features already."""
+
+    def __init__(self, Z: Floats):
+        self._n_features_out = Z.shape[1]
+
+    def transform(self, Z: Floats) -> Floats:
+        return Z
+
+
+def transformed(features: Any, X: Any) -> Floats:
+    """Return the features of rows that are few enough to keep them."""
+    tiles: dict[int, Floats] = {}
+
+    def use(_lane: int, rows: slice, Z: Floats) -> None:
+        tiles[rows.start] = Z.copy()
+
+    for_each_tile(features, X, use)
+    return np.concatenate([tiles[start] for start in sorted(tiles)])
+
+
+def _squared_distances(Z: Floats, about: Doubles, middle: Doubles) -> Any:
+    """Return |z - c|^2 for all rows and centres, both about the mean of the centres."""
+    V = Z - middle.astype(Z.dtype)
+    squares = np.einsum("ij,ij->i", V, V)[:, None] + np.einsum("ij,ij->i", about, about)
+    return np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
+
+
+def _farthest(
+    features: Any, X: Any, weight: Doubles | None, centers: Doubles, count: int
+) -> list[tuple[float, int, Floats]]:
+    """Return minus squared distance, number and features of the rows farthest from their centres.
+
+    At most `count`, the farthest first.
+    """
+    middle = centers.mean(axis=0)
+    about = centers - middle
+    found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
+
+    def use(_lane: int, rows: slice, Z: Floats) -> None:
+        squares = _squared_distances(Z, about, middle).min(axis=1)
+        scale = np.square(Z - middle.astype(Z.dtype)).sum(axis=1)
+        squares[squares <= 64 * np.finfo(Z.dtype).eps * scale] = 0.0  # rounding errors
+        if weight is not None:
+            squares[weight[rows] == 0] = 0.0
+        order = np.argsort(-squares, kind="stable")[:count]
+        found.extend(
+            (-float(squares[i]), rows.start + int(i), Z[i].copy()) for i in order if squares[i] > 0
+        )
+
+    for_each_tile(features, X, use)
+    found.sort(key=lambda row: row[:2])
+    return found[:count]

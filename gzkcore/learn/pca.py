@@ -1,0 +1,363 @@
+"""Principal components of features: kernel PCA in one pass over the data and in bounded memory."""
+
+import numbers
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import validate_data
+
+from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.linalg import eigh
+from gzkcore._util.typing import Data, Doubles, Floats, Seed
+from gzkcore._util.wording import counted
+from gzkcore.rows.sources import is_source, type_of
+
+from .base import (
+    FeatureLearner,
+    Solved,
+    check_one_batch,
+    check_same_features,
+    fit_features,
+    new_features,
+    signs_of,
+)
+from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
+from .streams import Checkpoint, Reader, map_rows
+
+__all__ = ["RandomFeaturePCA"]
+
+
+class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):
+    """Principal components of the features of any transformer: kernel PCA in linear time.
+
+    The axes are eigenvectors of the covariance of the features, summed in one pass over tiles of
+    rows. The features of the data are never stored.
+
+    Parameters
+    ----------
+    features : transformer, default=None
+        Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
+        `KernelFeatures()`.
+    n_components : int, float or None, default=None
+        How many axes; a number between 0 and 1 is the share of the variance that they are to
+        reach; None keeps all along which there is any variance beyond rounding errors.
+    whiten : bool, default=False
+        Scale the output to unit variance.
+    random_state : int, RandomState, Generator or None, default=None
+        Passed on to features whose own `random_state` is None.
+
+    Attributes
+    ----------
+    features_ : transformer
+        The fitted features.
+    components_ : ndarray of shape (n_components_, n_features_out)
+        The axes in the space of the features, strongest first; the largest entry of each is
+        positive.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Sum over the rows of w (component)^2, over (sum of w) - 1.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Share of the variance of all features.
+    mean_ : ndarray of shape (n_features_out,)
+        Of the features.
+    n_components_ : int
+    moments_ : MomentsAccumulator
+        The sums that all else is worked out from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        If X has column names that are all strings.
+
+    See Also
+    --------
+    sklearn.decomposition.KernelPCA : Exact; time n^3 and memory n^2.
+
+    Notes
+    -----
+    Time n p^2 for the sums and up to 4 p^3 for p axes, memory about 8 p^2 bytes per thread. With
+    features whose dot products are the kernel exactly, the components of the rows are those of
+    kernel PCA, scaled as by `sklearn.decomposition.KernelPCA`. Enough features preserve the cost of
+    projections within 1 +- eps: [1]_, Theorem 10, as corrected in the errata.
+
+    References
+    ----------
+    .. [1] Han, Zandieh, Avron, "Random Gegenbauer Features for Scalable Kernel Methods", 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Gaussian, GegenbauerFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 500)
+    >>> radius = np.repeat([1.0, 3.0], 250)
+    >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    >>> features = GegenbauerFeatures(Gaussian(gamma=0.5), 128)
+    >>> V = RandomFeaturePCA(features, n_components=3).fit_transform(X)
+    >>> bool(V[:250, 0].min() > V[250:, 0].max()) or bool(V[:250, 0].max() < V[250:, 0].min())
+    True
+    """
+
+    components_ = Solved()
+    explained_variance_ = Solved()
+    explained_variance_ratio_ = Solved()
+    mean_ = Solved()
+    n_components_ = Solved()
+
+    n_components: Any
+    features_: Any
+    moments_: MomentsAccumulator
+
+    def __init__(
+        self,
+        features: Any = None,
+        n_components: float | None = None,
+        *,
+        whiten: bool = False,
+        random_state: Seed = None,
+    ):
+        self.features = features
+        self.n_components = n_components
+        self.whiten = whiten
+        self.random_state = random_state
+
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Data,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit the features, and find the axes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile and never copied. A source is an iterable of batches,
+            each X, (X, y) or (X, y, sample_weight), or a Dask collection.
+        y : object, optional
+            For features that use it; else ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a row of weight 2 counts as two rows.
+        checkpoint : Checkpoint, str or path, optional
+            File that the sums are written to every minute, and that a fit goes on from, as for
+            `RandomFeatureRidge`.
+
+        Returns
+        -------
+        self
+            Unfitted, if anything fails or interrupts on the way.
+        """
+        self._forget()
+        try:
+            reader = self._start(X, y, sample_weight, checkpoint)
+            self._solution = self._solve()
+        except BaseException:
+            self._forget()
+            raise
+        reader.finish()
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+            As before the call, if anything fails or interrupts on the way.
+        """
+        check_one_batch(X)
+        if self.__sklearn_is_fitted__():
+            rows = self._rows(X, y, sample_weight)
+            self._outdate()
+            self.moments_.update(*rows)
+            return self
+        self._forget()
+        try:
+            self._start(X, y, sample_weight, one_pass=True)
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def _start(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        checkpoint: Any = None,
+        one_pass: bool = False,
+    ) -> Reader:
+        """Fit the features and sum over the first rows, or all."""
+        self._check_parameters()
+        if is_source(X):
+            reader = Reader(X, y, sample_weight, checkpoint)
+            rows = self._validate(reader.first()[0], reset=True)
+        else:
+            rows = self._validate(X, reset=True)
+            given = X if hasattr(X, "columns") else rows  # with names, which are compared
+            reader = Reader(given, None, check_weights(sample_weight, rows), checkpoint)
+        if not reader.resume(self):
+            features = new_features(self.features, self.random_state)
+            if reader.array is None:
+                self.features_ = reader.fit(features)
+            else:
+                self.features_ = fit_features(features, rows, y, one_pass)
+            self.moments_ = MomentsAccumulator(self.features_)
+        progress = Progress(self, None, "batch", X, y)
+        reader.accumulate(self, self.moments_, progress.step)
+        progress.end()
+        return reader
+
+    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, None, Any]:
+        """Check a batch after the first and return what the moments take of it."""
+        return self._validate(X, reset=False), None, sample_weight
+
+    def merge(self, other: "RandomFeaturePCA") -> Self:
+        """Add the rows that another model with the same fitted features has seen.
+
+        Parameters
+        ----------
+        other : RandomFeaturePCA
+            Fitted; its features must be ours (pass them fitted in a `FrozenEstimator`, or with the
+            same `random_state`, centre and radius).
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        other._check_fitted()
+        check_same_features(self.features_, other.features_, int(self.n_features_in_))
+        self._outdate()
+        self.moments_.merge(other.moments_)
+        return self
+
+    def _validate(self, X: Data, reset: bool) -> Any:
+        """Check X but for its values, which are checked when they are read."""
+        return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+
+    def _check_parameters(self) -> None:
+        k = self.n_components
+        share = isinstance(k, float) and 0 < k < 1
+        whole = isinstance(k, numbers.Integral) and int(k) >= 1
+        if not (k is None or share or whole):
+            raise ValueError(
+                f"n_components={k!r} must be a whole number >= 1, a share of the variance between "
+                "0 and 1, or None for all"
+            )
+
+    def _solve(self, found: Any = None) -> dict[str, Any]:
+        self._check_parameters()
+        found = self.moments_.finalize()
+        p = len(found.mean)
+        most, k = min(found.n_rows, p), self.n_components
+        if isinstance(k, numbers.Integral) and int(k) > most:
+            raise ValueError(
+                f"n_components={k} is more than {most}, the smaller of n_samples={found.n_rows} "
+                f"(rows with a positive weight) and the {counted(p, 'feature')}; use fewer "
+                "components"
+            )
+        variance = found.scatter / (found.weight - 1.0 if found.weight > 1 else 1.0)
+        total = float(np.trace(variance))
+        wanted = int(k) if isinstance(k, numbers.Integral) else most
+        values, vectors = eigh(variance, subset_by_index=[p - wanted, p - 1])
+        values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+        lost = p * float(np.finfo(self.moments_.dtype).eps) * values.max(initial=0.0)
+        if k is None:
+            wanted = max(1, int(np.count_nonzero(values > lost)))
+        ratio = values / total if total > 0 else np.zeros_like(values)
+        if k is not None and not isinstance(k, numbers.Integral):
+            wanted = min(int(np.searchsorted(np.cumsum(ratio), k, side="right")) + 1, most)
+        axes = axes * signs_of(axes)[:, None]
+        return {
+            "components_": np.ascontiguousarray(axes[:wanted]),
+            "explained_variance_": values[:wanted],
+            "explained_variance_ratio_": ratio[:wanted],
+            "mean_": found.mean,
+            "n_components_": wanted,
+            "lost": float(lost),  # the size of rounding errors in eigenvalues
+        }
+
+    # -- what a fitted model can do -----------------------------------------------------------
+
+    @property
+    def _n_features_out(self) -> int:
+        """Width of the output, for names of columns."""
+        return int(self.n_components_)
+
+    def _scales(self) -> Doubles:
+        """Return what each component is divided by: 1, or its standard deviation."""
+        values: Doubles = self.explained_variance_
+        if not self.whiten:
+            return np.ones_like(values)
+        # Directions that are nothing but rounding errors come out as 0, not as noise of size 1.
+        lost: float = self._solved()["lost"]
+        scales: Doubles = np.where(values > lost, np.sqrt(values), np.inf)
+        return scales
+
+    def transform(self, X: Data) -> Any:
+        """Return the components of rows, tile by tile.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+            float32 for float32 X, else float64. For an iterable of batches, an iterator of these;
+            for a Dask collection, a Dask array.
+        """
+        self._check_fitted()
+        if is_source(X):
+            work = self._without_moments().transform
+            return map_rows(work, X, (self.n_components_,), type_of(X))
+        X = self._validate(X, reset=False)
+        axes = self.components_.T / self._scales()
+        V = np.empty((X.shape[0], self.n_components_), float_dtype(X))
+
+        def use(_lane: int, rows: slice, Z: Floats) -> None:
+            V[rows] = (Z - self.mean_.astype(Z.dtype)) @ axes.astype(Z.dtype)
+
+        for_each_tile(self.features_, X, use)
+        return V
+
+    def to_features(self, V: ArrayLike) -> Doubles:
+        """Return features that have these components, and none along other axes.
+
+        There is no way back from features to rows of X; hence no `inverse_transform`.
+
+        Parameters
+        ----------
+        V : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        self._check_fitted()
+        components = np.asarray(V, dtype=np.float64)
+        if components.ndim != 2 or components.shape[1] != self.n_components_:
+            raise ValueError(
+                f"V has shape {components.shape}; pass what transform returns, of shape "
+                f"(n_samples, {self.n_components_})"
+            )
+        scales = self._scales()
+        kept = np.where(np.isfinite(scales), scales, 0.0)
+        found: Doubles = (components * kept) @ self.components_ + self.mean_
+        return found

@@ -1,0 +1,488 @@
+"""Feeding sources to accumulators: in turn or on a cluster, with checkpoints on the way.
+
+A learner reads everything through a `Reader`. Its `fit` does, for arrays and sources alike,
+
+    reader.fit(features)                         a pass, if features need to know all rows
+    reader.accumulate(self, accumulator)         the pass
+
+where `self._rows(X, y, sample_weight)` checks a batch and returns what the accumulator's `update`
+takes, and `accumulator` has seen no rows yet and has `update` and `merge`.
+"""
+
+import contextlib
+import copy
+import glob
+import hashlib
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from gzkcore._util import model_io
+from gzkcore._util.typing import Doubles
+from gzkcore._util.validation import check_positive
+from gzkcore._util.wording import counted
+from gzkcore.features.fit_rows import asks_no_rows, fit_features, settled
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source, rows_of
+from gzkcore.rows.survey import Survey, survey_of
+
+from .gram import raise_not_finite
+
+ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
+GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree
+
+
+@dataclass
+class Checkpoint:
+    """Where a long fit keeps what it has done, and how often.
+
+    Of a Dask collection the sums of so many groups of 64 chunks are asked for at a time as take
+    about `seconds`; between these the workers wait for the last of them.
+
+    Parameters
+    ----------
+    path : str or path
+        By custom it ends with ``.gzk``. Written beside its place and renamed, so that it is whole
+        at any moment; removed at the end of the fit.
+    seconds : float, default=60.0
+        > 0, between two writes. A write takes as long as the sums need to reach the disk: 8 p^2 / 2
+        bytes for p features, and for each fold.
+
+    Examples
+    --------
+    >>> from gzkcore import Checkpoint
+    >>> Checkpoint("run.gzk", seconds=300)
+    Checkpoint(path='run.gzk', seconds=300)
+    """
+
+    path: str | os.PathLike[str]
+    seconds: float = 60.0
+
+
+class Reader:
+    """The rows of one fit.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        What `fit` was given, a source or arrays.
+    checkpoint : Checkpoint, str, path or None
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any = None) -> None:
+        self.survey: Survey | None = None
+        self.checkpoint = _as_checkpoint(checkpoint)
+        self.progress: _Progress | None = None
+        self.array: Any = None if is_source(X) else X
+        self.targets: Any = y
+        self.views: Any = y if np.ndim(y) == 2 or sparse.issparse(y) else None
+        if self.array is None:
+            self.source = as_source(X, y, sample_weight)
+        else:
+            self.source = Source(_Slices(X, y, sample_weight))
+        self.distributed = is_dask(X)
+        self._begun: Iterator[tuple[Any, Any, Any]] | None = None
+        self.one_pass = not self.source.reread
+        if self.one_pass and self.checkpoint is not None:
+            raise ValueError(
+                "checkpoint= needs a source that can be read again after a kill, and an iterator "
+                "can't; pass an object whose iter() starts anew"
+            )
+
+    def first(self) -> tuple[Any, Any, Any]:
+        """Return the first batch with rows, which will come again."""
+        begun: Iterator[tuple[Any, Any, Any]] = iter(self.source)
+        empty: list[Any] = []
+        for batch in begun:
+            if has_rows(batch[0]):
+                self._first, self._begun = batch, itertools.chain(empty, [batch], begun)
+                return batch
+            empty.append(batch)
+        raise ValueError("the source yields no batches; give it one or more")
+
+    def batches(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Return all batches: the first time, what `first` has begun to read."""
+        begun, self._begun = self._begun, None
+        return iter(self.source) if begun is None else begun
+
+    def fit(self, features: Any) -> Any:
+        """Fit features to all rows, or to the first batch where rows come only once."""
+        if self.array is not None:
+            return features.fit(rows_of(self.array), self.targets)
+        if asks_no_rows(features):
+            return features.fit(rows_of(self._first[0]), None)
+        if self.one_pass:
+            with in_batch(0):
+                return getattr(features, "partial_fit", features.fit)(rows_of(self._first[0]))
+        if self.survey is None:
+            self.survey = survey_of(self.source)
+        return fit_features(features, self.source, self.survey)
+
+    def resolve(self, kernel: Any, X: Any) -> Any:
+        """Resolve a kernel on all rows, or on those of the first batch, X."""
+        if self.survey is None or self.survey.complete:
+            return kernel.resolve(X if self.survey is None else self.survey.rows)
+        return settled("kernel", kernel, self.survey).resolve(self.survey.rows)
+
+    def typical(self, y: Doubles) -> Doubles:
+        """Return one row, the mean of all targets, if it is known, or else the first batch's."""
+        if self.survey is None or not np.isfinite(self.survey.y_sum).all():
+            return y
+        return np.asarray(self.survey.y_sum / self.survey.n_rows)[None]
+
+    # -- the pass -------------------------------------------------------------------------------
+
+    def accumulate(
+        self, learner: Any, accumulator: Any, step: Callable[[Callable[[], Any]], Any] | None = None
+    ) -> Any:
+        """Add all rows to an accumulator and return it; each batch is a `step`.
+
+        After `resume`, the rows that the checkpoint had seen are read and compared, not added.
+        """
+        before = 0 if self.progress else accumulator.n_rows
+        if self.distributed:
+            self._accumulate_chunks(learner, accumulator)
+        else:
+            self._accumulate_batches(learner, accumulator, step)
+        seen = accumulator.n_rows - before
+        if seen == 0 and self.survey is None:
+            raise ValueError("the source yields no batches with rows; give it one or more")
+        if self.survey is not None and seen != self.survey.n_rows:
+            raise ValueError(
+                f"the source yielded {counted(self.survey.n_rows, 'row')} in the first pass and "
+                f"{seen} in a later one; let each iter() of it start anew and give the same rows"
+            )
+        return accumulator
+
+    def _accumulate_batches(
+        self, learner: Any, accumulator: Any, step: Callable[[Callable[[], Any]], Any] | None
+    ) -> None:
+        done = 0 if self.progress is None else self.progress.batches
+        seen = hashlib.sha256()
+        written = time.monotonic()
+        if self.checkpoint is not None and not done:
+            self._write(learner, 0, seen)
+        number = -1
+        for number, batch in enumerate(self.batches()):
+            if self.checkpoint is not None:
+                _digest(seen, batch)
+            if number < done:
+                if number == done - 1:
+                    self._compare(seen)
+                continue
+            if not has_rows(batch[0]):
+                continue
+            with self._named(number):
+                if step is None:
+                    accumulator.update(*learner._rows(*batch))
+                else:
+                    step(lambda b=batch: accumulator.update(*learner._rows(*b)))  # type: ignore[misc]
+            if self.checkpoint and time.monotonic() - written >= self.checkpoint.seconds:
+                self._write(learner, number + 1, seen)
+                written = time.monotonic()
+        if number + 1 < done:
+            raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
+
+    @contextlib.contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        """Name the batch in a ValueError, or the row of the array that it was cut from."""
+        if self.array is None:
+            with in_batch(number):
+                yield
+            return
+        try:
+            yield
+        except ValueError:
+            raise_not_finite(rows_of(self.array))
+            if self.views is not None:
+                raise_not_finite(self.views, "y")
+            raise
+
+    def _accumulate_chunks(self, learner: Any, accumulator: Any) -> None:
+        """Add the chunks of a Dask collection: at once, or by groups with checkpoints between."""
+        empty, afar = accumulator._emptied(), copy.copy(learner)
+        vars(afar).pop("_progress", None)  # it knows the data, which needn't travel
+        if hasattr(afar, "moments_"):
+            afar.moments_ = empty
+        if self.checkpoint is None:
+            total = self.source.reduce(_add, _merge, afar, empty)
+            if total is not None:
+                accumulator.merge(total)
+            return
+        done, chunks = 0 if self.progress is None else self.progress.batches, len(self.source)
+        seen = hashlib.sha256()
+        if chunks < done:
+            raise self._refusal(f"the data have {counted(chunks, 'chunk')}, it has seen {done}")
+        if done:
+            (digests,) = self.source.reduce_each([range(done)], _hash, _chain)
+            seen.update(b"".join(digests))
+            self._compare(seen)
+        else:
+            self._write(learner, 0, seen)
+        at_once = 1
+        while done < chunks:
+            starts = range(done, chunks, GROUP)[:at_once]
+            groups = [range(start, min(start + GROUP, chunks)) for start in starts]
+            begun = time.monotonic()
+            for found in self.source.reduce_each(groups, _add_hashed, _merge_hashed, afar, empty):
+                if found is not None:
+                    accumulator.merge(found[0])
+                    seen.update(b"".join(found[1]))
+            done = groups[-1].stop
+            if done < chunks:
+                self._write(learner, done, seen)
+            fitting = at_once * self.checkpoint.seconds / (time.monotonic() - begun + 1e-9)
+            at_once = max(1, min(2 * at_once, int(fitting)))
+
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def resume(self, learner: Any) -> bool:
+        """Give a learner what its checkpoint holds, if there is one that fits."""
+        if self.checkpoint is None:
+            return False
+        path, ours = Path(self.checkpoint.path), _settings(learner)
+        model_io.check_place(path)  # now, not after the passes that features may need
+        if not path.exists():
+            return False
+        progress = model_io.load(path)
+        if not isinstance(progress, _Progress):
+            raise self._refusal(f"it holds a {type(progress).__name__}, no fit under way")
+        if type(progress.learner) is not type(learner):
+            raise self._refusal(f"it is of a {type(progress.learner).__name__}")
+        different = [name for name in ours if progress.settings.get(name) != ours[name]]
+        if different:
+            raise self._refusal(f"{', '.join(different)} was another when it was written")
+        if progress.batches == 0:  # features only, and nothing tells of which rows
+            return False
+        self.progress = progress
+        fitted = {k: v for k, v in vars(progress.learner).items() if k.endswith("_")}
+        vars(learner).update(fitted)
+        return True
+
+    def finish(self) -> None:
+        """Remove the checkpoint of a fit that is done."""
+        if self.checkpoint is not None:
+            path = Path(self.checkpoint.path)
+            path.unlink(missing_ok=True)
+            for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+                part.unlink(missing_ok=True)  # of a process that was killed in a write
+
+    def _write(self, learner: Any, batches: int, seen: Any) -> None:
+        assert self.checkpoint is not None  # noqa: S101  for the type checker
+        progress = _Progress(learner, batches, seen.hexdigest(), _settings(learner))
+        model_io.save(progress, self.checkpoint.path)
+
+    def _compare(self, seen: Any) -> None:
+        assert self.progress is not None  # noqa: S101  for the type checker
+        if seen.hexdigest() != self.progress.digest:
+            raise self._refusal(
+                f"the first {self.progress.batches} batches are not those that it has seen (other "
+                "rows, or the same in other batches)"
+            )
+
+    def _refusal(self, reason: str) -> ValueError:
+        assert self.checkpoint is not None  # noqa: S101  for the type checker
+        return ValueError(
+            f"cannot resume from {os.fspath(self.checkpoint.path)!r}: {reason}; fit with the same "
+            "data and settings, or delete the file to start afresh"
+        )
+
+
+def map_rows(
+    work: Callable[[Any], Any],
+    X: Any,
+    shape: tuple[int, ...] = (),
+    dtype: Any = np.float64,
+    results: int = 1,
+) -> Any:
+    """Apply `work` to the rows of each batch of a source: an iterator, or a lazy Dask array.
+
+    `shape` and `dtype` are those of what becomes of one row, `results` the length of the tuple that
+    `work` returns (of batches only), if it is one.
+    """
+    if is_dask(X):
+        from gzkcore.rows.dask import map_rows as lazily
+
+        return lazily(work, X, shape, dtype)
+    return _mapped(work, X, shape, dtype, results)
+
+
+def _mapped(
+    work: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any, results: int
+) -> Iterator[Any]:
+    for number, (rows, *_) in enumerate(as_source(X)):
+        if has_rows(rows):
+            with in_batch(number):
+                found = work(rows)
+            yield found
+        else:
+            nothing = tuple(np.empty((0, *shape), dtype) for _ in range(results))
+            yield nothing if results > 1 else nothing[0]
+
+
+class SecondViews:
+    """The y of a source's batches, as a source.
+
+    Parameters
+    ----------
+    source : Source
+        That can be read again.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        for _, y, _ in self.source:
+            if y is None:
+                raise ValueError("a batch has no second view; let the source yield (X, y)")
+            view = y if hasattr(y, "shape") else np.asarray(y)
+            yield view[:, None] if view.ndim == 1 else view
+
+
+class Score:
+    """Mergeable sums for R^2: of squared errors, and of y about its mean, for each target."""
+
+    def __init__(self, y: Doubles, predicted: Doubles, weight: Any) -> None:
+        y, predicted = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
+        w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.weight = w.sum()
+        self.mean = w @ y / self.weight if self.weight > 0 else np.zeros(y.shape[1])
+        self.spread = w @ np.square(y - self.mean)
+        self.errors = w @ np.square(y - predicted)
+
+    @classmethod
+    def merge(cls, parts: Sequence["Score"]) -> "Score":
+        """Put scores of different rows together."""
+        made = copy.copy(parts[0])
+        made.weight = sum(part.weight for part in parts)
+        means = np.sum([part.weight * part.mean for part in parts], axis=0)
+        made.mean = means / max(made.weight, 1e-300)
+        spreads = [part.spread + part.weight * np.square(part.mean - made.mean) for part in parts]
+        made.spread = np.sum(spreads, axis=0)
+        made.errors = np.sum([part.errors for part in parts], axis=0)
+        return made
+
+    def r2(self) -> float:
+        """Return the mean of R^2 over the targets, as scikit-learn defines it."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = 1.0 - self.errors / self.spread
+        constant = self.spread == 0
+        each[constant] = np.where(self.errors[constant] == 0, 1.0, 0.0)
+        return float(each.mean())
+
+
+@dataclass
+class _Progress:
+    """What a checkpoint holds: a learner half-way, and what it has seen."""
+
+    learner: Any
+    batches: int
+    digest: str
+    settings: dict[str, str]
+
+
+class _Slices:
+    """Rows of arrays, in batches."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.parts = X, y, None if sample_weight is None else np.asarray(sample_weight)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, self.parts[0].shape[0], ARRAY_ROWS):
+            rows = slice(start, start + ARRAY_ROWS)
+            yield tuple(_cut(part, rows) for part in self.parts)
+
+
+def _cut(part: Any, rows: slice) -> Any:
+    return None if part is None else part.iloc[rows] if hasattr(part, "iloc") else part[rows]
+
+
+def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
+    """Return an accumulator of one batch, without the features: all that travels."""
+    part = copy.copy(accumulator).update(*learner._rows(*batch[:3]))
+    for name in ("features", "features_y"):
+        if hasattr(part, name):
+            setattr(part, name, None)
+    return part
+
+
+def _merge(parts: Sequence[Any]) -> Any:
+    """Return the sum of consecutive accumulators; what they are stays as it is."""
+    of_own = hasattr(parts[0], "__copy__")  # one that copies its sums
+    total = copy.copy(parts[0]) if of_own else copy.deepcopy(parts[0])
+    for part in parts[1:]:
+        total.merge(part)
+    return total
+
+
+def _hash(batch: Batch) -> list[bytes]:
+    """Return a digest of a chunk."""
+    seen = hashlib.sha256()
+    _digest(seen, batch[:3])
+    return [seen.digest()]
+
+
+def _chain(parts: Sequence[list[bytes]]) -> list[bytes]:
+    return [digest for part in parts for digest in part]
+
+
+def _add_hashed(batch: Batch, learner: Any, accumulator: Any) -> tuple[Any, list[bytes]]:
+    """Return an accumulator of one chunk, and a digest of it."""
+    return _add(batch, learner, accumulator), _hash(batch)
+
+
+def _merge_hashed(parts: Sequence[tuple[Any, list[bytes]]]) -> tuple[Any, list[bytes]]:
+    return _merge([part[0] for part in parts]), _chain([part[1] for part in parts])
+
+
+def _as_checkpoint(given: Any) -> Checkpoint | None:
+    if given is None:
+        return None
+    if not isinstance(given, (Checkpoint, str, os.PathLike)):
+        raise TypeError(
+            f"checkpoint={given!r} is no path; pass a file name, or "
+            "gzkcore.Checkpoint(path, seconds=...)"
+        )
+    made = given if isinstance(given, Checkpoint) else Checkpoint(given)
+    check_positive("seconds", made.seconds)
+    return made
+
+
+def _settings(learner: Any) -> dict[str, str]:
+    """Return a fingerprint of each parameter."""
+    found = {}
+    for name, value in clone(learner).get_params(deep=False).items():
+        arrays: list[Any] = []
+        text = json.dumps(model_io._encode(value, arrays, name))
+        digest = hashlib.sha256(text.encode())
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        found[name] = digest.hexdigest()
+    return found
+
+
+def _digest(seen: Any, batch: tuple[Any, ...]) -> None:
+    """Add a batch to a running hash."""
+    for part in batch:
+        if part is None:
+            seen.update(b"-")
+            continue
+        if sparse.issparse(part):
+            pieces = [part.data, part.indices, part.indptr]
+        else:
+            pieces = [np.asarray(part)]
+        for piece in pieces:
+            if piece.dtype.hasobject:
+                piece = np.asarray(piece, dtype=str)  # noqa: PLW2901
+            seen.update(f"{piece.dtype.str}{np.shape(part)}{piece.shape}".encode())
+            seen.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8))

@@ -1,0 +1,1 @@
+"""Where rows come from: arrays, batches, files, Dask collections, and surveys of them."""

@@ -1,0 +1,178 @@
+"""Learn from Dask collections: one task for each chunk, and only small sums travel.
+
+Every learner takes Dask arrays and data frames where it takes arrays; this module is how. A task
+reads a chunk, makes its features tile by tile and reduces them to an accumulator; accumulators are
+merged eight at a time, in the order of the chunks, until one is left. No task changes what another
+has made, so a task that runs twice, because a worker was lost, is counted once, and the sums are
+the same to the last bit whatever the workers do.
+"""
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gzkcore._util.threads import limit_blas, limit_threads, n_threads
+from gzkcore._util.wording import counted
+
+from .sources import Batch, has_rows, in_batch
+
+FAN_IN = 8  # accumulators that one task merges
+
+
+class DaskSource:
+    """The chunks of Dask collections, see `Source`.
+
+    Parameters
+    ----------
+    X : Dask array or data frame
+    y, sample_weight : Dask array, series or data frame, or array, optional
+        Cut as X is: an array is cut for you if the lengths of X's chunks are known.
+    """
+
+    reread = True
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        rows = _chunks("X", X, X)
+        self.parts: list[list[Any] | None] = [rows]
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            self.parts.append(None if given is None else _chunks(name, given, X))
+        for name, chunks in zip(("y", "sample_weight"), self.parts[1:], strict=True):
+            if chunks is not None and len(chunks) != len(rows):
+                raise ValueError(
+                    f"{name} has {counted(len(chunks), 'chunk')}, but X has {len(rows)}; cut them "
+                    "alike (rechunk, repartition)"
+                )
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        for chunk in self._together():
+            yield _library("dask").compute(*chunk)
+
+    def reduce(
+        self, work: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *args: Any
+    ) -> Any:
+        """Return the merged results of work(batch, *args) for all chunks, as `Source` does."""
+        return self.reduce_each([range(len(self))], work, merge, *args)[0] if len(self) else None
+
+    def reduce_each(
+        self,
+        groups: Sequence[range],
+        work: Callable[..., Any],
+        merge: Callable[[Sequence[Any]], Any],
+        *args: Any,
+    ) -> list[Any]:
+        """Return one merged result for each group of chunks, all computed together."""
+        delayed = _library("dask").delayed
+        # One node of the graph each, which a worker gets once: not scattered, since what a worker
+        # alone holds would be lost with it.
+        shared = [delayed(arg, traverse=False) for arg in (work, *args)]
+        task, join = delayed(_reduce_chunk, pure=False), delayed(_merge_results, pure=False)
+        how, chunks = delayed(merge, traverse=False), list(self._together())
+        trees = []
+        for group in groups:
+            level = [task(number, *chunks[number], *shared) for number in group]
+            while len(level) > 1:
+                parts = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
+                level = [join(part, how) if len(part) > 1 else part[0] for part in parts]
+            trees += level
+        return list(_library("dask").compute(*trees))
+
+    def __len__(self) -> int:
+        return len(self.parts[0] or [])
+
+    def _together(self) -> Iterator[tuple[Any, ...]]:
+        for number in range(len(self)):
+            yield tuple(None if part is None else part[number] for part in self.parts)
+
+
+def map_rows(
+    work: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any = np.float64
+) -> Any:
+    """Return work(rows) of all chunks as one Dask array; a row becomes an array of `shape`."""
+    da, delayed = _library("dask.array"), _library("dask").delayed
+    chunks = _chunks("X", X, X)
+    lengths = X.chunks[0] if _is_array(X) else [np.nan] * len(chunks)
+    task = delayed(functools.partial(_map_chunk, work, shape, dtype), pure=False)
+    pieces = [
+        da.from_delayed(task(chunk), (length, *shape), dtype=dtype)
+        for chunk, length in zip(chunks, lengths, strict=True)
+    ]
+    return da.concatenate(pieces, axis=0)
+
+
+def _library(name: str) -> Any:
+    """Import a module when it is needed, and without types: those of Dask come and go."""
+    return importlib.import_module(name)
+
+
+def _is_array(X: Any) -> bool:
+    return hasattr(X, "rechunk")
+
+
+def _chunks(name: str, given: Any, X: Any) -> list[Any]:
+    """Return the chunks of rows, delayed."""
+    if not hasattr(given, "__dask_graph__"):
+        if not _is_array(X) or np.isnan(X.chunks[0]).any():
+            raise TypeError(
+                f"{name} is a {type(given).__name__} and can't be cut as X is, since the lengths "
+                "of its chunks are not known; pass a Dask collection cut like X"
+            )
+        rows = np.asarray(given)
+        if rows.ndim == 0:
+            raise TypeError(
+                f"{name} is a {type(given).__name__}; pass a Dask collection, or an array"
+            )
+        given = _library("dask.array").from_array(rows)
+    if not hasattr(given, "to_delayed") or not hasattr(given, "ndim"):
+        raise TypeError(
+            f"{name} is a Dask {type(given).__name__}; pass a Dask array or data frame, "
+            "for example bag.to_dataframe()"
+        )
+    if _is_array(given):
+        known = _is_array(X) and not np.isnan([*X.chunks[0], *given.chunks[0]]).any()
+        if known and given.shape[0] != X.shape[0]:
+            raise ValueError(f"{name} has {counted(given.shape[0], 'row')}, but X has {X.shape[0]}")
+        cuts = {0: X.chunks[0]} if known else {}
+        given = given.rechunk(cuts | dict.fromkeys(range(1, given.ndim), -1))
+    return list(np.ravel(given.to_delayed()))
+
+
+def _reduce_chunk(
+    number: int, X: Any, y: Any, sample_weight: Any, work: Callable[..., Any], *args: Any
+) -> Any:
+    if not has_rows(X):
+        return None
+    with own_share(), in_batch(number, "chunk"):
+        return work(Batch(X, y, sample_weight, number), *args)
+
+
+def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
+    """Merge what chunks gave; those without rows gave None."""
+    given = [part for part in parts if part is not None]
+    return merge(given) if len(given) > 1 else given[0] if given else None
+
+
+def _map_chunk(work: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any, X: Any) -> Any:
+    with own_share():
+        return work(X) if has_rows(X) else np.empty((0, *shape), dtype)
+
+
+@contextlib.contextmanager
+def own_share() -> Iterator[None]:
+    """Hold kernels and BLAS to this task's share: the process' threads over those of its worker."""
+    share = max(1, n_threads() // _tasks_at_once())
+    with limit_threads(share), limit_blas(share):
+        yield
+
+
+def _tasks_at_once() -> int:
+    """Count the tasks that this process may run at a time."""
+    try:
+        from distributed import get_worker
+
+        return int(get_worker().state.nthreads)
+    except (ImportError, ValueError):  # Dask's own threads, one for each processor
+        return n_threads()

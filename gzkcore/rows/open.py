@@ -1,0 +1,178 @@
+"""Open whatever holds rows: arrays, iterables of batches, files, Dask collections."""
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gzkcore._util.validation import check_integer
+
+from .sources import Source, is_dask, is_source
+from .tables import Table, open_table
+
+__all__ = ["open_batches"]
+
+
+def as_source(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """Return the reader of X, whatever it is."""
+    if is_dask(X):
+        from .dask import DaskSource
+
+        return DaskSource(X, y, sample_weight)
+    if not is_source(X):
+        return Source([(X, y, sample_weight)])
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if value is not None:
+            raise ValueError(
+                f"{name} was passed beside a source of batches; let the source yield "
+                "(X, y) or (X, y, sample_weight)"
+            )
+    return Source(X)
+
+
+def batches(X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (X, y, sample_weight) for each batch of a source; arrays are one batch."""
+    yield from as_source(X, y, sample_weight)
+
+
+def open_batches(
+    path: str | os.PathLike[str],
+    target: str | Sequence[str] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    batch_rows: int = 65536,
+    dtype: DTypeLike = np.float64,
+) -> "Batches":
+    """Open a file larger than memory as batches, a source that every learner's `fit` takes.
+
+    Parameters
+    ----------
+    path : str or path
+        A .csv (also .tsv, .txt), .parquet, .npy or .npz file. The columns of a .npy file are called
+        "0", "1", ...; in a .npz file an array of one dimension is a column under its own name, and
+        the columns of X are called "X0", "X1", ...
+    target : str or list of str, optional
+        The column, or columns, of y. None: the batches have no y.
+    columns : list of str, optional
+        Those of X; by default all others.
+    sample_weight : str, optional
+        The column of weights.
+    batch_rows : int, default=65536
+        >= 1. Every batch has so many rows, but the last.
+    dtype : dtype, default=float64
+        Of X: float64 or float32.
+
+    Returns
+    -------
+    Batches
+        Iterate over it as often as you like: each time the file is read anew.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file or column. While reading: where a value is missing or is no finite
+        number, naming the file, the row (counted from 1, without the header) and the column.
+    ImportError
+        For .csv and .parquet without pyarrow.
+
+    Notes
+    -----
+    Holds a piece of the file, about 4 million values or 4 MB of text, and a batch.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from gzkcore import open_batches
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.npy")
+    ...     np.save(path, np.arange(12.0).reshape(6, 2))
+    ...     for X, y in open_batches(path, target="1", batch_rows=4):
+    ...         print(X.shape, y)
+    (4, 1) [1. 3. 5. 7.]
+    (2, 1) [ 9. 11.]
+    """
+    return Batches(path, target, columns, sample_weight, batch_rows, dtype)
+
+
+class Batches:
+    """Columns of a file, batch by batch: what `open_batches` returns.
+
+    Attributes
+    ----------
+    path : Path
+    columns : list of str
+        Those of X.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        target: str | Sequence[str] | None,
+        columns: Sequence[str] | None,
+        sample_weight: str | None,
+        batch_rows: int,
+        dtype: DTypeLike,
+    ) -> None:
+        table = self._open(Path(path))
+        targets = [] if target is None else [target] if isinstance(target, str) else [*target]
+        weights = [] if sample_weight is None else [sample_weight]
+        if isinstance(columns, str):
+            raise TypeError(f"columns={columns!r} is one text; pass a list of names")
+        others = [name for name in table.names if name not in {*targets, *weights}]
+        self.columns = others if columns is None else [*columns]
+        table.require([*self.columns, *targets, *weights])
+        if not self.columns:
+            raise ValueError(f"{path}: no column is left for X beside target and sample_weight")
+        if both := sorted(set(self.columns) & {*targets, *weights}):
+            raise ValueError(f"columns names {', '.join(both)} too, which target or weight is")
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype={dtype!r} must be float32 or float64")
+        self.path = Path(path)
+        self.batch_rows = check_integer("batch_rows", batch_rows, 1)
+        self._targets, self._weights, self._one = targets, weights, isinstance(target, str)
+
+    @staticmethod
+    def _open(path: Path) -> Table:
+        table = open_table(path) if path.suffix in (".npy", ".npz") or _has_pyarrow() else None
+        if table is None:
+            raise ImportError(
+                f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
+                "(or pip install pyarrow)"
+            )
+        return table
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        names = [*self.columns, *self._targets, *self._weights]
+        pieces: list[NDArray[np.float64]] = []
+        held = 0
+        for _, values, _ in self._open(self.path).batches(names):
+            rest = values
+            while held + len(rest) >= self.batch_rows:
+                cut = self.batch_rows - held
+                yield self._parts([*pieces, rest[:cut]])
+                pieces, held, rest = [], 0, rest[cut:]
+            if len(rest):
+                pieces.append(rest)
+                held += len(rest)
+        if held:
+            yield self._parts(pieces)
+
+    def _parts(self, pieces: list[NDArray[np.float64]]) -> tuple[Any, ...]:
+        values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        width, n_targets = len(self.columns), len(self._targets)
+        X = np.ascontiguousarray(values[:, :width], dtype=self.dtype)
+        y = values[:, width : width + n_targets].copy()
+        parts = [X, y[:, 0] if self._one else y if n_targets else None]
+        if self._weights:
+            parts.append(values[:, -1].copy())
+        return tuple(parts) if n_targets or self._weights else (X,)
+
+
+def _has_pyarrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None

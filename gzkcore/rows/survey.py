@@ -1,0 +1,226 @@
+"""Surveys of rows: mergeable means, squares, norms and random samples, in one pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.wording import counted
+
+from .sources import Batch, rows_of
+
+# Random rows that features are fitted to where they need rows, and their values.
+SAMPLE_ROWS = 1 << 14
+SAMPLE_VALUES = 1 << 21
+
+# Norms that are kept one by one; of more, so many bits of the mantissa (a relative 1e-4).
+EXACT_NORMS = 1 << 16
+NORM_BITS = 13
+
+
+# ---- what features ask of rows they never see together
+
+
+@dataclass
+class Survey:
+    """Mergeable summary of rows: numbers, means, squares, and random rows."""
+
+    n_rows: int
+    mean: Doubles  # of the columns
+    squares: Doubles  # about the mean, by column
+    rows: Any  # a random sample in order, or all rows
+    keys: Integers  # of the sample: the least of all rows' random keys
+    y_sum: Any  # NaN where targets are none, no numbers or not alike
+
+    @classmethod
+    def of(cls, batch: Batch) -> "Survey":
+        """Survey a batch."""
+        rows = rows_of(batch.X)
+        if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "biuf":
+            raise ValueError(
+                f"X has shape {rows.shape} and dtype {rows.dtype}; pass two-dimensional batches "
+                "of numbers"
+            )
+        if rows.dtype != np.float32:
+            rows = rows.astype(np.float64, copy=False)
+        mean = _column_sums(rows) / rows.shape[0]
+        squares = _column_squares(rows, mean)
+        if not np.isfinite(squares).all():
+            _raise_not_finite(rows)
+        keys = np.random.default_rng([batch.number, 0x5EED]).integers(0, 2**62, rows.shape[0])
+        kept = _least(keys, rows.shape[1])
+        y = np.asarray(batch.y)
+        y_sum = y.sum(axis=0, dtype=np.float64) if y.dtype.kind in "biuf" else np.array(np.nan)
+        whole = kept.size == rows.shape[0]
+        return cls(rows.shape[0], mean, squares, rows if whole else rows[kept], keys[kept], y_sum)
+
+    @staticmethod
+    def merge(parts: Sequence["Survey"]) -> "Survey":
+        """Put surveys of consecutive batches together."""
+        first, n = parts[0], np.array([part.n_rows for part in parts], dtype=np.float64)
+        for part in parts:
+            if part.mean.size != first.mean.size:
+                raise ValueError(
+                    f"X has {counted(part.mean.size, 'feature')}, but the batches before "
+                    f"{first.mean.size}; give batches of the same columns"
+                )
+        mean = sum(part.mean * (share / n.sum()) for part, share in zip(parts, n, strict=True))
+        squares = sum(
+            part.squares + share * np.square(part.mean - mean)
+            for part, share in zip(parts, n, strict=True)
+        )
+        keys = np.concatenate([part.keys for part in parts])
+        kept = _least(keys, first.mean.size)
+        rows = stack([part.rows for part in parts])
+        sums = [part.y_sum for part in parts]
+        alike = all(np.shape(one) == np.shape(sums[0]) for one in sums)
+        y_sum = np.sum(sums, axis=0) if alike else np.array(np.nan)
+        if kept.size < keys.size:
+            rows, keys = rows[kept], keys[kept]
+        return Survey(int(n.sum()), np.asarray(mean), np.asarray(squares), rows, keys, y_sum)
+
+    @property
+    def complete(self) -> bool:
+        """Whether `rows` are all there are."""
+        return self.n_rows == int(self.keys.size)
+
+    @property
+    def variance(self) -> float:
+        """Variance of all entries together."""
+        middle = self.mean.mean()
+        return float(np.mean(self.squares / self.n_rows + np.square(self.mean - middle)))
+
+
+class Norms:
+    """Mergeable record of norms: the least, the largest, and quantiles.
+
+    Up to EXACT_NORMS values are kept as they are; more are counted by their first NORM_BITS bits.
+    The result depends on the values alone, not on how they were split.
+    """
+
+    def __init__(self, values: Doubles) -> None:
+        self.low, self.high = float(values.min()), float(values.max())
+        self.rounded = False
+        self.values, self.counts = np.unique(values, return_counts=True)
+        self._compress()
+
+    @classmethod
+    def merge(cls, parts: Sequence[Self]) -> Self:
+        """Put records together."""
+        made = cls.__new__(cls)
+        made.low = min(part.low for part in parts)
+        made.high = max(part.high for part in parts)
+        made.rounded = any(part.rounded for part in parts)
+        values = np.concatenate([part.values for part in parts])
+        counts = np.concatenate([part.counts for part in parts])
+        made.values, made.counts = _counted(_round(values) if made.rounded else values, counts)
+        made._compress()
+        return made
+
+    def _compress(self) -> None:
+        if not self.rounded and self.values.size > EXACT_NORMS:
+            self.rounded = True
+            self.values, self.counts = _counted(_round(self.values), self.counts)
+
+    def min(self) -> float:
+        """Return the least."""
+        return self.low
+
+    def max(self) -> float:
+        """Return the largest."""
+        return self.high
+
+    def quantile(self, q: Doubles) -> Doubles:
+        """Return quantiles as `numpy.quantile` does, of the values as they are kept."""
+        upto = np.cumsum(self.counts)
+        place = q * (upto[-1] - 1)
+        below = np.floor(place)
+        low, high = (
+            self.values[np.searchsorted(upto, np.minimum(k, upto[-1] - 1), side="right")]
+            for k in (below, below + 1)
+        )
+        found: Doubles = np.clip(low + (place - below) * (high - low), self.low, self.high)
+        return found
+
+
+def _round(values: Doubles) -> Doubles:
+    """Replace values by the middle of all with the same first bits."""
+    step = np.int64(1) << (52 - NORM_BITS)
+    bits = np.ascontiguousarray(values).view(np.int64)
+    rounded: Doubles = ((bits & ~(step - 1)) + step // 2).view(np.float64)
+    return rounded
+
+
+def _counted(values: Doubles, counts: Integers) -> tuple[Doubles, Integers]:
+    different, place = np.unique(values, return_inverse=True)
+    return different, np.bincount(place, counts, different.size).astype(np.intp)
+
+
+def sample_size(width: int) -> int:
+    """Count the rows of a sample of rows so wide."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
+
+
+def _least(keys: NDArray[np.int64], width: int) -> Integers:
+    """Return, in order, the places of the least keys: all, or as many as a sample has."""
+    most = sample_size(width)
+    if keys.size <= most:
+        return np.arange(keys.size)
+    return np.sort(np.argpartition(keys, most)[:most])
+
+
+def stack(parts: list[Any]) -> Any:
+    """Put rows of several batches together: of dense and sparse ones, sparse."""
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def _column_sums(rows: Any) -> Doubles:
+    """Sum columns in double: sparse rows sum in their own type, whatever `dtype` says."""
+    if sparse.issparse(rows):
+        rows = rows.astype(np.float64)
+    return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel()
+
+
+def _column_squares(rows: Any, mean: Doubles) -> Doubles:
+    """Sum squares about the mean, by column."""
+    if sparse.issparse(rows):
+        squares = _column_sums(rows.astype(np.float64).power(2))
+        about: Doubles = np.maximum(squares - rows.shape[0] * np.square(mean), 0.0)
+        return about
+    total = np.zeros(rows.shape[1])
+    for start in range(0, rows.shape[0], 8192):
+        part = rows[start : start + 8192] - mean
+        total += np.einsum("ij,ij->j", part, part)
+    return total
+
+
+def _raise_not_finite(rows: Any) -> None:
+    if sparse.issparse(rows):
+        entries = sparse.coo_array(rows)
+        bad = np.stack([entries.row, entries.col], axis=1)[~np.isfinite(entries.data)]
+    else:
+        bad = np.argwhere(~np.isfinite(rows))
+    if len(bad):
+        row, column = min(bad.tolist())
+        raise ValueError(
+            f"Input X contains NaN or infinity. The first is in row {row}, column {column}, both "
+            "counted from 0; leave such rows out or fill them in"
+        )
+    raise ValueError("the columns of X are so large that their squares overflow; scale them")
+
+
+# ---- fitting features to a source
+
+
+def survey_of(source: Any) -> Survey:
+    """Survey all rows of a source."""
+    survey: Survey | None = source.reduce(Survey.of, Survey.merge)
+    if survey is None:
+        raise ValueError("the source yields no batches; give it one or more")
+    return survey

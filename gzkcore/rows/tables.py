@@ -1,0 +1,459 @@
+"""Tables in files, read batch by batch: CSV, Parquet, .npy and .npz.
+
+A table has named columns. `batches` gives chosen columns as float64, in order, a few megabytes at a
+time, and stops with a `ValueError` that names file, row (counted from 1, without the header),
+column and value where something is not a finite number. `append` writes a copy of the table with
+new last columns.
+"""
+
+import collections
+import contextlib
+import csv
+import difflib
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.files import replacing
+from gzkcore._util.wording import counted
+
+BLOCK_BYTES = 4 << 20  # of text, parsed at a time
+BLOCK_VALUES = 4 << 20  # of the binary formats
+RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
+
+Floats = NDArray[np.float64]
+Compute = Callable[[Floats], Floats]
+
+
+def open_table(path: str | os.PathLike[str]) -> "Table":
+    """Open the table in a file; its ending tells the format."""
+    path = Path(path)
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(f"{path}: the name should end with one of {', '.join(KINDS)}")
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file")
+    with path.open("rb") as file:  # the error of one that may not be read names it
+        if not file.read(1):
+            raise ValueError(f"{path} is empty")
+    return kind(path)
+
+
+class BadValueError(ValueError):
+    """Where a value is no finite number, and what to do."""
+
+    def __init__(self, what: str, column: str, is_text: bool) -> None:
+        super().__init__(f"{what}; mend or drop such rows, or choose other columns")
+        self.what, self.column, self.is_text = what, column, is_text
+
+
+class Table:
+    """A table in a file: `path`, and the `names` of its columns.
+
+    A format says how to cut the file into pieces (`_pieces`), what numbers a piece holds
+    (`_numbers`), and how to write a copy (`append`).
+    """
+
+    outputs: tuple[str, ...] = ()  # endings that `append` can write
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self.path, self.names = path, names
+        for name, count in collections.Counter(names).items():
+            if count > 1:
+                raise ValueError(f"{path}: {count} columns are called {name!r}; rename them")
+
+    def require(self, names: list[str]) -> None:
+        """Raise ValueError for the first of `names` that is not a column."""
+        for name in names:
+            if name not in self.names:
+                close = difflib.get_close_matches(name, self.names, n=1)
+                some = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+                raise ValueError(
+                    f"{self.path}: there is no column {name!r}; "
+                    + (f"did you mean {close[0]!r}?" if close else f"its columns are {some}")
+                    + self._doubt()
+                )
+
+    def _doubt(self) -> str:
+        """Say what may be wrong with the names of the columns."""
+        return ""
+
+    def batches(self, names: list[str]) -> Iterator[tuple[int, Floats, float]]:
+        """Yield (first row, values (n, len(names)), share of the file read so far)."""
+        for first, values, done, _ in self._read(names):
+            yield first, values, done
+
+    def append(
+        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+    ) -> Iterator[float]:
+        """Write the table to `output`, with new last columns `compute(values)`.
+
+        Yields the share of the work that is done; `output` appears at the end.
+        """
+        raise NotImplementedError
+
+    def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
+        """Yield pieces with (at least) these columns, or all, and the share of the file read."""
+        raise NotImplementedError
+
+    def _numbers(self, piece: Any, names: list[str], first: int) -> Floats:
+        """Return the columns of a piece whose first row is `first`, (n, len(names))."""
+        raise NotImplementedError
+
+    def _read(
+        self, names: list[str], whole: bool = False
+    ) -> Iterator[tuple[int, Floats, float, Any]]:
+        first = 0
+        for piece, done in self._pieces(names, whole):
+            values = self._numbers(piece, names, first)
+            yield first, values, done, piece
+            first += len(values)
+        if first == 0:
+            raise ValueError(f"{self.path} has columns, but no rows")
+
+    def _bad_value(self, row: int, name: str, value: object) -> BadValueError:
+        text = value.strip() if isinstance(value, str) else None
+        missing = value is None or text == ""
+        what = "is missing" if missing else f"is {value!r}, which is not a finite number"
+        comma = bool(text) and _is_number(str(text).replace(",", ".", 1))
+        if comma and not _is_number(str(text)):
+            what += ": it has a decimal comma, where a point should be"
+        return BadValueError(
+            f"{self.path}: row {row + 1}, column {name!r}: the value {what}",
+            name,
+            is_text=bool(text) and not comma,
+        )
+
+    def numeric(self, names: list[str]) -> list[str]:
+        """Return those of `names` that have no text in the first piece of the file."""
+        found = []
+        for name in names:
+            try:
+                next(self.batches([name]))
+            except BadValueError as error:
+                if error.is_text:
+                    continue
+            found.append(name)
+        return found
+
+    def _from_arrow(self, batch: Any, names: list[str], first: int) -> Floats:
+        """Turn columns of text or numbers into float64 (n, len(names)), or name the bad value."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        values = np.empty((batch.num_rows, len(names)))
+        for j, name in enumerate(names):
+            column = batch.column(name)
+            try:
+                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                    column = pc.ascii_trim_whitespace(column)
+                values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                values[:, j] = [_number(value) for value in column]
+            bad = ~np.isfinite(values[:, j])
+            if bad.any():
+                row = int(bad.argmax())
+                raise self._bad_value(first + row, name, _plain(column[row]))
+        return values
+
+
+def _plain(value: Any) -> Any:
+    """Return an Arrow value as a Python one; text in an unknown encoding as well as it goes."""
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return value.as_buffer().to_pybytes().decode("latin-1")
+
+
+def _is_number(text: str) -> bool:
+    """Say whether a text is a number, be it infinite or none."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(_plain(value))
+    except (TypeError, ValueError):
+        return np.nan
+
+
+class CsvTable(Table):
+    """Text separated by commas, semicolons or tabs, with a header.
+
+    Its bytes are cut into blocks at the ends of records, so that `append` can copy each record as
+    it stands, while pyarrow parses only the columns that are needed.
+    """
+
+    outputs = (".csv", ".tsv", ".txt")
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._header = file.readline()
+        text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
+        if not text:
+            raise ValueError(f"{path}: the first line is blank, but should name the columns")
+        self._delimiter = max(",;\t", key=text.count)
+        super().__init__(path, next(csv.reader([text], delimiter=self._delimiter)))
+
+    def _doubt(self) -> str:
+        numbers = all(map(_is_number, self.names))
+        return "; has it no first line that names the columns?" if numbers else ""
+
+    def append(
+        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+    ) -> Iterator[float]:
+        """Copy every record as it stands, with computed values at its end."""
+        header = [
+            '"' + name.replace('"', '""') + '"' if {'"', self._delimiter} & set(name) else name
+            for name in new_names
+        ]
+        with replacing(output) as beside, beside.open("wb") as out:
+            out.write(self._extended(self._header, header))
+            for _, values, done, block in self._read(names):
+                records = iter(_records(block, self._delimiter))
+                for new in compute(values).tolist():
+                    record = next(records)
+                    while not record.strip(b"\r\n"):  # a blank line is no row
+                        out.write(record)
+                        record = next(records)
+                    out.write(self._extended(record, [repr(value) for value in new]))
+                out.writelines(records)
+                yield done
+
+    def _extended(self, record: bytes, new: list[str]) -> bytes:
+        text = record.rstrip(b"\r\n")
+        end = record[len(text) :]
+        return self._delimiter.join(["", *new]).encode().join([text, end])
+
+    def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
+        """Yield the bytes after the header, cut where a record ends."""
+        size, read = self.path.stat().st_size, len(self._header)
+        rest = b""
+        with self.path.open("rb") as file:
+            file.seek(read)
+            while chunk := file.read(BLOCK_BYTES):
+                rest += chunk
+                # A line ends a record if the quotation marks up to there are even in number.
+                end = rest.rfind(b"\n") + 1
+                while end and rest.count(b'"', 0, end) % 2:
+                    end = rest.rfind(b"\n", 0, rest.rfind(b'"', 0, end)) + 1
+                if end:
+                    read += end
+                    yield rest[:end], read / size
+                    rest = rest[end:]
+                elif len(rest) > RECORD_BYTES:
+                    raise ValueError(
+                        f"{self.path}: a quotation mark is not closed within {RECORD_BYTES} bytes: "
+                        f"{rest[:60].decode('utf-8', 'replace')!r}"
+                    )
+            if rest:
+                yield rest, 1.0
+
+    def _numbers(self, piece: bytes, names: list[str], first: int) -> Floats:
+        import pyarrow as pa
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
+        ragged: list[Any] = []
+
+        def keep(row: Any) -> str:
+            ragged.append(row)
+            return "skip"
+
+        table = read_csv(
+            pa.BufferReader(piece),
+            ReadOptions(column_names=self.names, block_size=len(piece) + 1, use_threads=False),
+            ParseOptions(
+                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=keep
+            ),
+            ConvertOptions(
+                include_columns=names,
+                column_types=dict.fromkeys(names, pa.string()),
+                check_utf8=False,
+            ),
+        ).combine_chunks()
+        if ragged:
+            row = ragged[0]
+            raise ValueError(
+                f"{self.path}: row {first + row.number} has "
+                f"{counted(row.actual_columns, 'value')}, but there are "
+                f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
+            )
+        return self._from_arrow(table, names, first)
+
+
+def _records(block: bytes, delimiter: str) -> list[bytes]:
+    """Split bytes into records with their line ends; a quoted value may hold line ends."""
+    if b'"' not in block:
+        return block.splitlines(keepends=True)
+    quoted = rb'(?<![^%b\r\n])"(?:[^"]++|"")*+"' % re.escape(delimiter.encode())
+    record = rb'(?:[^"\r\n]++|%b|")*+(?:\r\n|[\r\n]|\Z)' % quoted
+    return re.findall(record, block)[: None if block[-1:] not in b"\r\n" else -1]
+
+
+class ParquetTable(Table):
+    """A Parquet file."""
+
+    outputs = (".parquet", ".pq", ".csv")
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            self._file = ParquetFile(path)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path} is not a Parquet file: {error}") from error
+        super().__init__(path, self._file.schema_arrow.names)
+
+    def append(
+        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+    ) -> Iterator[float]:
+        """Write the same columns and the computed ones, as .parquet or .csv."""
+        import pyarrow as pa
+        from pyarrow.csv import CSVWriter
+        from pyarrow.parquet import ParquetWriter
+
+        schema = self._file.schema_arrow
+        for name in new_names:
+            schema = schema.append(pa.field(name, pa.float64()))
+        writer = CSVWriter if output.suffix.lower() == ".csv" else ParquetWriter
+        with replacing(output) as beside, writer(beside, schema) as out:
+            for _, values, done, batch in self._read(names, whole=True):
+                new = [pa.array(column) for column in compute(values).T]
+                out.write_batch(pa.record_batch([*batch.columns, *new], schema=schema))
+                yield done
+
+    def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
+        columns = self.names if whole else names
+        rows, read = max(1, BLOCK_VALUES // len(columns)), 0
+        for batch in self._file.iter_batches(rows, columns=columns):
+            read += batch.num_rows
+            yield batch, read / self._file.metadata.num_rows
+
+    def _numbers(self, piece: Any, names: list[str], first: int) -> Floats:
+        return self._from_arrow(piece, names, first)
+
+
+class ArrayTable(Table):
+    """A .npy file, or the arrays of a .npz file side by side.
+
+    The columns of a .npy file are called "0", "1", ...; in a .npz file an array of one dimension is
+    a column under its own name, and the columns of X are called "X0", "X1", ...
+    """
+
+    outputs = (".npy",)
+
+    def __init__(self, path: Path) -> None:
+        try:
+            if path.suffix.lower() == ".npy":
+                self._shapes = {"": np.load(path, mmap_mode="r").shape}
+            else:
+                with zipfile.ZipFile(path) as archive:
+                    self._shapes = {
+                        member.removesuffix(".npy"): _npy_header(archive.open(member))[0]
+                        for member in archive.namelist()
+                    }
+        except (ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a {path.suffix} file of arrays: {error}") from error
+        self._places = {}  # column -> (array, its column)
+        for array, shape in self._shapes.items():
+            if len(shape) == 1:
+                self._places[array or "0"] = array, 0
+            elif len(shape) == 2:
+                self._places |= {f"{array}{j}": (array, j) for j in range(shape[1])}
+        super().__init__(path, list(self._places))
+
+    def append(
+        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+    ) -> Iterator[float]:
+        """Write the computed columns alone."""
+        n_rows = self._shapes[self._places[names[0]][0]][0]
+        shape = (n_rows,) if len(new_names) == 1 else (n_rows, len(new_names))
+        with replacing(output) as beside:
+            out = np.lib.format.open_memmap(beside, mode="w+", dtype=np.float64, shape=shape)
+            for first, values, done, _ in self._read(names):
+                out[first : first + len(values)] = compute(values).reshape(-1, *shape[1:])
+                yield done
+            out.flush()
+
+    def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
+        arrays = list(dict.fromkeys(self._places[name][0] for name in names))
+        lengths = {array: self._shapes[array][0] for array in arrays}
+        total = lengths[arrays[0]]
+        if any(length != total for length in lengths.values()):
+            raise ValueError(
+                f"{self.path}: the arrays differ in length: "
+                + ", ".join(f"{array} has {length}" for array, length in lengths.items())
+                + "; choose columns that belong together"
+            )
+        width = sum(int(np.prod(self._shapes[array][1:])) for array in arrays)
+        rows, read = max(1, BLOCK_VALUES // width), 0
+        for blocks in zip(*(self._blocks(array, rows) for array in arrays), strict=True):
+            read += len(blocks[0])
+            yield dict(zip(arrays, blocks, strict=True)), read / total
+
+    def _numbers(self, piece: dict[str, NDArray[Any]], names: list[str], first: int) -> Floats:
+        values = np.empty((len(next(iter(piece.values()))), len(names)))
+        for j, name in enumerate(names):
+            array, k = self._places[name]
+            column = piece[array].reshape(len(values), -1)[:, k]
+            if column.dtype.kind not in "biuf":
+                raise BadValueError(
+                    f"{self.path}: column {name!r} holds {column.dtype}, not numbers",
+                    name,
+                    is_text=True,
+                )
+            values[:, j] = column
+            bad = ~np.isfinite(values[:, j])
+            if bad.any():
+                row = int(bad.argmax())
+                raise self._bad_value(first + row, name, float(column[row]))
+        return values
+
+    def _blocks(self, array: str, rows: int) -> Iterator[NDArray[Any]]:
+        """Yield `rows` rows of an array at a time; one stored by columns is read whole."""
+        with contextlib.ExitStack() as stack:
+            file: IO[bytes]
+            if array == "":
+                file = stack.enter_context(self.path.open("rb"))
+            else:
+                archive = stack.enter_context(zipfile.ZipFile(self.path))
+                file = stack.enter_context(archive.open(f"{array}.npy"))
+            shape, by_column, dtype = _npy_header(file)
+            if not by_column and not dtype.hasobject:
+                row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
+                while block := file.read(rows * row_bytes):
+                    yield np.frombuffer(block, dtype).reshape(-1, *shape[1:])
+                return
+        loaded = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        values = loaded[array] if array else loaded
+        for start in range(0, len(values), rows):
+            yield values[start : start + rows]
+
+
+def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, order (True: by columns) and dtype at the head of a .npy stream."""
+    if np.lib.format.read_magic(file) == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
+
+
+KINDS: dict[str, Callable[[Path], Table]] = {
+    ".csv": CsvTable,
+    ".tsv": CsvTable,
+    ".txt": CsvTable,
+    ".parquet": ParquetTable,
+    ".pq": ParquetTable,
+    ".npy": ArrayTable,
+    ".npz": ArrayTable,
+}

@@ -1,0 +1,1 @@
+"""Analysis on the sphere: polynomials, harmonics, point sets, series of functions."""

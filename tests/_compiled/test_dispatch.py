@@ -1,0 +1,68 @@
+"""The build of the kernels is chosen at import: the best one, or the one asked for, or an error."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gzkcore import show_config
+from gzkcore._compiled import cpu as _cpu
+from gzkcore._compiled import dispatch as _isa
+
+several = pytest.mark.skipif(_isa.ISA == "plain", reason="here is one plain build, so no choice")
+
+
+def test_show_config():
+    config = show_config()
+    assert config["isa"] in config["supported_isa"]
+    assert set(config) == {
+        "version", "python", "numpy", "scipy", "scikit-learn", "isa", "supported_isa", "compiler",
+        "openmp", "n_threads", "blas",
+    }  # fmt: skip
+
+
+@several
+@pytest.mark.parametrize(
+    ("supported", "forced", "chosen"),
+    [
+        (["v2", "v3", "v4"], "", "v4"),
+        (["v2", "v3"], "", "v3"),
+        (["v2"], "", "v2"),
+        (["v2", "v3", "v4"], "v2", "v2"),
+    ],
+)
+def test_choice(monkeypatch, supported, forced, chosen):
+    monkeypatch.setattr(_cpu, "supported_levels", lambda: supported)
+    monkeypatch.setenv("GZKCORE_ISA", forced)
+    assert _isa._choose() == chosen
+
+
+@several
+@pytest.mark.parametrize(
+    ("supported", "forced", "message"),
+    [
+        (["v2", "v3"], "v4", r"GZKCORE_ISA='v4' is not available .* use one of \['v2', 'v3'\]"),
+        (["v2", "v3"], "avx2", r"GZKCORE_ISA='avx2' is not available"),
+        ([], "", r"needs an x86-64-v2 processor"),
+    ],
+)
+def test_no_choice(monkeypatch, supported, forced, message):
+    monkeypatch.setattr(_cpu, "supported_levels", lambda: supported)
+    monkeypatch.setenv("GZKCORE_ISA", forced)
+    with pytest.raises(ImportError, match=message):
+        _isa._choose()
+
+
+@several
+def test_an_unknown_one_is_an_import_error(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", "import gzkcore._compiled"],
+        cwd=tmp_path,
+        env=os.environ | {"GZKCORE_ISA": "v9"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "ImportError: GZKCORE_ISA='v9' is not available on this processor" in done.stderr

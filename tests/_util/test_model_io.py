@@ -1,0 +1,352 @@
+"""Files of models: they give back the model, hold no code, and a changed one is refused."""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.preprocessing import FunctionTransformer
+
+from gzkcore import (
+    ArcCosine,
+    DotProduct,
+    Exponential,
+    ExponentialDot,
+    Gaussian,
+    GegenbauerFeatures,
+    GeneralizedZonal,
+    Matern,
+    NeuralTangent,
+    Polynomial,
+    ProductFeatures,
+    PublishedGegenbauerFeatures,
+    RationalQuadratic,
+    SphereHeat,
+    SphereMatern,
+    Zonal,
+)
+from gzkcore._util import model_io
+from gzkcore._util.model_io import load, save
+from gzkcore.learn.gram import GramAccumulator
+from gzkcore.learn.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
+
+
+def data(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, np.column_stack([X[:, 0] * X[:, 1], X[:, 2]])
+
+
+MODELS = {
+    "harmonic": RandomFeatureRidge(GegenbauerFeatures(n_components=49, basis="harmonic"), 0.1),
+    "random": RandomFeatureRidge(
+        GegenbauerFeatures(Gaussian(2.0), 32, basis="random", random_state=0), [0.1, 1.0]
+    ),
+    "hybrid": RandomFeatureRidge(
+        GegenbauerFeatures(Gaussian(9.0), 32, basis="hybrid", random_state=np.random.default_rng(0))
+    ),
+    "product": RandomFeatureRidge(ProductFeatures([(0, "gaussian"), ([1, 2], "gaussian")], 30)),
+    "product-adapted": RandomFeatureRidge(ProductFeatures("gaussian", 16, basis="adapted")),
+    "adapted": RandomFeatureRidge(GegenbauerFeatures(n_components=16, basis="adapted")),
+    "published": RandomFeatureRidge(
+        PublishedGegenbauerFeatures(n_components=32, degree=5, order=2),
+        random_state=np.random.RandomState(0),
+    ),
+    "series": RandomFeatureRidge(GegenbauerFeatures(Zonal(coefficients=[1, 0.5, 0.25]), 9)),
+    "kernels": RandomFeatureRidgeCV(
+        GegenbauerFeatures(n_components=25, basis="harmonic"),
+        alphas=[0.1, 1.0],
+        kernel_grid={"gamma": [0.5, 2.0]},
+        cv=2,
+    ),
+    "generalised": RandomFeatureRidgeCV(GegenbauerFeatures(n_components=25)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_gives_back_the_model(name, tmp_path):
+    X, y = data()
+    model = MODELS[name].fit(X, y)
+    model.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    assert type(again) is type(model)
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert_array_equal(again.predict(X.astype(np.float32)), model.predict(X.astype(np.float32)))
+    for one, other in zip(*(m.predict(X, return_std=True) for m in (again, model)), strict=True):
+        assert_array_equal(one, other)
+    assert again.n_features_in_ == 3
+    assert again.features_.n_components == model.features_.n_components
+    more_X, more_y = data(50, seed=1)
+    for m in (again, model):  # goes on where it was
+        m.partial_fit(more_X, more_y)
+    assert_array_equal(again.predict(X), model.predict(X))
+    if isinstance(model, RandomFeatureRidgeCV):
+        assert again.best_params_ == model.best_params_
+        assert again.cv_results_.keys() == model.cv_results_.keys()
+
+
+def test_names_of_columns_and_nested_values(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = data()
+    frame = pd.DataFrame(X, columns=["x", "y", "z"])
+    model = RandomFeatureRidge(GegenbauerFeatures(n_components=9)).fit(frame, y)
+    model.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    assert_array_equal(again.feature_names_in_, ["x", "y", "z"])
+    assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_features_and_sums_on_their_own(tmp_path):
+    X, y = data()
+    features = GegenbauerFeatures(n_components=20, random_state=0).fit(X)
+    save(features, tmp_path / "features.gzk")
+    assert_array_equal(load(tmp_path / "features.gzk").transform(X), features.transform(X))
+    sums = GramAccumulator(features, 3)
+    save(sums, tmp_path / "empty.gzk")
+    assert load(tmp_path / "empty.gzk").update(X, y).n_rows == 120
+    save(sums.update(X, y), tmp_path / "sums.gzk")
+    again = load(tmp_path / "sums.gzk")
+    assert_array_equal(again.sums, sums.sums)
+    assert_array_equal(again.merge(sums).sums, sums.merge(sums).sums)
+
+
+def test_a_function_is_kept_as_its_series(tmp_path):
+    X, y = data()
+    model = RandomFeatureRidge(GegenbauerFeatures(Zonal(np.exp), 25)).fit(X, y)
+    model.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="no function: files of models keep no functions"):
+        again.features_.kernel_(X)
+
+
+def test_generators_are_kept_as_none(tmp_path):
+    X, y = data()
+    model = RandomFeatureRidge(
+        GegenbauerFeatures(n_components=9), random_state=np.random.default_rng(0)
+    )
+    model.fit(X, y).save(tmp_path / "m.gzk")
+    assert load(tmp_path / "m.gzk").random_state is None
+
+
+def test_other_packages_are_pointed_to_skops(tmp_path):
+    X, y = data()
+    for features in (RBFSampler(n_components=5), FunctionTransformer()):
+        model = RandomFeatureRidge(features).fit(X, y)
+        with pytest.raises(TypeError, match=r"RandomFeatureRidge.features is a sklearn.*skops"):
+            model.save(tmp_path / "m.gzk")
+    with pytest.raises(TypeError, match=r"RandomFeatureRidge.alpha is a builtins.function"):
+        save(RandomFeatureRidge(alpha=lambda: 1), tmp_path / "m.gzk")
+    with pytest.raises(TypeError, match="holds only gzkcore's own classes"):
+        save(object(), tmp_path / "m.gzk")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_frozen_features_are_kept(tmp_path):
+    X, y = data()
+    for features in (GegenbauerFeatures(n_components=16), ProductFeatures("gaussian", 16)):
+        model = RandomFeatureRidge(FrozenEstimator(features.fit(X)), 0.1).fit(X, y)
+        model.save(tmp_path / "m.gzk")
+        again = load(tmp_path / "m.gzk")
+        assert type(again.features) is FrozenEstimator
+        assert_array_equal(again.predict(X), model.predict(X))
+        assert_array_equal(again.partial_fit(X, -y).predict(X), model.partial_fit(X, -y).predict(X))
+        assert_array_equal(again.fit(X, y).predict(X), model.fit(X, y).predict(X))
+    save(FrozenEstimator(features), tmp_path / "frozen.gzk")
+    assert_array_equal(load(tmp_path / "frozen.gzk").transform(X), features.transform(X))
+    foreign = FrozenEstimator(RBFSampler(n_components=5).fit(X))
+    with pytest.raises(TypeError, match=r"RandomFeatureRidge.features.estimator is a skl.*skops"):
+        RandomFeatureRidge(foreign).fit(X, y).save(tmp_path / "m.gzk")
+
+
+def test_a_class_of_the_same_name_is_not_ours(tmp_path):
+    class Gaussian:
+        pass
+
+    class FrozenEstimator:
+        pass
+
+    for foreign in (Gaussian(), FrozenEstimator()):
+        with pytest.raises(TypeError, match="holds only gzkcore's own classes"):
+            save(foreign, tmp_path / "m.gzk")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    X, y = data()
+    path = tmp_path_factory.mktemp("saved") / "m.gzk"
+    RandomFeatureRidge(GegenbauerFeatures(n_components=4)).fit(X, y).save(path)
+    return path.read_bytes()
+
+
+def refused(content, tmp_path, message):
+    path = tmp_path / "bad.gzk"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"(?s)cannot load '.*bad\.gzk': .*{message}"):
+        load(path)
+
+
+def test_every_changed_byte_is_noticed(saved, tmp_path):
+    # Each region of the archive many times over: headers, JSON, arrays, directory, checksum.
+    for at in {*range(0, len(saved), 37), *range(len(saved) - 200, len(saved))}:
+        changed = bytearray(saved)
+        changed[at] ^= 1
+        refused(changed, tmp_path, "")
+
+
+def test_cut_short_or_longer(saved, tmp_path):
+    for length in (0, 1, 100, len(saved) // 2, len(saved) - 65, len(saved) - 1):
+        refused(saved[:length], tmp_path, "or its end is missing")
+    refused(saved + b"x", tmp_path, "")
+    refused(b"x" + saved, tmp_path, "checksum is wrong")
+
+
+def test_foreign_files(tmp_path):
+    refused(pickle.dumps({"a": 1}), tmp_path, "not a gzkcore model")
+    refused(b"a,b\n1,2\n", tmp_path, "not a gzkcore model")
+    archive = io.BytesIO()
+    np.savez(archive, a=np.ones(3))
+    refused(archive.getvalue(), tmp_path, "zip archive, but not a gzkcore model")
+
+
+def forge(saved, change):
+    """Change model.json, or the members of the archive, and give the file a right checksum."""
+    with zipfile.ZipFile(io.BytesIO(saved)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    head = json.loads(members["model.json"])
+    change(head, members)
+    members["model.json"] = json.dumps(head).encode()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        archive.comment = b"0" * 64
+    content = out.getvalue()[:-64]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def npy(array):
+    out = io.BytesIO()
+    np.save(out, array, allow_pickle=True)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda head, _: head.update(version=2), "format version 2, and this gzkcore reads 1"),
+        (lambda head, _: head.update(format="other"), "not a gzkcore model"),
+        (lambda head, _: head["model"].update({"class": "os.system"}), "os.system, which is none"),
+        (
+            lambda head, _: head["model"].update({"class": "RBFSampler"}),
+            "none of gzkcore's classes",
+        ),
+        (lambda head, _: head.pop("model"), "model"),
+        (lambda _, members: members.update({"0.npy": npy(np.zeros(9))}), "another shape or type"),
+        (
+            lambda _, members: members.update({"0.npy": npy(np.array([os], object)[:0])}),
+            "Object arrays",
+        ),
+        (lambda _, members: members.update({"0.npy": b"junk"}), ""),
+        (lambda _, members: members.pop("0.npy"), "0.npy"),
+    ],
+)
+def test_forged_files(change, message, saved, tmp_path):
+    refused(forge(saved, change), tmp_path, message)
+
+
+def test_a_forged_file_that_changes_nothing_is_read(saved, tmp_path):
+    """So the refusals above are for what was changed."""
+    (tmp_path / "m.gzk").write_bytes(forge(saved, lambda *_: None))
+    assert isinstance(load(tmp_path / "m.gzk"), RandomFeatureRidge)
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none.gzk")
+
+
+def test_an_interrupted_save_leaves_the_old_file(saved, tmp_path, monkeypatch):
+    path = tmp_path / "m.gzk"
+    path.write_bytes(saved)
+    model = load(path)
+    calls = iter(range(100))
+    original = np.lib.format.write_array
+
+    def interrupt(*args, **kwargs):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        original(*args, **kwargs)
+
+    monkeypatch.setattr(model_io.np.lib.format, "write_array", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.save(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == saved
+
+
+def test_any_zip_tool_opens_it(saved, tmp_path):
+    (tmp_path / "m.gzk").write_bytes(saved)
+    with zipfile.ZipFile(tmp_path / "m.gzk") as archive:
+        assert archive.testzip() is None
+        assert json.loads(archive.read("model.json"))["model"]["class"] == "RandomFeatureRidge"
+    assert np.load(tmp_path / "m.gzk")["0"].dtype == np.float64
+
+
+def test_the_allow_list_names_what_there_is():
+    for name, module in model_io.CLASSES.items():
+        cls = getattr(pytest.importorskip(module), name)
+        assert cls.__module__.startswith(module)
+
+
+def test_places_where_nothing_can_be_written_are_named(tmp_path, monkeypatch):
+    model = GegenbauerFeatures(n_components=4).fit(np.eye(3))
+    with pytest.raises(FileNotFoundError, match=r"cannot save to .*m\.gzk': there is no folder"):
+        save(model, tmp_path / "no" / "m.gzk")
+    with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
+        save(model, tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write anywhere
+    with pytest.raises(PermissionError, match=r"m\.gzk': nothing may be written in .*name another"):
+        save(model, tmp_path / "m.gzk")
+    assert list(tmp_path.iterdir()) == []
+
+
+KERNELS = [
+    ExponentialDot(0.5), Polynomial(4, coef0=0), DotProduct([1, 0, 2.0]), NeuralTangent(),
+    ArcCosine(2), SphereMatern(), SphereHeat(), Matern(), RationalQuadratic(), Exponential(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("basis", ["auto", "random"])
+def test_a_file_keeps_every_kernel(kernel, basis, tmp_path):
+    X, _ = data(40)
+    features = GegenbauerFeatures(kernel, 32, basis=basis, random_state=0).fit(X)
+    features.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    assert_array_equal(again.transform(X), features.transform(X))
+    assert_array_equal(again.kernel_(X), features.kernel_(X))
+
+
+def test_given_radial_functions_are_kept_as_tables(tmp_path):
+    X, _ = data(40)
+    X *= np.linspace(0.5, 2, 40)[:, None]
+    kernel = GeneralizedZonal(lambda t: np.stack([np.exp(-t), t, np.sin(t) * t], 1))
+    features = GegenbauerFeatures(kernel, 16).fit(X)
+    features.save(tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    further = 1.5 * X
+    for points in (X, further):
+        np.testing.assert_allclose(again.transform(points), features.transform(points), atol=1e-11)
+    with pytest.raises(ValueError, match=r"saved up to the norm 4, and a point has 5"):
+        again.transform(2.5 * X)
+    with pytest.raises(ValueError, match=r"has no function: files of models keep no functions"):
+        again.kernel_(X)

@@ -1,0 +1,52 @@
+"""Models that earlier versions saved load, and say what they said when they were saved."""
+
+import shutil
+
+import models
+import numpy as np
+import pytest
+
+from gzkcore import load
+from gzkcore._util.model_io import CLASSES
+
+CASES = {name: say for name, _, _, say in models.cases()} | {"checkpoint": models.sums}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_saved_model_says_what_it_said(name):
+    with np.load(models.FOLDER / f"{name}.npz") as saved:
+        expected = dict(saved)
+    X = expected.pop("X")
+    found = CASES[name](load(models.FOLDER / f"{name}.gzk"), X)
+    assert found.keys() == expected.keys()
+    for what, values in expected.items():
+        eps = np.finfo(values.dtype if values.dtype == np.float32 else np.float64).eps
+        scale = np.abs(values).max(initial=1.0)
+        np.testing.assert_allclose(found[what], values, rtol=0, atol=2**10 * eps * scale)
+
+
+def test_a_fit_goes_on_from_a_saved_checkpoint(tmp_path):
+    X = models.rows(unit=True)
+    path = tmp_path / "run.gzk"
+    shutil.copy(models.FOLDER / "checkpoint.gzk", path)
+    whole = models.half_fitted(X).fit(models.Batches(X, cut=False))
+    resumed = models.half_fitted(X).fit(models.Batches(X, cut=False), checkpoint=path)
+    np.testing.assert_allclose(resumed.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+
+
+def classes_in(value):
+    """Yield the names of the classes that a file's head names."""
+    if isinstance(value, dict):
+        if "class" in value:
+            yield value["class"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from classes_in(item)
+
+
+def test_every_class_has_a_saved_model():
+    found = set()
+    for path in models.FOLDER.glob("*.gzk"):
+        found |= set(classes_in(models.head_of(path)["model"]))
+    assert found == set(CLASSES)

@@ -1,0 +1,79 @@
+"""One place decides the number of threads: limits, environment, OpenMP, and small jobs on one."""
+
+import os
+import threading
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from gzkcore import show_config
+from gzkcore._util import threads as _threads
+from gzkcore._util.threads import limit_threads, n_threads
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    monkeypatch.delenv("GZKCORE_NUM_THREADS", raising=False)
+
+
+def test_the_environment_decides(monkeypatch):
+    monkeypatch.setenv("GZKCORE_NUM_THREADS", "7")
+    assert n_threads() == 7
+    assert show_config()["n_threads"] == 7
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", " "])
+def test_a_wrong_environment_is_refused(monkeypatch, value):
+    monkeypatch.setenv("GZKCORE_NUM_THREADS", value)
+    with pytest.raises(ValueError, match=rf"GZKCORE_NUM_THREADS='{value}' is not a positive whole"):
+        n_threads()
+
+
+def test_a_limit_comes_first_and_ends(monkeypatch):
+    monkeypatch.setenv("GZKCORE_NUM_THREADS", "7")
+    with limit_threads(3):
+        assert n_threads() == 3
+        with limit_threads(5):
+            assert n_threads() == 5
+        assert n_threads() == 3
+    assert n_threads() == 7
+    with pytest.raises(KeyError), limit_threads(2):
+        raise KeyError
+    assert n_threads() == 7
+
+
+def test_a_limit_is_that_of_its_python_thread(monkeypatch):
+    monkeypatch.setenv("GZKCORE_NUM_THREADS", "7")
+    seen = []
+    with limit_threads(2):
+        other = threading.Thread(target=lambda: seen.append(n_threads()))
+        other.start()
+        other.join()
+    assert seen == [7]
+
+
+def test_openmp_and_processors_limit_it(monkeypatch):
+    monkeypatch.setattr(_threads, "openmp_max_threads", lambda: 64)
+    monkeypatch.setattr(_threads, "_usable_processors", lambda: 6)
+    assert n_threads() == 6
+    monkeypatch.setattr(_threads, "openmp_max_threads", lambda: 4)
+    assert n_threads() == 4
+
+
+@pytest.mark.skipif(show_config()["openmp"] == 0, reason="this build has no OpenMP")
+def test_threadpoolctl_limits_it():
+    with threadpool_limits(1, user_api="openmp"):
+        assert n_threads() == 1
+
+
+def test_small_jobs_stay_on_few_threads():
+    with limit_threads(8):
+        assert n_threads(0) == n_threads(1000) == 1
+        assert n_threads(3 << 16) == 3
+        assert n_threads(10**9) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux has affinities")
+def test_affinity_counts(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3})
+    assert _threads._usable_processors() == 2

@@ -1,0 +1,914 @@
+"""The command `gzkcore`: what it prints, writes and refuses."""
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gzkcore
+from gzkcore._util.model_io import load
+from gzkcore.cli import demo as _demo
+from gzkcore.cli import main as cli
+from gzkcore.cli import maps as _pictures
+from gzkcore.cli.fit import Recipe, hashed
+from gzkcore.datasets import LatLonToSphere
+from gzkcore.evaluate import draw
+from gzkcore.learn.ridge import RandomFeatureRidge
+from gzkcore.rows import tables as _tables
+
+EXTRA = "the extra `cli` is not installed"
+testing = pytest.importorskip("typer.testing", reason=EXTRA)
+pyarrow = pytest.importorskip("pyarrow", reason=EXTRA)
+parquet = pytest.importorskip("pyarrow.parquet", reason=EXTRA)
+
+QUICK = ["--n-components", "64"]
+COMMANDS = ["demo", "fit", "predict", "plan", "compare", "papers", "info"]
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def globe():
+    """Places on the globe and a smooth function of them."""
+    rng = np.random.default_rng(0)
+    lat, lon = np.degrees(np.arcsin(rng.uniform(-1, 1, 400))), rng.uniform(-180, 180, 400)
+    return {"lat": lat, "lon": lon, "y": np.sin(np.radians(lat)) + 0.01 * rng.standard_normal(400)}
+
+
+@pytest.fixture
+def plain():
+    """Three columns of different size and a smooth function of two of them."""
+    rng = np.random.default_rng(1)
+    a, b, c = rng.standard_normal((3, 500)) * [[1], [100], [1e-3]]
+    return {"a": a, "b": b + 7, "c": c, "y": np.sin(a) + b / 100}
+
+
+def write(path, columns, end="\n"):
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    Path(path).write_bytes(b"".join((",".join(map(str, row)) + end).encode() for row in rows))
+
+
+def read(path):
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(capsys, *arguments):
+    """Run a command that should succeed; return the JSON it prints."""
+    code = cli.main([*map(str, arguments), "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def refuse(capsys, *arguments):
+    """Run a command that should be refused; return its reason, one line."""
+    code = cli.main([*map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, ""), err
+    assert err.startswith("gzkcore: ")
+    assert err.count("\n") == 1, err
+    return err.removeprefix("gzkcore: ").strip()
+
+
+def files():
+    return sorted(path.name for path in Path().iterdir())
+
+
+# ---------------------------------------------------------------------------------------------
+# Help, info, exit codes
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(command):
+    result = testing.CliRunner().invoke(cli.app(), [command, "--help"])
+    assert result.exit_code == 0
+    assert f"Example: gzkcore {command}" in result.output
+
+
+def test_info(capsys):
+    config = run(capsys, "info")
+    assert config == json.loads(json.dumps(gzkcore.show_config()))
+    assert cli.main(["info"]) == 0
+    assert config["compiler"] in capsys.readouterr().out
+
+
+def test_no_command(capsys):
+    assert cli.main([]) == 2
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert all(command in out for command in COMMANDS)
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"gzkcore {gzkcore.__version__}\n"
+
+
+QUICKLY = """
+import sys
+from gzkcore.__main__ import main
+sys.argv[1:] = {arguments!r}
+code = main()
+heavy = {{"numpy", "scipy", "sklearn", "matplotlib", "pyarrow"}} & set(sys.modules)
+assert (code, heavy) == (0, set()), (code, heavy)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments):
+    subprocess.run([sys.executable, "-c", QUICKLY.format(arguments=arguments)], check=True)
+
+
+INTERRUPTED = """
+import sys
+from gzkcore.__main__ import main
+
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, CtrlC())
+sys.argv[1:] = ["info"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy"])
+def test_interrupt_of_an_import(module):
+    """Ctrl-C before the work: exit code 130 and one line."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(module=module)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr.strip().startswith("gzkcore: interrupted")
+    assert done.stderr.strip().count("\n") == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["fits"], "No such command 'fits'. Did you mean 'fit'?"),
+        (["fit"], "Missing argument"),
+        (["fit", "d.csv"], "Missing option '--target'"),
+        (["fit", "d.csv", "--target", "y", "--n-components", "0"], "--n-components"),
+        (["info", "--colour"], "No such option: --colour"),
+    ],
+)
+def test_usage(capsys, arguments, reason):
+    assert reason in refuse(capsys, *arguments)
+
+
+def test_without_the_extra():
+    """The command says how to get what it needs; importing gzkcore needs none of it."""
+    code = """
+import sys
+import sklearn.metrics, sklearn.preprocessing  # which import what is installed themselves
+before = set(sys.modules)
+import gzkcore
+heavy = {"typer", "rich", "matplotlib", "pyarrow", "airportsdata", "dask"}
+assert not heavy & (set(sys.modules) - before), heavy & set(sys.modules)
+sys.modules["typer"] = None
+from gzkcore.cli.main import main
+sys.exit(main(["info"]))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert result.stderr == (
+        "gzkcore: the command needs a few more packages: pip install 'gzkcore[cli]'\n"
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# fit and predict
+
+
+def test_fit_on_the_globe(capsys, globe):
+    write("data.csv", globe)
+    arguments = ["fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK]
+    result = run(capsys, *arguments, "--plot", "map.png")
+    assert result["sphere"]
+    assert result["columns"] == ["lat", "lon"]
+    assert result["train"]["rows"] + result["test"]["rows"] == 400
+    assert 20 <= result["test"]["rows"] <= 60
+    assert result["test"]["r2"] > 0.99
+    assert files() == ["data.csv", "map.png", "model.gzk"]
+    assert Path("map.png").read_bytes()[:4] == b"\x89PNG"
+
+    again = run(capsys, *arguments)
+    assert again["test"] == result["test"]  # the same rows are held out, the same features drawn
+
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "y from lat, lon" in out
+    assert re.search(r"gamma +[0-9.]+, chosen by 2-fold cross-validation", out)
+    assert re.search(r"lengthscale +[0-9,]+ km", out)
+    assert "gzkcore predict model.gzk NEW.csv --output PREDICTED.csv" in out
+
+
+@pytest.mark.parametrize("size", [0.5, 5, 25], ids=["town", "country", "continent"])
+def test_fit_in_a_region(capsys, size):
+    """The lengthscales to choose from are those of the region, however small it is."""
+    rng = np.random.default_rng(0)
+    lat, lon = rng.uniform(-size, size, (2, 400))
+    y = np.sin(3 * lat / size) * np.cos(3 * lon / size)
+    write("data.csv", {"lat": 45 + lat, "lon": (lon + 360) % 360, "y": y})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", "--n-components", "128"]
+    result = run(capsys, "fit", "data.csv", *options, "--plot", "map.png")
+    assert result["test"]["r2"] > 0.98
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
+
+
+@pytest.mark.parametrize("lat", [48.1, -90.0])
+def test_fit_at_one_place(capsys, lat):
+    """At a pole longitudes tell nothing apart, but their rounding does."""
+    rng = np.random.default_rng(0)
+    lon = np.full(50, 11.3) if lat > 0 else rng.uniform(-180, 180, 50)
+    write("data.csv", {"lat": np.full(50, lat), "lon": lon, "y": np.cos(lon) + rng.random(50)})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    assert "every row of the fit is at the same place" in refuse(
+        capsys, "fit", "data.csv", *options
+    )
+
+
+def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
+    write("data.csv", globe)
+    options = ["--target", "y", "--lat", "lon", "--lon", "lat"]
+    assert "are the other way round; exchange them" in refuse(capsys, "fit", "data.csv", *options)
+
+
+def test_held_out_rows_are_what_is_reported(capsys, globe):
+    write("data.csv", globe)
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    test = hashed(np.arange(400), 0) < 0.1
+    X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
+    y, predicted = globe["y"], load("model.gzk").predict(X)
+    errors = np.square(y - predicted)
+    assert result["test"]["rows"] == test.sum()
+    assert result["test"]["rmse"] == pytest.approx(np.sqrt(errors[test].mean()), rel=1e-9)
+    assert result["train"]["rmse"] == pytest.approx(np.sqrt(errors[~test].mean()), rel=1e-9)
+    baseline = np.square(y - y[~test].mean())
+    assert result["test"]["r2"] == pytest.approx(1 - errors[test].sum() / baseline[test].sum())
+
+
+def test_predictions_are_the_models(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    result = run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
+    assert result["rows"] == 400
+    assert result["columns"] == ["PREDICTED_y", "PREDICTED_y_STD"]
+    rows = read("out.csv")
+    X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
+    mean, std = load("model.gzk").predict(X, return_std=True)
+    np.testing.assert_allclose([float(row["PREDICTED_y"]) for row in rows], mean, rtol=1e-9)
+    np.testing.assert_allclose([float(row["PREDICTED_y_STD"]) for row in rows], std, rtol=1e-9)
+
+    assert cli.main(["predict", "model.gzk", "data.csv", "--output", "o.csv", "--name", "p"]) == 0
+    assert "400 rows with p: o.csv" in capsys.readouterr().out
+    assert list(read("o.csv")[0]) == ["lat", "lon", "y", "p"]
+
+
+def test_plain_columns_are_standardised(capsys, plain):
+    write("data.csv", plain)
+    result = run(capsys, "fit", "data.csv", "--target", "y", *QUICK, "--plot", "agreement.png")
+    assert not result["sphere"]
+    assert result["columns"] == ["a", "b", "c"]
+    assert result["test"]["r2"] > 0.9
+    assert Path("agreement.png").stat().st_size > 10_000
+    recipe = Recipe(**load("model.gzk").recipe_)
+    train = hashed(np.arange(500), 0) >= 0.1
+    X = np.column_stack([plain[name] for name in "abc"])
+    np.testing.assert_allclose(recipe.mean, X[train].mean(axis=0))
+    np.testing.assert_allclose(recipe.scale, X[train].std(axis=0))
+
+    # Units do not matter: the file with b in other units gives the same model.
+    write("other.csv", plain | {"b": plain["b"] * 1000 - 5})
+    other = run(capsys, "fit", "other.csv", "--target", "y", *QUICK, "--model", "other.gzk")
+    assert other["test"]["rmse"] == pytest.approx(result["test"]["rmse"], rel=1e-6)
+
+
+def test_constant_columns_are_left_out(capsys, plain):
+    write("data.csv", plain)
+    write("more.csv", {"k": np.full(500, 7.0)} | plain)
+    fits = [run(capsys, "fit", name, "--target", "y", *QUICK) for name in ("data.csv", "more.csv")]
+    assert fits[1]["columns"] == ["a", "b", "c"]
+    assert fits[1]["gamma"] == fits[0]["gamma"]
+    assert fits[1]["test"] == fits[0]["test"]
+    assert "the same in all rows of the fit: k" in " ".join(fits[1]["notes"])
+    write("none.csv", {"k": np.full(500, 7.0), "y": plain["y"]})
+    assert "nothing to predict from" in refuse(capsys, "fit", "none.csv", "--target", "y")
+
+
+@pytest.mark.parametrize("gamma", ["scale", "0.25"])
+def test_gamma(capsys, plain, gamma):
+    write("data.csv", plain)
+    result = run(
+        capsys, "fit", "data.csv", "--target", "y", "--columns", "a, b", "--gamma", gamma, *QUICK
+    )
+    assert result["columns"] == ["a", "b"]
+    assert result["gamma"] == pytest.approx(0.25 if gamma == "0.25" else 0.5, rel=0.02)
+
+
+def test_no_test(capsys, plain):
+    write("data.csv", plain)
+    arguments = [
+        "fit",
+        "data.csv",
+        "--target",
+        "y",
+        "--test-fraction",
+        "0",
+        "--gamma",
+        "0.1",
+        *QUICK,
+    ]
+    result = run(capsys, *arguments)
+    assert result["train"]["rows"] == 500
+    assert result["test"] == {"rows": 0, "rmse": None, "r2": None}
+    assert cli.main(arguments) == 0
+    assert "no rows were held out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sphere", [True, False], ids=["globe", "plain"])
+def test_pieces_make_no_difference(capsys, plain, globe, monkeypatch, sphere):
+    """A file much larger than what is read at a time gives the same model and predictions."""
+    write("data.csv", globe if sphere else plain)
+    options = ["--lat", "lat", "--lon", "lon"] if sphere else ["--gamma", "0.3"]
+    found = []
+    for name, size in (("whole", 1 << 20), ("pieces", 2000)):
+        monkeypatch.setattr(_tables, "BLOCK_BYTES", size)
+        model = f"{name}.gzk"
+        fit = run(capsys, "fit", "data.csv", "--target", "y", "--model", model, *options, *QUICK)
+        run(capsys, "predict", model, "data.csv", "--output", f"{name}.csv")
+        found.append((fit, [float(row["PREDICTED_y"]) for row in read(f"{name}.csv")]))
+    (whole, expected), (pieces, predicted) = found
+    assert (whole["gamma"], whole["alpha"]) == (pieces["gamma"], pieces["alpha"])
+    np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-6)
+
+
+def test_formats_agree(capsys, plain):
+    """CSV, Parquet, .npy and .npz of the same numbers give the same model and predictions."""
+    write("data.csv", plain)
+    table = np.column_stack(list(plain.values()))
+    parquet.write_table(pyarrow.table(plain), "data.parquet")
+    np.save("data.npy", table)
+    np.save("columns.npy", np.asfortranarray(table))
+    np.savez_compressed("data.npz", a=plain["a"], X=table[:, 1:3], y=plain["y"])
+    np.savez("columns.npz", a=plain["a"], X=np.asfortranarray(table[:, 1:3]), y=plain["y"])
+    expected = run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.3", *QUICK)
+    predictions = None
+    for data, target, output in (
+        ("data.csv", "y", "csv.csv"),
+        ("data.parquet", "y", "parquet.parquet"),
+        ("data.parquet", "y", "parquet.csv"),
+        ("data.npy", "3", "npy.npy"),
+        ("columns.npy", "3", "npy.npy"),
+        ("data.npz", "y", "npz.npy"),
+        ("columns.npz", "y", "npz.npy"),
+    ):
+        result = run(capsys, "fit", data, "--target", target, "--gamma", "0.3", *QUICK)
+        assert result["test"] == expected["test"]
+        run(capsys, "predict", "model.gzk", data, "--output", output)
+        if output.endswith(".csv"):
+            found = [float(row["PREDICTED_y"]) for row in read(output)]
+        elif output.endswith(".parquet"):
+            written = parquet.read_table(output)
+            assert written.column_names == ["a", "b", "c", "y", "PREDICTED_y"]
+            assert written.drop_columns(["PREDICTED_y"]).equals(parquet.read_table(data))
+            found = written["PREDICTED_y"].to_numpy()
+        else:
+            found = np.load(output)
+            assert found.shape == (500,)
+        predictions = found if predictions is None else predictions
+        np.testing.assert_array_equal(found, predictions)
+
+
+def test_all_else_stays_as_it_is(capsys, globe):
+    """predict copies every byte of a CSV file but for the new column."""
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    head = b'\xef\xbb\xbfname;lat;lon;"a ""note"""'
+    rows = [
+        b'"M\xfcnchen";48.1;11.6;"two\r\nlines; and ""more"""',
+        b'Quito; -0.2;-78.50;5" tall',
+        b'"0, 0";"0";"0";',
+    ]
+    Path("new.csv").write_bytes(b"\r\n".join([head, rows[0], rows[1], b"", rows[2]]))
+    assert run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")["rows"] == 3
+    X = LatLonToSphere().transform([[48.1, 11.6], [-0.2, -78.5], [0, 0]])
+    number = rb"(-?[0-9.e-]+)"
+    expected = [head + b";PREDICTED_y", *(row + b";#" for row in rows)]
+    expected.insert(3, b"")
+    pattern = number.join(map(re.escape, b"\r\n".join(expected).split(b"#")))
+    numbers = [float(text) for text in re.fullmatch(pattern, Path("out.csv").read_bytes()).groups()]
+    np.testing.assert_allclose(numbers, load("model.gzk").predict(X), rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------
+# Bad input: exit code 2, one line, no file
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("", [], "data.csv is empty"),
+        ("\n1,2\n", [], "data.csv: the first line is blank, but should name the columns"),
+        ("a,y\n", [], "data.csv has columns, but no rows"),
+        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
+        ("a,a,y\n1,2,3\n", [], "data.csv: 2 columns are called 'a'; rename them"),
+        ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
+        ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
+        ("a,y\n1,2\n", ["--columns", "a,y"], "a column is named twice"),
+        ("y\n1\n", [], "data.csv has no column but the target 'y' to predict from"),
+        ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
+        ("a,y\n1,2\n,4\n", [], "row 2, column 'a': the value is missing; mend or drop such rows"),
+        ("a,y\n1,2\n3,-inf\n", [], "row 2, column 'y': the value is '-inf'"),
+        ("a,y\n1,2\n3\n", [], "row 2 has 1 value, but there are 2 columns: '3'"),
+        (
+            "a;y\n1;2,5\n",
+            [],
+            "the value is '2,5', which is not a finite number: it has a decimal comma, where a point",
+        ),
+        (
+            "1,2.5\n3,4\n",
+            [],
+            "its columns are 1, 2.5; has it no first line that names the columns?",
+        ),
+        ("a,y\n1,M\xfcnchen\n", [], "row 1, column 'y': the value is 'M\xfcnchen'"),
+        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row, so there is nothing to"),
+        ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon belong together; give both"),
+        (
+            "a,b,y\n1,2,3\n",
+            ["--lat", "a", "--lon", "b", "--columns", "a"],
+            "--columns does not go with --lat and --lon",
+        ),
+        (
+            "a,b,y\n1,2,3\n100,2,3\n",
+            ["--lat", "a", "--lon", "b"],
+            "data.csv: row 2: latitude 100 is outside -90 to 90 degrees",
+        ),
+        ("a,y\n1,2\n", ["--gamma", "-1"], "--gamma -1 is none of auto, scale or a number > 0"),
+        ("a,y\n1,2\n", ["--gamma", "wide"], "--gamma wide is none of auto, scale or a number > 0"),
+        ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
+        ("a,y\n1,2\n", ["--model", "no/m.gzk"], "no/m.gzk: there is no folder no"),
+        ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
+        ("a,y\n" + "1,7\n1e200,8\n" * 99, [], "column 'a' has values so large that their squares"),
+    ],
+)
+def test_bad_tables(capsys, text, options, reason):
+    Path("data.csv").write_bytes(text.encode("latin-1"))
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
+    assert files() == ["data.csv"]
+
+
+def test_other_bad_files(capsys):
+    for name, content, reason in (
+        ("data.xlsx", b"x", "data.xlsx: the name should end with one of .csv, .tsv"),
+        ("data.parquet", b"PAR1 no", "data.parquet is not a Parquet file"),
+        ("data.npy", b"no", "data.npy is not a .npy file of arrays"),
+        ("data.npz", b"no", "data.npz is not a .npz file of arrays"),
+    ):
+        Path(name).write_bytes(content)
+        assert reason in refuse(capsys, "fit", name, "--target", "y")
+    assert refuse(capsys, "fit", "n.csv", "--target", "y") == "n.csv: there is no such file"
+    parquet.write_table(pyarrow.table({"a": ["1", None], "y": [1, 2]}), "text.parquet")
+    assert "row 2, column 'a': the value is missing" in refuse(
+        capsys, "fit", "text.parquet", "--target", "y"
+    )
+    np.savez("uneven.npz", a=np.ones(3), y=np.ones(4))
+    assert "the arrays differ in length: a has 3, y has 4" in refuse(
+        capsys, "fit", "uneven.npz", "--target", "y"
+    )
+    np.savez("text.npz", a=np.array(["x", "y"]), y=np.ones(2))
+    assert "column 'a' holds <U1, not numbers" in refuse(capsys, "fit", "text.npz", "--target", "y")
+    np.save("nan.npy", np.array([[1, 2], [3, np.nan]]))
+    assert "row 2, column '1': the value is nan" in refuse(
+        capsys, "fit", "nan.npy", "--target", "0"
+    )
+
+
+TEXT = "name,a,b,kind,y\n" + "Bern,1,2,x,3\nRom,2,5,y,7\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["fit", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["plan"], "or choose columns without 'name': --columns a,b,y"),
+        (["compare", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["fit", "--target", "y", "--columns", "a,name"], "without 'name': --columns a"),
+        (["fit", "--target", "name", "--columns", "a"], "or predict another column, --target"),
+    ],
+)
+def test_a_column_of_text(capsys, arguments, remedy):
+    Path("data.csv").write_text(TEXT)
+    command, *options = arguments
+    reason = refuse(capsys, command, "data.csv", *options)
+    assert reason.startswith("data.csv: row 1, column 'name': the value is 'Bern', which is not a")
+    assert reason.endswith(remedy)
+    assert files() == ["data.csv"]
+    if "--columns" in remedy:
+        found = remedy.partition("--columns ")[2].split(",")
+        assert set(found) <= {"a", "b", "y"}
+
+
+def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
+    write("data.csv", globe)
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    with monkeypatch.context() as patch:
+        patch.setattr(cli.os, "access", lambda path, mode: mode != cli.os.W_OK)
+        assert "nothing may be written in ." in refuse(capsys, "fit", "data.csv", *options)
+
+    def forbid(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", forbid)
+    assert refuse(capsys, "fit", "data.csv", *options) == "data.csv: Permission denied"
+
+
+def test_nan_in_row_70000(capsys):
+    rows = [f"{i % 91},{i % 181},{i % 7}" for i in range(80_000)]
+    rows[70_000 - 1] = "12,NaN,3"
+    Path("data.csv").write_text("\n".join(["lat,lon,y", *rows]))
+    assert refuse(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon") == (
+        "data.csv: row 70000, column 'lon': the value is 'NaN', which is not a finite number; "
+        "mend or drop such rows, or choose other columns"
+    )
+    assert files() == ["data.csv"]
+
+
+def test_bad_predictions(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    write("less.csv", {"lat": [1.0], "x": [2.0]})
+    write("off.csv", {"lat": [1.0, 2.0], "lon": [2.0, 999.0]})
+    write("again.csv", {"lat": [1.0], "lon": [2.0], "PREDICTED_y": [3.0]})
+    before = files()
+    for data, output, reason in (
+        ("less.csv", "out.csv", "less.csv: there is no column 'lon'"),
+        ("off.csv", "out.csv", "off.csv: row 2: longitude 999 is outside -180 to 360 degrees"),
+        ("again.csv", "out.csv", "has a column 'PREDICTED_y' already; choose a --name"),
+        ("data.csv", "data.csv", "--output data.csv is the table itself"),
+        ("data.csv", "out.npy", "--output out.npy should end with .csv or .tsv or .txt"),
+        ("data.csv", "no/out.csv", "no/out.csv: there is no folder no"),
+    ):
+        assert reason in refuse(capsys, "predict", "model.gzk", data, "--output", output)
+    assert refuse(capsys, "predict", "m.gzk", "data.csv", "--output", "out.csv") == (
+        "m.gzk: there is no such file"
+    )
+    assert refuse(capsys, "predict", "model.gzk", "d.csv", "--output", "out.csv") == (
+        "d.csv: there is no such file"
+    )
+    assert files() == before
+
+
+def test_bad_models(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    model = Path("model.gzk").read_bytes()
+    altered = bytearray(model)
+    altered[len(model) // 2] ^= 1
+    for name, content in (
+        ("cut.gzk", model[: len(model) // 2]),
+        ("altered.gzk", altered),
+        ("foreign.gzk", b"no model at all"),
+    ):
+        Path(name).write_bytes(content)
+        reason = refuse(capsys, "predict", name, "data.csv", "--output", "out.csv")
+        assert reason.startswith(f"cannot load '{name}': ")
+    RandomFeatureRidge(gzkcore.GegenbauerFeatures(n_components=8)).fit(
+        np.eye(20, 3), np.arange(20)
+    ).save("python.gzk")
+    reason = refuse(capsys, "predict", "python.gzk", "data.csv", "--output", "out.csv")
+    assert "python.gzk does not say which columns it needs" in reason
+    assert "out.csv" not in files()
+
+
+# ---------------------------------------------------------------------------------------------
+# Real processes
+
+
+START = """
+import sys
+from gzkcore.cli import fit, main, maps  # so that the work begins at once
+from gzkcore.evaluate import compare, plan
+sys.stderr.write("ready\\n")
+sys.stderr.flush()
+sys.exit(main.main())
+"""
+
+
+def start(*arguments):
+    """Run a command in a process of its own, and wait until it has been imported."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr.readline() == "ready\n"
+    return process
+
+
+def test_json_is_all_there_is_on_stdout(globe):
+    write("data.csv", globe)
+    process = start("fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK, "--json")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads(out)["model"] == "model.gzk"
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_interrupt(capsys, globe, command):
+    """Ctrl-C in the middle of the work: exit code 130, no file, not even half of one."""
+    write("small.csv", globe)
+    fit = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    run(capsys, "fit", "small.csv", *fit, *QUICK, "--model", "small.gzk")
+    head, body = Path("small.csv").read_text().split("\n", 1)
+    Path("data.csv").write_text(head + "\n" + body * 4000)  # minutes of work
+    before = files()
+    if command == "fit":
+        process = start("fit", "data.csv", *fit, "--n-components", "2048")
+    else:
+        process = start("predict", "small.gzk", "data.csv", "--output", "out.csv", "--std")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.strip() == "gzkcore: interrupted; files that were not finished are not there"
+    assert files() == before
+
+
+def test_demo():
+    pytest.importorskip("airportsdata")
+    process = start("demo", "--n-components", "32", "--seeds", "1", "--plot", "m.png", "--json")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    result = json.loads(out)
+    methods = {row["method"]: row for row in result["methods"]}
+    assert list(methods) == [*_demo.METHODS, "predicting the mean"]
+    assert all(0 < row["rmse"] < 500 for row in methods.values())
+    assert all(
+        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in _demo.METHODS
+    )
+    assert files() == ["m.png"]
+
+
+# ---- plan
+
+
+def test_plan(capsys, globe, plain):
+    write("globe.csv", globe)
+    write("plain.csv", plain)
+    options = ["--n-components", "16,100", "--json"]
+    assert (
+        cli.main(["plan", "globe.csv", "--lat", "lat", "--lon", "lon", "--gamma", "1", *options])
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_samples"] == 400
+    assert found["kernel"] == "Gaussian(gamma=1.0)"
+    assert (found["gamma_from"], found["max_error"]) == ("given", 0.1)
+    assert {row["n_components"] for row in found["table"]} == {16, 100}
+    assert "n_components=" in found["features"]
+    assert (
+        cli.main(["plan", "plain.csv", "--columns", "a,b,c", "--plot", "plan.png", *options[:2]])
+        == 0
+    )
+    text = capsys.readouterr().out
+    assert "500 rows of 3 columns, Gaussian(gamma=0.3333)" in text
+    assert "gamma: 0.3333, by the rule scale" in text
+    assert "gzkcore fit chooses its own" in text
+    assert "Picture: plan.png" in text
+    assert Path("plan.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--n-components", "many"], "--n-components many should be whole numbers >= 1"),
+        (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
+        (["--gamma", "auto"], "--gamma auto is none of scale, median or a number > 0"),
+        (["--max-error", "-1"], "max_error=-1.0 is not usable"),
+        (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
+        (["--columns", "a,q"], "there is no column 'q'"),
+    ],
+)
+def test_bad_plans(capsys, plain, options, reason):
+    write("data.csv", plain)
+    assert reason in refuse(capsys, "plan", "data.csv", *options)
+
+
+# ---- compare
+
+
+def test_compare(capsys, plain):
+    write("data.csv", plain)
+    methods = "gegenbauer, fourier-qmc,tensorsketch"
+    arguments = ["compare", "data.csv", "--methods", methods, "--n-components", "16,32"]
+    found = run(capsys, *arguments, "--target", "y", "--seeds", "2", "--plot", "c.png")
+    assert found["n_samples"] == 500
+    assert found["columns"] == ["a", "b", "c"]
+    assert found["predicts"]
+    assert [row["n_components"] for row in found["rows"]] == [16, 16, 32, 32]
+    assert all(0 < row["rmse"] < 1 for row in found["rows"])
+    assert [row["method"] for row in found["refused"]] == ["tensorsketch"]
+    assert files() == ["c.png", "data-compare.json", "data.csv"]
+    assert Path("c.png").stat().st_size > 20_000
+
+    # For people, and from what is kept.
+    assert cli.main([*arguments, "--target", "y", "--seeds", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "500 rows, 3 columns, Gaussian(gamma=0.3333)" in text
+    assert "gamma: 0.3333, by the rule scale" in text
+    assert re.search(r"\d\.\d{6}", text) is None  # no number is longer than it need be
+    assert "32 components" in text
+    assert "tensorsketch: Gaussian(gamma=" in text
+    assert "Results: data-compare.json" in text
+    for other, reason in (
+        (["--target", "y", "--gamma", "1"], "kernel was Gaussian(gamma="),
+        (["--columns", "a,b,c"], "targets was other values"),
+    ):
+        said = refuse(capsys, *arguments, "--seeds", "2", *other)
+        assert said.startswith("data-compare.json has results for other settings: " + reason)
+
+
+def test_a_picture_of_nothing(capsys, plain):
+    """The reasons are printed all the same."""
+    write("data.csv", plain)
+    options = ["--methods", "tensorsketch", "--n-components", "16", "--plot", "c.png"]
+    assert cli.main(["compare", "data.csv", "--seeds", "1", *options]) == 2
+    out, err = capsys.readouterr()
+    assert "tensorsketch: Gaussian(gamma=" in out
+    assert err == "gzkcore: --plot c.png: nothing was measured, so there is nothing to draw\n"
+    assert not Path("c.png").exists()
+
+
+def test_bad_comparisons(capsys, globe):
+    write("data.csv", globe)
+    constant, huge = np.full(400, 3), globe["y"] * 1e200
+    write("wrong.csv", {"y": globe["y"], "c": constant, "huge": huge})
+    Path("other.json").write_text("[]")
+    for options, reason in (
+        (["--methods", "fourier"], "there is no method 'fourier' (did you mean 'fourier-qmc'?)"),
+        (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
+        (["--lat", "lat"], "--lat and --lon belong together"),
+        (["--target", "z"], "there is no column 'z'"),
+        (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
+        (["--output", "x.txt"], "x.txt should end with .json"),
+        (["--output", "other.json"], "other.json is no result of compare"),
+        (["--plot", "x.bmp"], "--plot x.bmp should end with"),
+        (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
+        (["--kernel", "precomputed"], "--kernel precomputed has no rows"),
+        (["--kernel", "arccosine", "--gamma", "5"], "--gamma 5: the kernel arccosine has no gamma"),
+    ):
+        assert reason in refuse(capsys, "compare", "data.csv", *options)
+    for options, reason in (
+        (["--methods", "all,", "--columns", "y", "--target", "c"], "column 'c' is 3 in every row"),
+        (["--columns", "c"], "every column is the same in all rows"),
+        (["--columns", "c,huge"], "column 'huge' has values so large"),
+        (["--columns", "y", "--target", "huge"], "column 'huge' has values so large"),
+    ):
+        assert reason in refuse(capsys, "compare", "wrong.csv", *options)
+    assert "column 'huge' has values" in refuse(capsys, "plan", "wrong.csv")
+    Path("wrong.csv").unlink()
+    assert files() == ["data.csv", "other.json"]
+
+
+def test_an_interrupted_comparison_says_how_to_go_on(globe):
+    write("data.csv", globe)
+    process = start("compare", "data.csv", "--lat", "lat", "--lon", "lon", "--seeds", "5000")
+    while not Path("data-compare.json").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.strip() == (
+        "gzkcore: interrupted; what was done is in data-compare.json; the same command goes on "
+        "from there"
+    )
+    assert files() == ["data-compare.json", "data.csv"]
+    assert json.loads(Path("data-compare.json").read_text())["cells"][0]["runs"]
+
+
+# ---- pictures
+
+
+def box(south, north, west, east, n=500):
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.uniform(south, north, n), rng.uniform(west, east, n)])
+
+
+def grid(step):
+    axes = np.arange(step / 2 - 90, 90, step), np.arange(step / 2 - 180, 180, step)
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("places", "window"),
+    [
+        (box(-90, 90, -180, 180), (-90, 90, -180, 180)),
+        (box(46, 48, 6, 10), (45.8, 48.2, 5.7, 10.3)),
+        (box(-20, -15, 175, 184), (-20.7, -14.3, 174.3, 184.7)),  # 184: across the date line
+        (box(-20, -15, 355, 360), (-20.4, -14.6, -5.4, 0.4)),
+        (np.array([[47.0, 8.0]]), (46.99, 47.01, 7.99, 8.01)),
+        (box(10, 10, 0, 50, 100), (-2, 22, -4, 54)),  # no strip without height
+    ],
+    ids=["globe", "Alps", "Fiji", "west of 0", "one place", "a line"],
+)
+def test_a_map_shows_where_the_data_are(places, window):
+    found = _pictures._window(places)
+    np.testing.assert_allclose(found, window, atol=0.02 * (window[3] - window[2]) + 0.01)
+    south, north, west, east = found
+    assert south <= places[:, 0].min() <= places[:, 0].max() <= north
+    assert ((places[:, 1] - west) % 360 <= east - west).all()
+
+
+def test_maps_fade_by_the_spacing_of_the_data():
+    """A grid has no holes and scattered points are no spots, however few there are."""
+    for places in (grid(5), grid(20), box(-60, 60, -180, 180)):
+        near = _pictures._spacing_km(places)
+        cells = grid(2)
+        inside = cells[np.abs(cells[:, 0]) < 50]
+        away = _pictures._distance_km(places, inside)
+        assert np.mean(away < 2 * near) > 0.97
+        assert np.mean(away < near) > 0.75
+    assert _pictures._spacing_km(np.array([[47.0, 8.0], [47.0, 8.0]])) == 0
+    assert _pictures._distance_km(np.array([[0.0, 0.0]]), np.array([[0.0, 90.0]])) == pytest.approx(
+        6371 * np.pi / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "terrain", "name", "limits"),
+    [
+        (250, 310, False, "viridis", (250, 310)),
+        (-3, 30, False, "viridis", (-3, 30)),
+        (-20, 30, False, "RdBu_r", (-30, 30)),
+        (-4, 3, False, "RdBu_r", (-4, 4)),
+        (-300, 4000, True, "terrain", (-800, 4000)),
+    ],
+)
+def test_colors_suit_the_values(low, high, terrain, name, limits):
+    norm, colors = _pictures._colors(np.linspace(low, high, 10_001), terrain)
+    assert colors.name == name
+    np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=0.01)
+
+
+def test_numbers_at_short_axes():
+    """An axis of logarithms has some numbers, even if it spans a third of a decade."""
+    figure = pytest.importorskip("matplotlib.figure")
+    for low, high in ((1, 2.2), (0.03, 0.5), (1e-4, 3), (1e-7, 1)):
+        axes = figure.Figure().add_subplot()
+        axes.set(xscale="log", xlim=(low, high))
+        _pictures._plain_ticks(axes.xaxis)
+        shown = [tick for tick in axes.get_xticks() if low <= tick <= high]
+        assert 2 <= len(shown) <= 11, shown
+
+
+def test_errors_far_above_are_named(monkeypatch):
+    """What is far worse than the front leaves the others their place, and is named."""
+    figures = []
+    monkeypatch.setattr(draw, "_save", lambda figure, _: figures.append(figure))
+    rows = [
+        {"method": method, "n_components": 16, "error": error, "seconds": seconds}
+        for method, error, seconds in (
+            ("quick", 0.5, 0.1), ("close", 0.1, 1.0), ("bad", 70.0, 2.0), ("near", 0.9, 2.0),
+        )
+    ]  # fmt: skip
+    draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
+    draw.draw_comparison(Path("c.png"), rows[:2], 100, False, "title")
+    (axes,), (whole,) = (figure.axes for figure in figures)
+    assert axes.get_ylim()[1] < 2
+    assert [text.get_text() for text in axes.texts if "above" in text.get_text()] == ["above: bad"]
+    assert not [text for text in whole.texts if "above" in text.get_text()]
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
+    figures = []
+    monkeypatch.setattr(_pictures, "_save", lambda figure, _: figures.append(figure))
+    rng = np.random.default_rng(0)
+    _pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
+    (figure,) = figures
+    assert len(figure.axes) == 1 + (n > _pictures.MOST_DOTS)  # with a bar of colours for counts
+    if n > _pictures.MOST_DOTS:
+        ticks = figure.axes[1].get_yticks()
+        assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks

@@ -1,0 +1,194 @@
+"""Sketches: unbiased and of the variance that is claimed, at any width, dense and sparse."""
+
+import pickle
+
+import numpy as np
+import pytest
+from moments import assert_mean, assert_variance, estimates
+from points import gaussian, sphere
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tolerances import TWINS
+
+from gzkcore import CountSketch, Gaussian, Polynomial, TensorSketchFeatures, load, reference
+from gzkcore.features.sketch import count_sketch, tensor_sketch, tensor_sketch_variance
+
+SEEDS = 2000
+
+
+def with_constant(X, kernel):
+    """Rows whose dot products, to the power of the degree, are the kernel."""
+    last = np.full((len(X), 1), kernel.coef0**0.5)
+    return np.hstack([kernel.gamma**0.5 * X, last])
+
+
+def variance(features, x, y):
+    """Of an estimate of the polynomial kernel at rows with their constant."""
+    widths = np.array(features.widths_)
+    parts = [tensor_sketch_variance(x, y, features.kernel_.degree, int(m)) for m in widths]
+    return np.square(widths / widths.sum()) @ parts
+
+
+# ---- the formulas
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 7, 8])
+def test_a_tensor_sketch_is_a_sketch_of_the_outer_product(width):
+    rng = np.random.default_rng(width)
+    x = rng.standard_normal(5)
+    hashes, signs = rng.integers(0, width, (3, 5)), rng.choice([-1, 1], (3, 5))
+    expected = np.zeros(width)
+    for i in np.ndindex(5, 5, 5):
+        where, sign = hashes[range(3), i].sum() % width, signs[range(3), i].prod()
+        expected[where] += sign * x[list(i)].prod()
+    (value,) = reference.sketch.tensor_sketch([x], hashes.tolist(), signs.tolist(), width)
+    tolerance = TWINS["sketch.tensor_sketch"](length=np.abs(x).sum() ** 6)
+    np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance)
+
+
+def test_the_bound_of_the_variance():
+    """(3^p - 1) |x|^2p |y|^2p / m, of Avron, Nguyen and Woodruff, is near where x = y is flat."""
+    x = np.ones(1000) / 1000**0.5
+    for degree in (1, 2, 3, 5):
+        ratio = tensor_sketch_variance(x, x, degree, 10**6) / ((3**degree - 1) / 10**6)
+        assert ratio < 1
+        if degree <= 2:
+            assert ratio > 0.7
+
+
+# ---- unbiased, and of the variance that is claimed
+
+
+@pytest.mark.parametrize("n_nonzeros", [1, 3])
+def test_count_sketch_moments(n_nonzeros):
+    X, Y = sphere(50, 6), sphere(50, 6, seed=1)
+    values = estimates(CountSketch(12, n_nonzeros=n_nonzeros), X, Y, SEEDS)
+    k = np.einsum("ij,ij->i", X, Y)
+    assert_mean(values, k)
+    each = [tensor_sketch_variance(x, y, 1, 12) for x, y in zip(X, Y, strict=True)]
+    assert_variance(values, k, each)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 16, 21])
+@pytest.mark.parametrize(
+    "kernel",
+    [Polynomial(1, coef0=0.0), Polynomial(2, 0.5), Polynomial(3, coef0=0.2), Polynomial(4)],
+)
+def test_mean_and_variance(kernel, n_components):
+    X, Y = sphere(50, 4), sphere(50, 4, seed=1)
+    Y = (X + Y) / 2
+    features = TensorSketchFeatures(kernel, n_components)
+    values = estimates(features, X, Y, SEEDS)
+    k = np.diag(kernel(X, Y))
+    assert_mean(values, k)
+    fitted = clone(features).fit(X)
+    rows = zip(with_constant(X, kernel), with_constant(Y, kernel), strict=True)
+    assert_variance(values, k, [variance(fitted, x, y) for x, y in rows])
+
+
+# ---- promises of the features
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_components", [1, 2, 3, 8, 64, 100, 255])
+def test_every_width_is_the_formula(n_components, dtype):
+    kernel = Polynomial(3, gamma=0.5, coef0=2.0)
+    X = sphere(37, 11)
+    features = TensorSketchFeatures(kernel, n_components, random_state=0).fit(X)
+    made = zip(features.hashes_, features.signs_, features.widths_, strict=True)
+    rows = with_constant(X, kernel)
+    parts = [(m / n_components) ** 0.5 * tensor_sketch(rows, h, s, m) for h, s, m in made]
+    tolerance = TWINS["sketch.tensor_sketch"](dtype, length=np.abs(rows).sum(axis=1).max() ** 6)
+    for data in (X.astype(dtype), sparse.csr_array(X.astype(dtype))):
+        Z = features.transform(data)
+        assert Z.dtype == dtype
+        np.testing.assert_allclose(Z, np.hstack(parts), rtol=0, atol=tolerance)
+
+
+def test_a_large_row_leaves_its_neighbours_alone():
+    X = sphere(20, 5)
+    features = TensorSketchFeatures(n_components=64, random_state=0).fit(X)
+    Z = features.transform(X)
+    X[3] *= 1e30
+    np.testing.assert_array_equal(np.delete(features.transform(X), 3, axis=0), np.delete(Z, 3, 0))
+
+
+def test_osnap_has_its_places_apart():
+    features = CountSketch(31, n_nonzeros=4, random_state=0).fit(np.ones((1, 50)))
+    assert all(len(set(column)) == 4 for column in features.hashes_.T)
+    np.testing.assert_array_equal(
+        features.transform(np.eye(50)),
+        count_sketch(np.eye(50), features.hashes_, features.signs_, 31),
+    )
+
+
+def test_rows_of_zeros_and_entries_that_stand_twice():
+    S = sparse.csr_array(
+        (np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 3, 3])), shape=(2, 3)
+    )
+    for features in (CountSketch(40, random_state=0), TensorSketchFeatures("polynomial", 40)):
+        features.fit(np.eye(3))
+        expected = features.transform([[4.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+        np.testing.assert_array_equal(features.transform(S), expected)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        CountSketch(31, n_nonzeros=2, random_state=0),
+        TensorSketchFeatures(Polynomial(2), 31, random_state=0),
+    ],
+    ids=["count", "tensor"],
+)
+def test_clone_pickle_and_files(features, tmp_path):
+    X = gaussian(40, 3)
+    fitted = clone(features).fit(X)
+    Z = fitted.transform(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), Z)
+    fitted.save(tmp_path / "m.gzk")
+    np.testing.assert_array_equal(load(tmp_path / "m.gzk").transform(X), Z)
+    np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (TensorSketchFeatures(Gaussian()), "is no polynomial kernel, which is all .* PolySketch"),
+        (TensorSketchFeatures(n_components=0), "n_components=0 is too small"),
+        (TensorSketchFeatures(Polynomial(0)), "degree=0 is too small"),
+        (CountSketch(0), "n_components=0 is too small"),
+        (CountSketch(3, n_nonzeros=4), "n_nonzeros=4 places don't fit into n_components=3"),
+    ],
+)
+def test_bad_parameters(features, message):
+    with pytest.raises(ValueError, match=message):
+        features.fit(gaussian(9, 2))
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (([[1.0]], [[0]], [[1]], 3), "n_components=3 is no power of two; use 4"),
+        (([[1.0]], [[2]], [[1]], 2), "hashes has places from 2 to 2; use integers >= 0 and below"),
+        (([[1.0]], [[0, 1]], [[1, 1]], 2), "but X has 1 column; pass a row or more of 1 places"),
+        (([[1.0]], [[0, 1]], [[1]], 2), "and hashes and signs of one shape"),
+    ],
+)
+def test_bad_functions(args, message):
+    with pytest.raises(ValueError, match=message):
+        tensor_sketch(*args)
+
+
+@parametrize_with_checks(
+    [
+        CountSketch(8, random_state=0),
+        TensorSketchFeatures(n_components=8, random_state=0),
+        TensorSketchFeatures(n_components=15, random_state=0),
+    ]
+)
+def test_sklearn(estimator, check):
+    check(estimator)

@@ -1,0 +1,623 @@
+"""What all learners on features have in common: any kind of rows, any split, files, callbacks."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tolerances import LEARNERS
+
+from gzkcore import (
+    Checkpoint,
+    GegenbauerFeatures,
+    GramAccumulator,
+    KernelFeatures,
+    MomentsAccumulator,
+    RandomFeatureCCA,
+    RandomFeatureKMeans,
+    RandomFeaturePCA,
+    RandomFeatureRidgeClassifier,
+    RandomFeatureRidgeClassifierCV,
+    RandomFourierFeatures,
+    load,
+)
+from gzkcore._util import threads as _threads
+from gzkcore.learn.gram import TILE_ROWS
+
+RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
+OURS = GegenbauerFeatures(n_components=16, basis="random", radius=9.0, center=None, random_state=0)
+
+# A fit needs labels, a second view, or nothing.
+LEARNERS_ON = {
+    "classifier": lambda features: RandomFeatureRidgeClassifier(features, 0.1),
+    "classifier-cv": lambda features: RandomFeatureRidgeClassifierCV(features, [0.1, 1.0], cv=3),
+    "pca": lambda features: RandomFeaturePCA(features, 3),
+    "cca": lambda features: RandomFeatureCCA(features, n_components=2),
+    "kmeans": lambda features: RandomFeatureKMeans(features, 3, random_state=0),
+}
+every = pytest.mark.parametrize("name", LEARNERS_ON)
+streaming = pytest.mark.parametrize("name", [n for n in LEARNERS_ON if n != "kmeans"])
+
+
+def data(n=300, seed=0):
+    """Rows in three clusters, some entries 0; weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3)) + 3 * np.eye(3)[np.arange(n) % 3]
+    X[X < 0] = 0
+    return X, rng.uniform(0, 2, n)
+
+
+def second(name, X):
+    """Return what a learner wants besides the rows."""
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    if name.startswith("classifier"):
+        return np.array(["x", "y", "z"])[X.argmax(axis=1)]
+    return np.column_stack([X[:, 0] * X[:, 1], X[:, 2]]) if name == "cca" else None
+
+
+def fit(name, X, weight=None, features=RBF9):
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X)
+    return LEARNERS_ON[name](features).fit(X, second(name, dense), sample_weight=weight)
+
+
+def output(model, X):
+    """Return what a model says of rows, as numbers."""
+    return getattr(model, "decision_function", getattr(model, "transform", None))(X)
+
+
+def close(found, wanted, what="solved", dtype=np.float64):
+    atol = LEARNERS[what](dtype) * np.abs(wanted).max()
+    assert_allclose(found, wanted, rtol=0, atol=atol)
+
+
+# ---- any kind of rows
+
+
+def kinds():
+    X, _ = data()
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    locked = X.copy()
+    locked.flags.writeable = False
+    yield "list", X.tolist()
+    yield "DataFrame", pd.DataFrame(X, columns=list("abc"))
+    yield "fortran", np.asfortranarray(X)
+    yield "read-only", locked
+    yield "big-endian", X.astype(">f8")
+    yield "csr_array", sp.csr_array(X)
+    yield "csr_matrix", sp.csr_matrix(X)
+    yield "csc_array", sp.csc_array(X)
+    yield "64-bit indices", wide
+
+
+@every
+@pytest.mark.parametrize("X", [pytest.param(X, id=kind) for kind, X in kinds()])
+@pytest.mark.parametrize("features", [RBF9, OURS], ids=["foreign", "ours"])
+def test_every_kind_of_rows(name, X, features):
+    dense, weight = data()
+    wanted = fit(name, dense, weight, features)
+    model = fit(name, X, weight.tolist(), features)
+    close(output(model, X), output(wanted, dense))
+    if isinstance(X, pd.DataFrame):
+        assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+
+
+@every
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i2"])
+def test_memory_maps_are_read_tile_by_tile(name, dtype, tmp_path, monkeypatch):
+    X, _ = data(5000)
+    X = np.round(3 * X)
+    np.save(tmp_path / "X.npy", X.astype(dtype))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    highest = []
+    original = RBFSampler.transform
+
+    def transform(self, X):
+        highest.append(X.shape[0])
+        return original(self, X)
+
+    monkeypatch.setattr(RBFSampler, "transform", transform)
+    model = fit(name, mapped)
+    found = output(model, mapped)
+    assert max(highest) <= TILE_ROWS
+    exact = X.astype(np.float32 if dtype == "<f4" else np.float64)
+    assert_array_equal(found, output(fit(name, exact), exact))
+
+
+@every
+def test_float32_stays_close(name):
+    X, weight = data(3000)
+    single = X.astype(np.float32)
+    model, wanted = fit(name, single, weight), fit(name, X, weight)
+    found = output(model, single)
+    close(found, output(wanted, X), "single", np.float32)
+    if name in ("pca", "cca", "kmeans"):
+        assert found.dtype == np.float32
+    if name == "kmeans":
+        assert np.mean(model.labels_ == wanted.labels_) > 0.999
+
+
+@every
+def test_nothing_of_the_caller_is_written(name):
+    X, weight = data()
+    copies = X.copy(), weight.copy()
+    features = FunctionTransformer()  # the features are X itself
+    output(fit(name, X, weight, features), X)
+    assert not hasattr(features, "n_features_in_")
+    for before, after in zip(copies, (X, weight), strict=True):
+        assert_array_equal(before, after)
+
+
+# ---- any split
+
+
+@every
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_threads_agree(name, n_threads):
+    X, weight = data(3000)
+    wanted = output(fit(name, X, weight), X)
+    with _threads.limit_threads(n_threads):
+        close(output(fit(name, X, weight), X), wanted)
+
+
+@every
+@pytest.mark.parametrize("rows", [7, 100, 299])
+def test_tiles_and_batches_of_any_size(name, rows, monkeypatch):
+    X, weight = data()
+    wanted = output(fit(name, X, weight), X)
+    monkeypatch.setattr("gzkcore.learn.gram.TILE_ROWS", rows)
+    monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 2 * rows)
+    close(output(fit(name, X, weight), X), wanted)
+
+
+FLOAT32 = pytest.mark.xfail(
+    reason="products of 1,024 rows in float32 are off by 2e-7 of Z^T Z, which alpha=0.1 turns into "
+    "2.2e-5 of the largest value at the worst row, 0.9e-5 in norm; taken about the mean, 0.8e-5 with "
+    "9 features but 1.8e-5 with 256. Exact only in double, at twice the time"
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=FLOAT32 if n == "classifier" else ()) for n in LEARNERS_ON]
+)
+def test_float32_gives_the_same_answer_for_every_split(name, monkeypatch):
+    X, weight = data(3000)
+    X = X.astype(np.float32)
+    y, features = second(name, X), FrozenEstimator(RBF9.fit(X))
+    model = LEARNERS_ON[name](features)
+    if name == "cca":
+        model.set_params(features_y=FunctionTransformer())
+    wanted = output(clone(model).fit(X, y, sample_weight=weight), X)
+    if name != "kmeans":
+        batches = clone(model)
+        for rows in (slice(0, 70), slice(70, 1500), slice(1500, 3000)):
+            part = None if y is None else y[rows]
+            batches.partial_fit(X[rows], part, sample_weight=weight[rows])
+        close(output(batches, X), wanted, "single, split", np.float32)
+    monkeypatch.setattr("gzkcore.learn.gram.TILE_ROWS", 300)
+    found = output(clone(model).fit(X, y, sample_weight=weight), X)
+    close(found, wanted, "single, split", np.float32)
+
+
+@streaming
+@given(cuts=st.lists(st.integers(5, 295), max_size=4, unique=True))
+@settings(max_examples=10, deadline=None)
+def test_batches_equal_the_whole(name, cuts):
+    X, weight = data()
+    y = second(name, X)
+    frozen = FrozenEstimator(RBF9.fit(X))
+    model = LEARNERS_ON[name](frozen)
+    if name == "cca":
+        model.set_params(features_y=FunctionTransformer())
+    whole = clone(model).fit(X, y, sample_weight=weight)
+    more = {"classes": ["z", "y", "x"]} if name.startswith("classifier") else {}
+    for a, b in pairwise([0, *sorted(cuts), 300]):
+        part = None if y is None else y[a:b]
+        model.partial_fit(X[a:b], part, sample_weight=weight[a:b], **more)
+        if b > 20:
+            output(model, X[:1])  # usable in between, and none the worse for it
+    close(output(model, X), output(whole, X))
+
+
+@pytest.mark.parametrize("name", ["pca", "cca"])
+def test_merged_models_equal_the_whole(name):
+    X, weight = data()
+    y = second(name, X)
+    model = LEARNERS_ON[name](FrozenEstimator(RBF9.fit(X)))
+    if name == "cca":
+        model.set_params(features_y=FunctionTransformer())
+    parts = []
+    for rows in (slice(0, 80), slice(80, 90), slice(90, 300)):
+        part = None if y is None else y[rows]
+        parts.append(clone(model).fit(X[rows], part, weight[rows]))
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    close(output(merged, X), output(clone(model).fit(X, y, weight), X))
+
+
+@streaming
+def test_models_of_different_features_are_not_merged(name):
+    X, _ = data()
+    y = second(name, X)
+    drawn = [clone(RBF9).set_params(random_state=seed) for seed in (0, 1)]
+    one, other = (LEARNERS_ON[name](features).fit(X, y) for features in drawn)
+    before = output(one, X)
+    with pytest.raises(ValueError, match="different features, fitted to different rows"):
+        one.merge(other)
+    assert_array_equal(output(one, X), before)
+    one.merge(pickle.loads(pickle.dumps(one)))  # equal, if not the same
+
+
+# ---- sources
+
+
+class Batches:
+    """Batches of arrays that can be read again."""
+
+    def __init__(self, *parts, size=64):
+        self.parts, self.size = parts, size
+
+    def __iter__(self):
+        for start in range(0, self.parts[0].shape[0], self.size):
+            rows = slice(start, start + self.size)
+            yield tuple(None if part is None else part[rows] for part in self.parts)
+
+
+def source(kind, *parts):
+    """Return what stands for X, y and weights in a fit."""
+    if kind == "batches":
+        return Batches(*parts), None, None
+    if kind == "iterator":
+        return iter(Batches(*parts)), None, None
+    da = pytest.importorskip("dask.array")
+    return tuple(
+        None if part is None else da.from_array(part, chunks=(64, *part.shape[1:]))
+        for part in parts
+    )
+
+
+def whole(kind, found):
+    """Put together what a model says of a source."""
+    return np.asarray(found) if kind == "dask" else np.concatenate(list(found))
+
+
+@every
+@pytest.mark.parametrize("kind", ["batches", "iterator", "dask"])
+def test_sources_give_the_same_answer(name, kind):
+    if kind == "iterator" and name == "kmeans":
+        return
+    X, weight = data()
+    y = second(name, X)
+    features = FrozenEstimator(OURS.fit(X)) if kind == "iterator" else OURS
+    make = LEARNERS_ON[name]
+    if name == "kmeans":  # starts are drawn from samples, and not the same ones
+        centers = OURS.fit(X).transform(X[:3])
+        make = lambda features: RandomFeatureKMeans(features, 3, init=centers, tol=0.0)  # noqa: E731
+    if name == "cca":
+        make = lambda features: RandomFeatureCCA(features, FunctionTransformer())  # noqa: E731
+    wanted = make(features).fit(X, y, sample_weight=weight)
+    given, labels, weights = source(kind, X, y, weight)
+    model = make(features).fit(given, labels, sample_weight=weights)
+    close(output(model, X), output(wanted, X))
+    for method in ("transform", "decision_function", "predict"):
+        if hasattr(model, method):
+            again = getattr(model, method)(source("dask" if kind == "dask" else "batches", X)[0])
+            assert_array_equal(whole(kind, again), getattr(model, method)(X))
+    if name == "kmeans":
+        assert_array_equal(model.labels_, wanted.labels_)
+        assert_allclose(model.inertia_, wanted.inertia_, rtol=LEARNERS["summed"]())
+    if hasattr(model, "score") and name != "cca":
+        given, labels, weights = source("batches" if kind == "iterator" else kind, X, y, weight)
+        score = model.score(given, labels, weights)
+        assert score == pytest.approx(wanted.score(X, y, weight), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["batches", "dask"])
+def test_starts_and_empty_clusters_of_a_source(kind):
+    X, _ = data(900)
+    given, *_ = source(kind, X, None, None)
+    wanted = RandomFeatureKMeans(RBF9, 5, random_state=0).fit(X)
+    model = RandomFeatureKMeans(RBF9, 5, random_state=0).fit(given)
+    assert model.inertia_ <= 1.02 * wanted.inertia_
+    far = np.full((2, 9), 100.0)
+    init = np.concatenate([RBF9.fit(X).transform(X[:2]), far])
+    model, wanted = (RandomFeatureKMeans(RBF9, 4, init=init).fit(V) for V in (given, X))
+    close(model.cluster_centers_, wanted.cluster_centers_)
+
+
+@streaming
+@pytest.mark.parametrize("kind", ["batches", "iterator", "dask"])
+def test_partial_fit_takes_a_batch_not_a_source(name, kind):
+    X, _ = data()
+    given, labels, _ = source(kind, X, second(name, X), None)
+    model = LEARNERS_ON[name](OURS)
+    with pytest.raises(TypeError, match="a source of batches; pass it to fit, or its batches one"):
+        model.partial_fit(given, labels)
+
+
+def test_an_iterator_is_not_enough_for_kmeans():
+    X, _ = data()
+    with pytest.raises(ValueError, match="k-means reads the rows again and again"):
+        RandomFeatureKMeans(RBF9).fit(iter(Batches(X)))
+
+
+@pytest.mark.parametrize("kind", ["batches", "dask"])
+@pytest.mark.parametrize("class_weight", ["balanced", {"x": 3.0}])
+def test_weights_of_classes_in_sources(kind, class_weight):
+    X, weight = data()
+    order = np.argsort(second("classifier", X), kind="stable")  # one class after the other
+    X, y = X[order], second("classifier", X)[order]
+    model = RandomFeatureRidgeClassifier(OURS, 0.1, class_weight=class_weight)
+    given, labels, weights = source(kind, X, y, weight)
+    found = clone(model).fit(given, labels, weights)
+    close(output(found, X), output(clone(model).fit(X, y, weight), X))
+    with pytest.raises(ValueError, match=r"is none of the classes|y has one class"):
+        clone(model).set_params(class_weight=None).fit(iter(Batches(X, y)))
+
+
+@streaming
+@pytest.mark.parametrize("kind", ["arrays", "batches"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
+    X, weight = data()
+    y = second(name, X)
+    parts = (X, y, weight) if kind == "arrays" else (Batches(X, y, weight), None, None)
+    model = LEARNERS_ON[name](FrozenEstimator(OURS.fit(X)) if frozen else OURS)
+    if name == "cca":
+        model.set_params(features_y=RandomFourierFeatures(n_components=8, random_state=0))
+    monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 64)
+    wanted = clone(model).fit(*parts, checkpoint=tmp_path / "other.gzk")
+    checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
+    accumulator = MomentsAccumulator if name in ("pca", "cca") else GramAccumulator
+    original, calls = accumulator.update, iter(range(100))
+
+    def update(self, *args, **kwargs):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return original(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(accumulator, "update", update)
+        with pytest.raises(KeyboardInterrupt):
+            clone(model).fit(*parts, checkpoint=checkpoint)
+    assert (tmp_path / "run.gzk").exists()
+    found = clone(model).fit(*parts, checkpoint=checkpoint)
+    assert_array_equal(output(found, X), output(wanted, X))
+    assert not (tmp_path / "run.gzk").exists()
+
+
+# ---- features
+
+
+@every
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_frozen_features_stay_as_they_are(name, method):
+    if method == "partial_fit" and name == "kmeans":
+        return
+    X, _ = data()
+    features = GegenbauerFeatures(n_components=16).fit(X[:100]).set_output(transform="pandas")
+    before = features.transform(X[100:])
+    model = LEARNERS_ON[name](FrozenEstimator(features))
+    if name == "cca":
+        model.set_params(features_y=FunctionTransformer())
+    getattr(model, method)(2 * X[100:], second(name, X[100:]))
+    assert model.features_.estimator is features
+    pd.testing.assert_frame_equal(features.transform(X[100:]), before)
+
+
+@every
+def test_features_are_cloned_and_seeded(name):
+    X, _ = data()
+    features = RBFSampler(n_components=5)
+    models = [
+        LEARNERS_ON[name](features).set_params(random_state=3).fit(X, second(name, X))
+        for _ in range(2)
+    ]
+    assert_array_equal(*(output(model, X) for model in models))
+    assert models[0].features_.random_state == 3
+    assert features.random_state is None
+    own = LEARNERS_ON[name](RBF9).set_params(random_state=3).fit(X, second(name, X))
+    assert own.features_.random_state == 0, "a random_state of the features' own stays"
+    steps = make_pipeline(StandardScaler(), RBFSampler(n_components=5))
+    assert np.isfinite(output(fit(name, X, features=steps), X)).all()
+
+
+@every
+def test_default_features(name):
+    X, _ = data(60)
+    model = LEARNERS_ON[name](None).set_params(features__n_components=20, random_state=0)
+    assert isinstance(model.features, KernelFeatures)
+    assert model.fit(X, second(name, X)).features_.n_components == 20
+    with pytest.raises(TypeError, match=r"features=.* is no transformer; pass an instance such as"):
+        fit(name, X, features=RBFSampler)
+
+
+# ---- as estimators
+
+REPEATED = "a repeated row is one more row to draw a first centre from"
+FAILS = {
+    "RandomFeatureKMeans": REPEATED,
+    "RandomFeatureRidgeClassifierCV": "a repeated row is one more row to predict",
+}
+
+
+@parametrize_with_checks(
+    [
+        RandomFeatureRidgeClassifier(FunctionTransformer()),
+        RandomFeatureRidgeClassifierCV(FunctionTransformer(), [0.1, 1.0]),
+        RandomFeaturePCA(FunctionTransformer()),
+        RandomFeatureCCA(FunctionTransformer(), n_components=1),
+        RandomFeatureKMeans(FunctionTransformer()),
+    ],
+    expected_failed_checks=lambda model: {
+        f"check_sample_weight_equivalence_on_{kind}_data": FAILS[type(model).__name__]
+        for kind in ("dense", "sparse")
+        if type(model).__name__ in FAILS
+    },
+)
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@every
+def test_files_and_pickles_give_back_the_model(name, tmp_path):
+    X, weight = data()
+    model = fit(name, X, weight, OURS)
+    model.save(tmp_path / "m.gzk")
+    for again in (load(tmp_path / "m.gzk"), pickle.loads(pickle.dumps(model))):
+        assert type(again) is type(model)
+        assert_array_equal(output(again, X), output(model, X))
+        assert_array_equal(output(again, X.astype(np.float32)), output(model, X.astype(np.float32)))
+        if hasattr(model, "predict"):
+            assert_array_equal(again.predict(X), model.predict(X))
+        if hasattr(model, "partial_fit"):
+            more, _ = data(50, seed=1)
+            straight = pickle.loads(pickle.dumps(model)).partial_fit(more, second(name, more))
+            again.partial_fit(more, second(name, more))
+            assert_array_equal(output(again, X), output(straight, X))
+    with pytest.raises(TypeError, match="skops"):
+        fit(name, X).save(tmp_path / "foreign.gzk")
+
+
+@pytest.mark.parametrize("name", ["pca", "cca", "kmeans"])
+def test_names_of_columns(name):
+    X, _ = data()
+    model = fit(name, X)
+    names = [f"{type(model).__name__.lower()}{i}" for i in range(output(model, X).shape[1])]
+    assert model.get_feature_names_out().tolist() == names
+    frame = clone(model).set_output(transform="pandas").fit(X, second(name, X)).transform(X)
+    assert frame.columns.tolist() == names
+    assert_array_equal(frame.to_numpy(), model.transform(X))
+
+
+@every
+def test_sample_weight_can_be_routed(name):
+    requests = LEARNERS_ON[name](None).get_metadata_routing()
+    assert "sample_weight" in requests.fit.requests
+
+
+@every
+def test_not_fitted(name):
+    X, _ = data(9)
+    with pytest.raises(NotFittedError, match=r"is not fitted yet\. Call 'fit'"):
+        output(LEARNERS_ON[name](RBF9), X)
+
+
+# ---- interrupted
+
+
+def interrupting(after):
+    """A transformer that interrupts in its call number `after`."""
+    calls = iter(range(1000))
+
+    def transform(X):
+        if next(calls) == after:
+            raise KeyboardInterrupt
+        return X
+
+    return FunctionTransformer(transform)
+
+
+@every
+@pytest.mark.parametrize("after", [1, 3])
+def test_an_interrupted_fit_leaves_the_model_unfitted(name, after):
+    X, _ = data(9000)
+    model = LEARNERS_ON[name](RBF9)
+    blank = set(vars(model))
+    y = second(name, X)
+    if name == "cca":
+        model.set_params(features_y=FunctionTransformer())
+    for before in (False, True):
+        if before:
+            model.set_params(features=RBF9).fit(X, y)
+        model.features = interrupting(after)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert set(vars(model)) - blank <= {"_announced", "_of_class"}
+        with pytest.raises(NotFittedError):
+            output(model, X)
+
+
+@streaming
+def test_a_broken_batch_leaves_the_model_as_it_was(name):
+    X, _ = data(3000)
+    model = fit(name, X[:1000])
+    before = output(model, X)
+    broken = X.copy()
+    broken[2999, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN.*row 2999, column 1"):
+        model.partial_fit(broken, second(name, X))
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
+        model.partial_fit(X[:, :2], second(name, X))
+    assert_array_equal(output(model, X), before)
+
+
+@every
+def test_bad_rows(name):
+    X, _ = data(40)
+    for features in (RBF9, OURS):
+        broken = np.where(np.arange(40)[:, None] == 7, np.inf, X)
+        with pytest.raises(ValueError, match=r"X contains infinity.*row 7, column 0"):
+            LEARNERS_ON[name](features).fit(broken, second(name, X))
+    with pytest.raises(ValueError, match="is not a finite number >= 0"):
+        fit(name, X, -np.ones(40))
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        fit(name, X, np.ones(39))
+
+
+# ---- callbacks
+
+
+class Diary:
+    """A callback that writes down what it is told, and asks to stop after some steps."""
+
+    def __init__(self, stop_after=None):
+        self.entries, self.stop_after = [], stop_after
+
+    def setup(self, estimator, context):
+        self.entries.append("setup")
+
+    def teardown(self, estimator, context):
+        self.entries.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.entries.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context):
+        self.entries.append(f"end {context.task_name}")
+        return self.stop_after is not None and len(self.entries) > self.stop_after
+
+
+@pytest.mark.parametrize("name", ["pca", "cca", "kmeans"])
+def test_callbacks(name, monkeypatch):
+    pytest.importorskip("sklearn.callback")
+    monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 100)
+    X, _ = data()
+    diary = Diary()
+    model = LEARNERS_ON[name](RBF9).set_callbacks(diary).fit(X, second(name, X))
+    steps = diary.entries[2:-2]
+    assert diary.entries[:2] + diary.entries[-2:] == ["setup", "begin fit", "end fit", "teardown"]
+    task, count = ("iteration", model.n_iter_) if name == "kmeans" else ("batch", 3)
+    assert len(steps) >= 2 * count
+    assert set(steps) == {f"begin {task}", f"end {task}"}
+    assert_array_equal(output(model, X), output(fit(name, X), X))
+
+
+def test_a_callback_may_stop_iterations():
+    pytest.importorskip("sklearn.callback")
+    X, _ = data()
+    model = RandomFeatureKMeans(RBF9, 8, tol=0.0, random_state=0).set_callbacks(Diary(5)).fit(X)
+    assert model.n_iter_ <= 2
+    assert model.labels_.shape == (300,)

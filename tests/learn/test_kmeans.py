@@ -1,0 +1,321 @@
+"""k-means on features: as scikit-learn's on explicit features, its objective, empty clusters."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from points import sphere
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import FunctionTransformer
+from tolerances import LEARNERS
+
+from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureKMeans, metrics, reference, theory
+from gzkcore.learn import kmeans
+from gzkcore.learn.streams import Reader
+
+RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
+IDENTITY = FunctionTransformer()
+
+
+def data(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 3)), rng.uniform(0, 2, n)
+
+
+def rings(n=600, seed=0):
+    """Return two rings around each other, and which is which."""
+    rng = np.random.default_rng(seed)
+    angle, ring = rng.uniform(0, 2 * np.pi, n), np.arange(n) % 2
+    radius = np.array([0.3, 3.0])[ring]
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), ring
+
+
+def close(found, wanted):
+    scale = np.abs(wanted).max()
+    assert_allclose(found, wanted, rtol=0, atol=LEARNERS["summed"]() * scale)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("tol", [0.0, 1e-2])
+@pytest.mark.parametrize("max_iter", [1, 2, 300])
+def test_as_scikit_learn_on_the_explicit_features(max_iter, tol, weighted):
+    X, weight = data()
+    weight = weight if weighted else None
+    Z = RBF9.fit(X).transform(X)
+    given = {"init": Z[:5], "n_init": 1, "max_iter": max_iter, "tol": tol}
+    model = RandomFeatureKMeans(FrozenEstimator(RBF9), 5, **given).fit(X, sample_weight=weight)
+    other = KMeans(5, **given, algorithm="lloyd").fit(Z, sample_weight=weight)
+    assert_array_equal(model.labels_, other.labels_)
+    close(model.cluster_centers_, other.cluster_centers_)
+    close(model.inertia_, other.inertia_)
+    if not weighted:  # the other takes the variance without weights, and so may stop elsewhere
+        assert model.n_iter_ == other.n_iter_
+    assert_array_equal(model.predict(X), other.predict(Z))
+    close(model.transform(X), other.transform(Z))
+    close(model.score(X, sample_weight=weight), other.score(Z, sample_weight=weight))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_as_the_reference(weighted):
+    X, weight = data(60)
+    weight = weight if weighted else None
+    Z = RBF9.fit(X).transform(X)
+    for n_iter in (1, 3):
+        model = RandomFeatureKMeans(
+            FrozenEstimator(RBF9), 4, init=Z[:4], max_iter=n_iter, tol=0.0
+        ).fit(X, sample_weight=weight)
+        close(model.cluster_centers_, reference.kmeans.lloyd(Z, Z[:4], weight, n_iter))
+        assert_array_equal(
+            model.labels_, reference.kmeans.nearest_centers(Z, model.cluster_centers_)
+        )
+    model = RandomFeatureKMeans(RBF9, 4, tol=0.0, random_state=0).fit(X, sample_weight=weight)
+    close(model.inertia_, reference.kmeans.objective(Z, model.labels_.tolist(), weight))
+
+
+def test_the_objective_is_a_projection():
+    """[G] A.2, corrected: the objective is |Z - C C^T Z|^2, and that of the features' kernel."""
+    X, _ = data(60)
+    model = RandomFeatureKMeans(RBF9, 4, tol=0.0, random_state=0).fit(X)
+    Z = model.features_.transform(X)
+    C = np.array(reference.kmeans.cluster_indicator(model.labels_.tolist()))
+    close(C.T @ C, np.eye(4))
+    close(model.inertia_, np.square(Z - C @ (C.T @ Z)).sum())
+    close(model.inertia_, metrics.clustering_cost(Z @ Z.T, model.labels_))
+
+
+def test_lemma_14():
+    """The exact cost of the clustering found is near the least, as the bound of Eq 21 says."""
+    X, kernel = sphere(200, 3), Gaussian(1.0)
+    K = kernel(X)
+    best = RandomFeatureKMeans(
+        GegenbauerFeatures(kernel, 400, basis="harmonic"), 5, n_init=20, tol=0.0, random_state=0
+    ).fit(X)
+    least = metrics.clustering_cost(K, best.labels_)
+    close(best.inertia_, least)
+    for width in (16, 64):
+        features = GegenbauerFeatures(kernel, width, basis="random", random_state=0)
+        found = RandomFeatureKMeans(features, 5, n_init=20, tol=0.0, random_state=0).fit(X)
+        Z = found.features_.transform(X)
+        of_best = metrics.clustering_cost(Z @ Z.T, best.labels_)
+        gamma = max(found.inertia_ / of_best - 1.0, 0.0)
+        epsilon = metrics.projection_cost_error(K, Z, 5)
+        cost = metrics.clustering_cost(K, found.labels_)
+        if epsilon < 1:
+            assert cost <= theory.clustering_bound(least, epsilon, gamma)
+
+
+def test_kernels_find_rings():
+    X, ring = rings()
+    features = GegenbauerFeatures(Gaussian(0.5), 128)
+    model = RandomFeatureKMeans(features, 2, random_state=0)
+    assert adjusted_rand_score(ring, model.fit_predict(X)) == 1.0
+    flat = KMeans(2, n_init=4, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(ring, flat) < 0.5
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_more_starts_are_never_worse(init):
+    X, _ = data(500)
+    costs = [
+        RandomFeatureKMeans(RBF9, 8, init=init, n_init=n, tol=0.0, random_state=0).fit(X).inertia_
+        for n in (1, 4, 16)
+    ]
+    assert costs[0] >= costs[1] >= costs[2]
+    wanted = KMeans(8, n_init=16, random_state=0).fit(RBF9.fit(X).transform(X)).inertia_
+    assert costs[2] <= 1.01 * wanted
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_a_sample_and_all_rows(weighted, monkeypatch):
+    """Starts from a sample end as well as starts from all rows; every row is read by tiles."""
+    X, weight = data(4000)
+    weight = (weight > 0.5) * weight if weighted else None
+    whole = RandomFeatureKMeans(RBF9, 6, random_state=0).fit(X, sample_weight=weight)
+    monkeypatch.setattr("gzkcore.learn.kmeans.SAMPLE_BYTES", 8 * 9 * 500)
+    model = RandomFeatureKMeans(RBF9, 6, random_state=0).fit(X, sample_weight=weight)
+    assert model.inertia_ <= 1.02 * whole.inertia_
+    if not weighted:  # rows without weight are no part of the sample
+        assert model.n_iter_ <= whole.n_iter_
+    Z = model.features_.transform(X)
+    nearest = np.argmin(model.transform(X), axis=1)
+    assert_array_equal(model.labels_, nearest)
+    w = np.ones(4000) if weight is None else weight
+    each = np.square(Z - model.cluster_centers_[nearest]).sum(axis=1)
+    close(model.inertia_, w @ each)
+
+
+def test_empty_clusters_get_the_farthest_rows():
+    X = np.repeat([[0.0], [1.0], [10.0]], [50, 50, 1], axis=0) + np.arange(101)[:, None] / 1e6
+    init = [[0.0], [100.0], [200.0]]
+    model = RandomFeatureKMeans(IDENTITY, 3, init=init, tol=0.0).fit(X)
+    assert sorted(np.bincount(model.labels_)) == [1, 50, 50]
+    weight = np.ones(101)
+    weight[-1] = 0  # a row that doesn't count attracts no centre
+    model = RandomFeatureKMeans(IDENTITY, 3, init=init, tol=0.0).fit(X, sample_weight=weight)
+    assert model.cluster_centers_.max() < 2
+
+
+def test_fewer_points_than_clusters():
+    X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 20, axis=0)
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller than n_c"):
+        model = RandomFeatureKMeans(IDENTITY, 4, random_state=0).fit(X)
+    assert model.inertia_ == 0.0
+    with pytest.raises(ValueError, match=r"n_samples=3 .* should be >= n_clusters=4"):
+        RandomFeatureKMeans(IDENTITY, 4).fit(X[:3])
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        RandomFeatureKMeans(IDENTITY, 4).fit(X, sample_weight=np.zeros(40))
+
+
+def test_features_far_from_zero_lose_no_digits():
+    X, _ = data()
+    near = RandomFeatureKMeans(IDENTITY, 5, init=X[:5], tol=0.0).fit(X)
+    far = RandomFeatureKMeans(IDENTITY, 5, init=X[:5] + 1e5, tol=0.0).fit(X + 1e5)
+    assert_array_equal(far.labels_, near.labels_)
+    assert_allclose(far.inertia_, near.inertia_, rtol=LEARNERS["offset"]())
+
+
+def test_random_states():
+    X, _ = data(500)
+
+    def fit(state):
+        return RandomFeatureKMeans(RBF9, 8, n_init=1, random_state=state).fit(X).inertia_
+
+    assert fit(3) == fit(3) == fit(np.int64(3))
+    assert len({fit(seed) for seed in range(5)}) > 1
+    for source in (np.random.RandomState, np.random.default_rng):
+        assert fit(source(3)) == fit(source(3))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_clusters": 0}, ValueError, "n_clusters=0 must be >= 1"),
+        ({"n_init": 1.5}, TypeError, "n_init=1.5 is not a whole number"),
+        ({"max_iter": 0}, ValueError, "max_iter=0 must be >= 1"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0 must be finite and >= 0"),
+        ({"init": "best"}, ValueError, "init='best' must be"),
+        ({"init": np.ones((3, 2))}, ValueError, r"init has shape \(3, 2\); pass finite centres"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        RandomFeatureKMeans(RBF9, **parameters).fit(data()[0])
+
+
+def test_there_is_no_partial_fit():
+    assert not hasattr(RandomFeatureKMeans, "partial_fit")
+    assert "no\n    `partial_fit`" in RandomFeatureKMeans.__doc__
+
+
+# ---- weights of sources
+
+
+class Cut:
+    """Arrays in batches, as often as one likes."""
+
+    def __init__(self, *arrays, rows):
+        self.arrays, self.rows = arrays, rows
+
+    def __iter__(self):
+        for start in range(0, len(self.arrays[0]), self.rows):
+            X, *weight = (array[start : start + self.rows] for array in self.arrays)
+            yield (X, None, *weight)
+
+
+def starts(X, weight, seed, init="k-means++"):
+    """Return the rows that a source's starts are, as numbers in X[:, 0]."""
+    model = RandomFeatureKMeans(IDENTITY, 2, init=init, n_init=1)
+    rng = np.random.RandomState(seed)
+    given = (X,) if weight is None else (X, weight)
+    rows = kmeans._Source(model, Reader(Cut(*given, rows=2), None, None), rng)
+    Z, of_rows, _ = rows.sample(IDENTITY.fit(X), 2, rng)
+    return model._starts(Z, of_rows, rng)[0, :, 0].astype(int)
+
+
+def test_whole_weights_draw_starts_as_repeated_rows_do():
+    X, weight = np.arange(7.0)[:, None] ** 2, np.array([1, 0, 2, 3, 1, 5, 0])
+    repeated = np.repeat(X, weight, axis=0)
+    seeds = range(400)
+    found = np.bincount(np.concatenate([starts(X, weight, s) for s in seeds]), minlength=50)
+    wanted = np.bincount(np.concatenate([starts(repeated, None, s) for s in seeds]), minlength=50)
+    assert found.sum() == wanted.sum() == 800
+    assert (np.abs(found - wanted) <= 4 * np.sqrt(found + wanted)).all()
+    assert found[[1, 36]].sum() == 0
+    assert (found[[0, 4, 9, 16, 25]] > 0).all()
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_rows_without_weight_are_no_starts(init, monkeypatch):
+    monkeypatch.setattr("gzkcore.rows.survey.SAMPLE_ROWS", 20)
+    X, weight = np.arange(500.0)[:, None], (np.arange(500) % 7 == 0) * 1e-3
+    chosen = np.concatenate([starts(X, weight, seed, init) for seed in range(20)])
+    assert (chosen % 7 == 0).all()
+
+
+def test_a_sample_stands_for_the_weights_of_all_rows():
+    """Over many draws the weights of some rows in the sample add up to theirs."""
+    rng = np.random.default_rng(0)
+    weight = rng.exponential(size=200) ** 4
+    some = rng.random(200) < 0.3
+    sums, wholes = [], []
+    for _ in range(2000):
+        rows, each = kmeans.priority_sample(weight, rng.random(200), 30)
+        assert len(rows) == 30
+        sums.append(each[some[rows]].sum())
+        wholes.append(each.sum())
+    for found, wanted in ((sums, weight[some].sum()), (wholes, weight.sum())):
+        assert abs(np.mean(found) - wanted) < 4 * np.std(found) / np.sqrt(len(found))
+
+
+@pytest.mark.parametrize("rows", [100, 2500])
+def test_samples_of_batches_are_those_of_all_rows(rows, monkeypatch):
+    """However rows are cut, the sample has the rows with the least keys, and weights for them."""
+    monkeypatch.setattr("gzkcore.rows.survey.SAMPLE_ROWS", 50)
+    X = np.arange(2500.0)[:, None]
+    weight = np.random.default_rng(1).exponential(size=2500) ** 3
+    model = RandomFeatureKMeans(IDENTITY, 2)
+    source = kmeans._Source(
+        model, Reader(Cut(X, weight, rows=rows), None, None), np.random.RandomState(0)
+    )
+    drawn = source.drawn
+    assert drawn.n_rows == 2500
+    assert len(drawn.rows) == 51
+    assert_array_equal(drawn.weight, weight[drawn.rows[:, 0].astype(int)])
+    _, each, _ = source.sample(IDENTITY.fit(X), 2, np.random.RandomState(0))
+    assert len(each) == 50
+    # The heaviest rows are in it for certain, as themselves.
+    assert weight.max() in each
+
+
+def test_weights_matter_for_the_starts_of_a_source():
+    """Three heavy clusters close together, light rows all around that say nothing."""
+    rng = np.random.default_rng(0)
+    heavy = np.array([[0, 0], [1, 0], [0, 1]])[np.arange(300) % 3] + 0.01 * rng.normal(
+        size=(300, 2)
+    )
+    X = np.concatenate([heavy, rng.uniform(-50, 50, (3000, 2))])
+    weight = np.concatenate([np.full(300, 1e6), np.full(3000, 1e-3)])
+    order = rng.permutation(len(X))
+    X, weight = X[order], weight[order]
+    wanted = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(X, sample_weight=weight)
+    for seed in range(3):
+        model = RandomFeatureKMeans(IDENTITY, 3, n_init=1, random_state=seed)
+        found = model.fit(Cut(X, weight, rows=500))
+        assert found.inertia_ <= 1.02 * wanted.inertia_
+
+
+@pytest.mark.parametrize("features", [IDENTITY, FrozenEstimator(IDENTITY)])
+def test_sources_with_features_that_ask_nothing(features):
+    X, weight = data(500)
+    if isinstance(features, FrozenEstimator):
+        features = FrozenEstimator(RBFSampler(n_components=5, random_state=0).fit(X))
+    model = RandomFeatureKMeans(features, 3, random_state=0).fit(Cut(X, weight, rows=70))
+    wanted = RandomFeatureKMeans(features, 3, random_state=0).fit(X, sample_weight=weight)
+    assert model.inertia_ <= 1.05 * wanted.inertia_
+    bad = X.copy()
+    bad[333, 1] = np.nan
+    with pytest.raises(ValueError, match=r"batch 4, counted from 0: Input X contains NaN.*row 53"):
+        RandomFeatureKMeans(features, 3).fit(Cut(bad, weight, rows=70))
