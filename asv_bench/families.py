@@ -154,7 +154,7 @@ class Constant:
         return np.full((len(X), 1), self.root)
 
 
-# ---- the front door
+# ---- KernelFeatures
 
 
 def images(n, d, rng):

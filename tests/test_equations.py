@@ -80,11 +80,11 @@ def source_of(test):
     return functions_of(path).get(function)
 
 
-def attribute(wing, name):
+def attribute(package, name):
     """Return gzkcore.sphere.special.alpha for gzkcore and special.alpha, or None."""
     module, _, function = name.rpartition(".")
     try:
-        return getattr(importlib.import_module(f"{wing}.{module}"), function, None)
+        return getattr(importlib.import_module(f"{package}.{module}"), function, None)
     except ModuleNotFoundError:
         return None
 

@@ -97,7 +97,7 @@ for name, make in methods.items():
 
 # %%
 # On this table landmarks drawn evenly, scikit-learn's Nystroem, do best, adapted products come
-# close and the front door's choice after them: it goes by the error of the kernel, which is not
+# close and the choice of `KernelFeatures` after them: it goes by the error of the kernel, which is not
 # the error of a prediction. The picture shows the same against the time of a fit, choice of
 # alpha included.
 
