@@ -41,6 +41,7 @@ from gzkcore import (
     Zonal,
     show_config,
 )
+from gzkcore._util.model_io import load, save
 from gzkcore._util.threads import limit_threads
 
 N = 203  # rows: neither a multiple of a tile nor of a vector
@@ -524,6 +525,24 @@ def test_warnings_do_not_depend_on_chunks():
     with pytest.warns(TruncationWarning) as record:
         features.transform(np.tile(far, (400, 1)))
     assert len(record) == 1
+
+
+# ---- files
+
+
+def test_a_function_in_every_row_is_not_kept(tmp_path):
+    with pytest.raises(TypeError, match="is a function, which no file of data can hold"):
+        save(FITTED["nystrom-sphere"], tmp_path / "m.gzk")
+
+
+@pytest.mark.parametrize("name", MAPS.keys() - {"nystrom-sphere"})
+def test_files(name, tmp_path):
+    features, X = given(name)
+    save(features, tmp_path / "m.gzk")
+    again = load(tmp_path / "m.gzk")
+    for dtype in (np.float32, np.float64):
+        Z = features.transform(X.astype(dtype))
+        np.testing.assert_array_equal(again.transform(X.astype(dtype)), Z)
 
 
 # ---- a fit that fails

@@ -4,11 +4,20 @@ A file is an uncompressed zip archive of `model.json` (classes, parameters, smal
 .npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its
 last 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses it.
 
-`load` makes objects of the classes in `CLASSES` only and never unpickles. Of an object its
-attributes are kept, unless its class says what by `_to_data(self) -> dict` and, where that does not
-give the attributes back, `_from_data(data) -> object`. Values may be None, bool, int, float, str,
-dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these. Random generators are
-kept as None: what was drawn from them is in the fitted arrays.
+`load` makes objects of the classes in `CLASSES` only and never unpickles. Values may be None, bool,
+int, float, str, dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these. Random
+generators are kept as None: what was drawn from them is in the fitted arrays.
+
+A class declares what a file keeps of its objects, beside what its parents declare:
+
+    _state = stored("places", "signs", weight="_weight")
+
+keeps three attributes, one of them under another name than its own. So an attribute may be renamed,
+and a class too (see `CLASSES`), while the names in files stay. Parameters of estimators and what
+scikit-learn notes beside them need no declaration. What else is not declared is not kept, and a
+file with a name that is not declared is refused. Where attributes are not what a file should hold,
+`_to_data(self) -> dict` gives other values for declared names, and `_from_data(data) -> object`
+makes an object of all values by name.
 """
 
 import hashlib
@@ -29,65 +38,65 @@ FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
 
-# Everything that a file may hold, with the module that has it. FrozenEstimator, the one class of
-# another package, holds features that are to stay as they are.
+# Everything that a file may hold: its name there, and where the class is now. FrozenEstimator, the
+# one class of another package, holds features that are to stay as they are.
 CLASSES = {
-    "FrozenEstimator": "sklearn.frozen",
-    "RandomFeatureRidge": "gzkcore.learn.ridge",
-    "RandomFeatureRidgeCV": "gzkcore.learn.ridge",
-    "RandomFeatureRidgeClassifier": "gzkcore.learn.ridge",
-    "RandomFeatureRidgeClassifierCV": "gzkcore.learn.ridge",
-    "RandomFeaturePCA": "gzkcore.learn.pca",
-    "RandomFeatureCCA": "gzkcore.learn.cca",
-    "RandomFeatureKMeans": "gzkcore.learn.kmeans",
-    "GramAccumulator": "gzkcore.learn.gram",
-    "MomentsAccumulator": "gzkcore.learn.gram",
-    "ClusterAccumulator": "gzkcore.learn.gram",
-    "_Progress": "gzkcore.learn.streams",
-    "KernelFeatures": "gzkcore.features.auto",
-    "GegenbauerFeatures": "gzkcore.features.gegenbauer",
-    "PublishedGegenbauerFeatures": "gzkcore.features.gegenbauer",
-    "Recurrence": "gzkcore.features.gegenbauer",
-    "_Directions": "gzkcore.features.gegenbauer",
-    "FastfoodFeatures": "gzkcore.features.fastfood",
-    "ModifiedFourierFeatures": "gzkcore.features.fourier",
-    "RandomFourierFeatures": "gzkcore.features.fourier",
-    "AdaptiveSketchFeatures": "gzkcore.features.adaptive",
-    "MaclaurinFeatures": "gzkcore.features.maclaurin",
-    "NystromFeatures": "gzkcore.features.nystrom",
-    "_Precomputed": "gzkcore.features.nystrom",
-    "PolySketchFeatures": "gzkcore.features.polysketch",
-    "_Tree": "gzkcore.features.polysketch",
-    "CountSketch": "gzkcore.features.sketch",
-    "TensorSketchFeatures": "gzkcore.features.sketch",
-    "FastJLProjection": "gzkcore.features.projection",
-    "HadamardProjection": "gzkcore.features.projection",
-    "Product": "gzkcore.features.product",
-    "ProductFeatures": "gzkcore.features.product",
-    "BlockFourierFeatures": "gzkcore.features.block",
-    "BlockProjection": "gzkcore.features.block",
-    "MeanNormalizer": "gzkcore.features.block",
-    "HarmonicTree": "gzkcore.sphere.harmonics",
-    "ArcCosine": "gzkcore.kernels",
-    "DotProduct": "gzkcore.kernels",
-    "Exponential": "gzkcore.kernels",
-    "ExponentialDot": "gzkcore.kernels",
-    "Gaussian": "gzkcore.kernels",
-    "GeneralizedZonal": "gzkcore.kernels",
-    "Laplacian": "gzkcore.kernels",
-    "Matern": "gzkcore.kernels",
-    "NeuralTangent": "gzkcore.kernels",
-    "Polynomial": "gzkcore.kernels",
-    "RationalQuadratic": "gzkcore.kernels",
-    "SphereHeat": "gzkcore.kernels",
-    "SphereMatern": "gzkcore.kernels",
-    "Spherical": "gzkcore.kernels",
-    "Zonal": "gzkcore.kernels",
-    "RadialFunctions": "gzkcore.kernels.radial",
-    "_Angular": "gzkcore.kernels.radial",
-    "_Distances": "gzkcore.kernels.radial",
-    "_Given": "gzkcore.kernels.radial",
-    "_Taylor": "gzkcore.kernels.radial",
+    "FrozenEstimator": "sklearn.frozen:FrozenEstimator",
+    "RandomFeatureRidge": "gzkcore.learn.ridge:RandomFeatureRidge",
+    "RandomFeatureRidgeCV": "gzkcore.learn.ridge:RandomFeatureRidgeCV",
+    "RandomFeatureRidgeClassifier": "gzkcore.learn.ridge:RandomFeatureRidgeClassifier",
+    "RandomFeatureRidgeClassifierCV": "gzkcore.learn.ridge:RandomFeatureRidgeClassifierCV",
+    "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
+    "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
+    "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",
+    "GramAccumulator": "gzkcore.learn.gram:GramAccumulator",
+    "MomentsAccumulator": "gzkcore.learn.gram:MomentsAccumulator",
+    "ClusterAccumulator": "gzkcore.learn.gram:ClusterAccumulator",
+    "_Progress": "gzkcore.learn.streams:_Progress",
+    "KernelFeatures": "gzkcore.features.auto:KernelFeatures",
+    "GegenbauerFeatures": "gzkcore.features.gegenbauer:GegenbauerFeatures",
+    "PublishedGegenbauerFeatures": "gzkcore.features.gegenbauer:PublishedGegenbauerFeatures",
+    "Recurrence": "gzkcore.features.gegenbauer:Recurrence",
+    "_Directions": "gzkcore.features.gegenbauer:_Directions",
+    "FastfoodFeatures": "gzkcore.features.fastfood:FastfoodFeatures",
+    "ModifiedFourierFeatures": "gzkcore.features.fourier:ModifiedFourierFeatures",
+    "RandomFourierFeatures": "gzkcore.features.fourier:RandomFourierFeatures",
+    "AdaptiveSketchFeatures": "gzkcore.features.adaptive:AdaptiveSketchFeatures",
+    "MaclaurinFeatures": "gzkcore.features.maclaurin:MaclaurinFeatures",
+    "NystromFeatures": "gzkcore.features.nystrom:NystromFeatures",
+    "_Precomputed": "gzkcore.features.nystrom:_Precomputed",
+    "PolySketchFeatures": "gzkcore.features.polysketch:PolySketchFeatures",
+    "_Tree": "gzkcore.features.polysketch:_Tree",
+    "CountSketch": "gzkcore.features.sketch:CountSketch",
+    "TensorSketchFeatures": "gzkcore.features.sketch:TensorSketchFeatures",
+    "FastJLProjection": "gzkcore.features.projection:FastJLProjection",
+    "HadamardProjection": "gzkcore.features.projection:HadamardProjection",
+    "Product": "gzkcore.features.product:Product",
+    "ProductFeatures": "gzkcore.features.product:ProductFeatures",
+    "BlockFourierFeatures": "gzkcore.features.block:BlockFourierFeatures",
+    "BlockProjection": "gzkcore.features.block:BlockProjection",
+    "MeanNormalizer": "gzkcore.features.block:MeanNormalizer",
+    "HarmonicTree": "gzkcore.sphere.harmonics:HarmonicTree",
+    "ArcCosine": "gzkcore.kernels:ArcCosine",
+    "DotProduct": "gzkcore.kernels:DotProduct",
+    "Exponential": "gzkcore.kernels:Exponential",
+    "ExponentialDot": "gzkcore.kernels:ExponentialDot",
+    "Gaussian": "gzkcore.kernels:Gaussian",
+    "GeneralizedZonal": "gzkcore.kernels:GeneralizedZonal",
+    "Laplacian": "gzkcore.kernels:Laplacian",
+    "Matern": "gzkcore.kernels:Matern",
+    "NeuralTangent": "gzkcore.kernels:NeuralTangent",
+    "Polynomial": "gzkcore.kernels:Polynomial",
+    "RationalQuadratic": "gzkcore.kernels:RationalQuadratic",
+    "SphereHeat": "gzkcore.kernels:SphereHeat",
+    "SphereMatern": "gzkcore.kernels:SphereMatern",
+    "Spherical": "gzkcore.kernels:Spherical",
+    "Zonal": "gzkcore.kernels:Zonal",
+    "RadialFunctions": "gzkcore.kernels.radial:RadialFunctions",
+    "_Angular": "gzkcore.kernels.radial:_Angular",
+    "_Distances": "gzkcore.kernels.radial:_Distances",
+    "_Given": "gzkcore.kernels.radial:_Given",
+    "_Taylor": "gzkcore.kernels.radial:_Taylor",
 }
 
 
@@ -193,8 +202,40 @@ def _digest(file: BinaryIO) -> bytes:
     return sha.hexdigest().encode()
 
 
+def stored(*names: str, **attributes: str | None) -> dict[str, str | None]:
+    """Declare what a file keeps: {name in the file: attribute}.
+
+    Attributes whose names in the file are their own come first. None is for a name that files of
+    earlier versions have and nobody needs any more.
+    """
+    return {name: name for name in names} | attributes
+
+
+# Of every estimator, beside its parameters: what scikit-learn's base classes keep.
+_OF_ESTIMATORS = stored(
+    "n_features_in_", "feature_names_in_", "_n_features_out", "_sklearn_output_config"
+)
+
+
+def state_of(cls: Any) -> dict[str, str | None]:
+    """Return what a file keeps of the objects of a class: {name in the file: attribute}."""
+    state: dict[str, str | None] = {}
+    if hasattr(cls, "_get_param_names"):
+        state = stored(*cls._get_param_names()) | _OF_ESTIMATORS
+    for base in reversed(cls.__mro__):
+        state |= vars(base).get("_state", {})
+    return state
+
+
 def _class_of(name: str) -> Any:
-    return getattr(importlib.import_module(CLASSES[name]), name)
+    module, _, cls = CLASSES[name].partition(":")
+    return getattr(importlib.import_module(module), cls)
+
+
+def _name_of(cls: type) -> str | None:
+    """Return the name of a class in files, None if they don't hold its objects."""
+    names = (name for name, place in CLASSES.items() if place.endswith(f":{cls.__name__}"))
+    return next((name for name in names if _class_of(name) is cls), None)
 
 
 def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
@@ -222,15 +263,22 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
         values = [_encode(item, arrays, f"{name}[{key!r}]") for key, item in value.items()]
         return {"keys": keys, "values": values}
     kind = type(value)
-    if kind.__name__ not in CLASSES or kind is not _class_of(kind.__name__):
+    named = _name_of(kind)
+    if named is None:
         raise TypeError(
             f"{name} is a {kind.__module__}.{kind.__qualname__}, and a gzkcore file holds only "
             "gzkcore's own classes and plain data; keep this model with skops "
             "(https://skops.readthedocs.io) instead"
         )
-    data = value._to_data() if hasattr(kind, "_to_data") else vars(value)
-    items = {k: _encode(v, arrays, f"{name}.{k}") for k, v in data.items()}
-    return {"class": kind.__name__, "data": items}
+    items = {k: _encode(v, arrays, f"{name}.{k}") for k, v in _data_of(value).items()}
+    return {"class": named, "data": items}
+
+
+def _data_of(value: Any) -> dict[str, Any]:
+    """Return what a file keeps of an object of ours, by name."""
+    own = vars(value)
+    data = {name: own[held] for name, held in state_of(type(value)).items() if held in own}
+    return data | value._to_data() if hasattr(value, "_to_data") else data
 
 
 def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
@@ -254,11 +302,14 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
     if name not in CLASSES:
         raise ValueError(f"it holds a {name}, which is none of gzkcore's classes")
     cls = _class_of(name)
+    state = state_of(cls)
+    if unknown := ", ".join(sorted(value["data"].keys() - state)):
+        raise ValueError(f"it holds a {name} with {unknown}, which this gzkcore does not know")
     data = {k: _decode(v, archive) for k, v in value["data"].items()}
     if hasattr(cls, "_from_data"):
         return cls._from_data(data)
     made = cls.__new__(cls)
-    vars(made).update(data)
+    vars(made).update((held, data[k]) for k, held in state.items() if held and k in data)
     return made
 
 

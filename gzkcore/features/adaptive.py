@@ -17,6 +17,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import gammaln
 
 from gzkcore._util.linalg import eigh
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
@@ -181,6 +182,17 @@ class AdaptiveSketchFeatures(FeatureMap):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.05)
     ((500, 200), True)
     """
+
+    _state = stored(
+        "kernel_",
+        "center_",
+        "radius_",
+        "lam_",
+        "statistical_dimension_",
+        "columns_",
+        "weights_",
+        "n_effective_",
+    )
 
     def __init__(
         self,

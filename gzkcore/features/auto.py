@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_integer, dense
@@ -179,6 +180,8 @@ class KernelFeatures(FeatureMap):
     >>> type(features.chosen_).__name__
     'GegenbauerFeatures'
     """
+
+    _state = stored("errors_", "family_", "chosen_", "kernel_", "why_")
 
     def __init__(
         self,

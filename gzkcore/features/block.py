@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import block as _block
+from gzkcore._util.model_io import save, stored
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -511,6 +512,8 @@ def _spherical_frequencies(count: int, rng: np.random.Generator) -> Doubles:
 class _BlockMap(SumMap):
     """Blocks, drawn once, and the Hadamard mix before them."""
 
+    _state = stored("buckets_", "weights_", "_signs")
+
     n_components: int
     arrangement: Arrangement
     mix: Mix
@@ -790,6 +793,16 @@ class BlockFourierFeatures(_BlockMap):
     True
     """
 
+    _state = stored(
+        "kernel_",
+        "block_size_",
+        "n_blocks_",
+        "expected_bias_",
+        "expected_error_",
+        "_phase",
+        "_scale",
+    )
+
     kernel_: Kernel
 
     def __init__(
@@ -995,6 +1008,8 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 0.6,  0. ]])
     """
 
+    _state = stored("mean_", "n_samples_seen_", "_total", "_low", "_high")
+
     _low: Doubles
     _high: Doubles
 
@@ -1131,8 +1146,6 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the fitted normaliser to a file, see `gzkcore.load`."""
-        from gzkcore._util.model_io import save
-
         save(self, path)
 
     def __sklearn_tags__(self) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gzkcore._compiled import fastfood as _fastfood
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -147,6 +148,8 @@ class FastfoodFeatures(FeatureMap):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.1)
     ((50, 5000), True)
     """
+
+    _state = stored("kernel_", "signs_", "permutation_", "normals_", "lengths_", "phase_")
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammainccinv, ndtri
 
 from gzkcore._compiled import fourier as _fourier
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -313,6 +314,8 @@ class RandomFourierFeatures(_Fourier):
     ((100, 4096), True)
     """
 
+    _state = stored("kernel_", "frequencies_", "phase_")
+
     def __init__(
         self,
         kernel: str | Kernel = "gaussian",
@@ -402,6 +405,8 @@ class ModifiedFourierFeatures(_Fourier):
     >>> bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.5)
     True
     """
+
+    _state = stored("kernel_", "radius_", "frequencies_", "weights_", "phase_")
 
     def __init__(
         self,

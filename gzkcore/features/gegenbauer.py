@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._compiled import series as _series
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
@@ -155,6 +156,8 @@ class Recurrence:
     stay near 1 at both ends of the range of degrees and float32 neither overflows nor underflows.
     """
 
+    _state = stored("dim", "tau", "beta", "factor", "plain", "_monic")
+
     def __init__(self, dim: int, degree: int) -> None:
         self.dim = dim
         level = np.arange(1, degree + 1)
@@ -212,6 +215,8 @@ class Recurrence:
 class _Directions:
     """Random columns for one family of radial functions (one i, several degrees)."""
 
+    _state = stored("W", "columns", "degrees", "weights", "rule", "_horner")
+
     def __init__(
         self, dim: int, degrees: Integers, columns: Integers, W: Doubles, signs: Doubles
     ) -> None:
@@ -248,6 +253,23 @@ _Option: TypeAlias = tuple[float, float, Integers, Integers, list[_Directions]]
 
 class _Features(FeatureMap):
     """What both classes share: norms and centre, and the loop over tiles."""
+
+    _state = stored(
+        "kernel_",
+        "reducer_",
+        "dim_",
+        "_scale",
+        "_unit",
+        "center_",
+        "radius_",
+        "_tol",
+        "_kept",
+        "_radial",
+        "_families",
+        "order_",
+        "truncation_error_",
+        "expected_error_",
+    )
 
     kernel: str | Kernel
     n_components: int
@@ -557,6 +579,22 @@ class GegenbauerFeatures(_Features):
     >>> features.basis_, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 1e-12)
     ('harmonic', True)
     """
+
+    _state = stored(
+        "basis_",
+        "degree_",
+        "n_exact_",
+        "n_directions_",
+        "n_effective_",
+        "reduction_error_",
+        "_exact_functions",
+        "_tree",
+        "_nodes",
+        "_ring",
+        "_weights",
+        "_axes",
+        "_rotation",
+    )
 
     # Of basis="adapted": what unit rows, and what the exact columns, are multiplied by.
     _rotation: Doubles | None
@@ -1094,6 +1132,8 @@ class PublishedGegenbauerFeatures(_Features):
     >>> features.fit_transform(X).shape
     (3, 64)
     """
+
+    _state = stored("directions_")
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from gzkcore._compiled import maclaurin as _maclaurin
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -184,6 +185,8 @@ class MaclaurinFeatures(FeatureMap):
     >>> bool(np.abs(Z @ Z.T - features.kernel_(X)).mean() < 0.1)
     True
     """
+
+    _state = stored("kernel_", "center_", "coefficients_", "probabilities_", "degrees_", "signs_")
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
 from gzkcore._util.linalg import eigh
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
@@ -78,6 +79,8 @@ class _Function(Kernel):
 
 class _Precomputed(Kernel):
     """The kernel of rows that are values of it already; landmarks are numbers of columns."""
+
+    _state = stored()
 
     def resolve(self, X: Rows) -> Self:
         return self
@@ -166,6 +169,10 @@ class NystromFeatures(FeatureMap):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.01)
     ((500, 200), True)
     """
+
+    _state = stored(
+        "kernel_", "landmarks_", "landmark_indices_", "root_", "eigenvalues_", "n_effective_"
+    )
 
     def __init__(
         self,
@@ -269,6 +276,7 @@ class NystromFeatures(FeatureMap):
         return counted(len(self.landmarks_), "landmark")
 
     def _to_data(self) -> dict[str, Any]:
+        """Refuse kernels that a file can't keep, see `model_io`; nothing takes another form."""
         held = isinstance(self.kernel_, _Function | GeneralizedZonal)
         if held or (isinstance(self.kernel_, Zonal) and self.kernel_.function is not None):
             raise TypeError(
@@ -276,7 +284,7 @@ class NystromFeatures(FeatureMap):
                 "Nystrom features call it for every row; keep this model with skops "
                 "(https://skops.readthedocs.io) instead"
             )
-        return dict(vars(self))
+        return {}
 
 
 class _Gram:

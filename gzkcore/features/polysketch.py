@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, pdtrc
 
 from gzkcore._compiled import polysketch as _polysketch
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -199,6 +200,10 @@ def _leaves(degree: int) -> int:
 class _Tree:
     """What makes the columns `first` to `first + width`, of one degree."""
 
+    _state = stored(
+        "degree", "first", "hashes", "log_factor", "node_signs", "places", "signs", "width"
+    )
+
     degree: int
     first: int
     width: int
@@ -332,6 +337,8 @@ class PolySketchFeatures(FeatureMap):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.4)
     ((50, 5000), True)
     """
+
+    _state = stored("kernel_", "trees_", "degrees_", "widths_")
 
     def __init__(
         self,

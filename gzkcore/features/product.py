@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from gzkcore._compiled import product as _product
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
@@ -466,6 +467,20 @@ class ProductFeatures(_Parts, FeatureMap):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 1e-5)
     ((200, 512), True)
     """
+
+    _state = stored(
+        "kernel_",
+        "parts_",
+        "columns_",
+        "basis_",
+        "truncation_error_",
+        "expected_error_",
+        "n_effective_",
+        "_index",
+        "_tree",
+        "_factors",
+        "_axes",
+    )
 
     _axes: Doubles | None
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import projection as _projection
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -421,6 +422,8 @@ class HadamardProjection(_HadamardMap):
     ((50, 1000), True)
     """
 
+    _state = stored("kernel_", "signs_", "rows_")
+
     def __init__(self, n_components: int, *, random_state: Seed = None) -> None:
         self.n_components = n_components
         self.random_state = random_state
@@ -544,6 +547,8 @@ class FastJLProjection(_HadamardMap):
     >>> bool(np.abs((Z * Z).sum(axis=1) / (X * X).sum(axis=1) - 1).max() < 0.2)
     True
     """
+
+    _state = stored("kernel_", "signs_", "columns_", "starts_", "values_", "density_")
 
     def __init__(
         self,

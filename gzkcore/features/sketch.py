@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gzkcore._compiled import sketch as _sketch
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
@@ -243,6 +244,8 @@ class CountSketch(FeatureMap):
     ((50, 1000), True)
     """
 
+    _state = stored("kernel_", "hashes_", "signs_")
+
     def __init__(
         self, n_components: int = 1024, *, n_nonzeros: int = 1, random_state: Seed = None
     ) -> None:
@@ -347,6 +350,8 @@ class TensorSketchFeatures(FeatureMap):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.5)
     ((50, 5000), True)
     """
+
+    _state = stored("kernel_", "hashes_", "signs_", "widths_")
 
     def __init__(
         self,

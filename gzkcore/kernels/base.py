@@ -38,6 +38,7 @@ from scipy.special import gammaincinv, gammaln, kve, ndtr
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import euclidean_distances
 
+from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles, Family, Function, Rows
 from gzkcore._util.validation import check_integer, check_positive, check_positives
 from gzkcore._util.wording import counted
@@ -854,6 +855,8 @@ class Zonal(AngularKernel):
     array([[1.]])
     """
 
+    _state = stored("_at_one")
+
     unit_sphere: ClassVar[bool] = True
     subject: ClassVar[str] = "function"
 
@@ -898,7 +901,7 @@ class Zonal(AngularKernel):
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: a function is code; features hold its series."""
         value = self.at_one(1) if self.coefficients is None else None
-        return {"function": None, "coefficients": self.coefficients, "_at_one": value}
+        return {"function": None, "_at_one": value}
 
     def _check_known(self) -> None:
         if self.function is None and self.coefficients is None:

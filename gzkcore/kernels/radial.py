@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln
 
 from gzkcore._compiled import series as _series
+from gzkcore._util.model_io import stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import (
     AngleKernel,
@@ -343,6 +344,8 @@ class _Angular:
     multiplies the error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
     """
 
+    _state = stored("kernel", "dim", "n_degrees", "at_one", "c")
+
     n_pieces: int | None = None
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
@@ -384,6 +387,8 @@ class _Angular:
 class _Taylor:
     """The monomials h_(l,i) of Eq 12: a root of mu_l^(l+2i) times one of a Taylor term."""
 
+    _state = stored("kernel", "dim", "order", "reach", "n_powers", "n_degrees")
+
     n_pieces: int | None = None
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
@@ -418,6 +423,8 @@ class _Distances:
     What it leaves out of A_l is positive semidefinite, as a certificate needs. On the shell A_l(t,
     node) is a piecewise polynomial in t, made once; beyond, it is integrated anew.
     """
+
+    _state = stored("kernel", "dim", "n_degrees", "nodes", "shell", "pieces", "roots")
 
     n_pieces: int | None = _PIECES
 
@@ -492,6 +499,8 @@ class _Distances:
 class _Given:
     """The user's h_l."""
 
+    _state = stored("kernel", "dim", "shape", "n_degrees", "furthest", "saved")
+
     n_pieces: int | None = None
 
     def __init__(self, kernel: SeriesKernel, dim: int, grid: Doubles, cut: Cut) -> None:
@@ -505,7 +514,7 @@ class _Given:
         """Say what a file keeps, see `model_io`: a table instead of the user's function."""
         reach = 2 * self.furthest
         table = self.saved or (reach, _piecewise(self._flat, 0.0, reach))
-        return vars(self) | {"saved": table}
+        return {"saved": table}
 
     def _flat(self, norms: Doubles) -> Doubles:
         return self.table(norms).reshape(norms.size, -1)
@@ -571,6 +580,19 @@ class RadialFunctions:
     energy : ndarray of shape (K,)
         Mean of h^2 over the norms.
     """
+
+    _state = stored(
+        "kernel",
+        "dim",
+        "shell",
+        "degree",
+        "index",
+        "energy",
+        "_family",
+        "_groups",
+        "_rotations",
+        "_tables",
+    )
 
     def __init__(
         self,
@@ -644,7 +666,7 @@ class RadialFunctions:
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: all but the tables that are made when needed."""
-        return vars(self) | {"_tables": {}}
+        return {"_tables": {}}
 
     @property
     def constant(self) -> bool:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from gzkcore._util.callbacks import CallbackSupportMixin
-from gzkcore._util.model_io import save
+from gzkcore._util.model_io import save, stored
 from gzkcore._util.typing import Doubles
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
@@ -121,6 +121,8 @@ def some(values: Any, rows: Any) -> Any:
 class FeatureLearner(CallbackSupportMixin, BaseEstimator):
     """Base of learners on features; what they fit ends with an underscore or is `_solution`."""
 
+    _state = stored("features_", "moments_", "_solution")
+
     features: Any
     random_state: Any
     moments_: Any
@@ -178,11 +180,6 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
         model = copy.copy(self)
         model.moments_ = type(self.moments_)(None)
         return model
-
-    def _to_data(self) -> dict[str, Any]:
-        """Say what a file keeps, see `model_io`: parameters, fitted attributes and the solution."""
-        kept = {*self._get_param_names(), "_solution"}
-        return {k: v for k, v in vars(self).items() if k in kept or k.endswith("_")}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.linalg import eigh
+from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
@@ -109,6 +110,8 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
     >>> bool(model.canonical_correlations_[0] > 0.98)
     True
     """
+
+    _state = stored("features_y_", "n_features_in_y_")
 
     canonical_correlations_ = Solved()
     x_weights_ = Solved()

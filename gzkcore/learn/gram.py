@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
 
 from gzkcore._compiled import gram as _gram
+from gzkcore._util.model_io import stored
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_integer, empty_aligned
@@ -126,6 +127,8 @@ class GramAccumulator:
            [14., 20.]])
     """
 
+    _state = stored("features", "n_folds", "n_rows", "dtype", "lower", "rest", sums=None)
+
     def __init__(self, features: Any, n_folds: int = 1):
         self.features = features
         self.n_folds = check_integer("n_folds", n_folds, 1)
@@ -218,12 +221,11 @@ class GramAccumulator:
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: of Gram matrices the lower triangle only."""
-        data = vars(self) | {"sums": None}
-        if self.sums is not None:
-            lower = np.tril_indices(self.sums.shape[2] - 2)
-            data["lower"] = self.sums[:, *lower]
-            data["rest"] = self.sums[:, self.sums.shape[2] - 2 :].copy()
-        return data
+        if self.sums is None:
+            return {}
+        width = self.sums.shape[2] - 2
+        lower = self.sums[:, *np.tril_indices(width)]
+        return {"lower": lower, "rest": self.sums[:, width:].copy()}
 
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> "GramAccumulator":
@@ -590,6 +592,19 @@ class MomentsAccumulator:
            [4., 8.]]))
     """
 
+    _state = stored(
+        "features",
+        "features_y",
+        "width",
+        "mean",
+        "lower",
+        "weight",
+        "n_weighted",
+        "n_rows",
+        "dtype",
+        scatter=None,
+    )
+
     def __init__(self, features: Any, features_y: Any = None):
         self.features = features
         self.features_y = features_y
@@ -760,10 +775,9 @@ class MomentsAccumulator:
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: the lower triangle only."""
-        data = vars(self) | {"scatter": None}
-        if self.scatter is not None:
-            data["lower"] = self.scatter[np.tril_indices(len(self.scatter))]
-        return data
+        if self.scatter is None:
+            return {}
+        return {"lower": self.scatter[np.tril_indices(len(self.scatter))]}
 
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> "MomentsAccumulator":
@@ -875,6 +889,10 @@ class ClusterAccumulator:
     (array([[1.],
            [9.]]), 5.0)
     """
+
+    _state = stored(
+        "features", "centers", "about", "counts", "sums", "inertia", "squares", "n_rows"
+    )
 
     def __init__(self, features: Any, centers: ArrayLike, about: Doubles | None = None):
         self.features = features

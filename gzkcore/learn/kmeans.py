@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore.rows.sources import Batch, is_source, type_of
@@ -124,6 +125,8 @@ default="k-means++"
     >>> len(set(labels[:300].tolist()))
     1
     """
+
+    _state = stored("cluster_centers_", "labels_", "inertia_", "n_iter_")
 
     tol: Any
     features_: Any

@@ -40,6 +40,7 @@ from sklearn.utils.validation import validate_data
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.linalg import eigh
+from gzkcore._util.model_io import stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore._util.wording import counted
@@ -94,6 +95,8 @@ Candidate: TypeAlias = dict[str, Any]
 
 class _FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
     """What both regressors share: reading rows, predicting, saving."""
+
+    _state = stored("y_offset_")
 
     coef_ = Solved()
     intercept_ = Solved()
@@ -628,6 +631,8 @@ class RandomFeatureRidgeCV(_FeatureRegressor):
     >>> sorted(model.best_params_)
     ['alpha', 'gamma']
     """
+
+    _state = stored("candidates_")
 
     alpha_ = Solved()
     kernel_ = Solved()
@@ -1164,6 +1169,8 @@ def _check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = 
 class _Classifying(ClassifierMixin):
     """Turns a regression into a classification: labels to targets of +-1, predictions to labels."""
 
+    _state = stored("classes_", "_announced", "_of_class")
+
     classes_: NDArray[Any]
     class_weight: Any
     moments_: GramAccumulator
@@ -1397,10 +1404,6 @@ class _Classifying(ClassifierMixin):
         if hits is None:
             raise ValueError("the source yields no batches; give it one or more")
         return float(hits[0] / hits[1])
-
-    def _to_data(self) -> dict[str, Any]:
-        data: dict[str, Any] = super()._to_data()
-        return data | {"_announced": self._announced, "_of_class": self._of_class}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

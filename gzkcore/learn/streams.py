@@ -258,7 +258,8 @@ class Reader:
             raise self._refusal(f"it holds a {type(progress).__name__}, no fit under way")
         if type(progress.learner) is not type(learner):
             raise self._refusal(f"it is of a {type(progress.learner).__name__}")
-        different = [name for name in ours if progress.settings.get(name) != ours[name]]
+        its = _settings(progress.learner)
+        different = [name for name in ours if its[name] != ours[name]]
         if different:
             raise self._refusal(f"{', '.join(different)} was another when it was written")
         if progress.batches == 0:  # features only, and nothing tells of which rows
@@ -278,8 +279,7 @@ class Reader:
 
     def _write(self, learner: Any, batches: int, seen: Any) -> None:
         assert self.checkpoint is not None  # noqa: S101  for the type checker
-        progress = _Progress(learner, batches, seen.hexdigest(), _settings(learner))
-        model_io.save(progress, self.checkpoint.path)
+        model_io.save(_Progress(learner, batches, seen.hexdigest()), self.checkpoint.path)
 
     def _compare(self, seen: Any) -> None:
         assert self.progress is not None  # noqa: S101  for the type checker
@@ -385,10 +385,11 @@ class Score:
 class _Progress:
     """What a checkpoint holds: a learner half-way, and what it has seen."""
 
+    _state = model_io.stored("learner", "batches", "digest", settings=None)
+
     learner: Any
     batches: int
     digest: str
-    settings: dict[str, str]
 
 
 class _Slices:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import harmonics as _harmonics
+from gzkcore._util.model_io import stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import check_dim, check_integer
@@ -153,6 +154,8 @@ class HarmonicTree:
         How many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
     """
 
+    _state = stored("dim", "counts")
+
     def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
         levels = [
@@ -165,7 +168,7 @@ class HarmonicTree:
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps, see `model_io`: all else follows."""
-        return {"dim": self.dim, "counts": np.diff(self._first).tolist()}
+        return {"counts": np.diff(self._first).tolist()}
 
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> "HarmonicTree":
