@@ -1,130 +1,60 @@
 """Twins: every formula of the reference has its mirror in gzkcore, and they agree.
 
-`REGISTRY` is all there is to keep: what has no mirror says why, everything else is compared on shared
-inputs. A formula that is in neither list fails, and so does a signature that drifted.
+The table in tests/formulas.py says what stands for each formula. Here it is checked, signatures and all, and
+functions are compared on shared inputs: a formula needs an entry in `VALUES`, or a row in the table.
 """
 
+import ast
 import inspect
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
+import formulas
 import numpy as np
 import pytest
+from formulas import Formula, mirrors_of, table
 from hypothesis import given
 from hypothesis import strategies as st
-from ideas import mirror_of
 from tolerances import TWINS
 
 from gzkcore import Gaussian, reference
+
+TESTS = Path(__file__).parent
+BENCHMARKS = TESTS.parent / "asv_bench" / "benchmarks"
 
 DIMS = st.sampled_from([1, 2, 3, 5, 9, 16])
 ROWS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33])
 TYPES = st.sampled_from([np.float32, np.float64])
 
-WITHOUT_MIRROR = {
-    "special.orthogonality": "an identity that shows what the constants are for; nobody needs its value",
-    **{
-        f"kernels.{name}": f"calling kernels.{mirror}: test_kernels compares them"
-        for name, mirror in {
-            "arc_cosine": "ArcCosine",
-            "dot_product": "DotProduct",
-            "exponential": "Exponential",
-            "exponential_dot": "ExponentialDot",
-            "generalized_zonal": "GeneralizedZonal",
-            "laplacian": "Laplacian",
-            "matern": "Matern",
-            "neural_tangent": "NeuralTangent",
-            "polynomial": "Polynomial",
-            "rational_quadratic": "RationalQuadratic",
-            "sphere_heat": "SphereHeat",
-            "sphere_matern": "SphereMatern",
-            "spherical": "Spherical",
-        }.items()
-    },
-    "kernels.gaussian": "calling kernels.Gaussian: test_kernels compares them",
-    "kernels.zonal": "calling kernels.Zonal: test_kernels compares them",
-    "directions.fibonacci_directions": "sample_directions draws and maps: test_directions compares them",
-    "directions.iid_directions": "sample_directions draws and maps: test_directions compares them",
-    "directions.orthogonal_directions": "sample_directions draws and maps: test_directions compares them",
-    "directions.sobol_directions": "sample_directions draws and maps: test_directions compares them",
-    "fourier.orthogonal_frequencies": "sample_frequencies draws and maps: test_fourier compares them",
-    "adaptive.choose_first": "AdaptiveSketchFeatures.weights_: test_adaptive compares them",
-    "adaptive.draw_by_modes": "AdaptiveSketchFeatures: test_adaptive compares the laws",
-    "adaptive.draw_by_rows": "AdaptiveSketchFeatures: test_adaptive compares the laws",
-    "adaptive.monomial_leverage": "AdaptiveSketchFeatures: test_adaptive compares them",
-    "gegenbauer.apply_adjoint": "feature_operator(...).T: test_gegenbauer compares them",
-    "gegenbauer.apply_operator": "feature_operator(...): test_gegenbauer compares them",
-    "gegenbauer.feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
-    "gegenbauer.feature_matrix": "PublishedGegenbauerFeatures: test_gegenbauer compares them",
-    "gegenbauer.gzk_kernel": "the kernel that GegenbauerFeatures stand for: test_gegenbauer compares them",
-    "gegenbauer.operator_rows": "rows of feature_operator: test_gegenbauer compares them",
-    "gegenbauer.zonal_feature": "a row of PublishedGegenbauerFeatures: test_gegenbauer compares them",
-    "cca.canonical_correlations": "RandomFeatureCCA: test_cca compares them",
-    "gram.centred_moments": "MomentsAccumulator adds them up tile by tile",
-    "gram.cluster_sums": "ClusterAccumulator adds them up tile by tile",
-    "gram.gram": "GramAccumulator adds it up tile by tile",
-    "gram.moments": "GramAccumulator adds them up tile by tile",
-    "hadamard.hadamard_matrix": "scipy.linalg.hadamard: test_hadamard compares them",
-    "kmeans.cluster_indicator": "metrics.clustering_cost needs no matrix: test_kmeans compares them",
-    "kmeans.lloyd": "RandomFeatureKMeans: test_kmeans compares them",
-    "kmeans.nearest_centers": "RandomFeatureKMeans.predict: test_kmeans compares them",
-    "kmeans.objective": "RandomFeatureKMeans.inertia_: test_kmeans compares them",
-    "nystrom.kernel_distances": "NystromFeatures(landmarks='kmeans++'): test_nystrom compares them",
-    "nystrom.nystrom_kernel": "NystromFeatures: test_nystrom compares them",
-    "nystrom.pivoted_cholesky": "NystromFeatures(landmarks='rpcholesky'): test_nystrom compares them",
-    "nystrom.recursive_leverage": "NystromFeatures(landmarks='rls'): test_nystrom compares them",
-    "pca.principal_components": "RandomFeaturePCA: test_pca compares them",
-    "ridge.gcv_score": "RandomFeatureRidgeCV(cv=None)",
-    "ridge.k_fold_error": "RandomFeatureRidgeCV(cv=k)",
-    "ridge.loo_errors": "RandomFeatureRidgeCV(cv='loo')",
-    "ridge.ridge": "RandomFeatureRidge",
-    "ridge.ridge_classifier": "RandomFeatureRidgeClassifier",
-    **{
-        f"block.{name}": f"{where}: test_block compares them"
-        for name, where in {
-            "block_energies": "block_projection of squares",
-            "block_matrix": "BlockProjection.components_",
-            "block_sizes": "what BlockProjection deals",
-            "blocks": "part of block_projection",
-            "chi_square": "a statement about dense projections",
-            "correction_factor": "no features can contain it",
-            "diagonal_of_product": "block_projection",
-            "diagonal_sum": "block_projection",
-            "fast_fourier_features": "BlockFourierFeatures",
-            "fast_random_projection": "BlockProjection",
-            "laurent_massart": "a bound beside block_report",
-            "lemma_4_6": "spread of block_report",
-            "mean_normalise": "MeanNormalizer",
-            "repeated_fourier_features": "BlockFourierFeatures",
-        }.items()
-    },
-    "theory.ridge_leverage_minimum": "ridge_leverage by Lemma 17: test_theory compares them",
-}
-
-
 # ---- signatures
 
 
-def wings():
-    """Yield (idea, formulas, fast path) for every idea of the reference."""
+def pairs():
+    """Yield (idea, formulas, mirrors) for every idea of the reference."""
     for idea in reference.__all__:
-        yield idea, getattr(reference, idea), mirror_of(idea)
+        yield idea, getattr(reference, idea), mirrors_of(idea)
 
 
-def check_twins(pairs, without_mirror):
-    """Yield what is wrong between formulas and fast path, one line each."""
+def check_table(pairs, rows):
+    """Yield what is wrong between formulas and mirrors, one line each."""
     known = set()
-    for idea, formulas, fast in pairs:
-        for name in formulas.__all__:
+    for idea, ours, mirrors in pairs:
+        for name in ours.__all__:
             known.add(where := f"{idea}.{name}")
-            there = name in getattr(fast, "__all__", ())
-            if where in without_mirror:
-                if there:
-                    yield f"{where}: listed as without a mirror, but it has one"
-            elif not there:
-                yield f"{where}: no mirror of this name"
-            elif inspect.isfunction(getattr(formulas, name)):
-                yield from drift(where, getattr(formulas, name), getattr(fast, name))
-    yield from (f"{where}: listed, but no such formula" for where in set(without_mirror) - known)
+            if where not in rows:
+                yield f"{where}: not in the table"
+                continue
+            mirror = rows[where].mirror
+            if mirror != name and name in mirrors.__all__:
+                yield f"{where}: listed under another name, but it has a mirror of its own"
+            elif mirror is None:
+                yield from [] if rows[where].reason else [f"{where}: no mirror, and no reason"]
+            elif not hasattr(mirrors, mirror):
+                yield f"{where}: no mirror {mirror}"
+            elif mirror == name and inspect.isfunction(getattr(ours, name)):
+                yield from drift(where, getattr(ours, name), getattr(mirrors, name))
+    yield from (f"{where}: listed, but no such formula" for where in rows.keys() - known)
 
 
 def drift(where, formula, mirror):
@@ -141,37 +71,114 @@ def drift(where, formula, mirror):
             yield f"{where}: the mirror asks for {extra} too"
 
 
+def defined(folder, pattern):
+    """Return {file: (names of the functions and classes in it, its text)}."""
+    found = {}
+    for path in sorted(folder.glob(pattern)):
+        text = path.read_text(encoding="utf-8")
+        names = {node.name for node in ast.parse(text).body if hasattr(node, "name")}
+        found.setdefault(path.stem, []).append((names, text))
+    return found
+
+
+def check_tests(rows, files):
+    """Yield formulas whose test is not there, or stands in a file that never names them."""
+    for where, row in rows.items():
+        name = re.compile(rf"\b{where.partition('.')[2]}\b")
+        if row.test == "test_values":
+            if where not in VALUES:
+                yield f"{where}: no values to compare in test_twins.VALUES"
+        elif not any(
+            row.test in names and name.search(text)
+            for same_name in files.values()
+            for names, text in same_name
+        ):
+            yield f"{where}: no file has {row.test} and names the formula"
+
+
+def check_benchmarks(rows, files):
+    """Yield formulas that no benchmark times, without a reason."""
+    for where, row in rows.items():
+        there = {name for names, _ in files.get(where.partition(".")[0], []) for name in names}
+        if row.benchmark is None and not row.reason:
+            yield f"{where}: no benchmark, and no reason"
+        elif row.benchmark is not None and row.benchmark not in there:
+            yield f"{where}: no benchmark {row.benchmark}"
+
+
 def test_every_formula_has_its_mirror():
-    assert list(check_twins(wings(), WITHOUT_MIRROR)) == []
+    assert list(check_table(pairs(), table())) == []
 
 
-def room(**functions):
+def test_every_mirror_is_compared():
+    rows = table()
+    assert list(check_tests(rows, defined(TESTS, "**/test_*.py"))) == []
+    assert VALUES.keys() <= {where for where, row in rows.items() if row.test == "test_values"}
+
+
+@pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="the tests run away from a checkout")
+def test_every_formula_is_timed():
+    assert list(check_benchmarks(table(), defined(BENCHMARKS, "*.py"))) == []
+
+
+def test_nothing_is_listed_that_is_not_there():
+    rows = table()
+    untimed = [where for names in formulas.NOT_TIMED.values() for where in names]
+    assert len(untimed) == len({*untimed})
+    listed = {*formulas.OTHER_NAMES, *formulas.WITHOUT_MIRROR, *untimed, *formulas.BENCHMARKS}
+    assert listed <= {*rows, *reference.__all__}
+    assert {*formulas.MODULES} == {*reference.__all__}
+
+
+def module(**functions):
     return SimpleNamespace(__all__=list(functions), **functions)
 
 
-RIGHT = room(f=lambda degree, t, *, tol=1.0: None)
+RIGHT = module(f=lambda degree, t, *, tol=1.0: None)
+ROW = {"idea.f": Formula("f", "test_values", "Time")}
 
 
 @pytest.mark.parametrize(
-    ("fast", "without_mirror", "fault"),
+    ("mirrors", "rows", "fault"),
     [
-        (room(f=lambda degree, t, *, tol=1.0, out=None: None), {}, None),
-        (None, {}, "no mirror"),
-        (room(g=RIGHT.f), {}, "no mirror"),
-        (room(f=lambda t, degree, *, tol=1.0: None), {}, "the formula has degree, the mirror t"),
-        (room(f=lambda degree, x, *, tol=1.0: None), {}, "the formula has t, the mirror x"),
-        (room(f=lambda degree, t, *, tol=2.0: None), {}, "the mirror tol=2.0"),
-        (room(f=lambda degree, t, tol=1.0: None), {}, "the mirror tol=1.0"),
-        (room(f=lambda degree, t: None), {}, "the mirror None"),
-        (room(f=lambda degree, t, *, tol=1.0, more: None), {}, "asks for more"),
-        (RIGHT, {"idea.f": "no reason"}, "it has one"),
-        (RIGHT, {"idea.gone": "no reason"}, "no such formula"),
+        (module(f=lambda degree, t, *, tol=1.0, out=None: None), ROW, None),
+        (module(g=RIGHT.f), ROW, "no mirror f"),
+        (module(g=RIGHT.f), {"idea.f": Formula("g", "test_f", None)}, None),
+        (module(g=RIGHT.f), {"idea.f": Formula(None, "test_f", None, "an identity")}, None),
+        (module(g=RIGHT.f), {"idea.f": Formula(None, "test_f", None)}, "no mirror, and no reason"),
+        (module(f=lambda t, degree, *, tol=1.0: None), ROW, "the formula has degree, the mirror t"),
+        (module(f=lambda degree, x, *, tol=1.0: None), ROW, "the formula has t, the mirror x"),
+        (module(f=lambda degree, t, *, tol=2.0: None), ROW, "the mirror tol=2.0"),
+        (module(f=lambda degree, t, tol=1.0: None), ROW, "the mirror tol=1.0"),
+        (module(f=lambda degree, t: None), ROW, "the mirror None"),
+        (module(f=lambda degree, t, *, tol=1.0, more: None), ROW, "asks for more"),
+        (RIGHT, {}, "not in the table"),
+        (RIGHT, {"idea.f": Formula("g", "test_f", None)}, "a mirror of its own"),
+        (RIGHT, ROW | {"idea.gone": ROW["idea.f"]}, "no such formula"),
     ],
 )
-def test_the_checker_can_fail(fast, without_mirror, fault):
-    found = list(check_twins([("idea", RIGHT, fast)], without_mirror))
+def test_the_checker_can_fail(mirrors, rows, fault):
+    found = list(check_table([("idea", RIGHT, mirrors)], rows))
     assert bool(found) == (fault is not None), found
     assert fault is None or any(fault in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("check", "row", "files", "fault"),
+    [
+        (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_f"}, "f(1)")]}, None),
+        (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_f"}, "ff(1)")]}, "no file"),
+        (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_g"}, "f(1)")]}, "no file"),
+        (check_tests, Formula("f", "test_values", None), {}, "no values"),
+        (check_benchmarks, Formula("f", "", "Time"), {"idea": [({"Time"}, "")]}, None),
+        (check_benchmarks, Formula("f", "", "Time"), {"other": [({"Time"}, "")]}, "no benchmark"),
+        (check_benchmarks, Formula("f", "", None), {}, "no benchmark, and no reason"),
+    ],
+)
+def test_the_other_checkers_can_fail(check, row, files, fault):
+    found = list(check({"idea.f": row}, files))
+    assert bool(found) == (fault is not None), found
+    assert fault is None or fault in found[0], found
 
 
 # ---- values
@@ -387,7 +394,7 @@ reference_gaussian, fast_gaussian = reference.kernels.Gaussian(), Gaussian(0.5)
 
 
 def bump(r):
-    """Return a function of distances that both wings can evaluate."""
+    """Return a function of distances that formula and mirror can evaluate."""
     return 1 / (1 + r * r)
 
 
@@ -396,7 +403,7 @@ def alpha(degree, dim):
 
 
 # name -> strategy of arguments, and the length for its tolerance, from these arguments and the value.
-# Where an argument is a kernel, both wings get their own.
+# Where an argument is a kernel, each gets its own.
 KERNEL = object()
 VALUES = {
     "special.alpha": (st.tuples(st.integers(0, 60), st.integers(1, 40)), lambda *_: 1),
@@ -687,7 +694,7 @@ VALUES = {
 
 def both(where):
     idea, name = where.split(".")
-    return getattr(getattr(reference, idea), name), getattr(mirror_of(idea), name)
+    return getattr(getattr(reference, idea), name), getattr(mirrors_of(idea), name)
 
 
 def type_of(args):
@@ -700,13 +707,6 @@ def call(function, args, kernel):
     return function(*(kernel if arg is KERNEL else arg for arg in args))
 
 
-def test_every_mirror_is_compared():
-    mirrored = {f"{idea}.{name}" for idea, formulas, _ in wings() for name in formulas.__all__}
-    names = ("DotProduct", "ExponentialDot", "Gaussian", "Polynomial")  # test_series has them
-    classes = {f"kernels.{name}" for name in names}
-    assert set(VALUES) == mirrored - set(WITHOUT_MIRROR) - classes
-
-
 @pytest.mark.parametrize("where", VALUES)
 @given(data=st.data())
 def test_values(where, data):
@@ -714,19 +714,20 @@ def test_values(where, data):
     args = data.draw(strategy)
     formula, mirror = both(where)
     expected, value = call(formula, args, reference_gaussian), call(mirror, args, fast_gaussian)
+    if np.size(expected) == np.size(value) == 0:  # a list of no rows has no width
+        expected = np.reshape(expected, np.shape(value))
     dtype = type_of(args)
     lengths = np.asarray(length(*args, expected), dtype=np.float64)
-    allowed = TWINS[where](dtype) * np.sqrt(lengths)
+    allowed = TWINS[where](dtype) * np.sqrt(lengths) + np.finfo(dtype).tiny
     if TWINS[where].c == 0:
         assert np.array_equal(value, expected)
-        return
-    value, expected = np.asarray(value, float), np.asarray(expected, float)
-    if value.size == expected.size == 0:  # a list of no rows has no width in the reference
-        return
-    assert value.shape == expected.shape
-    difference = np.abs(value - expected)
-    allowed = allowed + np.finfo(dtype).tiny
-    assert np.all(difference <= allowed), f"off by {difference.max()}, allowed {np.max(allowed)}"
+    else:
+        value, expected = np.asarray(value, float), np.asarray(expected, float)
+        assert value.shape == expected.shape
+        off = np.abs(value - expected)
+        assert off.size == 0 or np.all(off <= allowed), (
+            f"off by {off.max()}, allowed {np.max(allowed)}"
+        )
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 9])

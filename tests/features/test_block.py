@@ -65,9 +65,8 @@ def test_three_ways_to_write_algorithm_1(dim, k):
     u, C = rng.standard_normal(dim), rng.standard_normal((k, dim // k))
     v = formulas.fast_random_projection(u, C)
     np.testing.assert_allclose(np.array(formulas.block_matrix(C)) @ u, v, rtol=1e-12)
-    np.testing.assert_allclose(
-        formulas.diagonal_of_product(C, formulas.blocks(u, k)), v, rtol=1e-12
-    )
+    for diagonal in (formulas.diagonal_of_product, formulas.diagonal_sum):
+        np.testing.assert_allclose(diagonal(C, formulas.blocks(u, k)), v, rtol=1e-12)
     buckets = [np.repeat(np.arange(k), dim // k)]
     np.testing.assert_allclose(block_projection([u], buckets, [C.ravel()], k)[0], v, rtol=1e-12)
 

@@ -1,0 +1,226 @@
+"""Every formula of `reference`: its mirror, the test that compares them, the benchmark.
+
+`table()` has a row for each. By rule the mirror of a formula is the function of its name in one of
+the MODULES of its idea, `test_twins` compares the two, and the idea's benchmark times it. What
+follows no rule is listed here, and `test_twins` checks that all of it exists.
+"""
+
+import importlib
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from gzkcore import reference
+
+# Idea -> the modules of gzkcore that have the mirrors of its formulas.
+MODULES = {
+    "adaptive": ["features.adaptive"],
+    "block": ["features.block"],
+    "cca": ["learn.cca"],
+    "directions": ["sphere.directions"],
+    "fastfood": ["features.fastfood"],
+    "fourier": ["features.fourier"],
+    "gegenbauer": ["features.gegenbauer"],
+    "gram": ["learn.gram"],
+    "hadamard": ["features.hadamard"],
+    "harmonics": ["sphere.harmonics"],
+    "kernels": ["kernels"],
+    "kmeans": ["learn.kmeans"],
+    "maclaurin": ["features.maclaurin"],
+    "metrics": ["metrics"],
+    "nystrom": ["features.nystrom"],
+    "pca": ["learn.pca"],
+    "polysketch": ["features.polysketch"],
+    "product": ["features.product"],
+    "projection": ["features.projection"],
+    "ridge": ["learn.ridge"],
+    "series": ["sphere.series", "kernels.radial"],
+    "sketch": ["features.sketch"],
+    "special": ["sphere.special"],
+    "theory": ["theory"],
+}
+
+# Formula -> what does the same under another name, often a class, and the test that compares them.
+OTHER_NAMES = {
+    "adaptive.choose_first": ("AdaptiveSketchFeatures", "test_weights_are_those_of_the_reference"),
+    "adaptive.draw_by_modes": ("AdaptiveSketchFeatures", "test_draws_of_the_reference_have_that_law"),
+    "adaptive.draw_by_rows": ("AdaptiveSketchFeatures", "test_draws_of_the_reference_have_that_law"),
+    "adaptive.monomial_leverage": ("AdaptiveSketchFeatures", "test_probabilities_are_the_leverage_of_the_reference"),
+    "block.block_energies": ("block_projection", "test_repetitions_are_features_too"),
+    "block.block_matrix": ("BlockProjection", "test_three_ways_to_write_algorithm_1"),
+    "block.block_sizes": ("BlockProjection", "test_every_coordinate_meets_every_block"),
+    "block.blocks": ("block_projection", "test_three_ways_to_write_algorithm_1"),
+    "block.diagonal_of_product": ("block_projection", "test_three_ways_to_write_algorithm_1"),
+    "block.diagonal_sum": ("block_projection", "test_three_ways_to_write_algorithm_1"),
+    "block.fast_fourier_features": ("BlockFourierFeatures", "test_the_papers_setting_is_reachable"),
+    "block.fast_random_projection": ("BlockProjection", "test_three_ways_to_write_algorithm_1"),
+    "block.lemma_4_6": ("block_report", "test_the_bounds_of_lemma_4_6"),
+    "block.mean_normalise": ("MeanNormalizer", "test_mean_normalise_is_the_normaliser"),
+    "block.repeated_fourier_features": ("BlockFourierFeatures", "test_repetitions_are_features_too"),
+    "cca.canonical_correlations": ("RandomFeatureCCA", "test_as_the_reference"),
+    "directions.fibonacci_directions": ("sample_directions", "test_fibonacci_is_the_lattice_turned"),
+    "directions.iid_directions": ("sample_directions", "test_iid_is_the_map_of_the_same_draws"),
+    "directions.orthogonal_directions": ("sample_directions", "test_orthogonal_is_the_map_of_the_same_draws"),
+    "directions.sobol_directions": ("sample_directions", "test_sobol_fills_the_cube_evenly"),
+    "fourier.orthogonal_frequencies": ("sample_frequencies", "test_orthogonal_frequencies_of_the_reference"),
+    "gegenbauer.apply_adjoint": ("feature_operator", "test_operator_is_that_of_the_reference"),
+    "gegenbauer.apply_operator": ("feature_operator", "test_operator_is_that_of_the_reference"),
+    "gegenbauer.feature": ("PublishedGegenbauerFeatures", "test_feature_matrix_layout"),
+    "gegenbauer.feature_matrix": ("PublishedGegenbauerFeatures", "test_published_features_are_those_of_the_reference"),
+    "gegenbauer.gzk_kernel": ("feature_operator", "test_operator_is_that_of_the_reference"),
+    "gegenbauer.operator_rows": ("feature_operator", "test_feature_matrix_layout"),
+    "gegenbauer.zonal_feature": ("PublishedGegenbauerFeatures", "test_published_zonal_features_are_those_of_the_reference"),
+    "gram.centred_moments": ("MomentsAccumulator", "test_centred_moments_and_clusters_as_the_reference"),
+    "gram.cluster_sums": ("ClusterAccumulator", "test_centred_moments_and_clusters_as_the_reference"),
+    "gram.gram": ("GramAccumulator", "test_small_example_by_hand"),
+    "gram.moments": ("GramAccumulator", "test_small_example_by_hand"),
+    "kernels.arc_cosine": ("ArcCosine", "test_values_are_the_formula"),
+    "kernels.dot_product": ("DotProduct", "test_values_are_the_formula"),
+    "kernels.exponential": ("Exponential", "test_values_are_the_formula"),
+    "kernels.exponential_dot": ("ExponentialDot", "test_values_are_the_formula"),
+    "kernels.gaussian": ("Gaussian", "test_gaussian_is_the_formula"),
+    "kernels.generalized_zonal": ("GeneralizedZonal", "test_values_are_the_formula"),
+    "kernels.laplacian": ("Laplacian", "test_values_are_the_formula"),
+    "kernels.matern": ("Matern", "test_values_are_the_formula"),
+    "kernels.neural_tangent": ("NeuralTangent", "test_values_are_the_formula"),
+    "kernels.polynomial": ("Polynomial", "test_values_are_the_formula"),
+    "kernels.rational_quadratic": ("RationalQuadratic", "test_values_are_the_formula"),
+    "kernels.sphere_heat": ("SphereHeat", "test_kernels_of_the_sphere_are_the_formula"),
+    "kernels.sphere_matern": ("SphereMatern", "test_kernels_of_the_sphere_are_the_formula"),
+    "kernels.spherical": ("Spherical", "test_spherical_is_the_formula_in_three_dimensions"),
+    "kernels.zonal": ("Zonal", "test_zonal_is_the_formula"),
+    **{
+        f"kernels.{name}": (name, "test_radial_tables_of_dot_products_are_the_formula")
+        for name in ("DotProduct", "ExponentialDot", "Gaussian", "Polynomial")
+    },
+    "kmeans.lloyd": ("RandomFeatureKMeans", "test_as_the_reference"),
+    "kmeans.nearest_centers": ("RandomFeatureKMeans", "test_as_the_reference"),
+    "kmeans.objective": ("RandomFeatureKMeans", "test_as_the_reference"),
+    "nystrom.kernel_distances": ("NystromFeatures", "test_proposals_have_the_law_of_one_at_a_time"),
+    "nystrom.nystrom_kernel": ("NystromFeatures", "test_features_are_the_projection"),
+    "nystrom.pivoted_cholesky": ("NystromFeatures", "test_proposals_have_the_law_of_one_at_a_time"),
+    "nystrom.recursive_leverage": ("NystromFeatures", "test_leverage_is_the_reference"),
+    "pca.principal_components": ("RandomFeaturePCA", "test_as_the_reference"),
+    "ridge.gcv_score": ("RandomFeatureRidgeCV", "test_every_score_as_the_reference"),
+    "ridge.k_fold_error": ("RandomFeatureRidgeCV", "test_every_score_as_the_reference"),
+    "ridge.loo_errors": ("RandomFeatureRidgeCV", "test_n_folds_are_leave_one_out"),
+    "ridge.ridge": ("RandomFeatureRidge", "test_every_score_as_the_reference"),
+    "ridge.ridge_classifier": ("RandomFeatureRidgeClassifier", "test_classes_as_the_reference"),
+    "theory.ridge_leverage_minimum": ("ridge_leverage", "test_leverage_is_the_same_by_operator_by_rows_and_by_lemma_17"),
+}  # fmt: skip
+
+# Formula -> why it has no mirror, and the test that shows what it is for.
+WITHOUT_MIRROR = {
+    "block.chi_square": ("a statement about dense projections", "test_chi_square_is_for_dense_matrices"),
+    "block.correction_factor": ("no features can contain it", "test_the_factor_of_proposition_4_2"),
+    "block.laurent_massart": ("a bound beside block_report", "test_the_bound_that_holds_for_any_blocks"),
+    "hadamard.hadamard_matrix": ("scipy.linalg.hadamard", "test_the_matrix_of_signs"),
+    "kmeans.cluster_indicator": ("metrics.clustering_cost needs no matrix", "test_the_objective_is_a_projection"),
+    "special.orthogonality": ("an identity, whose value nobody needs", "test_orthogonality"),
+}  # fmt: skip
+
+# Idea -> the class of its benchmark that times its formulas; idea.formula -> that of this one.
+BENCHMARKS = {
+    "adaptive": "AgainstNystrom",
+    "block": "Projection",
+    "block.block_fourier_features": "FourierFeatures",
+    "block.fast_fourier_features": "FourierFeatures",
+    "block.repeated_fourier_features": "FourierFeatures",
+    "block.energy_variance": "Report",
+    "block.kernel_moments": "Report",
+    "block.lemma_4_6": "Report",
+    "block.projection_moments": "Report",
+    "block.projection_variance": "Report",
+    "cca": "Fit",
+    "directions": "Means",
+    "fastfood": "Transform",
+    "fourier": "Transform",
+    "fourier.orthogonal_frequencies": "Frequencies",
+    "gegenbauer": "Transform",
+    "gegenbauer.gegenbauer_features": "KernelInCache",
+    "gram": "Update",
+    "hadamard": "Transform",
+    "harmonics": "Columns",
+    "kernels": "GaussianMatrix",
+    "kmeans": "Fit",
+    "kmeans.nearest_centers": "Pass",
+    "maclaurin": "AgainstNumPy",
+    "metrics": "Metric",
+    "metrics.projection_cost_error": "ProjectionCost",
+    "nystrom": "Landmarks",
+    "pca": "Fit",
+    "polysketch": "Against",
+    "product": "ProductsToMemory",
+    "projection": "Transform",
+    "ridge": "Fit",
+    "ridge.gcv_score": "Choose",
+    "ridge.k_fold_error": "Choose",
+    "ridge.loo_errors": "Choose",
+    "series": "Series",
+    "series.radial_series": "RadialTable",
+    "series.radial_table": "RadialTable",
+    "series.truncate": "Truncation",
+    "sketch": "Transform",
+    "special": "Polynomial",
+    "theory": "StatisticalDimension",
+    "theory.ridge_leverage": "Leverage",
+    "theory.ridge_leverage_minimum": "Leverage",
+}
+
+# Why no benchmark times these.
+NOT_TIMED = {
+    "a closed form for a few numbers": [
+        "fourier.fourier_variance", "fourier.modified_weight", "harmonics.n_harmonics",
+        "maclaurin.maclaurin_variance", "polysketch.poly_sketch_variance",
+        "projection.fast_jl_variance", "projection.hadamard_projection_variance",
+        "series.angular_energy", "series.growth_constants", "sketch.tensor_sketch_variance",
+        "special.alpha", "special.gegenbauer_coefficients", "special.mu", "special.sphere_area",
+        "theory.clustering_bound", "theory.dot_product_directions", "theory.gaussian_directions",
+        "theory.johnson_lindenstrauss", "theory.matrix_bernstein", "theory.projection_directions",
+        "theory.required_directions", "theory.table_1",
+    ],
+    "a few products of matrices, which are BLAS's": [
+        "metrics.clustering_cost", "theory.leverage_bound", "theory.ridge_risk",
+        "theory.risk_bound",
+    ],
+    "a sum over the polynomials that special.Polynomial times": [
+        "series.zonal_sum", "special.rodrigues",
+    ],
+    "a matrix takes what the Gaussian's takes, and a function of each entry": [
+        f"kernels.{name}" for name in reference.kernels.__all__ if name.casefold() != "gaussian"
+    ],
+    "one of the steps that the whole map is timed with": ["kmeans.priority_sample"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A row of the table."""
+
+    mirror: str | None  # a name in one of the MODULES of the idea
+    test: str
+    benchmark: str | None  # a class in the idea's benchmark
+    reason: str = ""  # why there is no mirror, or no benchmark
+
+
+def table():
+    """Return {idea.name: Formula} of all public formulas."""
+    untimed = {where: reason for reason, names in NOT_TIMED.items() for where in names}
+    rows = {}
+    for idea in reference.__all__:
+        for name in getattr(reference, idea).__all__:
+            where = f"{idea}.{name}"
+            if where in WITHOUT_MIRROR:
+                reason, test = WITHOUT_MIRROR[where]
+                rows[where] = Formula(None, test, None, reason)
+                continue
+            mirror, test = OTHER_NAMES.get(where, (name, "test_values"))
+            timed = None if where in untimed else BENCHMARKS.get(where, BENCHMARKS.get(idea))
+            rows[where] = Formula(mirror, test, timed, untimed.get(where, ""))
+    return rows
+
+
+def mirrors_of(idea):
+    """Return everything public of an idea's modules, as one namespace."""
+    modules = [importlib.import_module(f"gzkcore.{name}") for name in MODULES[idea]]
+    public = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return SimpleNamespace(**public, __all__=[*public])
