@@ -33,7 +33,6 @@ from .features.hadamard import hadamard_transform as hadamard_transform
 from .features.maclaurin import MaclaurinFeatures as MaclaurinFeatures
 from .features.nystrom import NystromFeatures as NystromFeatures
 from .features.polysketch import PolySketchFeatures as PolySketchFeatures
-from .features.product import Product as Product
 from .features.product import ProductFeatures as ProductFeatures
 from .features.projection import FastJLProjection as FastJLProjection
 from .features.projection import HadamardProjection as HadamardProjection
@@ -49,6 +48,7 @@ from .kernels import Laplacian as Laplacian
 from .kernels import Matern as Matern
 from .kernels import NeuralTangent as NeuralTangent
 from .kernels import Polynomial as Polynomial
+from .kernels import Product as Product
 from .kernels import RationalQuadratic as RationalQuadratic
 from .kernels import SphereHeat as SphereHeat
 from .kernels import SphereMatern as SphereMatern

@@ -30,7 +30,7 @@ MODULES = {
     "nystrom": ["features.nystrom"],
     "pca": ["learn.pca"],
     "polysketch": ["features.polysketch"],
-    "product": ["features.product"],
+    "product": ["kernels.product", "features.product"],
     "projection": ["features.projection"],
     "ridge": ["learn.ridge"],
     "series": ["sphere.series", "kernels.radial"],

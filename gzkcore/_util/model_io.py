@@ -71,7 +71,7 @@ CLASSES = {
     "TensorSketchFeatures": "gzkcore.features.sketch:TensorSketchFeatures",
     "FastJLProjection": "gzkcore.features.projection:FastJLProjection",
     "HadamardProjection": "gzkcore.features.projection:HadamardProjection",
-    "Product": "gzkcore.features.product:Product",
+    "Product": "gzkcore.kernels:Product",
     "ProductFeatures": "gzkcore.features.product:ProductFeatures",
     "BlockFourierFeatures": "gzkcore.features.block:BlockFourierFeatures",
     "BlockProjection": "gzkcore.features.block:BlockProjection",

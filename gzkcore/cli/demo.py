@@ -26,7 +26,7 @@ from gzkcore.datasets.globe import LatLonToSphere, lengthscale_km
 from gzkcore.datasets.sets import load
 from gzkcore.evaluate.methods import on_sphere
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
-from gzkcore.kernels.base import Zonal
+from gzkcore.kernels.zonal import Zonal
 from gzkcore.learn.ridge import RandomFeatureRidgeCV
 
 from .maps import draw_map

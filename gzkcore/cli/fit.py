@@ -18,7 +18,7 @@ from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.fourier import RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
-from gzkcore.kernels.base import Gaussian
+from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.learn.ridge import RandomFeatureRidgeCV
 from gzkcore.rows.tables import Floats, Table
 

@@ -27,9 +27,13 @@ from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerF
 from gzkcore.features.maclaurin import MaclaurinFeatures
 from gzkcore.features.nystrom import NystromFeatures, _as_kernel, _Function
 from gzkcore.features.polysketch import PolySketchFeatures
-from gzkcore.features.product import Product, ProductFeatures
+from gzkcore.features.product import ProductFeatures
 from gzkcore.features.sketch import TensorSketchFeatures
-from gzkcore.kernels.base import Exponential, Gaussian, Kernel, Laplacian, Polynomial, Zonal
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import Polynomial
+from gzkcore.kernels.product import Product
+from gzkcore.kernels.shift_invariant import Exponential, Gaussian, Laplacian
+from gzkcore.kernels.zonal import Zonal
 from gzkcore.metrics import relative_frobenius_error
 
 

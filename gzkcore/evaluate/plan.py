@@ -30,7 +30,8 @@ from gzkcore.features.auto import (
     _two_samples,
 )
 from gzkcore.features.trials import check_widths
-from gzkcore.kernels.base import Kernel, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
 from gzkcore.theory import statistical_dimension
 
 __all__ = ["Plan", "plan"]

@@ -22,7 +22,10 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense
-from gzkcore.kernels.base import DotProductKernel, Gaussian, Kernel, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import DotProductKernel
+from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import FeatureMap, tiles, warn_if_trivial
 from .nystrom import leverage_sample

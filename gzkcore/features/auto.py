@@ -21,7 +21,10 @@ from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_integer, dense
 from gzkcore._util.wording import counted
-from gzkcore.kernels.base import Kernel, Laplacian, Polynomial, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import Polynomial
+from gzkcore.kernels.shift_invariant import Laplacian
 from gzkcore.metrics import relative_frobenius_error
 
 from .base import FeatureMap, plain_output

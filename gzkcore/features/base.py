@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import check_out, dense
-from gzkcore.kernels.base import Kernel, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask
 
 # Bytes that are worked on together, and of output from which stores go past the cache.

@@ -35,15 +35,15 @@ from gzkcore._util.validation import (
     empty_aligned,
 )
 from gzkcore._util.wording import counted
-from gzkcore.kernels.base import (
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.shift_invariant import (
     Exponential,
     Gaussian,
-    Kernel,
     Laplacian,
     Matern,
     RationalQuadratic,
     Spherical,
-    as_kernel,
 )
 
 from .base import SumMap, check_rows, tiles

@@ -19,7 +19,9 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer
-from gzkcore.kernels.base import Kernel, Laplacian, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.shift_invariant import Laplacian
 
 from .base import FeatureMap, warn_if_trivial
 from .hadamard import hadamard_transform

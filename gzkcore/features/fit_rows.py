@@ -82,7 +82,7 @@ def settled(name: str, value: Any, survey: Survey) -> Any:
         variance = survey.variance * survey.mean.size
         return (1.0 / variance if variance else 1.0) if value == "scale" else value
     if isinstance(value, str) or hasattr(value, "resolve"):
-        from gzkcore.kernels.base import as_kernel
+        from gzkcore.kernels.aliases import as_kernel
 
         kernel = as_kernel(value)
         if isinstance(gamma := getattr(kernel, "gamma", None), str) and gamma == "scale":

@@ -17,7 +17,9 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_out, check_positive
-from gzkcore.kernels.base import Gaussian, Kernel, Laplacian, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.shift_invariant import Gaussian, Laplacian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
 from .base import FeatureMap, tiles, warn_if_trivial

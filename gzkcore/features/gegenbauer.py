@@ -35,8 +35,10 @@ from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, dense
-from gzkcore.kernels.base import Kernel, Zonal, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE, RadialFunctions, row_products, truncate
+from gzkcore.kernels.zonal import Zonal
 from gzkcore.rows.sources import Batch, rows_of
 from gzkcore.rows.survey import Norms
 from gzkcore.sphere.directions import (

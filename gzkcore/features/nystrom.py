@@ -24,14 +24,12 @@ from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, dense
 from gzkcore._util.wording import counted
-from gzkcore.kernels.base import (
-    DotProductKernel,
-    Gaussian,
-    GeneralizedZonal,
-    Kernel,
-    Zonal,
-    as_kernel,
-)
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import DotProductKernel
+from gzkcore.kernels.general import GeneralizedZonal
+from gzkcore.kernels.shift_invariant import Gaussian
+from gzkcore.kernels.zonal import Zonal
 
 from .base import FeatureMap, check_unit, tiles, warn_if_trivial
 

@@ -20,7 +20,10 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, empty_aligned
-from gzkcore.kernels.base import Gaussian, Kernel, Polynomial, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import Polynomial
+from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import FeatureMap, TruncationWarning, warn_if_trivial
 from .hadamard import hadamard_transform

@@ -12,11 +12,10 @@ the energies: most of the outer product is never formed.
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
 
 from gzkcore._compiled import product as _product
 from gzkcore._util.model_io import stored
@@ -24,17 +23,16 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, dense
-from gzkcore.kernels.base import Kernel, as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.product import Parts, Product, WithParts
 
 from .adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
 from .base import STREAM_BYTES, FeatureMap, check_unit, tiles
 from .fit_rows import fit_like
 from .gegenbauer import GegenbauerFeatures
 
-__all__ = ["Product", "ProductFeatures", "product_columns", "product_features", "product_kernel"]
+__all__ = ["ProductFeatures", "product_columns", "product_features"]
 
-Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str]
-Parts: TypeAlias = str | Kernel | Sequence[tuple[Columns, str | Kernel]]
 Basis: TypeAlias = Literal["auto", "harmonic", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)
 
@@ -44,27 +42,6 @@ _FIRST_WIDTH = 256
 _PROBE = 512
 # What rounding may add to a kernel value, as for a part.
 _ROUNDING = 5e-13
-
-
-def product_kernel(values: Sequence[float]) -> float:
-    """Multiply the values of the parts' kernels: k = k1 k2 ... kK.
-
-    Parameters
-    ----------
-    values : sequence of K numbers
-        k_i(x_i, y_i) of each part.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from gzkcore.features.product import product_kernel
-    >>> product_kernel([0.5, 0.5, 4.0])
-    1.0
-    """
-    return math.prod(values)
 
 
 def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integers:
@@ -201,198 +178,7 @@ def _multiply(A: Floats, tree: Integers, columns: Integers, out: Floats, stream:
     _product.product_features(A, tree, columns, out, stream, n_threads(2 * out.size))
 
 
-class _Parts(BaseEstimator):
-    """Parameters of parts: `kernel0`, `kernel0__gamma`, ... beside `parts` itself."""
-
-    parts: Parts
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep`, the kernels and their parameters as `kernel0__gamma`.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
-        params: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name, kernel in self._named_kernels().items():
-                params[name] = kernel
-                if isinstance(kernel, Kernel):
-                    inner = kernel.get_params(deep=True)
-                    params |= {f"{name}__{key}": value for key, value in inner.items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters. The kernels that were given are never changed, but replaced.
-
-        Parameters
-        ----------
-        **params : dict
-            `kernel0` replaces the kernel of the first part, `kernel0__gamma` its parameter; where
-            `parts` is one kernel for all columns, the names are `kernel` and `kernel__gamma`.
-
-        Returns
-        -------
-        self
-        """
-        if "parts" in params:
-            self.parts = params.pop("parts")
-        kernels = self._named_kernels()
-        inner: dict[str, dict[str, Any]] = {}
-        for name in list(params):
-            head, separator, key = name.partition("__")
-            if head in kernels:
-                if separator:
-                    inner.setdefault(head, {})[key] = params.pop(name)
-                else:
-                    kernels[head] = params.pop(name)
-        for head, values in inner.items():
-            kernels[head] = clone(as_kernel(kernels[head])).set_params(**values)
-        super().set_params(**params)
-        if isinstance(self.parts, (str, Kernel)):
-            self.parts = kernels["kernel"]
-        elif kernels != self._named_kernels():
-            self.parts = [
-                (columns, kernels[f"kernel{i}"]) for i, (columns, _) in enumerate(self.parts)
-            ]
-        return self
-
-    def _named_kernels(self) -> dict[str, Any]:
-        if isinstance(self.parts, (str, Kernel)):
-            return {"kernel": self.parts}
-        try:
-            pairs = _pairs(self.parts)
-        except ValueError:  # what is wrong is told by fit
-            return {}
-        return {f"kernel{i}": kernel for i, (_, kernel) in enumerate(pairs)}
-
-
-def _pairs(parts: Any) -> list[tuple[Columns, str | Kernel]]:
-    """Return parts as a list of pairs, or raise."""
-    try:
-        pairs = [(columns, kernel) for columns, kernel in parts]
-    except (TypeError, ValueError):
-        pairs = []
-    if not pairs or any(isinstance(columns, Kernel) for columns, _ in pairs):
-        raise ValueError(
-            f"parts={parts!r} must be a list of (columns, kernel), such as "
-            "[([0, 1, 2], 'gaussian'), ([3, 4], 'gaussian')], or a kernel for every column"
-        )
-    return pairs
-
-
-class Product(_Parts, Kernel):
-    """Product kernel k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]).
-
-    Parameters
-    ----------
-    parts : list of (columns, kernel), or a kernel
-        As for `ProductFeatures`. Names of columns are for features, which have seen a DataFrame.
-
-    Examples
-    --------
-    >>> from gzkcore import Gaussian, Product
-    >>> kernel = Product([([0, 1], Gaussian(0.5)), (2, Gaussian(2.0))])
-    >>> kernel([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.5]]).round(6)
-    array([[0.367879]])
-    >>> kernel.set_params(kernel1__gamma=4.0)([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.5]]).round(6)
-    array([[0.22313]])
-    """
-
-    instead: ClassVar[str] = "its features are ProductFeatures(parts)"
-
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-
-    def resolve(self, X: Rows, names: ArrayLike | None = None, whole: Any = None) -> "Product":
-        """Return a copy with columns as lists of numbers, and kernels resolved on them.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_samples, n_features)
-        names : array-like of str of shape (n_features,), optional
-            The names that columns may be given by.
-        whole : object, optional
-            All rows, where X is a sample of them.
-
-        Returns
-        -------
-        Product
-        """
-        parts = self.parts
-        if isinstance(parts, (str, Kernel)):
-            parts = [(column, parts) for column in range(X.shape[1])]
-        resolved = []
-        for k, (columns, kernel) in enumerate(_pairs(parts)):
-            index = _column_numbers(columns, X.shape[1], names, k)
-            given, part = as_kernel(kernel), X[:, index]
-            known = given.resolve(part) if whole is None else whole.of(index).resolve(given, part)
-            resolved.append((index, known))
-        return Product(resolved)
-
-    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows = _rows(X)
-        others = rows if Y is None else _rows(Y)
-        values = np.ones((rows.shape[0], others.shape[0]))
-        for index, kernel in self._resolved_parts(rows.shape[1]):
-            values *= kernel(rows[:, index], others[:, index])
-        return values
-
-    def diag(self, X: Rows) -> Doubles:
-        """Return k(x, x) for every row of X."""
-        values = np.ones(X.shape[0])
-        for index, kernel in self._resolved_parts(X.shape[1]):
-            values *= kernel.diag(X[:, index])
-        return values
-
-    def _resolved_parts(self, width: int) -> list[tuple[list[int], Kernel]]:
-        parts = self.parts
-        if isinstance(parts, (str, Kernel)):
-            parts = [(column, parts) for column in range(width)]
-        return [
-            (_column_numbers(columns, width, None, k), as_kernel(kernel))
-            for k, (columns, kernel) in enumerate(_pairs(parts))
-        ]
-
-
-def _rows(X: Data) -> Any:
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-
-
-def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int) -> list[int]:
-    """Return the numbers of the columns of a part, or raise."""
-    if isinstance(columns, slice):
-        index = list(range(width))[columns]
-    else:
-        given = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
-        if any(isinstance(column, str) for column in given):
-            known = [] if names is None else np.asarray(names).tolist()
-            unknown = [column for column in given if column not in known]
-            if unknown:
-                raise ValueError(
-                    f"part {part} names column {unknown[0]!r}, but X has "
-                    f"{'no column names' if names is None else f'the columns {known}'}; pass a "
-                    "DataFrame with that column, or numbers of columns"
-                )
-            given = [known.index(column) for column in given]
-        index = [check_integer("column", column, -width) for column in given]
-        far = [column for column in index if column >= width]
-        if far:
-            raise ValueError(
-                f"part {part} has column {far[0]}, but X has n_features={width}; columns count "
-                "from 0"
-            )
-    if not index:
-        raise ValueError(f"part {part} has no columns: {columns!r} of n_features={width}")
-    return [column % width for column in index]
-
-
-class ProductFeatures(_Parts, FeatureMap):
+class ProductFeatures(WithParts, FeatureMap):
     """Features of a product of kernels on groups of columns, such as sphere x time.
 
     k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]). The columns are the products of the exact
@@ -522,10 +308,10 @@ class ProductFeatures(_Parts, FeatureMap):
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         names, whole = getattr(self, "feature_names_in_", None), vars(self).get("_whole")
         kernel = self.kernel.resolve(X, names, whole)
-        self._index = [index for index, _ in kernel._resolved_parts(X.shape[1])]
+        self._index = [index for index, _ in kernel.parts_of(X.shape[1])]
         self._n_features_out = width
         self._axes = None
-        self._use(*self._fit_parts(X, kernel._resolved_parts(X.shape[1]), wide))
+        self._use(*self._fit_parts(X, kernel.parts_of(X.shape[1]), wide))
         self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
         if self.basis == "adapted":
             self._adapt(X)

@@ -21,7 +21,8 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, check_positive, empty_aligned
 from gzkcore._util.wording import counted
-from gzkcore.kernels.base import Kernel, Polynomial
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import Polynomial
 
 from .base import SumMap
 from .hadamard import hadamard_transform

@@ -17,7 +17,9 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, empty_aligned
 from gzkcore._util.wording import counted
-from gzkcore.kernels.base import Kernel, Polynomial, as_kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.dot_product import Polynomial
 
 from .base import FeatureMap, warn_if_trivial
 

@@ -42,6 +42,8 @@ from gzkcore.sphere.series import (
 )
 from gzkcore.sphere.special import alpha, log_alpha
 
+from .shift_invariant import Gaussian
+
 __all__ = ["angular_energy", "growth_constants", "radial_table", "truncate"]
 
 # Norms that differ by less than this, relatively, are one sphere.
@@ -185,8 +187,6 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     >>> round(angular_energy(0, 1.0, 1.0, 3), 12)
     0.432332358382
     """
-    from .base import Gaussian
-
     degree = check_integer("degree", degree, 0)
     dim = check_dim(dim)
     a, b = check_norm("a", a), check_norm("b", b)

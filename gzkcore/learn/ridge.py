@@ -44,7 +44,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore._util.wording import counted
-from gzkcore.kernels.base import as_kernel
+from gzkcore.kernels.aliases import as_kernel
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, has_rows, is_dask, is_source
 

@@ -21,7 +21,7 @@ from gzkcore.features.block import (
 )
 from gzkcore.features.fastfood import FastfoodFeatures
 from gzkcore.features.fourier import RandomFourierFeatures
-from gzkcore.kernels.base import Gaussian
+from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 
 from . import data

@@ -23,7 +23,9 @@ from gzkcore.features.maclaurin import MaclaurinFeatures
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.features.polysketch import PolySketchFeatures
 from gzkcore.features.product import ProductFeatures
-from gzkcore.kernels.base import Gaussian, NeuralTangent, Polynomial, Zonal
+from gzkcore.kernels.dot_product import Polynomial
+from gzkcore.kernels.shift_invariant import Gaussian
+from gzkcore.kernels.zonal import NeuralTangent, Zonal
 from gzkcore.learn.kmeans import RandomFeatureKMeans
 from gzkcore.learn.ridge import RandomFeatureRidgeCV
 from gzkcore.metrics import spectral_error

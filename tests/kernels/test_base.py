@@ -30,7 +30,7 @@ from gzkcore.kernels import (
     Zonal,
     as_kernel,
 )
-from gzkcore.kernels.base import ALIASES
+from gzkcore.kernels.aliases import ALIASES
 from gzkcore.sphere.special import gegenbauer
 
 formulas = reference.kernels
@@ -377,7 +377,7 @@ def test_every_alias_is_a_kernel():
     for alias, make in ALIASES.items():
         assert type(as_kernel(alias)) is make
     assert {make.__name__ for make in ALIASES.values()} == set(kernels.__all__) - {
-        "DotProduct", "GeneralizedZonal", "Kernel", "SphereHeat", "SphereMatern", "Zonal", "as_kernel"
+        "DotProduct", "GeneralizedZonal", "Kernel", "Product", "SphereHeat", "SphereMatern", "Zonal", "as_kernel"
     }  # fmt: skip
 
 

@@ -1,0 +1,224 @@
+"""Kernels of the dot product, by their Taylor series."""
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from gzkcore._util.typing import Data, Doubles, Family, Rows
+from gzkcore._util.validation import check_integer, check_positive
+
+from .base import Kernel, check_list, double_rows
+
+__all__ = ["DotProduct", "DotProductKernel", "ExponentialDot", "Polynomial"]
+
+
+class DotProductKernel(Kernel):
+    """k(x, y) = sum_j kappa^(j)(0) / j! <x, y>^j e(|x|) e(|y|), for scaled x and y."""
+
+    family: ClassVar[Family | None] = "dot product"
+
+    def kappa(self, products: Doubles) -> Doubles:
+        """Return kappa at scaled dot products."""
+        raise NotImplementedError
+
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log kappa^(j)(0), -inf where it is 0."""
+        raise NotImplementedError
+
+    def log_envelope(self, norms: ArrayLike) -> Doubles:
+        """Return log e at scaled norms: 0 for a pure dot-product kernel."""
+        return np.zeros(np.shape(norms))
+
+    def n_derivatives(self) -> int | None:
+        """Return how many derivatives there are before all are 0; None: infinitely many."""
+        return None
+
+    def diagonal(self, norms: ArrayLike) -> Doubles:
+        """Return kappa(|x|^2)."""
+        return self.kappa(np.square(np.asarray(norms, dtype=np.float64)))
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        X = self._scaled(double_rows(X))
+        Y = X if Y is None else self._scaled(double_rows(Y))
+        return self.kappa(X @ Y.T)
+
+
+class ExponentialDot(DotProductKernel):
+    """Exponential of the dot product, k(x, y) = exp(gamma <x, y>).
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        > 0.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import ExponentialDot
+    >>> ExponentialDot(gamma=0.5)([[1.0, 1.0]], [[1.0, 1.0]]).round(6)
+    array([[2.718282]])
+    """
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        return {"gamma": check_positive("gamma", self.gamma)}
+
+    def scale(self) -> float:
+        """Return sqrt(gamma)."""
+        return math.sqrt(check_positive("gamma", self.gamma))
+
+    def kappa(self, products: Doubles) -> Doubles:
+        """Return exp."""
+        with np.errstate(over="ignore"):
+            values: Doubles = np.exp(products)
+        return values
+
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log kappa^(j)(0): exp has 1 everywhere."""
+        return np.zeros(np.shape(orders))
+
+
+class Polynomial(DotProductKernel):
+    """Polynomial kernel k(x, y) = (gamma <x, y> + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int, default=3
+        >= 1.
+    gamma : float, default=1.0
+        > 0.
+    coef0 : float, default=1.0
+        >= 0; 0 gives the homogeneous kernel, which has powers of one parity only.
+
+    Notes
+    -----
+    Its expansion ends at degree `degree`: with enough columns the features are exact.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Polynomial
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 0.0]])
+    array([[16.]])
+    """
+
+    def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        degree, coef0 = self._numbers()
+        return {"degree": degree, "gamma": check_positive("gamma", self.gamma), "coef0": coef0}
+
+    def _numbers(self) -> tuple[int, float]:
+        degree = check_integer("degree", self.degree, 1)
+        given: Any = self.coef0
+        if isinstance(given, bool) or not isinstance(given, numbers.Real):
+            raise TypeError(f"coef0={given!r} is not a number; use a number >= 0")
+        coef0 = float(given)
+        if coef0 < 0:
+            raise ValueError(
+                f"coef0={coef0:g} makes the coefficient of degree {degree - 1} in <x, y> "
+                f"{degree * coef0:g} < 0, so the kernel is not positive definite; use coef0 >= 0"
+            )
+        if not math.isfinite(coef0):
+            raise ValueError(f"coef0={coef0} is not usable; use a finite number >= 0")
+        return degree, coef0
+
+    def scale(self) -> float:
+        """Return sqrt(gamma)."""
+        return math.sqrt(check_positive("gamma", self.gamma))
+
+    def kappa(self, products: Doubles) -> Doubles:
+        """Return (z + coef0)^degree."""
+        degree, coef0 = self._numbers()
+        values: Doubles = (products + coef0) ** degree
+        return values
+
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log of degree! / (degree - j)! coef0^(degree - j), -inf from j = degree + 1 on."""
+        degree, coef0 = self._numbers()
+        rest = degree - np.asarray(orders, dtype=np.float64)
+        there = (rest == 0) | ((rest > 0) & (coef0 > 0))
+        log_coef0 = math.log(coef0) if coef0 > 0 else 0.0
+        safe = np.where(there, rest, 0.0)
+        values = math.lgamma(degree + 1) - gammaln(safe + 1) + safe * log_coef0
+        return np.where(there, values, -np.inf)
+
+    def n_derivatives(self) -> int | None:
+        """Return degree + 1."""
+        return self._numbers()[0] + 1
+
+
+class DotProduct(DotProductKernel):
+    """Any dot-product kernel, k(x, y) = sum_j kappa^(j)(0) / j! <x, y>^j, by its derivatives at 0.
+
+    Parameters
+    ----------
+    derivatives : array-like of shape (p + 1,)
+        kappa(0), kappa'(0), ..., all >= 0 and not all 0; those that are missing are 0.
+
+    Notes
+    -----
+    A negative derivative means that the kernel is not positive definite on balls of every
+    dimension [1]_.
+
+    References
+    ----------
+    .. [1] Han, Zandieh, Avron, Lemma 4; it needs this condition, G3 in the errata.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import DotProduct
+    >>> DotProduct([1.0, 0.0, 2.0])([[2.0]], [[3.0]])  # 1 + <x, y>^2
+    array([[37.]])
+    """
+
+    def __init__(self, derivatives: Sequence[float] | Doubles) -> None:
+        self.derivatives = derivatives
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        return {"derivatives": self._numbers()}
+
+    def _numbers(self) -> Doubles:
+        values = check_list("derivatives", self.derivatives)
+        worst = int(np.argmin(values))
+        if values[worst] < 0:
+            raise ValueError(
+                f"derivatives[{worst}]={values[worst]:g} is negative: the Taylor coefficient of "
+                f"degree {worst} is {values[worst] * math.exp(-math.lgamma(worst + 1)):.3g} < 0, "
+                "so the kernel is not positive definite; every derivative must be >= 0"
+            )
+        return values
+
+    def kappa(self, products: Doubles) -> Doubles:
+        """Return the Taylor polynomial."""
+        taylor = np.exp(self.log_derivative(np.arange(self._numbers().size)) - self._log_factorials)
+        values = np.zeros_like(products)
+        for factor in taylor[::-1]:
+            values = values * products + factor
+        return values
+
+    @property
+    def _log_factorials(self) -> Doubles:
+        factorials: Doubles = gammaln(np.arange(np.size(self.derivatives)) + 1.0)
+        return factorials
+
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log kappa^(j)(0), -inf where it is 0."""
+        values = np.append(self._numbers(), 0.0)
+        index = np.minimum(np.asarray(orders, dtype=np.intp), values.size - 1)
+        with np.errstate(divide="ignore"):
+            logarithms: Doubles = np.log(values[index])
+        return logarithms
+
+    def n_derivatives(self) -> int | None:
+        """Return how many were given."""
+        return int(np.size(self.derivatives))

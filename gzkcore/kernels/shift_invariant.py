@@ -1,0 +1,453 @@
+"""Kernels of x - y; the Gaussian is a dot-product kernel, too."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from scipy.special import gammaincinv, kve, ndtr
+from sklearn.metrics.pairwise import euclidean_distances
+
+from gzkcore._util.typing import Data, Doubles, Family, Rows
+from gzkcore._util.validation import check_positive, check_positives
+
+from .base import Kernel, double_rows
+from .dot_product import DotProductKernel
+
+__all__ = [
+    "Exponential",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
+    "RadialKernel",
+    "RationalQuadratic",
+    "ShiftInvariantKernel",
+    "Spherical",
+]
+
+# Rows looked at for the median distance.
+_SAMPLE = 1000
+
+# A frequency beyond this is noise at any distance; without a bound heavy tails overflow.
+_HIGHEST_FREQUENCY = 2.0**60
+
+# One positive number, or one per column.
+PerColumn: TypeAlias = float | Sequence[float] | Doubles
+Rule: TypeAlias = Literal["scale", "median"]
+
+
+class ShiftInvariantKernel(Kernel):
+    """k(x, y) = profile(distance between the scaled x and y), 1 at distance 0."""
+
+    shift_invariant: ClassVar[bool] = True
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return the kernel at scaled distances."""
+        raise NotImplementedError
+
+    def diagonal(self, norms: ArrayLike) -> Doubles:
+        """Return k(x, x) = 1."""
+        return np.ones(np.shape(norms))
+
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) = 1 for every row of X."""
+        self.scale()
+        return np.ones(X.shape[0])
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        X = self._scaled(double_rows(X))
+        Y = X if Y is None else self._scaled(double_rows(Y))
+        return self.profile(self._distances(X, Y))
+
+    def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Distances by differences: profiles with a kink at 0 need the small ones exactly."""
+        distances: Doubles = cdist(X, Y)
+        return distances
+
+
+class _WithGamma(ShiftInvariantKernel):
+    """A kernel with a `gamma` that may be a rule, a number or one number per column."""
+
+    gamma: PerColumn | Rule
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        if not isinstance(self.gamma, str):
+            return {"gamma": check_positives("gamma", self.gamma, X.shape[1])}
+        if self.gamma == "scale":
+            with np.errstate(over="ignore", invalid="ignore"):
+                variance = _variance(X)
+            if not math.isfinite(variance):
+                raise ValueError("gamma='scale', but the variance of X overflows; scale X")
+            return {"gamma": self._from_spread(X.shape[1], variance)}
+        if self.gamma == "median":
+            return {"gamma": self._from_median(X)}
+        raise ValueError(f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale' or 'median'")
+
+    def _from_spread(self, dim: int, variance: float) -> float:
+        raise NotImplementedError
+
+    def _from_median(self, X: Rows) -> float:
+        """Return 1 / the median of the distances, as gamma multiplies them, of some rows."""
+        rows = double_rows(X[:: max(1, X.shape[0] // _SAMPLE)][:_SAMPLE])
+        apart = self._distances(rows, rows)[np.triu_indices(rows.shape[0], 1)]
+        middle = float(np.median(apart)) if apart.size else 0.0
+        return 1.0 / middle if middle > 0 else 1.0
+
+    def _number(self) -> float | Doubles:
+        if isinstance(self.gamma, str):
+            raise ValueError(  # noqa: TRY004  a rule is a legal gamma, only not here
+                f"gamma={self.gamma!r} is not a number yet; call resolve(X), or use kernel_ of the "
+                "fitted features"
+            )
+        return check_positives("gamma", self.gamma)
+
+    def scale(self) -> float | Doubles:
+        """Return gamma, a number or one per column."""
+        return self._number()
+
+
+class Gaussian(_WithGamma, DotProductKernel):
+    """Gaussian kernel k(x, y) = exp(-gamma |x - y|^2).
+
+    Parameters
+    ----------
+    gamma : float, array of shape (n_features,), "scale" or "median", default="scale"
+        > 0; one value per column gives every column its own lengthscale 1 / sqrt(2 gamma).
+        "scale": 1 / (n_features Var X) as in scikit-learn; "median": 1 / the median of squared
+        distances between (at most 1,000) rows. Both are resolved when features are fitted.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Gaussian
+    >>> Gaussian(gamma=0.5)([[0.0]], [[1.0]]).round(6)
+    array([[0.606531]])
+    """
+
+    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
+        self.gamma = gamma
+
+    def scale(self) -> float | Doubles:
+        """Return sqrt(2 gamma), a number or one per column."""
+        scale: float | Doubles = np.sqrt(2 * self._number())
+        return scale
+
+    def log_derivative(self, orders: ArrayLike) -> Doubles:
+        """Return log kappa^(j)(0): exp has 1 everywhere."""
+        return np.zeros(np.shape(orders))
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return the normals."""
+        return normals
+
+    def log_envelope(self, norms: ArrayLike) -> Doubles:
+        """Return -|u|^2 / 2, for scaled norms."""
+        envelope: Doubles = -0.5 * np.square(np.asarray(norms, dtype=np.float64))
+        return envelope
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return exp(-distance / 2), for squared scaled distances."""
+        values: Doubles = np.exp(-0.5 * distances)
+        return values
+
+    def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Squared distances by products; those lose the digits that an offset takes."""
+        center = X.mean(axis=0)
+        squared: Doubles = euclidean_distances(
+            X - center, None if Y is X else Y - center, squared=True
+        )
+        return squared
+
+    def _from_spread(self, dim: int, variance: float) -> float:
+        return 1.0 / (dim * variance) if variance > 0 else 1.0
+
+
+class Laplacian(_WithGamma):
+    """Laplacian kernel k(x, y) = exp(-gamma sum_j |x_j - y_j|).
+
+    It depends on the axes, hence is no generalized zonal kernel: its features are
+    `RandomFourierFeatures`. `Exponential`, with the ordinary distance, is its rotation-invariant
+    sibling.
+
+    Parameters
+    ----------
+    gamma : float, array of shape (n_features,), "scale" or "median", default="scale"
+        > 0, a number or one per column. "scale": 1 / (n_features sd X); "median": 1 / the median of
+        the distances between (at most 1,000) rows.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Laplacian
+    >>> Laplacian(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(6)
+    array([[0.367879]])
+    """
+
+    instead: ClassVar[str] = (
+        "it depends on the axes; use RandomFourierFeatures, or Exponential, its form for |x - y|"
+    )
+
+    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
+        self.gamma = gamma
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return exp(-distance)."""
+        values: Doubles = np.exp(-distances)
+        return values
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return independent Cauchy coordinates: the quantile of each normal's probability."""
+        tails = np.tan(math.pi * np.maximum(ndtr(-np.abs(normals)), 1 / _HIGHEST_FREQUENCY))
+        values: Doubles = np.copysign(1 / tails, normals)
+        return values
+
+    def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
+        distances: Doubles = cdist(X, Y, "cityblock")
+        return distances
+
+    def _from_spread(self, dim: int, variance: float) -> float:
+        return 1.0 / (dim * math.sqrt(variance)) if variance > 0 else 1.0
+
+
+class Spherical(ShiftInvariantKernel):
+    """Spherical kernel: 1 - 1.5 s + 0.5 s^3 with s = |x - y| / theta, and 0 from s = 1 on.
+
+    The overlap of two balls of diameter theta, hence positive definite in at most 3 dimensions.
+
+    Parameters
+    ----------
+    theta : float, default=1.0
+        > 0, the distance from which on the kernel is 0.
+
+    Notes
+    -----
+    Its kink at theta has no short series; no features of this package stand for it.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Spherical
+    >>> Spherical(theta=2.0)([[0.0]], [[1.0], [3.0]])
+    array([[0.3125, 0.    ]])
+    """
+
+    instead: ClassVar[str] = "its kink at theta has no short series; use Matern or Exponential"
+
+    def __init__(self, theta: float = 1.0) -> None:
+        self.theta = theta
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        _check_flat(X.shape[1])
+        return {"theta": check_positive("theta", self.theta)}
+
+    def scale(self) -> float:
+        """Return 1 / theta."""
+        return 1.0 / check_positive("theta", self.theta)
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return 1 - 1.5 s + 0.5 s^3, and 0 from s = 1 on."""
+        s = np.minimum(distances, 1.0)
+        values: Doubles = (1 - s) ** 2 * (1 + s / 2)
+        return values
+
+    def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
+        _check_flat(X.shape[1])
+        return super()._distances(X, Y)
+
+
+class RadialKernel(ShiftInvariantKernel):
+    """Shift-invariant kernels of |x - y| that are no dot-product kernels.
+
+    Each is a mixture of Gaussians: its frequencies are normal with a random variance.
+    """
+
+    family: ClassVar[Family | None] = "radial"
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return the standard deviation of frequencies at these levels of the mixture."""
+        raise NotImplementedError
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return the normals times the mixture's standard deviations."""
+        with np.errstate(divide="ignore"):
+            spread = np.minimum(self.spread(uniforms), _HIGHEST_FREQUENCY)
+        values: Doubles = normals * spread[:, None]
+        return values
+
+
+class Exponential(_WithGamma, RadialKernel):
+    """Exponential kernel k(x, y) = exp(-gamma |x - y|), the rough end of the Matern family.
+
+    Parameters
+    ----------
+    gamma : float, array of shape (n_features,), "scale" or "median", default="scale"
+        > 0; with one value per column the distance is (sum_j gamma_j^2 (x_j - y_j)^2)^(1/2).
+        "scale": 1 / (n_features Var X)^(1/2); "median": 1 / the median of the distances between (at
+        most 1,000) rows.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Exponential
+    >>> Exponential(gamma=0.5)([[0.0]], [[2.0]]).round(6)
+    array([[0.367879]])
+    """
+
+    def __init__(self, gamma: PerColumn | Rule = "scale") -> None:
+        self.gamma = gamma
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return exp(-distance)."""
+        values: Doubles = np.exp(-distances)
+        return values
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return 1 / |a normal number|: the frequencies are Cauchy's."""
+        return _student_spread(uniforms, 0.5)
+
+    def _from_spread(self, dim: int, variance: float) -> float:
+        return 1.0 / math.sqrt(dim * variance) if variance > 0 else 1.0
+
+
+class Matern(RadialKernel):
+    """Matern kernel 2^(1-nu) / Gamma(nu) z^nu K_nu(z), z = (2 nu)^(1/2) |x - y| / length_scale.
+
+    Parameters
+    ----------
+    nu : float, default=1.5
+        Smoothness, 0 < nu <= 150, or np.inf: the Gaussian exp(-|x - y|^2 / (2 length_scale^2)).
+        1/2, 3/2 and 5/2 are exponentials times polynomials, and faster.
+    length_scale : float or array of shape (n_features,), default=1.0
+        > 0, a number or one per column.
+
+    Notes
+    -----
+    The values are those of `sklearn.gaussian_process.kernels.Matern`.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import Matern
+    >>> Matern(nu=0.5)([[0.0]], [[1.0]]).round(6)
+    array([[0.367879]])
+    """
+
+    def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
+        self.nu = nu
+        self.length_scale = length_scale
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        scale = check_positives("length_scale", self.length_scale, X.shape[1])
+        return {"nu": self._check_nu(), "length_scale": scale}
+
+    def _check_nu(self) -> float:
+        if self.nu == math.inf:
+            return math.inf
+        nu = check_positive("nu", self.nu)
+        if nu > 150:
+            raise ValueError(f"nu={nu} is too large to compute with; use np.inf, the Gaussian")
+        return nu
+
+    def scale(self) -> float | Doubles:
+        """Return 1 / length_scale, a number or one per column."""
+        return 1.0 / check_positives("length_scale", self.length_scale)
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return the kernel at |x - y| / length_scale."""
+        nu = self._check_nu()
+        if nu == math.inf:
+            values: Doubles = np.exp(-0.5 * np.square(distances))
+            return values
+        z = math.sqrt(2 * nu) * distances
+        polynomials = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
+        if nu in polynomials:
+            values = np.exp(-z)
+            values *= np.polynomial.polynomial.polyval(z, polynomials[nu])
+            return values
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            bessel = np.log(kve(nu, z)) + nu * np.log(z) - z
+            values = np.exp(bessel + (1 - nu) * math.log(2) - math.lgamma(nu))
+        values[z > 1e5] = 0.0  # nu <= 150: far below the smallest number, and kve may give NaN
+        near = ~np.isfinite(values) | (z == 0)  # K_nu overflows where the kernel is almost 1
+        values[near] = 1.0
+        term = np.ones(int(near.sum()))
+        for j in range(1, min(32, math.ceil(nu))):
+            term *= -np.square(z[near] / 2) / (j * (nu - j))
+            values[near] += term
+        return values
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return (2 nu / chi^2 of 2 nu degrees)^(1/2): the frequencies are Student's t."""
+        nu = self._check_nu()
+        return np.ones_like(uniforms) if nu == math.inf else _student_spread(uniforms, nu)
+
+
+class RationalQuadratic(RadialKernel):
+    """Rational quadratic kernel (1 + |x - y|^2 / (2 alpha length_scale^2))^(-alpha).
+
+    A mixture of Gaussians of all lengthscales; the values are those of scikit-learn's.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        > 0; the larger, the narrower the mixture.
+    length_scale : float or array of shape (n_features,), default=1.0
+        > 0, a number or one per column.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import RationalQuadratic
+    >>> RationalQuadratic(alpha=1.0)([[0.0]], [[1.0]]).round(6)
+    array([[0.666667]])
+    """
+
+    def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
+        self.alpha = alpha
+        self.length_scale = length_scale
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        scale = check_positives("length_scale", self.length_scale, X.shape[1])
+        return {"alpha": check_positive("alpha", self.alpha), "length_scale": scale}
+
+    def scale(self) -> float | Doubles:
+        """Return 1 / length_scale, a number or one per column."""
+        return 1.0 / check_positives("length_scale", self.length_scale)
+
+    def profile(self, distances: Doubles) -> Doubles:
+        """Return the kernel at |x - y| / length_scale."""
+        alpha = check_positive("alpha", self.alpha)
+        values: Doubles = np.exp(-alpha * np.log1p(np.square(distances) / (2 * alpha)))
+        return values
+
+    def spread(self, uniforms: Doubles) -> Doubles:
+        """Return (a Gamma(alpha) number of mean 1)^(1/2)."""
+        alpha = check_positive("alpha", self.alpha)
+        values: Doubles = np.sqrt(gammaincinv(alpha, uniforms) / alpha)
+        return values
+
+
+def _student_spread(uniforms: Doubles, nu: float) -> Doubles:
+    values: Doubles = 1 / np.sqrt(gammaincinv(nu, uniforms) / nu)
+    return values
+
+
+def _check_flat(dim: int) -> None:
+    if dim > 3:
+        raise ValueError(
+            f"Spherical is not positive definite in {dim} dimensions, only in up to 3; use Matern "
+            "or Exponential"
+        )
+
+
+def _variance(X: Rows) -> float:
+    """Return the variance of all entries of X, as scikit-learn's "scale" uses it, in double."""
+    if not isinstance(X, np.ndarray):
+        mean = X.sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
+        squares = X.multiply(X).sum(dtype=np.float64) / (X.shape[0] * X.shape[1])
+        return float(squares - mean * mean)
+    count, mean, spread = 0, 0.0, 0.0
+    for start in range(0, X.shape[0], 65536):
+        tile = np.asarray(X[start : start + 65536], dtype=np.float64)
+        shift = tile.mean() - mean
+        spread += tile.var() * tile.size + shift * shift * count * tile.size / (count + tile.size)
+        count += tile.size
+        mean += shift * tile.size / count
+    return spread / count

@@ -1,0 +1,470 @@
+"""Kernels of the angle, times a power of the norms, by their Gegenbauer series."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import quad
+
+from gzkcore._util.model_io import stored
+from gzkcore._util.typing import Data, Doubles, Family, Function, Rows
+from gzkcore._util.validation import check_integer, check_positive
+from gzkcore.sphere.series import gegenbauer_series, series_noise, zonal_sum
+from gzkcore.sphere.special import log_alpha
+
+from .base import Kernel, check_list, cosines, double_rows, row_norms, unit_rows
+
+__all__ = [
+    "AngularKernel",
+    "ArcCosine",
+    "NeuralTangent",
+    "SphereHeat",
+    "SphereKernel",
+    "SphereMatern",
+    "Zonal",
+]
+
+# Where a series is cut that is evaluated as such, and what may be missing there.
+_LONGEST_SERIES, _MISSING = 4096, 1e-14
+
+
+class AngularKernel(Kernel):
+    """k(x, y) = (|x| |y|)^power kappa(cos) = (|x| |y|)^power sum_l c_l P_d^l(cos).
+
+    Unless a class knows better, the c_l come from kappa by quadrature (Eq 8).
+    """
+
+    family: ClassVar[Family | None] = "angular"
+    subject: ClassVar[str] = "the kernel"  # of the sentence that says it is not positive definite
+
+    @property
+    def power(self) -> int:
+        """Degree of homogeneity in each argument; 0: norms do not matter."""
+        return 0
+
+    @property
+    def defined_at_zero(self) -> bool:
+        """Whether norms matter; a direction alone is none at 0."""
+        return self.power > 0
+
+    def n_coefficients(self) -> int | None:
+        """Return how many c_l there are before all are 0; None: infinitely many."""
+        return None
+
+    def kappa(self, t: Doubles, dim: int) -> Doubles:
+        """Return kappa at cosines in [-1, 1]."""
+        raise NotImplementedError
+
+    def series(self, dim: int, degree: int) -> Doubles:
+        """Return c_0..c_degree of Eq 8, with rounding noise set to 0."""
+        function = self._function(dim)
+        c = gegenbauer_series(function, dim, degree)
+        noise = series_noise(function, dim, degree)
+        worst = int(np.argmin(c + noise))
+        if c[worst] < -noise[worst]:
+            raise ValueError(
+                f"{self.subject} is not positive definite in dimension {dim}: the coefficient of "
+                f"degree {worst} is {c[worst]:.3g} < 0; use a kernel that is, or a lower dimension"
+            )
+        return np.where(c > noise, c, 0.0)
+
+    def noise(self, dim: int, degree: int) -> float:
+        """Return up to what rounding error the sum of c_0..c_degree is known."""
+        return float(series_noise(self._function(dim), dim, degree).sum())
+
+    def at_one(self, dim: int) -> float:
+        """Return kappa(1)."""
+        return float(self.kappa(np.ones(1), dim)[0])
+
+    def _function(self, dim: int) -> Function:
+        return lambda t: self.kappa(t, dim)
+
+    def diagonal(self, norms: ArrayLike) -> Doubles:
+        """Return kappa(1) |x|^(2 power)."""
+        values: Doubles = self.at_one(1) * np.asarray(norms, dtype=np.float64) ** (2 * self.power)
+        return values
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        same = Y is None
+        X = double_rows(X)
+        Y = X if Y is None else double_rows(Y)
+        if self.unit_sphere:
+            return self.kappa(cosines(X, Y, same), X.shape[1])
+        a, b = row_norms(X), row_norms(Y)
+        if self.power == 0 and not (a.all() and b.all()):
+            raise ValueError(
+                f"{self!r} has no value where a row is all 0, since it depends on the direction "
+                "alone; drop such rows"
+            )
+        t = cosines(unit_rows(X, a), unit_rows(Y, b), same)
+        return self.kappa(t, X.shape[1]) * np.outer(a**self.power, b**self.power)
+
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) for every row of X."""
+        if self.power == 0:
+            return np.full(X.shape[0], self.at_one(X.shape[1]))
+        return self.at_one(X.shape[1]) * row_norms(double_rows(X)) ** (2 * self.power)
+
+
+class Zonal(AngularKernel):
+    """Zonal kernel k(x, y) = kappa(<x, y>) for points on the unit sphere.
+
+    Parameters
+    ----------
+    function : callable, optional
+        kappa: an array of cosines in [-1, 1] to an array of values. Positive definite in the
+        dimension of the data; this is checked, degree by degree.
+    coefficients : array-like, optional
+        Instead of `function`: c_0, c_1, ... >= 0 of kappa = sum_l c_l P_d^l (Eq 7).
+
+    Notes
+    -----
+    Rows must have unit norm (to 1e-5 in float32, 1e-8 in float64).
+
+    References
+    ----------
+    Han, Zandieh, Avron, section 3.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore.kernels import Zonal
+    >>> Zonal(np.exp)([[1.0, 0.0]], [[0.0, 1.0]])
+    array([[1.]])
+    """
+
+    _state = stored("_at_one")
+
+    unit_sphere: ClassVar[bool] = True
+    subject: ClassVar[str] = "function"
+
+    def __init__(
+        self,
+        function: Function | None = None,
+        coefficients: Sequence[float] | Doubles | None = None,
+    ) -> None:
+        self.function = function
+        self.coefficients = coefficients
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        if (self.function is None) == (self.coefficients is None):
+            raise ValueError(
+                "Zonal needs either function or coefficients; "
+                f"got function={self.function!r}, coefficients={self.coefficients!r}"
+            )
+        if self.function is None:
+            return {"coefficients": self._numbers()}
+        if not callable(self.function):
+            raise TypeError(f"function={self.function!r} is not callable; pass kappa itself")
+        t = np.cos(np.linspace(0.0, np.pi, 65))
+        values = np.asarray(self.function(t))
+        if values.shape != t.shape or values.dtype.kind not in "biuf" or not values.any() or (
+            not np.isfinite(values).all()
+        ):  # fmt: skip
+            raise ValueError(
+                "function must map an array of cosines in [-1, 1] to finite values of the same "
+                f"shape, not all 0; got {values!r:.60}"
+            )
+        return {"function": self.function}
+
+    def _numbers(self) -> Doubles:
+        c = check_list("coefficients", self.coefficients)
+        if (c < 0).any():
+            raise ValueError(
+                f"coefficients[{int(np.argmin(c))}]={c.min():g} is negative, so the kernel is not "
+                "positive definite; every coefficient must be >= 0"
+            )
+        return c
+
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: a function is code; features hold its series."""
+        value = self.at_one(1) if self.coefficients is None else None
+        return {"function": None, "_at_one": value}
+
+    def _check_known(self) -> None:
+        if self.function is None and self.coefficients is None:
+            raise ValueError(
+                "this Zonal kernel has no function: files of models keep no functions, which are "
+                "code; make it anew with function="
+            )
+
+    def n_coefficients(self) -> int | None:
+        """Return how many were given."""
+        return None if self.coefficients is None else int(np.size(self.coefficients))
+
+    def series(self, dim: int, degree: int) -> Doubles:
+        """Return c_0..c_degree, with rounding noise below 0 set to 0."""
+        self._check_known()
+        if self.function is not None:
+            return super().series(dim, degree)
+        given = np.asarray(self.coefficients, dtype=np.float64)
+        if dim == 1:  # P_1^l = t^l is 1 or t on the two points of the sphere
+            given = np.array([given[::2].sum(), given[1::2].sum()])
+        c = np.zeros(degree + 1)
+        c[: given.size] = given[: degree + 1]
+        return c
+
+    def noise(self, dim: int, degree: int) -> float:
+        """Return up to what rounding error the sum of c_0..c_degree is known."""
+        return 0.0 if self.function is None else super().noise(dim, degree)
+
+    def at_one(self, dim: int) -> float:
+        """Return kappa(1) = k(x, x)."""
+        known: float | None = getattr(self, "_at_one", None)  # of a function that is gone
+        if known is not None:
+            return known
+        self._check_known()
+        if self.function is None:
+            return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))
+        return super().at_one(dim)
+
+    def kappa(self, t: Doubles, dim: int) -> Doubles:
+        """Return kappa at cosines in [-1, 1]."""
+        self._check_known()
+        if self.function is not None:
+            return np.asarray(self.function(t), dtype=np.float64)
+        return np.asarray(zonal_sum(self._numbers(), dim, t), dtype=np.float64)
+
+
+class SphereKernel(AngularKernel):
+    """Kernels of the unit sphere whose spectrum is known, scaled so that k(x, x) = 1.
+
+    c_l = alpha(l, d) exp(log_eigenvalue(l)) / their sum.
+    """
+
+    unit_sphere: ClassVar[bool] = True
+
+    def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
+        """Return log(c_l / alpha(l, d)) up to a constant."""
+        raise NotImplementedError
+
+    def series(self, dim: int, degree: int) -> Doubles:
+        """Return c_0..c_degree."""
+        shown: Doubles = np.exp(self._log_terms(np.arange(degree + 1.0), dim) - self._log_sum(dim))
+        return shown
+
+    def noise(self, dim: int, degree: int) -> float:
+        """Return 0: the spectrum is given."""
+        return 0.0
+
+    def at_one(self, dim: int) -> float:
+        """Return kappa(1) = 1."""
+        return 1.0
+
+    def kappa(self, t: Doubles, dim: int) -> Doubles:
+        """Return the sum of the series, up to degree 4,096.
+
+        What is missing there, for a rough kernel, is put into the last degree: kappa(1) is 1.
+        """
+        c = self.series(dim, _LONGEST_SERIES)
+        total = np.cumsum(c)
+        c = c[: int(np.searchsorted(total, 1 - _MISSING)) + 1]
+        c[-1] += max(1.0 - float(c.sum()), 0.0)
+        return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
+
+    def _log_terms(self, degrees: Doubles, dim: int) -> Doubles:
+        return log_alpha(degrees, dim) + self.log_eigenvalue(degrees, dim)
+
+    def _log_sum(self, dim: int) -> float:
+        """Logarithm of the sum over all degrees; by Euler and Maclaurin from the 4,096th on."""
+        levels = np.arange(_LONGEST_SERIES + 2.0)
+        logs = self._log_terms(levels, dim)
+        top = float(logs.max())
+        terms = np.exp(logs - top)
+        total = math.fsum(terms[:-2])
+        if dim == 1:
+            return top + math.log(total)
+
+        between = np.arange(1.0, dim - 2)  # alpha without Gammas, which cancel for large l
+
+        def integrand(u: float) -> float:
+            level = np.exp(u)
+            log_size = np.log(2 * level + dim - 2) + np.log(level + between).sum()
+            log_size -= math.lgamma(dim - 1) + (u if dim == 2 else 0.0)
+            return float(np.exp(log_size + self.log_eigenvalue(level, dim) - top + u))
+
+        tail, _ = quad(integrand, math.log(levels[-2]), 300, epsabs=0, epsrel=1e-10, limit=500)
+        ends = terms[-2] / 2 - (terms[-1] - terms[-3]) / 24
+        return top + math.log(total + tail + float(ends))
+
+
+class SphereMatern(SphereKernel):
+    """Matern kernel intrinsic to the unit sphere: distances run along it, not through it.
+
+    c_l / alpha(l, d) is proportional to (2 nu / length_scale^2 + l (l + d - 2))^(-nu - (d-1)/2).
+
+    Parameters
+    ----------
+    nu : float, default=1.5
+        > 0, smoothness.
+    length_scale : float, default=1.0
+        > 0, in radians.
+
+    Notes
+    -----
+    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import SphereMatern
+    >>> SphereMatern(nu=1.5)([[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]).round(4)
+    array([[0.3558]])
+    """
+
+    def __init__(self, nu: float = 1.5, length_scale: float = 1.0) -> None:
+        self.nu = nu
+        self.length_scale = length_scale
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        nu, length_scale = self._numbers()
+        return {"nu": nu, "length_scale": length_scale}
+
+    def _numbers(self) -> tuple[float, float]:
+        return check_positive("nu", self.nu), check_positive("length_scale", self.length_scale)
+
+    def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
+        """Return -(nu + (d-1)/2) log(2 nu / length_scale^2 + l (l + d - 2))."""
+        nu, length_scale = self._numbers()
+        bend = 2 * nu / length_scale**2 + degrees * (degrees + dim - 2)
+        logarithms: Doubles = -(nu + (dim - 1) / 2) * np.log(bend)
+        return logarithms
+
+
+class SphereHeat(SphereKernel):
+    """Heat kernel of the unit sphere: c_l / alpha(l, d) is proportional to exp(-time l (l+d-2)).
+
+    Parameters
+    ----------
+    time : float, default=1.0
+        > 0; heat from a point has spread over about (2 time)^(1/2) radians by then.
+
+    Notes
+    -----
+    Scaled so that k(x, x) = 1.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import SphereHeat
+    >>> SphereHeat(time=0.1)([[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]).round(4)
+    array([[0.0026]])
+    """
+
+    def __init__(self, time: float = 1.0) -> None:
+        self.time = time
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        return {"time": check_positive("time", self.time)}
+
+    def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
+        """Return -time l (l + d - 2)."""
+        logarithms: Doubles = -check_positive("time", self.time) * degrees * (degrees + dim - 2)
+        return logarithms
+
+
+class NeuralTangent(AngularKernel):
+    """Neural tangent kernel of a ReLU network, k(x, y) = |x| |y| K_L(cos) (Eq 33).
+
+    S_0 = K_0 = t; S_h = a1(S_(h-1)), K_h = K_(h-1) a0(S_(h-1)) + S_h, for h = 1..L.
+
+    Parameters
+    ----------
+    depth : int, default=2
+        L >= 1, the number of hidden layers.
+    normalize : bool, default=False
+        Divide by L + 1, which is K_L(1).
+
+    Notes
+    -----
+    K_L has a square root at t = 1: its series, cut at degree q, is off by about C / q on the
+    diagonal, and much less elsewhere. `GegenbauerFeatures` tells in `truncation_error_`.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 33 and Lemma 16; G5 and G6 in the errata.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import NeuralTangent
+    >>> NeuralTangent(depth=1)([[2.0, 0.0]], [[0.0, 1.0]]).round(6)  # 2 / pi
+    array([[0.63662]])
+    """
+
+    def __init__(self, depth: int = 2, normalize: bool = False) -> None:
+        self.depth = depth
+        self.normalize = normalize
+
+    @property
+    def power(self) -> int:
+        """Return 1."""
+        return 1
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        if not isinstance(self.normalize, bool | np.bool_):
+            raise TypeError(f"normalize={self.normalize!r} is not a bool; use True or False")
+        return {"depth": check_integer("depth", self.depth, 1), "normalize": bool(self.normalize)}
+
+    def kappa(self, t: Doubles, dim: int) -> Doubles:
+        """Return K_L(t), over L + 1 if normalize."""
+        depth = check_integer("depth", self.depth, 1)
+        S = K = np.clip(np.asarray(t, dtype=np.float64), -1.0, 1.0)
+        for _ in range(depth):
+            angle = np.arccos(S)
+            K = K * (1 - angle / math.pi)
+            S = np.minimum((np.sqrt(1 - S * S) + S * (math.pi - angle)) / math.pi, 1.0)
+            K = K + S
+        return K / (depth + 1) if self.normalize else K
+
+
+class ArcCosine(AngularKernel):
+    """Arc-cosine kernel of order n, k(x, y) = (|x| |y|)^n J_n(theta) / pi (Cho and Saul).
+
+    J_0 = pi - theta, J_1 = sin theta + (pi - theta) cos theta,
+    J_2 = 3 sin theta cos theta + (pi - theta) (1 + 2 cos^2 theta).
+
+    Parameters
+    ----------
+    order : {0, 1, 2}, default=1
+        Step, ReLU, or squared ReLU units.
+
+    Notes
+    -----
+    Apart from degrees up to the order, only every other degree is there.
+
+    References
+    ----------
+    Cho, Saul, Kernel Methods for Deep Learning, NIPS 2009.
+
+    Examples
+    --------
+    >>> from gzkcore.kernels import ArcCosine
+    >>> ArcCosine(order=0)([[1.0, 0.0]], [[0.0, 1.0]])
+    array([[0.5]])
+    """
+
+    def __init__(self, order: int = 1) -> None:
+        self.order = order
+
+    @property
+    def power(self) -> int:
+        """Return the order."""
+        order = check_integer("order", self.order, 0)
+        if order > 2:
+            raise ValueError(f"order={order} is not implemented; use 0, 1 or 2")
+        return order
+
+    def _resolved(self, X: Rows) -> dict[str, Any]:
+        return {"order": self.power}
+
+    def kappa(self, t: Doubles, dim: int) -> Doubles:
+        """Return J_n(theta) / pi."""
+        t = np.clip(np.asarray(t, dtype=np.float64), -1.0, 1.0)
+        rest, sine = math.pi - np.arccos(t), np.sqrt(1 - t * t)
+        values: Doubles = (
+            rest / math.pi,
+            (sine + rest * t) / math.pi,
+            (3 * sine * t + rest * (1 + 2 * t * t)) / math.pi,
+        )[self.power]
+        return values
