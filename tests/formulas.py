@@ -33,7 +33,7 @@ MODULES = {
     "product": ["kernels.product", "features.product"],
     "projection": ["features.projection"],
     "ridge": ["learn.ridge"],
-    "series": ["sphere.series", "kernels.radial"],
+    "series": ["sphere.series", "kernels.radial", "kernels.truncation"],
     "sketch": ["features.sketch"],
     "special": ["sphere.special"],
     "theory": ["theory"],

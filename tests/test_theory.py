@@ -11,7 +11,9 @@ from tolerances import IDENTITY
 
 from gzkcore import Gaussian, Zonal, metrics, reference, theory
 from gzkcore.features.gegenbauer import feature_operator
-from gzkcore.kernels.radial import growth_constants, radial_table
+from gzkcore.kernels.dot_product import DotProductKernel
+from gzkcore.kernels.radial import radial_table
+from gzkcore.kernels.truncation import growth_constants
 from gzkcore.sphere.directions import sphere_quadrature
 from gzkcore.sphere.special import alpha, gegenbauer
 
@@ -307,16 +309,15 @@ def test_theorem_12s_sum_exceeds_what_its_proof_allows():
 # ---- Assumption 1
 
 
-class Derivatives:
+class Derivatives(DotProductKernel):
     """A kernel that knows its derivatives at 0."""
 
-    family, unit_sphere = "dot product", False
-
-    def __init__(self, log_derivative, scale=1.0):
-        self.log_derivative, self._scale = np.vectorize(log_derivative, otypes=[float]), scale
+    def __init__(self, log_derivative, factor=1.0):
+        self.log_derivative = np.vectorize(log_derivative, otypes=[float])
+        self.factor = factor
 
     def scale(self):
-        return self._scale
+        return self.factor
 
 
 def both_growths(kernel, degree):
@@ -364,7 +365,7 @@ def test_growth_without_bound_is_refused(log_derivative, degree):
 
 
 def test_growth_is_in_the_units_of_the_data():
-    assert growth_constants(Derivatives(lambda j: 0.0, scale=2.0), 30) == pytest.approx((1.0, 4.0))
+    assert growth_constants(Derivatives(lambda j: 0.0, factor=2.0), 30) == pytest.approx((1.0, 4.0))
     assert growth_constants(Gaussian(2.0), 30) == pytest.approx((1.0, 4.0))
     with pytest.raises(ValueError, match="unit sphere"):
         growth_constants(Zonal(np.exp), 30)

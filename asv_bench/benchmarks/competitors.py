@@ -41,7 +41,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from gzkcore.features.gegenbauer import Recurrence
 from gzkcore.kernels import Gaussian
-from gzkcore.kernels.radial import angular_energy, radial_table
+from gzkcore.kernels.radial import radial_table
+from gzkcore.kernels.truncation import angular_energy
 from gzkcore.sphere.special import log_alpha
 
 from .common import kernel_module, must_agree, sphere

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import eval_gegenbauer, gammaln, ive, roots_gegenbauer
 
 from gzkcore import Gaussian
-from gzkcore.kernels.radial import radial_table, truncate
+from gzkcore.kernels.radial import radial_table
+from gzkcore.kernels.truncation import truncate
 from gzkcore.sphere.series import gegenbauer_series
 from gzkcore.sphere.special import log_alpha
 

@@ -93,10 +93,10 @@ CLASSES = {
     "Spherical": "gzkcore.kernels:Spherical",
     "Zonal": "gzkcore.kernels:Zonal",
     "RadialFunctions": "gzkcore.kernels.radial:RadialFunctions",
-    "_Angular": "gzkcore.kernels.radial:_Angular",
-    "_Distances": "gzkcore.kernels.radial:_Distances",
-    "_Given": "gzkcore.kernels.radial:_Given",
-    "_Taylor": "gzkcore.kernels.radial:_Taylor",
+    "_Angular": "gzkcore.kernels.families:ZonalFunctions",
+    "_Distances": "gzkcore.kernels.families:ShiftInvariantFunctions",
+    "_Given": "gzkcore.kernels.families:GeneralFunctions",
+    "_Taylor": "gzkcore.kernels.families:DotProductFunctions",
 }
 
 

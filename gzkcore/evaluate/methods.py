@@ -153,7 +153,7 @@ def _published(want: Wanted) -> Any:
     found: list[tuple[float, Any]] = []
     reason: ValueError = UnsuitableError("no degree and order fit into this width")
     for degree in (*DEGREES, math.isqrt(want.width - 1)):
-        for order in (1,) if want.kernel.family == "angular" else ORDERS:
+        for order in (1,) if want.kernel.separable else ORDERS:
             if want.width % order:
                 continue
             make = _ours(PublishedGegenbauerFeatures, degree=degree, order=order)

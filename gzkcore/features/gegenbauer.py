@@ -37,7 +37,8 @@ from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.radial import SPHERE, RadialFunctions, row_products, truncate
+from gzkcore.kernels.radial import SPHERE, RadialFunctions, row_products
+from gzkcore.kernels.truncation import truncate
 from gzkcore.kernels.zonal import Zonal
 from gzkcore.rows.sources import Batch, rows_of
 from gzkcore.rows.survey import Norms
@@ -1160,7 +1161,7 @@ class PublishedGegenbauerFeatures(_Features):
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         degree = check_integer("degree", self.degree, 0)
         self.order_ = order = check_integer("order", self.order, 1)
-        if self.kernel_.family == "angular" and order > 1:
+        if self.kernel_.separable and order > 1:
             raise ValueError(f"order={order} has no meaning for a zonal kernel; use order=1")
         if self.n_components % order:
             below = self.n_components // order * order

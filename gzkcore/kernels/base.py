@@ -3,20 +3,21 @@
 A kernel stores its arguments untouched (`get_params`, `set_params`, `clone` work); `resolve(X)`
 returns a copy in which every parameter is a number, and only a resolved kernel can be evaluated.
 
-The kernels of which features can be made come in four families. Each says, in its own terms, what
-its radial functions h_l are in k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Definition 3), and
-`radial.RadialFunctions` turns that into features:
+The kernels of which features can be made come in four families, a class each. In its own terms a
+family says what its radial functions h_l are in k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos)
+(Definition 3), and `radial.RadialFunctions` turns that into features:
 
-=============  ============================================  =====================================
-family         k(x, y)                                       what it tells
-=============  ============================================  =====================================
-"dot product"  kappa(<x, y>) e(|x|) e(|y|)                   `log_derivative(orders)`: Taylor's at
-                                                             0, `log_envelope(norms)`: log e
-"angular"      (|x| |y|)^power kappa(cos)                    `power`, `series(dim, degree)`: c_l,
-                                                             `noise(dim, degree)`, `at_one(dim)`
-"radial"       f(|x - y|), no dot product                    `profile(distances)`: f
-"general"      sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos)         `radial_values(norms)`: h_l
-=============  ============================================  =====================================
+===============  =======================================  ==========================================
+family           k(x, y)                                  what it tells
+===============  =======================================  ==========================================
+dot product      kappa(<x, y>) e(|x|) e(|y|)              `log_derivative(orders)`: Taylor's at 0,
+                                                          `log_envelope(norms)`: log e
+zonal            (|x| |y|)^power kappa(cos)               `power`, `series(dim, degree)`: c_l,
+                                                          `noise(dim, degree)`, `at_one(dim)`
+shift invariant  f(|x - y|): radial; others, such as the  `profile(distances)`: f
+                 Laplacian, have no h_l
+general          sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos)    `radial_values(norms)`: h_l
+===============  =======================================  ==========================================
 
 All of them have `scale()`, by which the inputs are multiplied first, a number or one per column,
 and `diagonal(norms)`, k(x, x) at scaled norms; `shift_invariant` says whether the data may be
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from gzkcore._util.typing import Data, Doubles, Family, Rows
+from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.wording import counted
 
 __all__ = ["Kernel"]
@@ -39,10 +40,10 @@ __all__ = ["Kernel"]
 class Kernel(BaseEstimator):
     """Base of all kernels: `k(X, Y)` is the exact matrix, `k.diag(X)` its diagonal."""
 
-    family: ClassVar[Family | None] = None  # None: no features of this package
-    instead: ClassVar[str] = ""  # what to use then
-    shift_invariant: ClassVar[bool] = False
-    unit_sphere: ClassVar[bool] = False
+    instead: ClassVar[str] = ""  # what to use if it has no radial functions
+    shift_invariant: ClassVar[bool] = False  # the data may be centred
+    unit_sphere: ClassVar[bool] = False  # it has a meaning for unit rows only
+    separable: ClassVar[bool] = False  # a function of the norms times one of the angle
 
     @property
     def defined_at_zero(self) -> bool:

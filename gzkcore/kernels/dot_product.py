@@ -3,24 +3,22 @@
 import math
 import numbers
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from gzkcore._util.typing import Data, Doubles, Family, Rows
+from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_integer, check_positive
 
 from .base import Kernel, check_list, double_rows
 
-__all__ = ["DotProduct", "DotProductKernel", "ExponentialDot", "Polynomial"]
+__all__ = ["DotProduct", "ExponentialDot", "Polynomial"]
 
 
 class DotProductKernel(Kernel):
     """k(x, y) = sum_j kappa^(j)(0) / j! <x, y>^j e(|x|) e(|y|), for scaled x and y."""
-
-    family: ClassVar[Family | None] = "dot product"
 
     def kappa(self, products: Doubles) -> Doubles:
         """Return kappa at scaled dot products."""
@@ -41,6 +39,16 @@ class DotProductKernel(Kernel):
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """Return kappa(|x|^2)."""
         return self.kappa(np.square(np.asarray(norms, dtype=np.float64)))
+
+    def check_finite(self, norms: Doubles) -> None:
+        """Raise if the kernel overflows at these scaled norms."""
+        with np.errstate(over="ignore"):
+            values = self.diagonal(norms)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"{self!r} overflows at points of scaled norm {norms.max():.4g}; scale the "
+                "columns, or use a smaller gamma"
+            )
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""

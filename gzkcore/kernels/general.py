@@ -1,12 +1,12 @@
 """Any generalized zonal kernel, by its radial functions."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gzkcore._util.typing import Data, Doubles, Family, Rows
+from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore.sphere.series import polynomials
 
 from .base import Kernel, cosines, double_rows, row_norms, unit_rows
@@ -40,8 +40,6 @@ class GeneralizedZonal(Kernel):
     >>> linear([[1.0, 2.0]], [[3.0, 1.0]])  # 1 + <x, y>
     array([[6.]])
     """
-
-    family: ClassVar[Family | None] = "general"
 
     def __init__(self, radial: Callable[[Doubles], ArrayLike]) -> None:
         self.radial = radial

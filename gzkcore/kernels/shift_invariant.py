@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv, kve, ndtr
 from sklearn.metrics.pairwise import euclidean_distances
 
-from gzkcore._util.typing import Data, Doubles, Family, Rows
+from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_positive, check_positives
 
 from .base import Kernel, double_rows
@@ -21,9 +21,7 @@ __all__ = [
     "Gaussian",
     "Laplacian",
     "Matern",
-    "RadialKernel",
     "RationalQuadratic",
-    "ShiftInvariantKernel",
     "Spherical",
 ]
 
@@ -260,8 +258,6 @@ class RadialKernel(ShiftInvariantKernel):
 
     Each is a mixture of Gaussians: its frequencies are normal with a random variance.
     """
-
-    family: ClassVar[Family | None] = "radial"
 
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return the standard deviation of frequencies at these levels of the mixture."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
 from gzkcore._util.model_io import stored
-from gzkcore._util.typing import Data, Doubles, Family, Function, Rows
+from gzkcore._util.typing import Data, Doubles, Function, Rows
 from gzkcore._util.validation import check_integer, check_positive
 from gzkcore.sphere.series import gegenbauer_series, series_noise, zonal_sum
 from gzkcore.sphere.special import log_alpha
@@ -17,11 +17,9 @@ from gzkcore.sphere.special import log_alpha
 from .base import Kernel, check_list, cosines, double_rows, row_norms, unit_rows
 
 __all__ = [
-    "AngularKernel",
     "ArcCosine",
     "NeuralTangent",
     "SphereHeat",
-    "SphereKernel",
     "SphereMatern",
     "Zonal",
 ]
@@ -30,13 +28,13 @@ __all__ = [
 _LONGEST_SERIES, _MISSING = 4096, 1e-14
 
 
-class AngularKernel(Kernel):
+class ZonalKernel(Kernel):
     """k(x, y) = (|x| |y|)^power kappa(cos) = (|x| |y|)^power sum_l c_l P_d^l(cos).
 
     Unless a class knows better, the c_l come from kappa by quadrature (Eq 8).
     """
 
-    family: ClassVar[Family | None] = "angular"
+    separable: ClassVar[bool] = True
     subject: ClassVar[str] = "the kernel"  # of the sentence that says it is not positive definite
 
     @property
@@ -109,7 +107,7 @@ class AngularKernel(Kernel):
         return self.at_one(X.shape[1]) * row_norms(double_rows(X)) ** (2 * self.power)
 
 
-class Zonal(AngularKernel):
+class Zonal(ZonalKernel):
     """Zonal kernel k(x, y) = kappa(<x, y>) for points on the unit sphere.
 
     Parameters
@@ -229,7 +227,7 @@ class Zonal(AngularKernel):
         return np.asarray(zonal_sum(self._numbers(), dim, t), dtype=np.float64)
 
 
-class SphereKernel(AngularKernel):
+class SphereKernel(ZonalKernel):
     """Kernels of the unit sphere whose spectrum is known, scaled so that k(x, x) = 1.
 
     c_l = alpha(l, d) exp(log_eigenvalue(l)) / their sum.
@@ -364,7 +362,7 @@ class SphereHeat(SphereKernel):
         return logarithms
 
 
-class NeuralTangent(AngularKernel):
+class NeuralTangent(ZonalKernel):
     """Neural tangent kernel of a ReLU network, k(x, y) = |x| |y| K_L(cos) (Eq 33).
 
     S_0 = K_0 = t; S_h = a1(S_(h-1)), K_h = K_(h-1) a0(S_(h-1)) + S_h, for h = 1..L.
@@ -418,7 +416,7 @@ class NeuralTangent(AngularKernel):
         return K / (depth + 1) if self.normalize else K
 
 
-class ArcCosine(AngularKernel):
+class ArcCosine(ZonalKernel):
     """Arc-cosine kernel of order n, k(x, y) = (|x| |y|)^n J_n(theta) / pi (Cho and Saul).
 
     J_0 = pi - theta, J_1 = sin theta + (pi - theta) cos theta,

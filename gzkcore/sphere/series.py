@@ -175,7 +175,7 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     Examples
     --------
     >>> import numpy as np
-    >>> from gzkcore.kernels.radial import angular_energy
+    >>> from gzkcore.kernels.truncation import angular_energy
     >>> from gzkcore.sphere.series import radial_series
     >>> gauss = radial_series(lambda r: np.exp(-r * r / 2), 1.0, 2.0, 3, 4)
     >>> bool(abs(gauss[4] - angular_energy(4, 1.0, 2.0, 3)) < 1e-14)

@@ -25,7 +25,8 @@ from gzkcore import (
     Zonal,
     reference,
 )
-from gzkcore.kernels.radial import RadialFunctions, angular_energy, radial_table, truncate
+from gzkcore.kernels.radial import RadialFunctions, radial_table
+from gzkcore.kernels.truncation import angular_energy, truncate
 from gzkcore.sphere.series import gegenbauer_series, radial_series, zonal_sum
 from gzkcore.sphere.special import alpha, gegenbauer
 

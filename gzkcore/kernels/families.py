@@ -1,0 +1,367 @@
+"""The radial functions h_l of each family of kernels, as its formulas give them.
+
+What h_l is depends on the family (see `base`): sqrt(c_l) |x|^power with the c_l of Eq 8 for a zonal
+kernel; the monomials of Eq 12 and 23 for a dot-product kernel, the Gaussian among them; for other
+kernels of |x - y| what Nystrom's formula makes of A_l(a, b), the Gegenbauer series in the angle at
+each pair of norms; the user's own for a general one.
+
+All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do
+not.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from gzkcore._compiled import series as _series
+from gzkcore._util.model_io import stored
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.sphere.series import radial_series
+from gzkcore.sphere.special import alpha, log_alpha
+
+from .base import Kernel
+from .dot_product import DotProductKernel
+from .general import GeneralizedZonal
+from .piecewise import chebyshev, padded, piecewise
+from .shift_invariant import RadialKernel
+from .zonal import ZonalKernel
+
+# Scaled norms beyond this are hopeless for any number of features that fits into memory, and their
+# series too long: the functions fade to zero there, the certificate and a warning say so. On a
+# sphere, one function a degree, and on the line one can go further.
+REACH, REACH_SPHERE, REACH_1D = 24.0, 48.0, 256.0
+
+# A kernel that falls off slowly is cut where the rest, were it one degree more, is below this
+# share of the random features' own mean square.
+_REST = 1e-4
+
+# Nystrom's formula: most degrees and norms, and most pieces of the tables.
+_DEGREES, _NODES, _PIECES = 128, 96, 16
+
+# Energies below this are zero: nothing computed in float64 can tell.
+UNDERFLOW = 1e-290
+
+
+class Cut(NamedTuple):
+    """Where to stop: see `RadialFunctions`."""
+
+    n_columns: int
+    tol: float
+    max_degree: int | None
+    order: int | None
+
+
+class FamilyFunctions:
+    """The radial functions of one family of kernels, before any rotation.
+
+    `table(norms)` is what all degrees share; `values(table, degree)` are the functions of one
+    degree, of shape (n, count).
+    """
+
+    kernel: Kernel
+    n_degrees: int
+    n_pieces: int | None = None  # of their tables; None: as many as they need
+    reach: float = math.inf  # the norm beyond which they fade to zero
+
+    def table(self, norms: Doubles) -> Doubles:
+        """Return what all degrees share at these norms."""
+        raise NotImplementedError
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        """Return the functions of a degree, of shape (n, count)."""
+        raise NotImplementedError
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        """Return k(x, x) at these norms."""
+        return self.kernel.diagonal(norms)
+
+
+class ZonalFunctions(FamilyFunctions):
+    """h_l(t) = sqrt(c_l) t^power.
+
+    Where the c_l fall off slowly the series is cut, and what it leaves on the diagonal is dropped:
+    given to one further degree it would keep k(x, x) right on average, but with a spike that
+    multiplies the error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
+    """
+
+    _state = stored("kernel", "dim", "n_degrees", "at_one", "c")
+
+    kernel: ZonalKernel
+
+    def __init__(self, kernel: ZonalKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim, self.at_one = kernel, dim, kernel.at_one(dim)
+        if cut.max_degree is not None:
+            self.c = self.kernel.series(dim, cut.max_degree)
+        else:
+            self.c = self._choose(cut)
+        self.n_degrees = self.c.size
+
+    def _choose(self, cut: Cut) -> Doubles:
+        size = 1.0 if self.kernel.unit_sphere else self.at_one
+        q = max(8, (self.kernel.n_coefficients() or 0) - 1)
+        while True:
+            c = self.kernel.series(self.dim, q)
+            tail = self.at_one - float(c.sum())
+            reached = tail <= max(cut.tol * size, self.kernel.noise(self.dim, q))
+            columns = sum(alpha(level, self.dim) for level in np.flatnonzero(c > 0).tolist())
+            negligible = _negligible(tail / self.at_one, q, self.dim, cut.n_columns)
+            if (columns >= cut.n_columns and (reached or negligible)) or q >= 512:
+                break
+            q *= 2
+        return c
+
+    def table(self, norms: Doubles) -> Doubles:
+        """Return t^power."""
+        power = 0 if self.kernel.unit_sphere else self.kernel.power
+        return norms**power
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        """Return sqrt(c_l) t^power."""
+        return table[:, None] * math.sqrt(self.c[degree])
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        """Return kappa(1) t^(2 power)."""
+        return self.at_one * np.square(self.table(norms))
+
+
+class DotProductFunctions(FamilyFunctions):
+    """The monomials h_(l,i) of Eq 12: a root of mu_l^(l+2i) times one of a Taylor term."""
+
+    _state = stored("kernel", "dim", "order", "reach", "n_powers", "n_degrees")
+
+    kernel: DotProductKernel
+
+    def __init__(self, kernel: DotProductKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim, self.order = kernel, dim, cut.order
+        kernel.check_finite(grid)
+        most = REACH_1D if dim == 1 else REACH if grid.size > 1 else REACH_SPHERE
+        self.reach = min(float(grid.max()), most)
+        self.n_powers = int(self.reach**2 + 12 * self.reach + 64)
+        if cut.order is not None and cut.max_degree is not None:
+            self.n_powers = cut.max_degree + 2 * cut.order
+        elif count := self.kernel.n_derivatives():
+            self.n_powers = count
+        present = np.flatnonzero(self.table(grid).max(axis=0) > math.sqrt(UNDERFLOW))
+        self.n_degrees = int(present[-1]) + 1 if present.size else 1
+
+    def table(self, norms: Doubles) -> Doubles:
+        """Return roots of the terms of the Taylor series."""
+        return _powers(self.kernel, norms, self.n_powers)
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        """Return h_(l,i), i = 0, 1, ..."""
+        most = (self.n_powers - degree + 1) // 2
+        count = self.order or min(orders_needed(degree, self.reach, self.dim), most)
+        root_mu = np.exp(0.5 * log_mu(degree, np.arange(count), self.dim))
+        return table[:, degree : degree + 2 * count : 2] * root_mu
+
+
+class ShiftInvariantFunctions(FamilyFunctions):
+    """Nystrom's formula for A_l(a, b) of a radial kernel: A_l(t, nodes) A_l(nodes, nodes)^(-1/2).
+
+    What it leaves out of A_l is positive semidefinite, as a certificate needs. On the shell A_l(t,
+    node) is a piecewise polynomial in t, made once; beyond, it is integrated anew.
+    """
+
+    n_pieces = _PIECES
+
+    _state = stored("kernel", "dim", "n_degrees", "nodes", "shell", "pieces", "roots")
+
+    kernel: RadialKernel
+
+    def __init__(self, kernel: RadialKernel, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim = kernel, dim
+        low, high = float(grid.min()), float(grid.max())
+        count = min(32 + int(4 * (high - low)), _NODES)
+        self.nodes = chebyshev(low, high, count) if grid.size > 1 else grid
+        q = 16 if cut.max_degree is None else cut.max_degree
+        while True:
+            A = self._pairs(self.nodes, q)
+            tail = float(kernel.diagonal(self.nodes[-1:])[0] - A[:, -1, -1].sum())
+            enough = _harmonic_count(q, dim) >= cut.n_columns or dim == 1
+            reached = tail <= max(cut.tol, float(self._noise(np.arange(q + 1)).sum())) or dim == 1
+            reached |= _negligible(tail, q, dim, cut.n_columns)
+            if cut.max_degree is not None or (enough and reached) or q >= _DEGREES:
+                break
+            q *= 2
+        self.n_degrees = q + 1
+        self.shell = padded(low, high)
+        self.pieces = piecewise(self._flat, *self.shell, self.n_pieces)
+        self.roots = [self._inverse_root(level, matrix) for level, matrix in enumerate(A)]
+
+    def _pairs(self, norms: Doubles, degree: int) -> Doubles:
+        """A_l at norms and nodes, of shape (degree + 1, n, n_nodes)."""
+        profile = self.kernel.profile
+        pairs = radial_series(profile, norms[:, None], self.nodes, self.dim, degree)
+        return np.ascontiguousarray(np.moveaxis(pairs, 2, 0))
+
+    def _noise(self, degrees: Integers) -> Doubles:
+        """Bound the rounding error of A_l."""
+        root_alpha = np.exp(0.5 * log_alpha(degrees, self.dim))
+        return (64 + degrees) * np.finfo(float).eps * root_alpha
+
+    def _inverse_root(self, degree: int, matrix: Doubles) -> Doubles:
+        """A_l(nodes, nodes)^(-1/2), strongest first, without what is lost in rounding."""
+        values, vectors = np.linalg.eigh(matrix)
+        noise = self.nodes.size * float(self._noise(np.array(degree)))
+        if values[0] < -4 * noise:
+            raise ValueError(
+                f"{self.kernel!r} is not positive definite in dimension {self.dim}: the "
+                f"coefficient of degree {degree}, a matrix over norms, has the eigenvalue "
+                f"{values[0]:.3g} < 0; use a kernel that is, or a lower dimension"
+            )
+        keep = values > max(noise, UNDERFLOW)
+        root: Doubles = (vectors[:, keep] / np.sqrt(values[keep]))[:, ::-1]
+        return root
+
+    def _flat(self, norms: Doubles) -> Doubles:
+        pairs = self._pairs(norms, self.n_degrees - 1)
+        return np.moveaxis(pairs, 1, 0).reshape(norms.size, -1)
+
+    def table(self, norms: Doubles) -> Doubles:
+        """Return A_l(t, nodes)."""
+        low, high = self.shell
+        out = np.empty((norms.size, self.n_degrees * self.nodes.size))
+        norms = np.ascontiguousarray(norms)
+        _series.interpolate(self.pieces, norms, low, high, out, n_threads(10 * out.size))
+        beyond = (norms < low) | (norms > high)
+        if beyond.any():
+            out[beyond] = self._flat(norms[beyond])
+        return np.moveaxis(out.reshape(norms.size, self.n_degrees, -1), 1, 0)
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        """Return A_l(t, nodes) A_l(nodes, nodes)^(-1/2)."""
+        values: Doubles = table[degree] @ self.roots[degree]
+        return values
+
+
+class GeneralFunctions(FamilyFunctions):
+    """The user's h_l."""
+
+    _state = stored("kernel", "dim", "shape", "n_degrees", "furthest", "saved")
+
+    kernel: GeneralizedZonal
+
+    def __init__(self, kernel: GeneralizedZonal, dim: int, grid: Doubles, cut: Cut) -> None:
+        self.kernel, self.dim = kernel, dim
+        self.shape = kernel.radial_values(grid).shape[1:]
+        self.n_degrees = self.shape[0] if dim > 1 else min(self.shape[0], 2)
+        self.furthest = float(grid.max())
+        self.saved: tuple[float, Doubles] | None = None
+
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps, see `model_io`: a table instead of the user's function."""
+        reach = 2 * self.furthest
+        table = self.saved or (reach, piecewise(self._flat, 0.0, reach))
+        return {"saved": table}
+
+    def _flat(self, norms: Doubles) -> Doubles:
+        return self.table(norms).reshape(norms.size, -1)
+
+    def table(self, norms: Doubles) -> Doubles:
+        """Return h, of shape (n, q + 1, s)."""
+        if self.saved is None:
+            return self.kernel.radial_values(norms)
+        high, pieces = self.saved
+        if norms.size and norms.max() > high:
+            raise ValueError(
+                f"the radial functions were saved up to the norm {high:.6g}, and a point has "
+                f"{norms.max():.6g}; fit on data that reach as far before saving"
+            )
+        out = np.empty((norms.size, pieces.shape[2]))
+        _series.interpolate(pieces, np.ascontiguousarray(norms), 0.0, high, out, 1)
+        return out.reshape(norms.size, *self.shape)
+
+    def values(self, table: Doubles, degree: int) -> Doubles:
+        """Return h_l."""
+        return table[:, degree]
+
+    def diagonal(self, norms: Doubles) -> Doubles:
+        """Return the sum of the squares of h."""
+        squares: Doubles = np.square(self._flat(norms)).sum(axis=1)
+        return squares
+
+
+def functions_of(kernel: Kernel, dim: int, grid: Doubles, cut: Cut) -> FamilyFunctions:
+    """Return the radial functions of a kernel's family, or raise if it has none."""
+    match kernel:
+        case DotProductKernel():
+            return DotProductFunctions(kernel, dim, grid, cut)
+        case ZonalKernel():
+            return ZonalFunctions(kernel, dim, grid, cut)
+        case RadialKernel():
+            return ShiftInvariantFunctions(kernel, dim, grid, cut)
+        case GeneralizedZonal():
+            return GeneralFunctions(kernel, dim, grid, cut)
+    raise ValueError(f"{kernel!r} is no generalized zonal kernel: {kernel.instead}")
+
+
+# ---- the monomials of Eq 12
+
+
+def log_squared_coefficients(
+    log_derivative: Callable[[Doubles], Doubles], dim: int, degrees: ArrayLike, orders: ArrayLike
+) -> Doubles:
+    """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
+
+    alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
+    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!).
+    """
+    degrees, orders = np.asarray(degrees, dtype=float), np.asarray(orders, dtype=float)
+    powers = degrees + 2 * orders
+    total: Doubles = (
+        log_alpha(degrees, dim)
+        + math.lgamma(dim / 2)
+        + log_derivative(powers)
+        - powers * math.log(2)
+        - gammaln(orders + 1)
+        - gammaln(orders + degrees + dim / 2)
+    )
+    return total
+
+
+def log_mu(degree: int, orders: Integers, dim: int) -> Doubles:
+    """Logarithms of mu_l^(l+2i) for orders i (Eq 29), the share of degree l in t^(l+2i).
+
+    They are the squared factors of Eq 12 where kappa^(j)(0) = j!.
+    """
+    return log_squared_coefficients(lambda j: gammaln(j + 1), dim, degree, orders)
+
+
+def orders_needed(degree: int, r: float, dim: int) -> int:
+    """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
+    nu = degree + dim / 2
+    peak = (math.sqrt(nu * nu + r**4) - nu) / 2
+    return int(peak + 9 * math.sqrt(peak + 1) + 24)
+
+
+def _powers(kernel: DotProductKernel, norms: Doubles, count: int) -> Doubles:
+    """Square roots of the terms of the Taylor series, (n, count): all degrees share them.
+
+    (kappa^(j)(0) / j!)^(1/2) t^j exp(envelope(t)); times (mu_l^j)^(1/2) they are the h_(l,i) of
+    Eq 12.
+    """
+    j = np.arange(count)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_t = np.log(norms)[:, None] * j
+    log_t[:, 0] = 0.0
+    log_c = 0.5 * (kernel.log_derivative(j) - gammaln(j + 1))
+    roots: Doubles = np.exp(log_c + log_t + kernel.log_envelope(norms)[:, None])
+    return roots
+
+
+def _negligible(tail: float, degree: int, dim: int, n_columns: int) -> bool:
+    """Whether a share of the diagonal above a degree is lost in the noise of random columns."""
+    if dim == 1:
+        return False
+    square = tail * tail * math.exp(-float(log_alpha(degree + 1, dim)))
+    return square <= _REST / max(n_columns, 1)
+
+
+def _harmonic_count(degree: int, dim: int) -> int:
+    return sum(alpha(level, dim) for level in range(degree + 1))
