@@ -461,7 +461,7 @@ def _power(kernel: Kernel) -> int:
 def _of_sums(kernel: Any, sums: Floats, stretch: float = 1.0) -> Doubles:
     """Return the kernel at sums over scaled coordinates, `stretch` times as far apart."""
     if isinstance(kernel, Gaussian):
-        return kernel.profile(stretch**2 * np.asarray(sums, dtype=np.float64))
+        return kernel.profile_of_sums(stretch**2 * np.asarray(sums, dtype=np.float64))
     distances = sums if _power(kernel) == 1 else np.sqrt(sums)
     values: Doubles = kernel.profile(stretch * distances)
     return values

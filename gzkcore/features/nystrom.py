@@ -315,7 +315,9 @@ class _Gram:
 
 
 class _SparseGram(_Gram):
-    """That of a dot-product kernel or the Gaussian and sparse rows, by their entries alone."""
+    """That of a dot-product kernel and sparse rows, by their entries alone."""
+
+    kernel: DotProductKernel
 
     @functools.cached_property
     def rows(self) -> csr_array:
@@ -335,11 +337,8 @@ class _SparseGram(_Gram):
 
     def block(self, rows: slice | Integers, columns: Integers) -> Doubles:
         """The matrix at these rows and columns."""
-        products: Doubles = (self.rows[rows] @ self.rows[columns].T).toarray()
-        if not isinstance(self.kernel, Gaussian):
-            return self.kernel.kappa(products)  # type: ignore[no-any-return]
-        apart = self.squares[rows][:, None] + self.squares[columns] - 2 * products
-        return self.kernel.profile(np.maximum(apart, 0.0))
+        products = (self.rows[rows] @ self.rows[columns].T).toarray()
+        return self.kernel.from_products(products, self.squares[rows], self.squares[columns])
 
 
 def _evaluator(kernel: Kernel, landmarks: Floats, dtype: Any) -> Callable[[Floats], Floats]:

@@ -43,6 +43,7 @@ class Kernel(BaseEstimator):
     instead: ClassVar[str] = ""  # what to use if it has no radial functions
     shift_invariant: ClassVar[bool] = False  # the data may be centred
     unit_sphere: ClassVar[bool] = False  # it has a meaning for unit rows only
+    distance_power: ClassVar[int | None] = None  # p, of a function of sum_j |x_j - y_j|^p
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle
 
     @property

@@ -24,6 +24,10 @@ class DotProductKernel(Kernel):
         """Return kappa at scaled dot products."""
         raise NotImplementedError
 
+    def from_products(self, products: Doubles, a: Doubles, b: Doubles) -> Doubles:
+        """Return the kernel from scaled dot products <x, y>, all |x|^2 and all |y|^2."""
+        return self.kappa(products)
+
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0), -inf where it is 0."""
         raise NotImplementedError

@@ -37,13 +37,21 @@ Rule: TypeAlias = Literal["scale", "median"]
 
 
 class ShiftInvariantKernel(Kernel):
-    """k(x, y) = profile(distance between the scaled x and y), 1 at distance 0."""
+    """k(x, y) = profile(distance between the scaled x and y), 1 at distance 0.
+
+    The distance is (sum_j |x_j - y_j|^p)^(1/p), with p = `distance_power`.
+    """
 
     shift_invariant: ClassVar[bool] = True
+    distance_power: ClassVar[int | None] = 2
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return the kernel at scaled distances."""
         raise NotImplementedError
+
+    def profile_of_sums(self, sums: Doubles) -> Doubles:
+        """Return the kernel at sum_j |x_j - y_j|^p of scaled x and y."""
+        return self.profile(sums if self.distance_power == 1 else np.sqrt(sums))
 
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """Return k(x, x) = 1."""
@@ -58,6 +66,9 @@ class ShiftInvariantKernel(Kernel):
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         X = self._scaled(double_rows(X))
         Y = X if Y is None else self._scaled(double_rows(Y))
+        return self._of_scaled(X, Y)
+
+    def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
         return self.profile(self._distances(X, Y))
 
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
@@ -90,9 +101,13 @@ class _WithGamma(ShiftInvariantKernel):
     def _from_median(self, X: Rows) -> float:
         """Return 1 / the median of the distances, as gamma multiplies them, of some rows."""
         rows = double_rows(X[:: max(1, X.shape[0] // _SAMPLE)][:_SAMPLE])
-        apart = self._distances(rows, rows)[np.triu_indices(rows.shape[0], 1)]
+        apart = self._multiplied(rows, rows)[np.triu_indices(rows.shape[0], 1)]
         middle = float(np.median(apart)) if apart.size else 0.0
         return 1.0 / middle if middle > 0 else 1.0
+
+    def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
+        """Return what gamma multiplies, the distances."""
+        return self._distances(X, Y)
 
     def _number(self) -> float | Doubles:
         if isinstance(self.gamma, str):
@@ -146,11 +161,22 @@ class Gaussian(_WithGamma, DotProductKernel):
         return envelope
 
     def profile(self, distances: Doubles) -> Doubles:
-        """Return exp(-distance / 2), for squared scaled distances."""
-        values: Doubles = np.exp(-0.5 * distances)
+        """Return exp(-distance^2 / 2)."""
+        return self.profile_of_sums(np.square(distances))
+
+    def profile_of_sums(self, sums: Doubles) -> Doubles:
+        """Return exp(-sum / 2), for sums of squares."""
+        values: Doubles = np.exp(-0.5 * sums)
         return values
 
-    def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
+    def from_products(self, products: Doubles, a: Doubles, b: Doubles) -> Doubles:
+        """Return the kernel from scaled dot products <x, y>, all |x|^2 and all |y|^2."""
+        return self.profile_of_sums(np.maximum(a[:, None] + b - 2 * products, 0.0))
+
+    def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
+        return self.profile_of_sums(self._multiplied(X, Y))
+
+    def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
         """Squared distances by products; those lose the digits that an offset takes."""
         center = X.mean(axis=0)
         squared: Doubles = euclidean_distances(
@@ -182,6 +208,7 @@ class Laplacian(_WithGamma):
     array([[0.367879]])
     """
 
+    distance_power: ClassVar[int | None] = 1
     instead: ClassVar[str] = (
         "it depends on the axes; use RandomFourierFeatures, or Exponential, its form for |x - y|"
     )

@@ -539,7 +539,7 @@ def given_the_blocks(features, delta):
             sums.append(parts[inside].sum() * delta.size / inside.sum())
     sums = np.array(sums)
     if isinstance(kernel, Gaussian):
-        once, twice = kernel.profile(sums), kernel.profile(4 * sums)
+        once, twice = kernel.profile_of_sums(sums), kernel.profile_of_sums(4 * sums)
     else:
         r = sums if power == 1 else np.sqrt(sums)
         once, twice = kernel.profile(r), kernel.profile(2 * r)

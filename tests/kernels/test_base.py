@@ -362,6 +362,26 @@ def test_one_lengthscale_per_column(make):
         kernel(gaussian(4, 3))
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Exponential(0.7),
+        Gaussian(0.7),
+        Laplacian(0.7),
+        Matern(),
+        RationalQuadratic(),
+        Spherical(2.0),
+    ],
+    ids=str,
+)
+def test_profiles_take_distances(kernel):
+    X, Y = gaussian(6, 3, seed=1), gaussian(4, 3, seed=2)
+    p = kernel.distance_power
+    sums = (np.abs(kernel.scale() * (X[:, None] - Y)) ** p).sum(axis=2)
+    np.testing.assert_allclose(kernel.profile(sums ** (1 / p)), kernel(X, Y), rtol=1e-12)
+    np.testing.assert_allclose(kernel.profile_of_sums(sums), kernel(X, Y), rtol=1e-12)
+
+
 @pytest.mark.parametrize("make", [Exponential, Laplacian])
 def test_gamma_by_rules(make):
     X = gaussian(40, 3, scale=5.0)
