@@ -32,7 +32,7 @@ from gzkcore.features.sketch import TensorSketchFeatures
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.product import Product
-from gzkcore.kernels.shift_invariant import Exponential, Gaussian, Laplacian
+from gzkcore.kernels.shift_invariant import Gaussian, Laplacian
 from gzkcore.kernels.zonal import Zonal
 from gzkcore.metrics import relative_frobenius_error
 
@@ -173,15 +173,13 @@ def _product(want: Wanted) -> Any:
     """A product of kernels: the one given, or one for each column where that is the same."""
     if isinstance(want.kernel, Product):
         return ProductFeatures(want.kernel.parts, want.width, random_state=want.seed)
-    one = {Gaussian: Gaussian, Laplacian: Exponential}.get(type(want.kernel))
-    if one is None:
-        raise UnsuitableError("is no product of kernels of single columns; use Gaussian or Product")
     dim = want.rows.shape[1]
+    kernels = want.kernel.by_column(dim)
+    if kernels is None:
+        raise UnsuitableError("is no product of kernels of single columns; use Gaussian or Product")
     if dim > _FEW:
         raise UnsuitableError(f"takes too many products for {dim} columns; group them, see Product")
-    gammas = np.broadcast_to(want.kernel.gamma, dim).tolist()
-    parts = [(column, one(gamma)) for column, gamma in enumerate(gammas)]
-    return ProductFeatures(parts, want.width, random_state=want.seed)
+    return ProductFeatures(list(enumerate(kernels)), want.width, random_state=want.seed)
 
 
 def _rbf_sampler(want: Wanted) -> Any:

@@ -24,7 +24,7 @@ from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.dot_product import DotProductKernel
+from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import FeatureMap, tiles, warn_if_trivial
@@ -228,14 +228,10 @@ class AdaptiveSketchFeatures(FeatureMap):
         width = check_integer("n_components", self.n_components, 1)
         count = check_integer("n_rows", self.n_rows, 1)
         kernel = as_kernel(self.kernel).resolve(X)
-        if not isinstance(kernel, DotProductKernel):
-            raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
-                f"{kernel!r} is no power series of the dot product; use Gaussian, Polynomial, "
-                "ExponentialDot or DotProduct, or NystromFeatures for any kernel"
-            )
+        kernel = as_dot_product(kernel, "NystromFeatures for any kernel")
         lam = None if self.lam is None else check_positive("lam", self.lam)
         self.center_: Doubles | None = None
-        if isinstance(kernel, Gaussian) and isinstance(X, np.ndarray):
+        if kernel.shift_invariant and isinstance(X, np.ndarray):
             self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64)
         self.kernel_ = kernel
         energies, square = self._sizes(X)

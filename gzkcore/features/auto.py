@@ -24,7 +24,6 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
-from gzkcore.kernels.shift_invariant import Laplacian
 from gzkcore.metrics import relative_frobenius_error
 
 from .base import FeatureMap, plain_output
@@ -83,11 +82,11 @@ def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> li
     ]
     # Orthogonal frequencies err less than independent ones; of few in many dimensions the same.
     spread: tuple[Frequencies, str] = ("orthogonal", "Fourier, orthogonal frequencies")
-    if isinstance(kernel, Laplacian) or dim > n_components:
+    if not kernel.rotation_invariant or dim > n_components:
         spread = ("iid", "Fourier")
     features = RandomFourierFeatures(kernel, n_components, frequencies=spread[0], random_state=seed)
     listed.append(_Candidate(spread[1], features))
-    if dim >= _WIDE and not isinstance(kernel, Laplacian):
+    if dim >= _WIDE and kernel.rotation_invariant:
         fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
         listed.append(_Candidate("Fastfood", fastfood))
     if dim >= _WIDER:

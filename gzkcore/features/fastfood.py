@@ -21,7 +21,6 @@ from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.shift_invariant import Laplacian
 
 from .base import FeatureMap, warn_if_trivial
 from .hadamard import hadamard_transform
@@ -182,8 +181,8 @@ class FastfoodFeatures(FeatureMap):
         width = check_integer("n_components", self.n_components, 1)
         check_choice("frequencies", self.frequencies, get_args(BlockFrequencies))
         kernel = as_kernel(self.kernel).resolve(X)
-        if isinstance(kernel, Laplacian):
-            raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
+        if not kernel.rotation_invariant:
+            raise ValueError(
                 f"{kernel!r} depends on the axes, and Fastfood turns them; use "
                 "RandomFourierFeatures, or the kernel Exponential"
             )

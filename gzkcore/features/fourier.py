@@ -19,7 +19,7 @@ from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_out, check_positive
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.shift_invariant import Gaussian, Laplacian
+from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
 from .base import FeatureMap, tiles, warn_if_trivial
@@ -211,10 +211,10 @@ def sample_frequencies(
     check_choice("frequencies", method, METHODS)
     draws = generator(rng)
     if method == "orthogonal":
-        if isinstance(kernel, Laplacian):
+        if not kernel.rotation_invariant:
             raise ValueError(
-                "frequencies='orthogonal' needs a kernel of |x - y|, but Laplacian depends on the "
-                "axes; use frequencies='iid' or 'qmc', or the kernel Exponential"
+                f"frequencies='orthogonal' needs a kernel of |x - y|, but {type(kernel).__name__} "
+                "depends on the axes; use frequencies='iid' or 'qmc', or the kernel Exponential"
             )
         normals = sample_directions(m, dim, "orthogonal", draws)
         normals = normals * np.sqrt(draws.chisquare(dim, m))[:, None]

@@ -20,8 +20,7 @@ from gzkcore._util.validation import check_choice, check_integer, check_out, den
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.dot_product import DotProductKernel
-from gzkcore.kernels.shift_invariant import Gaussian
+from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 
 from .base import FeatureMap, tiles, warn_if_trivial
 
@@ -218,15 +217,10 @@ class MaclaurinFeatures(FeatureMap):
         """
         X = self._validate(X, reset=True)
         width = check_integer("n_components", self.n_components, 1)
-        kernel = as_kernel(self.kernel).resolve(X)
-        if not isinstance(kernel, DotProductKernel):
-            raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
-                f"{kernel!r} is no power series of the dot product; use Gaussian, Polynomial, "
-                "ExponentialDot or DotProduct, or GegenbauerFeatures"
-            )
+        kernel = as_dot_product(as_kernel(self.kernel).resolve(X), "GegenbauerFeatures")
         check_choice("degrees", self.degrees, RULES)
         self.center_: Doubles | None = None
-        if isinstance(kernel, Gaussian):
+        if kernel.shift_invariant:
             self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         total = 0.0
         for rows in tiles(X.shape[0], 8 * X.shape[1]):

@@ -27,9 +27,7 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel
-from gzkcore.kernels.general import GeneralizedZonal
 from gzkcore.kernels.shift_invariant import Gaussian
-from gzkcore.kernels.zonal import Zonal
 
 from .base import FeatureMap, check_unit, tiles, warn_if_trivial
 
@@ -54,6 +52,10 @@ class _Function(Kernel):
 
     def __init__(self, function: KernelFunction) -> None:
         self.function = function
+
+    @property
+    def holds_function(self) -> bool:
+        return True
 
     def resolve(self, X: Rows) -> Self:
         return self
@@ -275,8 +277,7 @@ class NystromFeatures(FeatureMap):
 
     def _to_data(self) -> dict[str, Any]:
         """Refuse kernels that a file can't keep, see `model_io`; nothing takes another form."""
-        held = isinstance(self.kernel_, _Function | GeneralizedZonal)
-        if held or (isinstance(self.kernel_, Zonal) and self.kernel_.function is not None):
+        if self.kernel_.holds_function:
             raise TypeError(
                 f"kernel={self.kernel!r} is a function, which no file of data can hold, and "
                 "Nystrom features call it for every row; keep this model with skops "

@@ -44,12 +44,19 @@ class Kernel(BaseEstimator):
     shift_invariant: ClassVar[bool] = False  # the data may be centred
     unit_sphere: ClassVar[bool] = False  # it has a meaning for unit rows only
     distance_power: ClassVar[int | None] = None  # p, of a function of sum_j |x_j - y_j|^p
+    rotation_invariant: ClassVar[bool] = True  # so is the kernel of the scaled rows
+    max_dim: ClassVar[int | None] = None  # the most columns for which it is positive definite
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle
 
     @property
     def defined_at_zero(self) -> bool:
         """Whether a row of zeros has a kernel value."""
         return True
+
+    @property
+    def holds_function(self) -> bool:
+        """Whether the kernel calls a function of the user's, which no file keeps."""
+        return False
 
     def resolve(self, X: Rows) -> Self:
         """Return a copy with every parameter checked, and a number, on the data X."""
@@ -86,6 +93,10 @@ class Kernel(BaseEstimator):
             f"{self!r} has no spectrum to draw frequencies from; use a shift-invariant kernel "
             "(Gaussian, Laplacian, Exponential, Matern, RationalQuadratic), or GegenbauerFeatures"
         )
+
+    def by_column(self, dim: int) -> "list[Kernel] | None":
+        """Return the kernels of single columns that multiply to this one, None if none do."""
+        return None
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""

@@ -61,6 +61,16 @@ class DotProductKernel(Kernel):
         return self.kappa(X @ Y.T)
 
 
+def as_dot_product(kernel: Kernel, otherwise: str) -> DotProductKernel:
+    """Return a kernel that has a Taylor series, or raise naming what to use `otherwise`."""
+    if not isinstance(kernel, DotProductKernel):
+        raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
+            f"{kernel!r} is no power series of the dot product; use Gaussian, Polynomial, "
+            f"ExponentialDot or DotProduct, or {otherwise}"
+        )
+    return kernel
+
+
 class ExponentialDot(DotProductKernel):
     """Exponential of the dot product, k(x, y) = exp(gamma <x, y>).
 

@@ -41,6 +41,11 @@ class GeneralizedZonal(Kernel):
     array([[6.]])
     """
 
+    @property
+    def holds_function(self) -> bool:
+        """Return True."""
+        return True
+
     def __init__(self, radial: Callable[[Doubles], ArrayLike]) -> None:
         self.radial = radial
 

@@ -143,6 +143,7 @@ class Product(WithParts, Kernel):
     array([[0.22313]])
     """
 
+    rotation_invariant: ClassVar[bool] = False
     instead: ClassVar[str] = "its features are ProductFeatures(parts)"
 
     def __init__(self, parts: Parts) -> None:

@@ -184,6 +184,10 @@ class Gaussian(_WithGamma, DotProductKernel):
         )
         return squared
 
+    def by_column(self, dim: int) -> list[Kernel]:
+        """Return Gaussians."""
+        return [Gaussian(gamma) for gamma in np.broadcast_to(self._number(), dim).tolist()]
+
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / (dim * variance) if variance > 0 else 1.0
 
@@ -209,6 +213,7 @@ class Laplacian(_WithGamma):
     """
 
     distance_power: ClassVar[int | None] = 1
+    rotation_invariant: ClassVar[bool] = False
     instead: ClassVar[str] = (
         "it depends on the axes; use RandomFourierFeatures, or Exponential, its form for |x - y|"
     )
@@ -230,6 +235,10 @@ class Laplacian(_WithGamma):
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
         distances: Doubles = cdist(X, Y, "cityblock")
         return distances
+
+    def by_column(self, dim: int) -> list[Kernel]:
+        """Return exponential kernels."""
+        return [Exponential(gamma) for gamma in np.broadcast_to(self._number(), dim).tolist()]
 
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / (dim * math.sqrt(variance)) if variance > 0 else 1.0
@@ -256,6 +265,7 @@ class Spherical(ShiftInvariantKernel):
     array([[0.3125, 0.    ]])
     """
 
+    max_dim: ClassVar[int | None] = 3
     instead: ClassVar[str] = "its kink at theta has no short series; use Matern or Exponential"
 
     def __init__(self, theta: float = 1.0) -> None:

@@ -182,6 +182,11 @@ class Zonal(ZonalKernel):
         value = self.at_one(1) if self.coefficients is None else None
         return {"function": None, "_at_one": value}
 
+    @property
+    def holds_function(self) -> bool:
+        """Whether it was given by its function."""
+        return self.function is not None
+
     def _check_known(self) -> None:
         if self.function is None and self.coefficients is None:
             raise ValueError(
