@@ -32,6 +32,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from .files import replacing
+
 __all__ = ["load", "save"]
 
 FORMAT = "gzkcore model"
@@ -113,41 +115,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     path : str or path
         By custom it ends with ``.gzk``. An existing file is replaced.
     """
-    path = Path(path)
     arrays: list[NDArray[Any]] = []
     root = _encode(model, arrays, type(model).__name__)
     head = {"format": FORMAT, "version": VERSION, "model": root}
-    check_place(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr("model.json", json.dumps(head, indent=1))
-                for i, array in enumerate(arrays):
-                    with archive.open(f"{i}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, array, allow_pickle=False)
-                archive.comment = b"0" * DIGEST_BYTES
-            digest = _digest(file)
-            file.seek(-DIGEST_BYTES, os.SEEK_END)
-            file.write(digest)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def check_place(path: Path) -> None:
-    """Raise OSError unless `save` can write to this path."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a folder; name a file")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(
-            f"cannot save to {str(path)!r}: nothing may be written in {path.parent}; name another "
-            "folder"
-        )
+    with replacing(path) as beside, beside.open("w+b") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr("model.json", json.dumps(head, indent=1))
+            for i, array in enumerate(arrays):
+                with archive.open(f"{i}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+            archive.comment = b"0" * DIGEST_BYTES
+        digest = _digest(file)
+        file.seek(-DIGEST_BYTES, os.SEEK_END)
+        file.write(digest)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import shlex
 import sys
 import time
@@ -23,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from gzkcore._util.files import check_place
 from gzkcore._util.wording import counted, plain
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def fit(
     ignored = [name for name in table.names if name not in (*recipe.columns, target)]
     _check_gamma(gamma)
     _check_picture(plot)
-    _check_folder(model)
+    check_place(model)
     for name, path in (("--model", model), ("--plot", plot)):
         if path is not None and path.exists() and path.samefile(table.path):
             raise ValueError(f"{name} {path} is the table itself; give another name")
@@ -704,17 +704,7 @@ def _check_picture(path: Path | None) -> None:
     if path is not None:
         if path.suffix.lower() not in ENDINGS:
             raise ValueError(f"--plot {path} should end with one of {', '.join(ENDINGS)}")
-        _check_folder(path)
-
-
-def _check_folder(path: Path) -> None:
-    """Complain now, not after the work, about a place where nothing can be written."""
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{path}: nothing may be written in {path.parent}; name another folder")
+        check_place(path)
 
 
 def _origin(gamma: str) -> str:
@@ -772,7 +762,7 @@ def _advice(table: Table, recipe: Recipe) -> Iterator[None]:
 
 
 def _check_output(table: Table, output: Path, names: list[str]) -> None:
-    _check_folder(output)
+    check_place(output)
     if output.suffix.lower() not in table.outputs:
         raise ValueError(
             f"--output {output} should end with {' or '.join(table.outputs)} for a "

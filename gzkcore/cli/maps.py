@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, lengthscale_km
-from gzkcore.evaluate.draw import _plain_ticks, _save
+from gzkcore.evaluate.draw import plain_ticks, save_picture
 from gzkcore.rows.tables import Floats
 
 ENDINGS = (".png", ".pdf", ".svg")
@@ -114,7 +114,7 @@ def draw_map(
     figure.colorbar(
         ScalarMappable(norm, colors), cax=bar, extend="both", label=label
     ).ax.set_yscale("linear")
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def _window(places: Floats) -> tuple[float, float, float, float]:
@@ -203,8 +203,8 @@ def draw_agreement(path: Path, pairs: Floats, title: str, label: str) -> None:
             *pairs.T, gridsize=60, extent=(*limits, *limits), mincnt=1, bins="log", cmap="viridis"
         )
         bar = figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
-        _plain_ticks(bar.ax.yaxis, whole=True)
+        plain_ticks(bar.ax.yaxis, whole=True)
     axes.axline((both[0], both[0]), slope=1, color="black", linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal", xlabel=label, ylabel=f"predicted {label}")
     axes.set_title(title, loc="left")
-    _save(figure, path)
+    save_picture(figure, path)

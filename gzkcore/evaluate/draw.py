@@ -32,11 +32,11 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
     axes.set_xlabel("seconds to make the features of all rows")
     axes.set_ylabel("relative error of the kernel matrix")
     axes.margins(0.08, 0.12)
-    _plain_ticks(axes.xaxis)
-    _plain_ticks(axes.yaxis)
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
     axes.set_title(title, loc="left")
     axes.legend(frameon=False)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def draw_comparison(
@@ -75,8 +75,8 @@ def draw_comparison(
         axes.margins(0.12, 0.1)
         fronts.append(_draw_front(axes, rows, key))
         _leave_out_far_above(axes, rows, key, fronts[-1][0][0][1])
-        _plain_ticks(axes.xaxis)
-        _plain_ticks(axes.yaxis)
+        plain_ticks(axes.xaxis)
+        plain_ticks(axes.yaxis)
         axes.set_xlabel(f"seconds to fit and transform {n_fitted:,} rows")
         axes.set_ylabel(label)
     figure.suptitle(title, x=0.01, ha="left", size=11)
@@ -86,10 +86,10 @@ def draw_comparison(
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
     for axes, corners in zip(figure.axes, fronts, strict=True):
         _name_corners(axes, corners, renderer)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
-def _plain_ticks(axis: Any, whole: bool = False) -> None:
+def plain_ticks(axis: Any, whole: bool = False) -> None:
     """Write some plain numbers at an axis of logarithms, however short it is."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -159,6 +159,7 @@ def _name_corners(axes: Any, corners: list[tuple[Any, str]], renderer: Any) -> N
             text.remove()
 
 
-def _save(figure: Any, path: Path) -> None:
+def save_picture(figure: Any, path: Path) -> None:
+    """Write a figure; the ending of the path tells the format."""
     with replacing(path) as beside:
         figure.savefig(beside, dpi=150, format=path.suffix[1:])

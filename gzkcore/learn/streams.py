@@ -11,7 +11,6 @@ takes, and `accumulator` has seen no rows yet and has `update` and `merge`.
 
 import contextlib
 import copy
-import glob
 import hashlib
 import itertools
 import json
@@ -27,6 +26,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from gzkcore._util import model_io
+from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_positive
 from gzkcore._util.wording import counted
@@ -250,7 +250,7 @@ class Reader:
         if self.checkpoint is None:
             return False
         path, ours = Path(self.checkpoint.path), _settings(learner)
-        model_io.check_place(path)  # now, not after the passes that features may need
+        check_place(path)  # now, not after the passes that features may need
         if not path.exists():
             return False
         progress = model_io.load(path)
@@ -272,10 +272,8 @@ class Reader:
     def finish(self) -> None:
         """Remove the checkpoint of a fit that is done."""
         if self.checkpoint is not None:
-            path = Path(self.checkpoint.path)
-            path.unlink(missing_ok=True)
-            for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-                part.unlink(missing_ok=True)  # of a process that was killed in a write
+            Path(self.checkpoint.path).unlink(missing_ok=True)
+            remove_parts(self.checkpoint.path)
 
     def _write(self, learner: Any, batches: int, seen: Any) -> None:
         assert self.checkpoint is not None  # noqa: S101  for the type checker

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gzkcore._util.files import replacing
+from gzkcore.evaluate.draw import save_picture
 
 from .results import Cell, Picture
 
@@ -16,8 +16,7 @@ def draw(path: Path, title: str, cells: Sequence[Cell], pictures: Sequence[Pictu
 
     figure = _panels(Figure, pictures) if pictures else _cells(Figure, cells)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
-    with replacing(path) as beside:
-        figure.savefig(beside, dpi=150, format=path.suffix[1:])
+    save_picture(figure, path)
 
 
 def _panels(make: Any, pictures: Sequence[Picture]) -> Any:

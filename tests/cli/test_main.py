@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -466,7 +467,7 @@ def test_all_else_stays_as_it_is(capsys, globe):
         ("a,y\n1,2\n", ["--gamma", "-1"], "--gamma -1 is none of auto, scale or a number > 0"),
         ("a,y\n1,2\n", ["--gamma", "wide"], "--gamma wide is none of auto, scale or a number > 0"),
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
-        ("a,y\n1,2\n", ["--model", "no/m.gzk"], "no/m.gzk: there is no folder no"),
+        ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),
         ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
         ("a,y\n" + "1,7\n1e200,8\n" * 99, [], "column 'a' has values so large that their squares"),
     ],
@@ -532,7 +533,7 @@ def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
     write("data.csv", globe)
     options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
     with monkeypatch.context() as patch:
-        patch.setattr(cli.os, "access", lambda path, mode: mode != cli.os.W_OK)
+        patch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
         assert "nothing may be written in ." in refuse(capsys, "fit", "data.csv", *options)
 
     def forbid(path, *_, **__):
@@ -566,7 +567,7 @@ def test_bad_predictions(capsys, globe):
         ("again.csv", "out.csv", "has a column 'PREDICTED_y' already; choose a --name"),
         ("data.csv", "data.csv", "--output data.csv is the table itself"),
         ("data.csv", "out.npy", "--output out.npy should end with .csv or .tsv or .txt"),
-        ("data.csv", "no/out.csv", "no/out.csv: there is no folder no"),
+        ("data.csv", "no/out.csv", "cannot save to 'no/out.csv': there is no folder no"),
     ):
         assert reason in refuse(capsys, "predict", "model.gzk", data, "--output", output)
     assert refuse(capsys, "predict", "m.gzk", "data.csv", "--output", "out.csv") == (
@@ -878,7 +879,7 @@ def test_numbers_at_short_axes():
     for low, high in ((1, 2.2), (0.03, 0.5), (1e-4, 3), (1e-7, 1)):
         axes = figure.Figure().add_subplot()
         axes.set(xscale="log", xlim=(low, high))
-        _pictures._plain_ticks(axes.xaxis)
+        draw.plain_ticks(axes.xaxis)
         shown = [tick for tick in axes.get_xticks() if low <= tick <= high]
         assert 2 <= len(shown) <= 11, shown
 
@@ -886,7 +887,7 @@ def test_numbers_at_short_axes():
 def test_errors_far_above_are_named(monkeypatch):
     """What is far worse than the front leaves the others their place, and is named."""
     figures = []
-    monkeypatch.setattr(draw, "_save", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     rows = [
         {"method": method, "n_components": 16, "error": error, "seconds": seconds}
         for method, error, seconds in (
@@ -904,7 +905,7 @@ def test_errors_far_above_are_named(monkeypatch):
 @pytest.mark.parametrize("n", [300, 3000])
 def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
     figures = []
-    monkeypatch.setattr(_pictures, "_save", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr(_pictures, "save_picture", lambda figure, _: figures.append(figure))
     rng = np.random.default_rng(0)
     _pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
     (figure,) = figures

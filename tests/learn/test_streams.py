@@ -268,8 +268,8 @@ def test_a_place_that_takes_no_file_is_named_before_the_rows_are_read(tmp_path, 
 
 
 def test_what_a_killed_write_left_is_removed(tmp_path):
-    left = tmp_path / ".run[1].gzk.123.part"
-    others = tmp_path / ".run2.gzk.123.part"
+    left = tmp_path / ".run[1].123.part.gzk"
+    others = tmp_path / ".run2.123.part.gzk"
     left.touch(), others.touch()
     LEARNERS["ridge"]().fit(Batches(), checkpoint=tmp_path / "run[1].gzk")
     assert list(tmp_path.iterdir()) == [others]
