@@ -252,7 +252,7 @@ def test_estimate_takes_functions_sparse_rows_and_no_kernel():
     [
         (lambda: metrics.spectral_error(np.ones((2, 3)), np.ones((2, 1)), 1), ValueError, "K has shape"),
         (lambda: metrics.spectral_error(np.eye(2), np.ones((3, 1)), 1), ValueError, "Z has 3"),
-        (lambda: metrics.spectral_error(np.eye(2), [[1], [np.nan]], 1), ValueError, "Z has values"),
+        (lambda: metrics.spectral_error(np.eye(2), [[1], [np.nan]], 1), ValueError, "Input Z contains"),
         (lambda: metrics.spectral_error(np.eye(2), np.ones((2, 1)), 0), ValueError, "lam=0"),
         (lambda: metrics.spectral_error(-np.eye(2), np.ones((2, 1)), 0.5), ValueError, "positive definite"),
         (lambda: metrics.spectral_error([["a"]], [[1]], 1), TypeError, "K is not numeric"),

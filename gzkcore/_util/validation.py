@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
+from scipy import sparse
 
 from .typing import Doubles, Floats, Rows
 from .wording import counted
+
+LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
@@ -87,9 +90,52 @@ def check_matrix(name: str, values: Any) -> Doubles:
         raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} has values that are not finite; remove NaN and infinity")
+    raise_not_finite(matrix, name, "pass finite numbers")
     return matrix
+
+
+def is_finite(values: Any) -> bool:
+    """Say whether all values of an array or a sparse matrix are finite numbers."""
+    values = values.data if sparse.issparse(values) else values
+    if values.dtype.kind not in "fc":
+        return True
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+
+
+def first_not_finite(values: Any) -> tuple[int, ...] | None:
+    """Return the row, and column, of the first value that is not finite, or None."""
+    for start in range(0, values.shape[0], LOOKED_AT):
+        tile = values[start : start + LOOKED_AT]
+        if is_finite(tile):
+            continue
+        if sparse.issparse(tile):
+            entries = sparse.coo_array(tile)
+            bad = np.column_stack([entries.row, entries.col])[~np.isfinite(entries.data)]
+        else:
+            bad = np.argwhere(~np.isfinite(tile))
+        row, *column = min(bad.tolist())
+        return start + row, *column
+    return None
+
+
+def raise_not_finite(
+    values: Any,
+    name: str = "X",
+    remedy: str = "leave such rows out or fill them in, for example with "
+    "sklearn.impute.SimpleImputer",
+) -> None:
+    """Raise a ValueError that says where the first value is that is not finite, if there is one."""
+    place = first_not_finite(values)
+    if place is None:
+        return
+    is_nan = np.isnan(values[place])
+    kind = "NaN" if is_nan else f"infinity or a value too large for dtype('{values.dtype}')"
+    row, *column = place
+    where = f"row {row}, column {column[0]}, both" if column else f"row {row},"
+    raise ValueError(
+        f"Input {name} contains {kind}. The first is in {where} counted from 0; {remedy}"
+    )
 
 
 def check_square(name: str, values: Any) -> Doubles:

@@ -15,11 +15,10 @@ from sklearn.frozen import FrozenEstimator
 from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save, stored
 from gzkcore._util.typing import Doubles
+from gzkcore._util.validation import raise_not_finite
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
 from gzkcore.rows.sources import is_source
-
-from .gram import raise_not_finite
 
 
 class Solved:

@@ -22,7 +22,7 @@ from gzkcore._compiled import gram as _gram
 from gzkcore._util.model_io import stored
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_integer, empty_aligned
+from gzkcore._util.validation import check_integer, empty_aligned, is_finite, raise_not_finite
 from gzkcore._util.wording import counted
 
 __all__ = [
@@ -389,7 +389,7 @@ class _Tiles:
 
     def __call__(self, rows: slice) -> Any:
         tile = self.X[rows].astype(float_dtype(self.X), copy=False)
-        if not _is_finite(tile):
+        if not is_finite(tile):
             raise_not_finite(self.X, self.name)
         if self.buffer is not None:
             Z = self.buffer[: tile.shape[0]]
@@ -430,12 +430,7 @@ def check_targets(y: Any, X: Any) -> Any:
             f"y must be one number, or row of numbers, per row of X: {error}"
         ) from None
     check_consistent_length(X, y)
-    if not _is_finite(y):
-        row = int(np.argwhere(~np.isfinite(y))[0, 0])
-        raise ValueError(
-            f"Input y contains {_kind(y)}. The first is in row {row}, counted from 0; leave out "
-            "rows without a target"
-        )
+    raise_not_finite(y, "y", "leave out rows without a target")
     return y
 
 
@@ -463,37 +458,6 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
             "use 0 to leave a row out"
         )
     return weight
-
-
-def raise_not_finite(X: Any, name: str = "X") -> None:
-    """Raise a ValueError that names the first NaN or infinity in X, if there is one."""
-    for start in range(0, X.shape[0], TILE_ROWS):
-        tile = X[start : start + TILE_ROWS]
-        if _is_finite(tile):
-            continue
-        tile = sparse.coo_array(tile)
-        order = np.lexsort((tile.col, tile.row))
-        at = order[~np.isfinite(tile.data[order])][0]
-        raise ValueError(
-            f"Input {name} contains {_kind(tile.data)}. The first is in row "
-            f"{start + tile.row[at]}, column {tile.col[at]}, both counted from 0; leave such rows "
-            "out or fill them in, for example with sklearn.impute.SimpleImputer"
-        )
-
-
-def _is_finite(values: Any) -> bool:
-    values = values.data if sparse.issparse(values) else values
-    if values.dtype.kind not in "fc":
-        return True
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
-
-
-def _kind(values: NDArray[Any]) -> str:
-    """Name what is wrong with the values as scikit-learn does."""
-    if np.isnan(values).any():
-        return "NaN"
-    return f"infinity or a value too large for dtype('{values.dtype}')"
 
 
 def float_dtype(X: Any) -> type[np.floating[Any]]:

@@ -21,6 +21,7 @@ from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
+from gzkcore._util.validation import raise_not_finite
 from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack
 
@@ -31,7 +32,6 @@ from .gram import (
     check_weights,
     float_dtype,
     for_each_tile,
-    raise_not_finite,
     width_of,
 )
 from .streams import Reader, map_rows

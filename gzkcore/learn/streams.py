@@ -28,14 +28,12 @@ from sklearn.base import clone
 from gzkcore._util import model_io
 from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_positive
+from gzkcore._util.validation import check_positive, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import asks_no_rows, fit_features, settled
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source, rows_of
 from gzkcore.rows.survey import Survey, survey_of
-
-from .gram import raise_not_finite
 
 ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
 GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree

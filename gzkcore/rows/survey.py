@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.validation import raise_not_finite
 from gzkcore._util.wording import counted
 
 from .sources import Batch, rows_of
@@ -50,7 +51,10 @@ class Survey:
         mean = _column_sums(rows) / rows.shape[0]
         squares = _column_squares(rows, mean)
         if not np.isfinite(squares).all():
-            _raise_not_finite(rows)
+            raise_not_finite(rows)
+            raise ValueError(
+                "the columns of X are so large that their squares overflow; scale them"
+            )
         keys = np.random.default_rng([batch.number, 0x5EED]).integers(0, 2**62, rows.shape[0])
         kept = _least(keys, rows.shape[1])
         y = np.asarray(batch.y)
@@ -200,22 +204,7 @@ def _column_squares(rows: Any, mean: Doubles) -> Doubles:
     return total
 
 
-def _raise_not_finite(rows: Any) -> None:
-    if sparse.issparse(rows):
-        entries = sparse.coo_array(rows)
-        bad = np.stack([entries.row, entries.col], axis=1)[~np.isfinite(entries.data)]
-    else:
-        bad = np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        row, column = min(bad.tolist())
-        raise ValueError(
-            f"Input X contains NaN or infinity. The first is in row {row}, column {column}, both "
-            "counted from 0; leave such rows out or fill them in"
-        )
-    raise ValueError("the columns of X are so large that their squares overflow; scale them")
-
-
-# ---- fitting features to a source
+# ---- surveying a source
 
 
 def survey_of(source: Any) -> Survey:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.files import replacing
+from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
 
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
@@ -156,10 +157,9 @@ class Table:
                 values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 values[:, j] = [_number(value) for value in column]
-            bad = ~np.isfinite(values[:, j])
-            if bad.any():
-                row = int(bad.argmax())
-                raise self._bad_value(first + row, name, _plain(column[row]))
+        if (place := first_not_finite(values)) is not None:
+            row, j = place
+            raise self._bad_value(first + row, names[j], _plain(batch.column(names[j])[row]))
         return values
 
 
@@ -414,10 +414,8 @@ class ArrayTable(Table):
                     is_text=True,
                 )
             values[:, j] = column
-            bad = ~np.isfinite(values[:, j])
-            if bad.any():
-                row = int(bad.argmax())
-                raise self._bad_value(first + row, name, float(column[row]))
+        if (place := first_not_finite(values)) is not None:
+            raise self._bad_value(first + place[0], names[place[1]], float(values[place]))
         return values
 
     def _blocks(self, array: str, rows: int) -> Iterator[NDArray[Any]]:

@@ -531,14 +531,6 @@ def test_labels_of_two_kinds(labels):
         RandomFeatureRidgeClassifier(features=FrozenEstimator(MAPS[3].fit(X))).fit(source)
 
 
-def test_values_of_wide_sparse_rows_are_checked_where_they_are():
-    wide = sparse.random_array((60, 10**9), density=1e-9, format="csr", rng=0)
-    wide.data[7] = np.nan
-    row = np.searchsorted(wide.indptr, 7, side="right") - 1
-    with pytest.raises(ValueError, match=f"NaN or infinity. The first is in row {row}, column"):
-        surveys._raise_not_finite(wide)
-
-
 # ---- files
 
 
