@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, lengthscale_km
 from gzkcore.evaluate.draw import plain_ticks, save_picture
-from gzkcore.rows.tables import Floats
 
 ENDINGS = (".png", ".pdf", ".svg")
 WHOLE = (-90.0, 90.0, -180.0, 180.0)  # south, north, west and east of the globe
@@ -30,8 +30,8 @@ MOST_DOTS = 1000  # of a picture that shows each row
 
 def draw_map(
     path: Path,
-    predict: Callable[[Floats], Floats],
-    places: Floats,
+    predict: Callable[[Doubles], Doubles],
+    places: Doubles,
     title: str,
     label: str,
     gamma: float,
@@ -117,7 +117,7 @@ def draw_map(
     save_picture(figure, path)
 
 
-def _window(places: Floats) -> tuple[float, float, float, float]:
+def _window(places: Doubles) -> tuple[float, float, float, float]:
     """Return south, north, west and east of a map of these places, with a margin."""
     around = np.unique(places[:, 1] % 360)
     gaps = np.diff(around, append=around[0] + 360)
@@ -137,15 +137,14 @@ def _window(places: Floats) -> tuple[float, float, float, float]:
     return max(-90.0, south - add_y), min(90.0, north + add_y), west - add_x, west + width + add_x
 
 
-def _distance_km(places: Floats, others: Floats) -> Floats:
+def _distance_km(places: Doubles, others: Doubles) -> Doubles:
     """Return how far each of the others is from the nearest place."""
     sphere = LatLonToSphere()
     chord, _ = cKDTree(sphere.transform(places)).query(sphere.transform(others))
-    distance: Floats = 2 * EARTH_KM * np.arcsin(np.minimum(chord / 2, 1))
-    return distance
+    return np.asarray(2 * EARTH_KM * np.arcsin(np.minimum(chord / 2, 1)))
 
 
-def _spacing_km(places: Floats) -> float:
+def _spacing_km(places: Doubles) -> float:
     """Return the distance within which nine places in ten have a neighbour, 0 of one place."""
     points = np.unique(LatLonToSphere().transform(places), axis=0)
     if len(points) == 1:
@@ -154,7 +153,7 @@ def _spacing_km(places: Floats) -> float:
     return EARTH_KM * float(np.quantile(chord[:, 1], 0.9))
 
 
-def _colors(values: Floats, terrain: bool) -> tuple[Any, Any]:
+def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
     """Return norm and colours for values: two-sided if they are on both sides of 0."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm
@@ -187,7 +186,7 @@ def _rounded(km: float) -> str:
     return f"{float(f'{km:.2g}'):,g}"
 
 
-def draw_agreement(path: Path, pairs: Floats, title: str, label: str) -> None:
+def draw_agreement(path: Path, pairs: Doubles, title: str, label: str) -> None:
     """Draw (n, 2) actual and predicted values, many as counts, and the line where they agree."""
     from matplotlib.figure import Figure
 

@@ -12,24 +12,27 @@ import csv
 import difflib
 import os
 import re
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.files import replacing
+from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
 
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 BLOCK_VALUES = 4 << 20  # of the binary formats
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
+KEPT_BYTES = 32 << 20  # of parsed numbers, in memory; more go to a temporary file
 
-Floats = NDArray[np.float64]
-Compute = Callable[[Floats], Floats]
+Compute = Callable[[Doubles], Doubles]
 
 
 def open_table(path: str | os.PathLike[str]) -> "Table":
@@ -47,7 +50,7 @@ def open_table(path: str | os.PathLike[str]) -> "Table":
 
 
 class BadValueError(ValueError):
-    """Where a value is no finite number, and what to do."""
+    """Where a value is not a finite number, and what to do."""
 
     def __init__(self, what: str, column: str, is_text: bool) -> None:
         super().__init__(f"{what}; mend or drop such rows, or choose other columns")
@@ -62,6 +65,7 @@ class Table:
     """
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
+    is_text = False  # so that reading it again means parsing it again
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path, self.names = path, names
@@ -85,7 +89,7 @@ class Table:
         """Say what may be wrong with the names of the columns."""
         return ""
 
-    def batches(self, names: list[str]) -> Iterator[tuple[int, Floats, float]]:
+    def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:
         """Yield (first row, values (n, len(names)), share of the file read so far)."""
         for first, values, done, _ in self._read(names):
             yield first, values, done
@@ -103,13 +107,13 @@ class Table:
         """Yield pieces with (at least) these columns, or all, and the share of the file read."""
         raise NotImplementedError
 
-    def _numbers(self, piece: Any, names: list[str], first: int) -> Floats:
+    def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
         """Return the columns of a piece whose first row is `first`, (n, len(names))."""
         raise NotImplementedError
 
     def _read(
         self, names: list[str], whole: bool = False
-    ) -> Iterator[tuple[int, Floats, float, Any]]:
+    ) -> Iterator[tuple[int, Doubles, float, Any]]:
         first = 0
         for piece, done in self._pieces(names, whole):
             values = self._numbers(piece, names, first)
@@ -143,7 +147,7 @@ class Table:
             found.append(name)
         return found
 
-    def _from_arrow(self, batch: Any, names: list[str], first: int) -> Floats:
+    def _from_arrow(self, batch: Any, names: list[str], first: int) -> Doubles:
         """Turn columns of text or numbers into float64 (n, len(names)), or name the bad value."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -172,7 +176,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_number(text: str) -> bool:
-    """Say whether a text is a number, be it infinite or none."""
+    """Say whether a text is a number, infinity and NaN included."""
     try:
         float(text)
     except ValueError:
@@ -187,6 +191,56 @@ def _number(value: Any) -> float:
         return np.nan
 
 
+class Columns:
+    """Columns of a table, to be read several times; text is parsed the first time only.
+
+    The numbers of a text file, 8 bytes each, are kept in memory or, if they are many, in a
+    temporary file. Where there is no room for one, each reading parses the text anew.
+    """
+
+    def __init__(self, table: Table, names: list[str]) -> None:
+        self.table, self.names = table, names
+        self._lengths: list[int] = []  # of the pieces that are kept, once all are
+        self._kept: IO[bytes] | None = None
+        if table.is_text and _has_room(table.path.stat().st_size):
+            self._kept = tempfile.SpooledTemporaryFile(KEPT_BYTES)  # noqa: SIM115  see __exit__
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._kept is not None:
+            self._kept.close()
+
+    def __iter__(self) -> Iterator[tuple[int, Doubles, float]]:
+        """Yield (first row, values (n, len(names)), share of the rows read so far)."""
+        if self._kept is None:
+            return self.table.batches(self.names)
+        return self._read_again(self._kept) if self._lengths else self._read_and_keep(self._kept)
+
+    def _read_and_keep(self, file: IO[bytes]) -> Iterator[tuple[int, Doubles, float]]:
+        file.seek(0)
+        lengths = []
+        for first, values, done in self.table.batches(self.names):
+            file.write(values.tobytes())
+            lengths.append(len(values))
+            yield first, values, done
+        self._lengths = lengths
+
+    def _read_again(self, file: IO[bytes]) -> Iterator[tuple[int, Doubles, float]]:
+        file.seek(0)
+        first, total, width = 0, sum(self._lengths), len(self.names)
+        for length in self._lengths:
+            values = np.frombuffer(file.read(8 * length * width)).reshape(length, width)
+            yield first, values, (first + length) / total
+            first += length
+
+
+def _has_room(text_bytes: int) -> bool:
+    """Say whether a temporary file can hold the numbers of a text: each was 2 bytes or more."""
+    return shutil.disk_usage(tempfile.gettempdir()).free > 4 * text_bytes
+
+
 class CsvTable(Table):
     """Text separated by commas, semicolons or tabs, with a header.
 
@@ -195,6 +249,7 @@ class CsvTable(Table):
     """
 
     outputs = (".csv", ".tsv", ".txt")
+    is_text = True
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -259,7 +314,7 @@ class CsvTable(Table):
             if rest:
                 yield rest, 1.0
 
-    def _numbers(self, piece: bytes, names: list[str], first: int) -> Floats:
+    def _numbers(self, piece: bytes, names: list[str], first: int) -> Doubles:
         import pyarrow as pa
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
@@ -340,7 +395,7 @@ class ParquetTable(Table):
             read += batch.num_rows
             yield batch, read / self._file.metadata.num_rows
 
-    def _numbers(self, piece: Any, names: list[str], first: int) -> Floats:
+    def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
         return self._from_arrow(piece, names, first)
 
 
@@ -402,7 +457,7 @@ class ArrayTable(Table):
             read += len(blocks[0])
             yield dict(zip(arrays, blocks, strict=True)), read / total
 
-    def _numbers(self, piece: dict[str, NDArray[Any]], names: list[str], first: int) -> Floats:
+    def _numbers(self, piece: dict[str, NDArray[Any]], names: list[str], first: int) -> Doubles:
         values = np.empty((len(next(iter(piece.values()))), len(names)))
         for j, name in enumerate(names):
             array, k = self._places[name]

@@ -464,8 +464,16 @@ def test_all_else_stays_as_it_is(capsys, globe):
             ["--lat", "a", "--lon", "b"],
             "data.csv: row 2: latitude 100 is outside -90 to 90 degrees",
         ),
-        ("a,y\n1,2\n", ["--gamma", "-1"], "--gamma -1 is none of auto, scale or a number > 0"),
-        ("a,y\n1,2\n", ["--gamma", "wide"], "--gamma wide is none of auto, scale or a number > 0"),
+        (
+            "a,y\n1,2\n",
+            ["--gamma", "-1"],
+            "--gamma must be auto, scale or a positive number; got -1",
+        ),
+        (
+            "a,y\n1,2\n",
+            ["--gamma", "wide"],
+            "--gamma must be auto, scale or a positive number; got wide",
+        ),
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
         ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),
         ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
@@ -703,9 +711,15 @@ def test_plan(capsys, globe, plain):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--n-components", "many"], "--n-components many should be whole numbers >= 1"),
-        (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
-        (["--gamma", "auto"], "--gamma auto is none of scale, median or a number > 0"),
+        (
+            ["--n-components", "many"],
+            "--n-components must be whole numbers >= 1, such as 64,256,1024; got many",
+        ),
+        (
+            ["--n-components", "0"],
+            "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
+        ),
+        (["--gamma", "auto"], "--gamma must be scale, median or a positive number; got auto"),
         (["--max-error", "-1"], "max_error=-1.0 is not usable"),
         (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
         (["--columns", "a,q"], "there is no column 'q'"),
@@ -768,7 +782,10 @@ def test_bad_comparisons(capsys, globe):
     Path("other.json").write_text("[]")
     for options, reason in (
         (["--methods", "fourier"], "there is no method 'fourier' (did you mean 'fourier-qmc'?)"),
-        (["--n-components", "0"], "--n-components 0 should be whole numbers >= 1"),
+        (
+            ["--n-components", "0"],
+            "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
+        ),
         (["--lat", "lat"], "--lat and --lon belong together"),
         (["--target", "z"], "there is no column 'z'"),
         (["--kernel", "laplacia"], "did you mean 'laplacian'?"),

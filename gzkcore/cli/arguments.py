@@ -1,0 +1,140 @@
+"""What the arguments of the commands mean; each error names the option and the remedy."""
+
+import contextlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gzkcore._util.files import check_place
+
+if TYPE_CHECKING:
+    from gzkcore.rows.tables import Table
+
+    from .fit import Recipe
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Width = Annotated[int, typer.Option(min=1, help="How many features.")]
+Widths = Annotated[str, typer.Option(help="Numbers of features to try.")]
+Data = Annotated[Path, typer.Argument(help="A .csv, .parquet, .npy or .npz file of any size.")]
+Lat = Annotated[str | None, typer.Option(help="The column of latitudes, in degrees.")]
+Lon = Annotated[str | None, typer.Option(help="The column of longitudes, in degrees.")]
+InputColumns = Annotated[
+    str | None, typer.Option(help="The columns a,b,c of the inputs; by default all others.")
+]
+KernelName = Annotated[str, typer.Option(help="Its name in gzkcore.kernels.")]
+KernelGamma = Annotated[str, typer.Option(help="The kernel's gamma: scale, median or a number.")]
+ErrorPlot = Annotated[
+    Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
+]
+
+LEARNER_RULES = ("auto", "scale")  # words for gamma that fit knows
+KERNEL_RULES = ("scale", "median")  # and those that kernels know
+
+
+def recipe_of(
+    table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
+) -> "Recipe":
+    """Say which columns the prediction is made from."""
+    from .fit import Recipe
+
+    if (lat is None) != (lon is None):
+        raise ValueError("--lat and --lon belong together; give both")
+    if lat is not None and columns is not None:
+        raise ValueError("--columns does not go with --lat and --lon; give one or the other")
+    if lat is not None and lon is not None:
+        if lat.lower().startswith(("lon", "lng")) and lon.lower().startswith("lat"):
+            raise ValueError(
+                f"--lat {lat} --lon {lon}: by their names these columns are the other way round; "
+                "exchange them, or give them other names"
+            )
+        chosen = [lat, lon]
+    elif columns is not None:
+        chosen = [column.strip() for column in columns.split(",")]
+    else:
+        chosen = [column for column in table.names if column != target]
+    table.require([*([] if target is None else [target]), *chosen])
+    if target in chosen or len(set(chosen)) < len(chosen):
+        raise ValueError("a column is named twice; target and columns must all differ")
+    if not chosen:
+        raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
+    return Recipe(target or "", chosen, sphere=lat is not None)
+
+
+def check_gamma(gamma: str, rules: tuple[str, str]) -> None:
+    """Raise ValueError unless gamma is one of the rules or a positive number."""
+    if gamma in rules:
+        return
+    with contextlib.suppress(ValueError):
+        if 0 < float(gamma) < math.inf:
+            return
+    raise ValueError(f"--gamma must be {', '.join(rules)} or a positive number; got {gamma}")
+
+
+def origin(gamma: str) -> str:
+    """Say where a gamma comes from, in a word: a rule, or given."""
+    return gamma if gamma in (*LEARNER_RULES, *KERNEL_RULES) else "given"
+
+
+def kernel_of(name: str, gamma: str) -> Any:
+    """Return the kernel of a name with this gamma, if it has one."""
+    from gzkcore.evaluate.methods import OF_HISTOGRAMS, as_any_kernel
+
+    check_gamma(gamma, KERNEL_RULES)
+    if name == "precomputed":
+        raise ValueError("--kernel precomputed has no rows to make features of; name another")
+    if name in OF_HISTOGRAMS:
+        raise ValueError(
+            f"--kernel {name} takes values >= 0, but this command standardises columns; use "
+            "gzkcore.compare in Python, or name another"
+        )
+    kernel = as_any_kernel(name)
+    if "gamma" in kernel.get_params():
+        kernel.set_params(gamma=gamma if gamma in KERNEL_RULES else float(gamma))
+    elif gamma not in KERNEL_RULES:
+        raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave it out")
+    return kernel
+
+
+def widths_of(text: str) -> list[int]:
+    """Return the numbers of features that a text lists."""
+    try:
+        widths = [int(word) for word in text.split(",")]
+    except ValueError:
+        widths = []
+    if not widths or min(widths) < 1:
+        raise ValueError(
+            f"--n-components must be whole numbers >= 1, such as 64,256,1024; got {text}"
+        )
+    return widths
+
+
+def check_picture(path: Path | None) -> None:
+    """Raise unless a picture can be written there: now, not after the work."""
+    from .maps import ENDINGS
+
+    if path is not None:
+        if path.suffix.lower() not in ENDINGS:
+            raise ValueError(f"--plot {path} should end with one of {', '.join(ENDINGS)}")
+        check_place(path)
+
+
+def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
+    """Raise if what is to be written would replace the table."""
+    if path is not None and path.exists() and path.samefile(table.path):
+        raise ValueError(f"{name} {path} is the table itself; give another name")
+
+
+def check_output(table: "Table", output: Path, names: list[str]) -> None:
+    """Raise unless the table can be written there with new columns of these names."""
+    check_place(output)
+    if output.suffix.lower() not in table.outputs:
+        raise ValueError(
+            f"--output {output} should end with {' or '.join(table.outputs)} for a "
+            f"{table.path.suffix} file"
+        )
+    check_not_the_table(table, "--output", output)
+    for name in names:
+        if name in table.names:
+            raise ValueError(f"{table.path} has a column {name!r} already; choose a --name")

@@ -1,0 +1,176 @@
+"""The commands `plan` and `compare`: which features a kernel needs on a table, and how many."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gzkcore._util.wording import plain
+
+from .arguments import (
+    AsJson,
+    Data,
+    ErrorPlot,
+    InputColumns,
+    KernelGamma,
+    KernelName,
+    Lat,
+    Lon,
+    Widths,
+    check_picture,
+    kernel_of,
+    origin,
+    recipe_of,
+    widths_of,
+)
+from .output import (
+    advice,
+    collected_notes,
+    gamma_notes,
+    picture_note,
+    print_json,
+    print_lines,
+    print_table,
+    progress,
+    resumable,
+)
+
+
+def plan(
+    data: Data,
+    lat: Lat = None,
+    lon: Lon = None,
+    columns: Annotated[
+        str | None, typer.Option(help="The columns a,b,c of the inputs; by default all.")
+    ] = None,
+    kernel: KernelName = "gaussian",
+    gamma: KernelGamma = "scale",
+    max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
+    lam: Annotated[float, typer.Option(help="Ridge, for the statistical dimension.")] = 1.0,
+    n_components: Widths = "64,256,1024,4096",
+    seed: Annotated[int, typer.Option(min=0, help="Decides about the sample.")] = 0,
+    plot: ErrorPlot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which features, and how many, a kernel needs on the columns of a table.
+
+    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
+    is read once, in pieces; the answer comes from a random sample of its rows.
+    """
+    from gzkcore.evaluate.plan import plan as make_plan
+    from gzkcore.rows.tables import open_table
+
+    from .fit import draw_rows
+
+    table = open_table(data)
+    recipe = recipe_of(table, None, lat, lon, columns)
+    check_picture(plot)
+    widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
+    with advice(table, recipe), progress() as report, collected_notes() as notes:
+        recipe, X, _, n_rows = draw_rows(table, recipe, seed, report)
+        found = make_plan(
+            X, chosen, max_error=max_error, lam=lam, n_components=widths, n_samples=n_rows,
+            random_state=seed,
+        )  # fmt: skip
+        if plot:
+            found.plot(plot)
+    if as_json:
+        print_json(
+            {"data": str(data), "columns": recipe.columns}
+            | _plan_json(found, gamma)
+            | {"plot": str(plot) if plot else None, "notes": notes}
+        )
+    else:
+        print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(plot))
+
+
+def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
+    return {
+        "kernel": plain(repr(found.kernel)),
+        "gamma_from": origin(gamma) if hasattr(found.kernel, "gamma") else None,
+        "n_samples": found.n_samples,
+        "norms": found.norms,
+        "effective_dimension": found.effective_dimension,
+        "lam": found.lam,
+        "statistical_dimension": found.statistical_dimension,
+        "max_error": found.max_error,
+        "table": found.table,
+        "recommendation": found.recommendation,
+        "features": plain(repr(found.build())),
+    }
+
+
+def compare(
+    data: Data,
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict: adds the error of a ridge.")
+    ] = None,
+    lat: Lat = None,
+    lon: Lon = None,
+    columns: InputColumns = None,
+    kernel: KernelName = "gaussian",
+    gamma: KernelGamma = "scale",
+    methods: Annotated[
+        str, typer.Option(help="Which: all, or names as in the table, separated by commas.")
+    ] = "all",
+    n_components: Widths = "256,1024",
+    seeds: Annotated[int, typer.Option(min=1, help="How often, with other rows and draws.")] = 3,
+    max_samples: Annotated[
+        int, typer.Option(min=1, help="Rows to fit to and to time with, at most.")
+    ] = 10_000,
+    max_seconds: Annotated[
+        float, typer.Option(help="A method that takes longer for a seed is given up.")
+    ] = 300.0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides about rows and features.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="A .json file that keeps results, to go on from; DATA-compare.json."),
+    ] = None,
+    plot: ErrorPlot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare error, time and memory of every method on the columns of a table.
+
+    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
+    is read once, in pieces; rows to fit to and others to judge by are drawn from a random sample of
+    at most 16,384. Results are kept in --output after every one: the same command goes on from
+    there, with more methods, widths or seeds too.
+    """
+    from gzkcore.evaluate.compare import compare as make_comparison
+    from gzkcore.rows.tables import open_table
+
+    from .fit import draw_rows
+
+    table = open_table(data)
+    recipe = recipe_of(table, target, lat, lon, columns)
+    check_picture(plot)
+    widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    output = output or Path(f"{data.stem}-compare.json")
+    with collected_notes() as notes:
+        with resumable(output), advice(table, recipe), progress() as report:
+            recipe, X, y, n_rows = draw_rows(table, recipe, seed, report)
+            chosen = chosen.resolve(X)
+            found = make_comparison(
+                X, y[:, 0] if target else None, kernel=chosen, methods=names, n_components=widths,
+                n_seeds=seeds, max_samples=max_samples, max_seconds=max_seconds, output=output,
+                random_state=seed, n_samples=n_rows, report=report,
+            )  # fmt: skip
+        drawn = plot if found.rows else None
+        if drawn:
+            found.plot(drawn)
+    if as_json:
+        print_json(
+            {"data": str(data), "columns": recipe.columns, "target": target}
+            | found.to_dict()
+            | {"gamma_from": origin(gamma) if hasattr(chosen, "gamma") else None}
+            | {"output": str(output), "plot": str(drawn) if drawn else None, "notes": notes}
+        )
+    else:
+        print_lines(found.title)
+        for title, header, rows in found.tables():
+            print_table(title, header, rows, least=110)
+        print_lines(*found.notes(), "", *gamma_notes(chosen, gamma), *notes)
+        print_lines(f"Results: {output}", *picture_note(drawn))
+    if plot and not drawn:
+        raise ValueError(f"--plot {plot}: nothing was measured, so there is nothing to draw")

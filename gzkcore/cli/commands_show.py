@@ -1,0 +1,177 @@
+"""The commands `demo`, `papers` and `info`: what the package can do, and what it runs on."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gzkcore._util.wording import counted
+
+from .arguments import AsJson, Width, check_picture
+from .output import (
+    collected_notes,
+    picture_note,
+    print_json,
+    print_lines,
+    print_table,
+    progress,
+    resumable,
+)
+
+if TYPE_CHECKING:
+    from gzkcore.papers import reproduce
+
+
+def demo(
+    n_components: Width = 1024,
+    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
+    plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
+        "elevation.png"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Predict the elevation of 28,000 airports from latitude and longitude.
+
+    Compares Gegenbauer features (as they choose to be, with a random basis, and as published) with
+    random Fourier features and Nystroem in the same ridge: the same splits and width, lengthscale
+    and ridge chosen from the same by the same folds. Then draws the fitted surface as a map.
+    """
+    from . import demo as airports
+
+    started = time.perf_counter()
+    check_picture(plot)
+    with progress() as report:
+        result = airports.compare(n_components, seeds, report)
+        airports.draw(plot, n_components)
+    result |= {"plot": str(plot), "seconds": time.perf_counter() - started}
+    if as_json:
+        print_json(result)
+    else:
+        _print_demo(result)
+
+
+def _print_demo(result: dict[str, Any]) -> None:
+    columns = (("lengthscale_km", ".0f"), ("seconds", ".1f"), ("peak_memory_mb", ".0f"))
+    seeds, n_components = result["seeds"], result["n_components"]
+    print_table(
+        f"Elevation of {result['airports']:,} airports from latitude and longitude",
+        ["", "error\n(m)", "R²", "scale\n(km)", "time\n(s)", "memory\n(MB)"],
+        [
+            [
+                row["method"],
+                f"{row['rmse']:.1f}" + (f" ± {row['rmse_spread']:.1f}" if seeds > 1 else ""),
+                f"{row['r2']:.3f}",
+                *(f"{row[key]:{form}}" if key in row else "" for key, form in columns),
+            ]
+            for row in result["methods"]
+        ],
+    )
+    print_lines(
+        "error: root mean square on held-out airports; mean and spread over "
+        + counted(seeds, "split"),
+        f"scale: lengthscale; of {len(result['lengthscales_km'])}, the one that two folds chose "
+        "most often",
+        f"time: to fit {counted(n_components, 'feature')} and the ridge, with the choice",
+        f"memory: {result['memory']}",
+        "random basis: basis='random', which reaches higher degrees than the exact one",
+        f"published: degree {result['published_degree']}, order 1",
+        f"The fitted surface: {result['plot']}",
+    )
+
+
+def papers(
+    paper: Annotated[str, typer.Argument(help="gegenbauer, block or all.")],
+    experiment: Annotated[
+        str | None, typer.Argument(help="fig1, table1, fig2, table2, ...; by default all.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")
+    ] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How often; by default 3, with --quick 2.")
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch data sets that are not there.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="A .json file that keeps results, to go on from; papers[-quick].json."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the tables and figures of the two papers: printed beside measured, with a verdict.
+
+    gegenbauer has fig1, table1, table2 and table3; block has fig1, table1, fig2, table2, table3 and
+    table4. Data are looked for in the folder that GZKCORE_DATA names; what is absent is skipped.
+    Results are kept in --output after every piece of work: the same command goes on from there.
+    """
+    from gzkcore.papers import reproduce
+
+    names = reproduce.choose(paper, experiment)
+    check_picture(plot)
+    output = output or Path("papers-quick.json" if quick else "papers.json")
+    with collected_notes() as notes:
+        with resumable(output), progress() as report:
+            results = [
+                reproduce.run(
+                    name, quick=quick, seeds=seeds, download=download, output=output, report=report
+                )
+                for name in names
+            ]
+        pictures = _draw_all(results, plot) if plot else {}
+    if as_json:
+        print_json(
+            {
+                "experiments": [result.to_dict() for result in results],
+                "output": str(output),
+                "plots": {name: str(path) for name, path in pictures.items()},
+                "notes": notes,
+            }
+        )
+        return
+    for result in results:
+        print_lines(str(result), "")
+    print_lines(*notes, f"Results: {output}")
+    for path in pictures.values():
+        print_lines(*picture_note(path))
+
+
+def _draw_all(results: "list[reproduce.Result]", plot: Path) -> dict[str, Path]:
+    """Draw each experiment; of several, each in a file with its name."""
+    pictures = {
+        result.name: plot
+        if len(results) == 1
+        else plot.with_name(f"{plot.stem}-{result.name.replace(' ', '-')}{plot.suffix}")
+        for result in results
+    }
+    for result in results:
+        result.plot(pictures[result.name])
+    return pictures
+
+
+def info(as_json: AsJson = False) -> None:
+    """Tell version, instruction set, compiler, threads and BLAS: for reports of bugs and speed."""
+    from gzkcore._util.config import show_config
+
+    config = show_config()
+    if as_json:
+        print_json(config)
+        return
+    print_table(
+        "gzkcore",
+        ["", ""],
+        [[key, ", ".join(map(_brief, value)) if isinstance(value, list) else str(value)]
+         for key, value in config.items()],
+    )  # fmt: skip
+
+
+def _brief(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return "{library} {version} ({threads})".format(
+        **value, threads=counted(value["n_threads"], "thread")
+    )

@@ -1,0 +1,163 @@
+"""What people and programs see of a command: progress, notes, tables and JSON."""
+
+import contextlib
+import json
+import shlex
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .arguments import origin
+
+if TYPE_CHECKING:
+    from gzkcore.rows.tables import Table
+
+    from .fit import Recipe
+
+_MOST_NAMED = 20  # columns, in a message
+
+
+class InterruptedWorkError(Exception):
+    """Ctrl-C, and what to say about it."""
+
+
+@contextlib.contextmanager
+def resumable(output: Path) -> Iterator[None]:
+    """On Ctrl-C, say where the results are that the same command goes on from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"what was done is in {output}; the same command goes on from there"
+        raise InterruptedWorkError(
+            f"interrupted; {kept}" if output.exists() else "interrupted"
+        ) from None
+
+
+@contextlib.contextmanager
+def advice(table: "Table", recipe: "Recipe") -> Iterator[None]:
+    """Of a column of text, say how to leave it out."""
+    from gzkcore.rows.tables import BadValueError
+
+    try:
+        yield
+    except BadValueError as error:
+        if not error.is_text or recipe.sphere:
+            raise
+        if error.column == recipe.target:
+            raise ValueError(
+                f"{error.what}; mend or drop such rows, or predict another column, --target"
+            ) from None
+        rest = [name for name in recipe.columns if name != error.column]
+        usable = table.numeric(rest[:_MOST_NAMED])
+        named = shlex.quote(",".join(usable)) if usable else "NAMES"
+        more = ",..." if len(rest) > _MOST_NAMED else ""
+        raise ValueError(
+            f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "
+            f"--columns {named}{more}"
+        ) from None
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr for each kind of work that is reported as (label, share, what now)."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as bars:  # fmt: skip
+        tasks: dict[str, Any] = {}
+
+        def report(label: str, share: float, now: str = "") -> None:
+            if label not in tasks:
+                tasks[label] = bars.add_task(label, total=1.0)
+            bars.update(tasks[label], completed=share, description=f"{label} {now}".rstrip())
+
+        yield report
+
+
+@contextlib.contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Collect what the library warns about: of each kind the first, and how many followed."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield notes
+    first = {warning.category: warning for warning in reversed(caught)}
+    counts = Counter(warning.category for warning in caught)
+    notes += [
+        f"Note: {first[kind].message}" + (f" ({n - 1} more like it)" if n > 1 else "")
+        for kind, n in counts.items()
+    ]
+
+
+def about_gamma(value: float, gamma: str) -> str:
+    """Say what gamma is used, and where it comes from."""
+    where_from = {
+        "auto": "chosen by 2-fold cross-validation",
+        "scale": "by the rule scale, from the variance of the columns",
+        "median": "by the rule median, from the distances of the rows",
+        "given": "as given",
+    }[origin(gamma)]
+    return f"{value:.4g}, {where_from}"
+
+
+def gamma_notes(kernel: Any, gamma: str) -> list[str]:
+    """Say what gamma a resolved kernel has, if it has one, and that another command chooses."""
+    value = getattr(kernel, "gamma", None)
+    if value is None:
+        return []
+    notes = [f"gamma: {about_gamma(float(value), gamma)}"]
+    if origin(gamma) != "given":
+        notes.append(
+            "gzkcore fit chooses its own by cross-validation; --gamma tells either which to use"
+        )
+    return notes
+
+
+def picture_note(path: Path | None) -> list[str]:
+    """Say where the picture is, if there is one."""
+    return [f"Picture: {path}"] if path else []
+
+
+def print_table(title: str, header: list[str], rows: list[list[str]], least: int = 0) -> None:
+    """Print a table for people; where lines have less than `least` columns, they will overflow."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=any(header), box=box.SIMPLE_HEAD)
+    for i, column in enumerate(header):
+        table.add_column(
+            column, justify="right" if i and any(header) else "left", no_wrap=any(header)
+        )
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.width = max(console.width, least)
+    console.print(table)
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines for people, however long they are."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    for line in lines:
+        console.print(line)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Print a result for programs."""
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
