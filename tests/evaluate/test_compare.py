@@ -1,0 +1,186 @@
+"""Comparisons: every method takes part or says why, and what is said was measured."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from comparisons import compared
+from naming import named
+from points import gaussian
+
+from gzkcore import Gaussian, Polynomial, RandomFourierFeatures
+from gzkcore._util.wording import shortened
+from gzkcore.evaluate.methods import METHODS
+from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
+
+
+def in_a_script(X, Y):
+    return X @ Y.T
+
+
+in_a_script.__module__ = "__main__"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_every_method_takes_part_or_says_why(tmp_path):
+    X = gaussian(150, 3)
+    found = compared(X, X[:, 0], methods="all", n_components=16, n_seeds=1, max_samples=80)
+    done, refused = ({row["method"] for row in part} for part in (found.rows, found.refused))
+    assert done | refused == set(METHODS)
+    assert not done & refused
+    assert refused == {
+        "tensorsketch",
+        "sklearn-PolynomialCountSketch",
+        "sklearn-AdditiveChi2Sampler",
+        "sklearn-SkewedChi2Sampler",
+    }
+    assert all("\n" not in row["reason"] for row in found.refused)
+    assert all(row["megabytes"] >= 0 < row["seconds"] for row in found.rows)
+    assert [row["error"] for row in found.rows] == sorted(row["error"] for row in found.rows)
+    assert (found.n_fitted, found.n_judged) == (80, 50)
+    assert json.loads(found.to_json())["rows"] == found.rows
+    text = str(found)
+    assert all(name in text for name in METHODS)
+    assert shortened(found.best["features"]) in text
+    pytest.importorskip("matplotlib")
+    found.plot(tmp_path / "compare.png")
+    assert (tmp_path / "compare.png").stat().st_size > 50_000
+
+
+@pytest.mark.usefixtures("in_process")
+def test_compare_measures_what_it_says():
+    """Errors, intervals and ratios are those of the features that it names, on rows it held out."""
+    X = gaussian(300, 3)
+    found = compared(
+        X, np.sin(X[:, 0]), kernel=Gaussian(0.5), methods=["fourier-iid", "gegenbauer"]
+    )
+    assert [row["method"] for row in found.rows] == ["gegenbauer", "fourier-iid"]
+    assert found.kernel == "Gaussian(gamma=0.5)"
+    fourier = found.rows[1]
+    K = Gaussian(0.5)(X)
+    Z = RandomFourierFeatures(Gaussian(0.5), 32, random_state=5).fit_transform(X)
+    for key, metric in (("error", relative_frobenius_error), ("mean_error", mean_kernel_error)):
+        assert 0.5 < fourier[key] / metric(K, Z) < 2
+        assert fourier[f"{key}_low"] < fourier[key] < fourier[f"{key}_high"]
+        assert fourier[f"{key}_spread"] > 0
+    assert fourier["error_ratio"] == fourier["error"] / found.rows[0]["error"]
+    assert min(row["time_ratio"] for row in found.rows) == 1
+    assert found.rows[0]["r2"] > 0.9
+    assert found.rows[0]["width"] == 32
+    again = compared(X, np.sin(X[:, 0]), kernel=Gaussian(0.5), methods=["fourier-iid"])
+    assert again.rows[0]["error"] == fourier["error"]
+    assert again.rows[0]["rmse"] == fourier["rmse"]
+    assert again.best["method"] == "fourier-iid"
+    assert compared(X, n_seeds=1, methods="gegenbauer").rows[0]["error_low"] is None
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(
+    ("make", "kernel", "method"),
+    [
+        (sp.csr_array, "gaussian", "fastfood"),
+        (lambda X: pytest.importorskip("pandas").DataFrame(X), "gaussian", "gegenbauer"),
+        (lambda X: X.astype(np.float32), "laplacian", "product"),
+        (np.abs, "additive_chi2", "sklearn-AdditiveChi2Sampler"),
+        (np.abs, "skewed_chi2", "sklearn-SkewedChi2Sampler"),
+        (lambda X: X, "polynomial", "sklearn-PolynomialCountSketch"),
+        (lambda X: X, "polynomial", "sklearn-Nystroem"),
+        (lambda X: X, np.dot, "gegenbauer"),
+    ],
+    ids=named,
+)
+def test_compare_takes_other_data_and_kernels(make, kernel, method):
+    X = make(gaussian(60, 3))
+    if kernel is np.dot:
+        from sklearn.metrics.pairwise import cosine_similarity
+
+        found = compared(X, kernel=cosine_similarity, methods=["nystrom-uniform", method])
+        assert found.kernel == "sklearn.metrics.pairwise.cosine_similarity"
+        assert found.refused[0]["reason"] == "needs a kernel of gzkcore.kernels, not a function"
+        return
+    [row] = compared(X, kernel=kernel, methods=[method], n_components=64, n_seeds=1).rows
+    assert row["error"] < 1.2
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "error", "message"),
+    [
+        (
+            gaussian(50, 3),
+            None,
+            {"methods": ["gegenbaur"]},
+            ValueError,
+            "did you mean 'gegenbauer'",
+        ),
+        (
+            gaussian(50, 3),
+            None,
+            {"methods": ["zzz"]},
+            ValueError,
+            "use 'all' or some of auto, gegenb",
+        ),
+        (
+            gaussian(50, 3),
+            None,
+            {"methods": None},
+            TypeError,
+            "methods=None are no names; use 'all'",
+        ),
+        (gaussian(50, 3), None, {"methods": [["a"]]}, TypeError, "are no names"),
+        (
+            gaussian(50, 3),
+            None,
+            {"n_components": [[1], [1, 2]]},
+            TypeError,
+            "holds no integers; give",
+        ),
+        (gaussian(50, 3), None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
+        (gaussian(50, 3), np.ones(50) * 1j, {}, TypeError, "y is complex"),
+        (gaussian(50, 3)[0], None, {}, ValueError, "Expected 2D array"),
+        (np.empty((50, 0)), None, {}, ValueError, "required by compare"),
+        (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
+        (gaussian(50, 3), None, {"methods": []}, ValueError, "names no method"),
+        (
+            gaussian(50, 3),
+            None,
+            {"n_components": [64, 0]},
+            ValueError,
+            "n_components=0 is too small",
+        ),
+        (gaussian(50, 3), None, {"n_components": []}, ValueError, "names no width"),
+        (gaussian(50, 3), None, {"n_seeds": 0}, ValueError, "n_seeds=0 is too small"),
+        (gaussian(50, 3), None, {"max_seconds": 0.0}, ValueError, "max_seconds=0.0 is not usable"),
+        (gaussian(50, 3), None, {"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
+        (gaussian(50, 3), None, {"kernel": "precomputed"}, ValueError, "pass a function"),
+        (gaussian(50, 3), None, {"kernel": "skewed_chi2"}, ValueError, "takes values >= 0"),
+        (gaussian(50, 3), None, {"kernel": lambda X, Y: X @ Y.T}, ValueError, "in a module"),
+        (gaussian(50, 3), None, {"kernel": in_a_script}, ValueError, "a script or .* in a module"),
+        (gaussian(50, 3), None, {"output": "x.csv"}, ValueError, "x.csv should end with .json"),
+        (gaussian(1, 3), None, {}, ValueError, "X has 1 row; a comparison takes 20"),
+        (np.full((50, 3), np.nan), None, {}, ValueError, "X has NaN or infinity in row 0"),
+        (gaussian(50, 3), np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
+        (gaussian(50, 3), [*range(49), np.nan], {}, ValueError, "no finite number in row 49"),
+        (gaussian(50, 3), ["a"] * 50, {}, ValueError, "y is not numeric"),
+        (gaussian(50, 3), np.ones(50), {}, ValueError, "nothing to predict"),
+    ],
+)
+def test_bad_comparisons(X, y, options, error, message):
+    with pytest.raises(error, match=message):
+        compared(X, y, **options)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("n_seeds", [1, 2])
+def test_errors_that_are_not_finite_are_refused(tmp_path, n_seeds):
+    path = tmp_path / "results.json"
+    options = {"kernel": Polynomial(3), "methods": ["maclaurin"], "n_components": 16}
+    for _ in range(2):
+        found = compared(gaussian(60, 3) * 1e50, n_seeds=n_seeds, output=path, **options)
+        assert (found.rows, found.best) == ([], None)
+        assert found.refused[0]["reason"] == "its error is not finite; scale the columns"
+        with pytest.raises(ValueError, match="nothing was measured"):
+            found.plot(tmp_path / "compare.png")
+    path.write_text(path.read_text().replace('"lam": 1.0', '"lam": NaN'))
+    with pytest.raises(ValueError, match=r"is no result of compare .*NaN is no number"):
+        compared(gaussian(60, 3) * 1e50, n_seeds=n_seeds, output=path, **options)

@@ -1,0 +1,89 @@
+"""Plans: predictions come true, and the recommendation is the narrowest that reaches the error."""
+
+import numpy as np
+import pytest
+from points import gaussian
+from sklearn import config_context
+
+import gzkcore
+from gzkcore import Gaussian
+from gzkcore.features.auto import _candidates
+from gzkcore.metrics import relative_frobenius_error
+
+
+def test_plan_holds_on_other_rows():
+    """Within a factor of 1.5 for nine in ten of its predictions above 1e-3."""
+    ratios = []
+    for dim in (2, 3, 5, 9, 16):
+        X, other = gaussian(1500, dim), gaussian(500, dim, seed=1)
+        found = gzkcore.plan(X, Gaussian(0.5 / dim), n_components=[32, 128])
+        for row in found.table:
+            if row["error"] < 1e-3:
+                continue
+            candidates = _candidates(found.kernel, row["n_components"], X, 5)
+            [features] = [c.features.fit(X) for c in candidates if c.name == row["method"]]
+            error = relative_frobenius_error(found.kernel(other), features.transform(other))
+            ratios.append(max(error / row["error"], row["error"] / error))
+    assert len(ratios) >= 20
+    assert np.quantile(ratios, 0.9) <= 1.5
+
+
+def test_plan_recommends_the_cheapest_that_reaches_the_error():
+    found = gzkcore.plan(gaussian(800, 3), max_error=1e-3, n_components=[16, 256, 512])
+    assert "n_components=256" in found.recommendation
+    features = found.build()
+    assert features.n_components == 256
+    assert not hasattr(features, "kernel_")
+    text = str(found)
+    assert "800 rows of 3 columns" in text
+    assert text.endswith(found.recommendation)
+
+
+def test_plan_prefers_few_features_to_quick_ones():
+    """A learner takes the square of the width: 64 landmarks beat 256 quick features."""
+    x = np.linspace(-1, 1, 400)[:, None]
+    found = gzkcore.plan(x, Gaussian(3.0), max_error=1e-3, n_components=[32, 256])
+    reached = [row for row in found.table if row["error"] <= 1e-3]
+    assert {row["n_components"] for row in reached} == {32, 256}
+    assert found.build().n_components == 32
+
+
+def test_plan_says_when_nothing_reaches_the_error():
+    found = gzkcore.plan(gaussian(600, 9), Gaussian(0.5), max_error=1e-6, n_components=[32, 128])
+    assert "none reaches 1e-06" in found.recommendation
+
+
+def test_plan_counts_all_rows():
+    X = gaussian(300, 3)
+    small, large = (gzkcore.plan(X, n_components=[32], n_samples=n) for n in (300, 30_000))
+    assert large.table[0]["megabytes"] == 100 * small.table[0]["megabytes"]
+    assert large.statistical_dimension > small.statistical_dimension
+    assert 1 <= small.effective_dimension <= 3
+
+
+def test_plan_draws(tmp_path):
+    pytest.importorskip("matplotlib")
+    gzkcore.plan(gaussian(300, 3), n_components=[16, 64]).plot(tmp_path / "plan.png")
+    assert (tmp_path / "plan.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"max_error": 0.0}, ValueError, "max_error=0.0 is not usable"),
+        ({"lam": -1.0}, ValueError, "lam=-1.0 is not usable"),
+        ({"n_components": []}, ValueError, "names no width"),
+        ({"n_components": [0]}, ValueError, "n_components=0 is too small"),
+        ({"n_samples": 0}, ValueError, "n_samples=0 is too small"),
+        ({"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
+    ],
+)
+def test_bad_plans(arguments, error, message):
+    with pytest.raises(error, match=message):
+        gzkcore.plan(gaussian(50, 3), **arguments)
+
+
+def test_plans_hold_where_frames_are_asked_for():
+    """Inside, everything goes on with arrays."""
+    with config_context(transform_output="pandas"):
+        gzkcore.plan(gaussian(200, 3), n_components=np.int64(16))

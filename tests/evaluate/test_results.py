@@ -1,0 +1,158 @@
+"""The file of results: kept while running, gone on from, shared by two, refused where it is of others."""
+
+import functools
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from comparisons import QUICK, compared
+from points import gaussian
+
+import gzkcore
+from gzkcore import Zonal
+from gzkcore.evaluate import compare as _compare
+from gzkcore.evaluate.methods import on_sphere
+
+
+@pytest.mark.usefixtures("in_process")
+def test_kernels_of_functions_have_no_addresses(tmp_path):
+    X, path = gaussian(60, 3), tmp_path / "results.json"
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    kernel = Zonal(functools.partial(on_sphere, 0.5))
+    found = compared(X, kernel=kernel, methods=["fourier-iid"], output=path)
+    assert "<function on_sphere>" in found.kernel
+    assert " at 0x" not in path.read_text().split("cells")[0]
+
+
+def test_places_that_cannot_be_written_are_found_first(tmp_path, monkeypatch, in_process):
+    def refuse(**options):
+        raise PermissionError(13, "Permission denied", f"{options['dir']}/.hidden")
+
+    path = tmp_path / "results.json"
+    monkeypatch.setattr(_compare.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(PermissionError) as caught:
+        compared(gaussian(60, 3), output=path)
+    assert caught.value.filename == str(path)
+    assert in_process == []
+    path.mkdir()
+    with pytest.raises(ValueError, match="is a folder; name a file"):
+        compared(gaussian(60, 3), output=path)
+
+
+def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
+    X, path = gaussian(80, 3), tmp_path / "results.json"
+    first = compared(X, methods=QUICK[:2], n_seeds=1, output=path)
+    in_process.clear()
+    assert compared(X, methods=QUICK[:2], n_seeds=1, output=path).rows == first.rows
+    assert in_process == []
+    more = compared(X, methods=QUICK[1:], n_components=[16, 32], output=path, random_state=None)
+    assert in_process == [
+        ("fourier-iid", 16, [0, 1]),
+        ("sklearn-RBFSampler", 16, [0, 1]),
+        ("fourier-iid", 32, [1]),
+        ("sklearn-RBFSampler", 32, [0, 1]),
+    ]
+    assert {row["n_components"] for row in more.rows} == {16, 32}
+    assert [file.name for file in tmp_path.iterdir()] == ["results.json"]
+    for options in (
+        {"random_state": 1},
+        {"kernel": "laplacian"},
+        {"max_samples": 30},
+        {"lam": 2.0},
+    ):
+        with pytest.raises(ValueError, match="give another output, or delete it"):
+            compared(X, **{"output": path} | options)
+    with pytest.raises(ValueError, match="data was other values, and is these now"):
+        compared(X + 1, output=path)
+    with pytest.raises(ValueError, match="targets was other values"):
+        compared(X, X[:, 0], output=path)
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="is no result of compare"):
+        compared(X, output=path)
+    with pytest.raises(ValueError, match="there is no folder"):
+        compared(X, output=tmp_path / "no" / "results.json")
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"lam": 1.0,', "", "KeyError: 'lam'"),
+        ('"fit_seconds"', '"seconds"', "KeyError: 'fit_seconds'"),
+        ('"error": ', '"error": "bad", "e": ', "TypeError: error is 'bad'"),
+        ('"rmse"', '"mse"', "KeyError: 'rmse'"),
+        ('"seed": ', '"seed": "a", "s": ', "TypeError: seed is 'a'"),
+        ('"reason": null', '"reason": 1', "TypeError: reason is 1"),
+    ],
+)
+def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
+    X, path = gaussian(60, 3), tmp_path / "results.json"
+    options = {"methods": ["fourier-iid"], "n_seeds": 1, "output": path}
+    compared(X, X[:, 0], **options)
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+    with pytest.raises(ValueError, match=re.escape(f"is no result of compare ({said})")):
+        compared(X, X[:, 0], **options)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_two_comparisons_with_one_file_keep_what_both_have_done(tmp_path):
+    X, path = gaussian(60, 3), tmp_path / "results.json"
+
+    def meanwhile(_, share, now):
+        if now == "fourier-iid, 32" and share == 0:
+            compared(X, methods=["fourier-iid", "gegenbauer"], n_seeds=3, output=path)
+
+    compared(X, methods=["fourier-iid"], output=path, report=meanwhile)
+    cells = json.loads(path.read_text())["cells"]
+    assert {cell["method"]: len(cell["runs"]) for cell in cells} == {
+        "fourier-iid": 3,
+        "gegenbauer": 3,
+    }
+
+    def other(_, share, __):
+        if share == 0:
+            compared(X + 1, output=path)
+
+    path.unlink()
+    with pytest.raises(ValueError, match="data was other values"):
+        compared(X, output=path, report=other)
+    assert len(json.loads(path.read_text())["cells"]) == 3
+
+
+COMPARE = """
+import sys, numpy as np, gzkcore
+X = np.random.default_rng(0).standard_normal((5000, 3))
+gzkcore.compare(X, methods=["fourier-iid", "nystrom-rpcholesky"], n_components=[8, 2048],
+                n_seeds=50, random_state=0, output=sys.argv[1])
+"""
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=str)
+def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
+    path = tmp_path / "results.json"
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPARE, path], stderr=subprocess.PIPE, cwd=tmp_path
+    )
+    deadline = time.monotonic() + 60
+    while not path.exists() or len(json.loads(path.read_text())["cells"][0]["runs"]) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode in (-how, 130, 1), said
+    kept = json.loads(path.read_text())
+    runs = kept["cells"][0]["runs"]
+    X = gaussian(5000, 3)
+    found = gzkcore.compare(
+        X, methods=["fourier-iid"], n_components=8, n_seeds=2, random_state=0, output=path
+    )
+    assert found.rows[0]["error"] == np.mean([run["error"] for run in runs[:2]])
+    assert json.loads(path.read_text()) == kept  # nothing was done again
