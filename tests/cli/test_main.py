@@ -758,10 +758,11 @@ def test_compare(capsys, plain):
     assert "Results: data-compare.json" in text
     for other, reason in (
         (["--target", "y", "--gamma", "1"], "kernel was Gaussian(gamma="),
-        (["--columns", "a,b,c"], "targets was other values"),
+        (["--columns", "a,b,c"], "targets was 500 float64"),
     ):
         said = refuse(capsys, *arguments, "--seeds", "2", *other)
-        assert said.startswith("data-compare.json has results for other settings: " + reason)
+        start = "data-compare.json has results of compare for other settings: "
+        assert said.startswith(start + reason)
 
 
 def test_a_picture_of_nothing(capsys, plain):
@@ -823,7 +824,7 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
         "from there"
     )
     assert files() == ["data-compare.json", "data.csv"]
-    assert json.loads(Path("data-compare.json").read_text())["cells"][0]["runs"]
+    assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]
 
 
 # ---- pictures

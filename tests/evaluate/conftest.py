@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from gzkcore.evaluate import compare as _compare
+from gzkcore._util.wording import plain
+from gzkcore.evaluate.worker import RefusedError, Worker
 
 
 @pytest.fixture
@@ -21,14 +22,17 @@ def in_process(monkeypatch):
     """No workers at all, which saves the time to start them; return what is measured."""
     measured = []
 
-    def measure(self, method, width, seeds, limit):
+    def run(self, method, width, seeds, limit):
         assert limit > 0
         measured.append((method, width, seeds))
-        runs = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _compare._measure(pickle.loads(self._task), method, width, seeds, runs.append)
-        yield from json.loads(json.dumps(runs))
+        work, task = pickle.loads(self._sent)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for result in work(task, method, width, seeds):
+                    yield json.loads(json.dumps(result))
+        except (TypeError, ValueError) as error:
+            raise RefusedError(plain(str(error))) from None
 
-    monkeypatch.setattr(_compare._Worker, "measure", measure)
+    monkeypatch.setattr(Worker, "run", run)
     return measured

@@ -15,8 +15,13 @@ from points import gaussian
 
 import gzkcore
 from gzkcore import Zonal
-from gzkcore.evaluate import compare as _compare
+from gzkcore.evaluate import results
 from gzkcore.evaluate.methods import on_sphere
+
+
+def kept_in(path):
+    """Return what a file has of a comparison, by key."""
+    return json.loads(path.read_text())["experiments"]["compare"]["jobs"]
 
 
 @pytest.mark.usefixtures("in_process")
@@ -26,7 +31,7 @@ def test_kernels_of_functions_have_no_addresses(tmp_path):
     kernel = Zonal(functools.partial(on_sphere, 0.5))
     found = compared(X, kernel=kernel, methods=["fourier-iid"], output=path)
     assert "<function on_sphere>" in found.kernel
-    assert " at 0x" not in path.read_text().split("cells")[0]
+    assert " at 0x" not in path.read_text().split("jobs")[0]
 
 
 def test_places_that_cannot_be_written_are_found_first(tmp_path, monkeypatch, in_process):
@@ -34,7 +39,7 @@ def test_places_that_cannot_be_written_are_found_first(tmp_path, monkeypatch, in
         raise PermissionError(13, "Permission denied", f"{options['dir']}/.hidden")
 
     path = tmp_path / "results.json"
-    monkeypatch.setattr(_compare.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(results.tempfile, "TemporaryFile", refuse)
     with pytest.raises(PermissionError) as caught:
         compared(gaussian(60, 3), output=path)
     assert caught.value.filename == str(path)
@@ -67,9 +72,11 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
     ):
         with pytest.raises(ValueError, match="give another output, or delete it"):
             compared(X, **{"output": path} | options)
-    with pytest.raises(ValueError, match="data was other values, and is these now"):
+    with pytest.raises(
+        ValueError, match=r"data was 80 x 3 float64, checksum \w+, and is 80 x 3 .* now"
+    ):
         compared(X + 1, output=path)
-    with pytest.raises(ValueError, match="targets was other values"):
+    with pytest.raises(ValueError, match="targets was None, and is 80 float64"):
         compared(X, X[:, 0], output=path)
     path.write_text("{}")
     with pytest.raises(ValueError, match="is no result of compare"):
@@ -87,7 +94,10 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
         ('"error": ', '"error": "bad", "e": ', "TypeError: error is 'bad'"),
         ('"rmse"', '"mse"', "KeyError: 'rmse'"),
         ('"seed": ', '"seed": "a", "s": ', "TypeError: seed is 'a'"),
-        ('"reason": null', '"reason": 1', "TypeError: reason is 1"),
+        ('"lam": 1.0,', '"lam": NaN,', "ValueError: lam is nan"),
+        ('"jobs": {', '"jobs": {"a / 8": {"reason": 1},', "TypeError: reason is 1"),
+        ('"jobs": {', '"jobs": {"a / 8": {"limit": "1"},', "TypeError: limit is '1'"),
+        ('"experiments"', '"cells"', "KeyError: 'experiments'"),
     ],
 )
 def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
@@ -109,20 +119,17 @@ def test_two_comparisons_with_one_file_keep_what_both_have_done(tmp_path):
             compared(X, methods=["fourier-iid", "gegenbauer"], n_seeds=3, output=path)
 
     compared(X, methods=["fourier-iid"], output=path, report=meanwhile)
-    cells = json.loads(path.read_text())["cells"]
-    assert {cell["method"]: len(cell["runs"]) for cell in cells} == {
-        "fourier-iid": 3,
-        "gegenbauer": 3,
-    }
+    methods = [key.split(" / ")[0] for key in kept_in(path)]
+    assert {name: methods.count(name) for name in methods} == {"fourier-iid": 3, "gegenbauer": 3}
 
     def other(_, share, __):
         if share == 0:
             compared(X + 1, output=path)
 
     path.unlink()
-    with pytest.raises(ValueError, match="data was other values"):
+    with pytest.raises(ValueError, match="data was 60 x 3 float64"):
         compared(X, output=path, report=other)
-    assert len(json.loads(path.read_text())["cells"]) == 3
+    assert len(kept_in(path)) == 6
 
 
 COMPARE = """
@@ -141,18 +148,18 @@ def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
         [sys.executable, "-c", COMPARE, path], stderr=subprocess.PIPE, cwd=tmp_path
     )
     deadline = time.monotonic() + 60
-    while not path.exists() or len(json.loads(path.read_text())["cells"][0]["runs"]) < 2:
+    while not path.exists() or len(kept_in(path)) < 2:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(how)
     _, said = process.communicate(timeout=30)
     assert process.returncode in (-how, 130, 1), said
-    kept = json.loads(path.read_text())
-    runs = kept["cells"][0]["runs"]
+    kept = kept_in(path)
+    runs = [kept[f"fourier-iid / 8 / {seed}"] for seed in range(2)]
     X = gaussian(5000, 3)
     found = gzkcore.compare(
         X, methods=["fourier-iid"], n_components=8, n_seeds=2, random_state=0, output=path
     )
-    assert found.rows[0]["error"] == np.mean([run["error"] for run in runs[:2]])
-    assert json.loads(path.read_text()) == kept  # nothing was done again
+    assert found.rows[0]["error"] == np.mean([run["error"] for run in runs])
+    assert kept_in(path) == kept  # nothing was done again

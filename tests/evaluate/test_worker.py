@@ -9,7 +9,7 @@ import pytest
 from comparisons import QUICK, compared
 from points import gaussian
 
-from gzkcore.evaluate import compare as _compare
+from gzkcore.evaluate import worker as _worker
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -22,21 +22,22 @@ def test_peak_memory_is_that_of_the_features():
 
 ORPHAN = """
 import os, sys, time, numpy as np, gzkcore
-from gzkcore.evaluate import compare as _compare
-popen = _compare.subprocess.Popen
+from gzkcore.evaluate import worker as _worker
+popen = _worker.subprocess.Popen
 def noted(*args, **options):
     process = popen(*args, **options)
     print(process.pid, flush=True)
     return process
-_compare.subprocess.Popen = noted
-_compare._START = '''
+_worker.subprocess.Popen = noted
+_worker._START = '''
 import os, time
-from gzkcore.evaluate import compare as _compare
+from gzkcore.evaluate import measure
+from gzkcore.evaluate.worker import serve
 def run(*_):
     print(os.getpid(), file=open("child", "w"), flush=True)
     time.sleep(60)
-_compare._run = run
-_compare.serve()
+measure.measure = run
+serve()
 '''
 gzkcore.compare(np.random.default_rng(0).standard_normal((50, 3)), methods="fourier-iid")
 """
@@ -79,31 +80,32 @@ def test_methods_that_fail_are_listed(monkeypatch):
     assert not slow.predicts
     assert "a seed took more than 0.0001 s" in slow.refused[0]["reason"]
     assert str(slow)
-    monkeypatch.setattr(_compare, "_START", KILLED)
+    monkeypatch.setattr(_worker, "_START", KILLED)
     found = compared(X, methods=["gegenbauer", "fourier-iid"])
     assert [row["method"] for row in found.rows] == ["fourier-iid"]
     assert found.refused[0]["reason"] == "its process was ended by signal 9 (out of memory?)"
-    monkeypatch.setattr(_compare, "_START", "raise SystemExit('no such luck')")
+    monkeypatch.setattr(_worker, "_START", "raise SystemExit('no such luck')")
     with pytest.raises(OSError, match="could not start: no such luck"):
         compared(X)
     told = "import os; raise SystemExit(os.environ['GZKCORE_NUM_THREADS'])"
     for asked, started in (("3", told), ("2", told.replace("GZKCORE", "OMP"))):
         monkeypatch.setenv("GZKCORE_NUM_THREADS", asked)
-        monkeypatch.setattr(_compare, "_START", started)
+        monkeypatch.setattr(_worker, "_START", started)
         with pytest.raises(OSError, match=f"could not start: {asked}"):
             compared(X)
 
 
 KILLED = """
 import os
-from gzkcore.evaluate import compare as _compare
-run = _compare._run
+from gzkcore.evaluate import measure
+from gzkcore.evaluate.worker import serve
+true = measure.measure
 def killed(task, method, *rest):
     if method == "gegenbauer":
         os.kill(os.getpid(), 9)
-    return run(task, method, *rest)
-_compare._run = killed
-_compare.serve()
+    return true(task, method, *rest)
+measure.measure = killed
+serve()
 """
 
 
@@ -112,7 +114,9 @@ def test_where_forks_are_not_safe(monkeypatch):
     """Each method has a new worker: the same numbers."""
     X = gaussian(80, 3)
     expected = compared(X, methods=QUICK[1:])
-    spawned = "from gzkcore.evaluate import compare as _compare; _compare._FORKS = False; _compare.serve()"
-    monkeypatch.setattr(_compare, "_START", spawned)
+    spawned = (
+        "from gzkcore.evaluate import worker as _worker; _worker._FORKS = False; _worker.serve()"
+    )
+    monkeypatch.setattr(_worker, "_START", spawned)
     found = compared(X, methods=QUICK[1:], max_seconds=1e12)
     assert [row["error"] for row in found.rows] == [row["error"] for row in expected.rows]

@@ -1,0 +1,116 @@
+"""What is measured of a method: error, time and memory, for one seed after the other."""
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
+
+from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.random import generator
+from gzkcore._util.timing import seconds_per_row
+from gzkcore._util.typing import Doubles, Rows
+from gzkcore._util.validation import dense
+from gzkcore._util.wording import plain
+from gzkcore.features.base import plain_output
+from gzkcore.features.trials import split_rows
+from gzkcore.kernels.base import Kernel
+from gzkcore.metrics import mean_kernel_error, relative_frobenius_error, spectral_error
+
+from .methods import METHODS, Wanted
+
+# The errors of a run; a run has the last two if there are targets, and may lack `spectral_error`.
+ERRORS = ("error", "mean_error", "spectral_error", "rmse", "r2")
+# Rows and columns that a method is warmed up with, before its memory is measured.
+_WARM_ROWS, _WARM_WIDTH = 64, 16
+
+
+@dataclass
+class Task:
+    """What methods are measured on; `lam` in units of the kernel matrix of the judged rows."""
+
+    X: Rows
+    y: Doubles | None
+    kernel: Kernel
+    seed: int
+    fitted: int
+    lam: float
+
+
+def measure(task: Task, method: str, width: int, seeds: list[int]) -> Iterator[dict[str, Any]]:
+    """Yield what a method is worth for each seed; the peak of memory is that of the first."""
+    for seed in seeds:
+        yield _run(task, method, width, seed, memory=seed == seeds[0])
+
+
+def _run(task: Task, method: str, width: int, seed: int, memory: bool) -> dict[str, Any]:
+    entropy = np.random.SeedSequence([task.seed, seed])
+    fitted, judged = split_rows(task.X.shape[0], generator(entropy), task.fitted)
+    train, test = task.X[fitted], task.X[judged]
+    draw = int(entropy.generate_state(1)[0]) >> 1
+    features = plain_output(METHODS[method](Wanted(task.kernel, width, train, draw)))
+    run, Z = _cost(features, train, memory)
+    run |= {"seed": seed, "width": Z.shape[1]}
+    run["features"] = plain(features.__repr__(N_CHAR_MAX=2000))
+    Z_test = np.asarray(dense(features.transform(test)), dtype=np.float64)
+    errors = _errors(task, test, Z_test)
+    if task.y is not None:
+        errors |= _predict(dense(Z), Z_test, task.y[fitted], task.y[judged])
+    if not all(map(math.isfinite, errors.values())):
+        raise ValueError("its error is not finite; scale the columns")
+    return run | errors
+
+
+def _cost(features: Any, train: Rows, memory: bool) -> tuple[dict[str, Any], Any]:
+    """Fit and transform; return seconds and, if asked for, the peak of memory; and the features."""
+    before = 0
+    if memory:
+        _warm_up(features, train)
+        forget_peak()
+        before, _ = resident_memory()
+    start = time.perf_counter()
+    features.fit(train)
+    cost = {"fit_seconds": time.perf_counter() - start}
+    Z = features.transform(train)
+    if memory:
+        cost["megabytes"] = max(0.0, (resident_memory()[1] - before) / 1e6)
+    cost["row_seconds"] = seconds_per_row(features, train, reuse=False)
+    return cost, Z
+
+
+def _warm_up(features: Any, train: Rows) -> None:
+    """Let libraries load and start threads, which is no memory of the method."""
+    small = clone(features)
+    if "n_components" in small.get_params(deep=False):
+        small.set_params(n_components=min(_WARM_WIDTH, features.n_components))
+    with contextlib.suppress(ValueError, TypeError):
+        plain_output(small).fit(train[:_WARM_ROWS]).transform(train[:_WARM_ROWS])
+
+
+def _errors(task: Task, test: Rows, Z: Doubles) -> dict[str, float]:
+    """Compare the kernel of the features with the exact one."""
+    K = np.asarray(task.kernel(dense(test)), dtype=np.float64)
+    errors = {
+        "error": relative_frobenius_error(K, Z),
+        "mean_error": mean_kernel_error(K, Z),
+    }
+    with contextlib.suppress(ValueError):  # a user's function need not be positive definite
+        epsilon = spectral_error(K, Z, task.lam)
+        errors |= {"spectral_error": epsilon} if math.isfinite(epsilon) else {}
+    return errors
+
+
+def _predict(Z: Any, Z_test: Doubles, y: Doubles, y_test: Doubles) -> dict[str, float]:
+    """Return the errors of a ridge on the features."""
+    from gzkcore.learn.ridge import RandomFeatureRidgeCV
+
+    model = RandomFeatureRidgeCV(FunctionTransformer()).fit(Z, y)
+    squares = float(np.mean(np.square(model.predict(Z_test.astype(Z.dtype)) - y_test)))
+    constant = float(np.mean(np.square(y.mean(axis=0) - y_test)))
+    r2 = 1 - squares / constant if constant else 0.0
+    return {"rmse": math.sqrt(squares), "r2": r2}

@@ -1,0 +1,161 @@
+"""Results in a .json file, kept while work runs and gone on from.
+
+A file holds experiments: of each its settings, and what every job has found, by the job's key.
+Several processes may write to a file at once; each keeps what the others have written.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gzkcore._util.config import show_config
+from gzkcore._util.files import replacing
+
+if sys.platform != "win32":
+    import fcntl
+
+Settings: TypeAlias = dict[str, Any]
+# Key of a job -> what it has found, as JSON can hold it.
+Found: TypeAlias = dict[str, dict[str, Any]]
+
+
+class Store:
+    """What the jobs of an experiment have found, and the file that keeps it, if there is one.
+
+    Parameters
+    ----------
+    path : str, path or None
+        A .json file; None: nothing is kept.
+    of : str
+        The command that writes such files, for messages.
+    name : str
+        The experiment.
+    check : callable, optional
+        `check(settings, found)` raises KeyError, TypeError or ValueError if the file can't be
+        one of this experiment.
+
+    Attributes
+    ----------
+    settings : dict
+        Those of the file, then those that are agreed on.
+    found : dict of str to dict
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        of: str,
+        name: str,
+        check: Callable[[Settings, Found], None] = lambda *_: None,
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self._of, self._name, self._check = of, name, check
+        self.settings: Settings = {}
+        self.found: Found = {}
+        if self.path is not None:
+            _check_path(self.path)
+            self.settings, self.found = self._read(self.path).get(name, ({}, {}))
+            with _naming(self.path), tempfile.TemporaryFile(dir=self.path.parent):
+                pass  # what can't be written is known now, not after the first job
+
+    def agree(self, settings: Settings) -> None:
+        """Work with these settings, and the machine's; raise ValueError if the file has others."""
+        config = show_config()
+        machine = {name: config[name] for name in ("version", "isa", "n_threads")}
+        self.settings = self._agreed(self.settings, settings | machine)
+
+    def keep(self, key: str, found: dict[str, Any]) -> None:
+        """Add what a job has found, and write it with what others have written meanwhile."""
+        self.found[key] = found
+        if self.path is None:
+            return
+        with _alone(self.path.parent), _naming(self.path):
+            all_found = self._read(self.path)
+            settings, others = all_found.get(self._name, ({}, {}))
+            all_found[self._name] = self._agreed(settings, self.settings), others | self.found
+            content = {
+                name: {"settings": settings, "jobs": jobs}
+                for name, (settings, jobs) in all_found.items()
+            }
+            with replacing(self.path) as beside:
+                text = json.dumps({"experiments": content}, indent=1)
+                beside.write_text(text + "\n", encoding="utf-8")
+
+    def _agreed(self, before: Settings, now: Settings) -> Settings:
+        for name, value in now.items():
+            if before.get(name, value) != value:
+                raise ValueError(
+                    f"{self.path} has results of {self._name} for other settings: {name} was "
+                    f"{before[name]}, and is {value} now; use the same again, give another "
+                    "output, or delete it"
+                )
+        return before | now
+
+    def _read(self, path: Path) -> dict[str, tuple[Settings, Found]]:
+        """Return settings and results of every experiment in the file, none if it isn't there."""
+        if not path.exists():
+            return {}
+        try:
+            experiments = {
+                name: (dict(one["settings"]), dict(one["jobs"]))
+                for name, one in json.loads(path.read_text("utf-8"))["experiments"].items()
+            }
+            if self._name in experiments:
+                self._check(*experiments[self._name])
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{path} is no result of {self._of} ({type(error).__name__}: {error}); give "
+                "another output, or delete it"
+            ) from None
+        return experiments
+
+
+def digest(values: Any) -> str:
+    """Return shape and type of an array, or of a sparse matrix, and a checksum of its values."""
+    about = f"{' x '.join(map(str, values.shape))} {values.dtype}"
+    found = hashlib.sha256(about.encode())
+    parts = [values] if isinstance(values, np.ndarray) else [values.data, values.indices]
+    for part in parts:
+        found.update(np.ascontiguousarray(part).tobytes())
+    return f"{about}, checksum {found.hexdigest()[:16]}"
+
+
+def _check_path(path: Path) -> None:
+    if path.suffix.lower() != ".json":
+        raise ValueError(f"output {path} should end with .json")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"output {path} is a folder; name a file")
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors of files name the one that was asked for, not one beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let no other process keep results in a folder, where the system can lock one."""
+    if sys.platform == "win32":
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network drives have no locks
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)

@@ -1,0 +1,75 @@
+"""From runs to rows: what a method is worth over the seeds, beside the others."""
+
+import math
+import statistics
+from typing import Any, TypeAlias
+
+from scipy.special import stdtrit
+
+from gzkcore.features.trials import AS_GOOD, cheapest_of_the_best
+
+from .measure import ERRORS
+
+CONFIDENCE = 0.95
+# Predictions are as good if their error is at most this many times the least.
+PREDICTS_AS_WELL = 1.02
+
+Row: TypeAlias = dict[str, Any]
+
+
+def row_of(name: str, width: int, runs: list[Row], n_fitted: int) -> Row:
+    """Return means over the runs with their intervals, times, and the peak of memory."""
+    row: Row = {"method": name, "n_components": width}
+    row |= {key: runs[0][key] for key in ("width", "features")}
+    for key in ERRORS:
+        values = [run[key] for run in runs if key in run]
+        if len(values) == len(runs):
+            row |= _interval(key, values)
+    for key in ("fit_seconds", "row_seconds"):
+        row[key] = statistics.median(run[key] for run in runs)
+    row["seconds"] = row["fit_seconds"] + n_fitted * row["row_seconds"]
+    row["megabytes"] = max(run.get("megabytes", 0.0) for run in runs)
+    return row
+
+
+def _interval(key: str, values: list[float]) -> Row:
+    """Return mean, Student's interval of the mean, and standard deviation; None for one value."""
+    mean = statistics.fmean(values)
+    low = high = spread = None
+    if len(values) > 1:
+        spread = statistics.stdev(values)
+        student = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
+        half = student * spread / math.sqrt(len(values))
+        low, high = mean - half, mean + half
+    return {key: mean, f"{key}_low": low, f"{key}_high": high, f"{key}_spread": spread}
+
+
+def ranked(rows: list[Row]) -> list[Row]:
+    """Return rows by width and error, with ratios to the least of the width, and the front."""
+    for width in {row["n_components"] for row in rows}:
+        of_width = [row for row in rows if row["n_components"] == width]
+        for value, ratio in (("error", "error_ratio"), ("seconds", "time_ratio")):
+            least = min(row[value] for row in of_width)
+            for row in of_width:
+                row[ratio] = row[value] / least if least > 0 else 1.0
+    for row in rows:
+        row["front"] = not any(_beats(other, row) for other in rows)
+    return sorted(rows, key=lambda row: (row["n_components"], row["error"]))
+
+
+def _beats(one: Row, other: Row) -> bool:
+    """Whether one row is as accurate and fast as another, and better in something."""
+    mine, others = ((row["error"], row["seconds"]) for row in (one, other))
+    return mine[0] <= others[0] and mine[1] <= others[1] and mine != others
+
+
+def best_of(rows: list[Row], measure: str) -> Row | None:
+    """Return the fastest with nearly the least error, of the largest width; None of no rows."""
+    if not rows:
+        return None
+    return cheapest_of_the_best(
+        [row for row in rows if row["n_components"] == rows[-1]["n_components"]],
+        lambda row: float(row[measure]),
+        lambda row: float(row["seconds"]),
+        AS_GOOD if measure == "error" else PREDICTS_AS_WELL,
+    )

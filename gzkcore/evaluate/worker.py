@@ -1,0 +1,254 @@
+"""Work in a fresh process: the peak of its memory is its own, and it may be killed.
+
+A `Worker` starts another Python, sends it a function and a task once, and then jobs. Each job runs
+in a fork of that process (where forking is safe, else the process ends with the job and the next
+one has another), and answers with as many results as the function yields.
+"""
+
+import contextlib
+import ctypes
+import io
+import json
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import IO, Any
+
+from gzkcore._util.threads import n_threads
+from gzkcore._util.wording import plain
+
+_START = "from gzkcore.evaluate.worker import serve; serve()"
+_PARENT = "GZKCORE_WORKS_FOR"  # set for the worker: the process that it works for
+_PR_SET_PDEATHSIG = 1
+_FORKS = sys.platform == "linux"  # elsewhere a fork may meet libraries that can't bear it
+
+
+class RefusedError(ValueError):
+    """The function raised: it says why it can't do the job."""
+
+
+class EndedError(OSError):
+    """The process ended before the job did: it says how."""
+
+
+class LateError(OSError):
+    """A result took longer than it may."""
+
+
+class Worker:
+    """A process that works, started when it is needed, and again if it has ended; close it.
+
+    Parameters
+    ----------
+    work : callable
+        A function of a module. `work(task, *job)` yields results that JSON can hold.
+    task : object
+        Is pickled.
+    """
+
+    def __init__(self, work: Callable[..., Iterator[Any]], task: Any) -> None:
+        self._sent = _pickled((work, task))
+        self._process: Any = None
+
+    def run(self, *job: Any, limit: float = math.inf) -> Iterator[Any]:
+        """Yield the results of a job, each of which may take `limit` seconds.
+
+        Raises
+        ------
+        RefusedError, EndedError, LateError
+        """
+        given, taken = self._streams()
+        late = threading.Event()
+        reason = None
+        with contextlib.suppress(BrokenPipeError):
+            given.write(json.dumps(job).encode() + b"\n")
+            given.flush()
+            while line := self._line(taken, limit, late):
+                answer = json.loads(line)
+                if "result" in answer:
+                    yield answer["result"]
+                elif "reason" in answer:
+                    reason = answer["reason"]
+                else:
+                    if answer["last"]:
+                        self.close()
+                    if answer["ended"]:
+                        raise EndedError(_death(answer["ended"]))
+                    if reason is not None:
+                        raise RefusedError(reason)
+                    return
+        code = self.close()
+        if late.is_set():
+            raise LateError(f"it took more than {limit:g} s")
+        raise EndedError(_death(code))
+
+    def _line(self, taken: IO[bytes], limit: float, late: threading.Event) -> bytes:
+        """Read a line; if none comes in time, set `late` and end the process, so that none does."""
+
+        def end() -> None:
+            late.set()
+            self._kill()
+
+        timer = threading.Timer(min(limit, threading.TIMEOUT_MAX), end)
+        timer.daemon = True
+        timer.start()
+        try:
+            return taken.readline()
+        finally:
+            timer.cancel()
+
+    def _streams(self) -> tuple[IO[bytes], IO[bytes]]:
+        """Return input and output of the process, and start it if there is none."""
+        if self._process is None:
+            self._start()
+        return self._process.stdin, self._process.stdout
+
+    def _start(self) -> None:
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        with tempfile.TemporaryFile() as errors:
+            self._process = subprocess.Popen(  # noqa: S603  this Python, a line of ours
+                [sys.executable, "-P", "-c", _START],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=os.environ
+                | {"PYTHONPATH": path, _PARENT: str(os.getpid())}
+                | dict.fromkeys(("GZKCORE_NUM_THREADS", "OMP_NUM_THREADS"), str(n_threads())),
+                start_new_session=True,  # Ctrl-C is answered by the parent
+            )
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(len(self._sent).to_bytes(8, "little") + self._sent)
+                self._process.stdin.flush()
+            if self._process.stdout.readline() == b"ready\n":
+                return
+            errors.seek(0)
+            said = errors.read().decode("utf-8", "replace").strip().splitlines()
+        raise OSError(
+            "the process to work in could not start: "
+            + (said[-1] if said else _death(self._process.wait()))
+        )
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if hasattr(os, "killpg"):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                else:
+                    self._process.kill()
+
+    def close(self) -> int:
+        """End the process and what it has started, now; return its exit code."""
+        if self._process is None:
+            return 0
+        self._kill()
+        code = int(self._process.wait())
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        self._process = None
+        return code
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, given: Any) -> Any:
+        """Refuse what a new process would look for in a script that it doesn't run."""
+        if isinstance(given, type | FunctionType) and given.__module__ == "__main__":
+            raise pickle.PicklingError(f"{given.__qualname__} is defined in a script or notebook")
+        return NotImplemented
+
+
+def _pickled(given: Any) -> bytes:
+    file = io.BytesIO()
+    try:
+        _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(given)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise ValueError(
+            f"not all of this can be sent to another process ({error}); define functions, a "
+            "kernel's too, in a module, a file of its own that is imported"
+        ) from None
+    return file.getvalue()
+
+
+def _death(code: int) -> str:
+    why = f"by signal {-code}" if code < 0 else f"with code {code}"
+    return f"its process was ended {why}" + (" (out of memory?)" if code == -9 else "")
+
+
+# ---- the other side
+
+
+def serve() -> None:
+    """Be the worker: read a function and a task, then jobs, a line each; answer in lines of JSON.
+
+    A line of an answer is {"result": what the function yields} or {"reason": why it raised}; at
+    last {"ended": exit code, "last": whether this was the worker's last job}.
+    """
+    warnings.simplefilter("ignore")
+    _end_with(int(os.environ[_PARENT]))
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what libraries print is no answer
+    source = sys.stdin.buffer
+    size = int.from_bytes(source.read(8), "little")
+    work, task = pickle.loads(source.read(size))  # noqa: S301  from the parent process
+    out.write(b"ready\n")
+
+    def answer(**said: Any) -> None:
+        out.write(json.dumps(said).encode() + b"\n")
+
+    def do(job: list[Any]) -> None:
+        try:
+            for result in work(task, *job):
+                answer(result=result)
+        except (TypeError, ValueError) as error:
+            answer(reason=plain(str(error)))
+        except Exception as error:  # noqa: BLE001  the parent tells it
+            answer(reason=f"{type(error).__name__}: {plain(str(error))}")
+
+    while line := source.readline():
+        job = json.loads(line)
+        if not _FORKS:
+            do(job)
+            answer(ended=0, last=True)
+            return
+        answer(ended=_in_fork(do, job), last=False)
+
+
+def _in_fork(do: Callable[[list[Any]], None], job: list[Any]) -> int:
+    """Do a job in a child of this process; return the child's exit code."""
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        try:
+            _end_with(parent)
+            do(job)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent ends, however that is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended already
+            os._exit(1)
+    elif sys.platform != "win32":
+
+        def watch() -> None:
+            while os.getppid() == parent:
+                time.sleep(1)
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
