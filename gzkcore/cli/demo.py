@@ -1,19 +1,16 @@
 """What `gzkcore demo` shows: feature maps compared in the same ridge, on 28,000 airports.
 
 Every method gets the same splits, the same number of features, the same lengthscales and ridges to
-choose from and the same two folds to choose by. Each runs in a fresh process, so that its peak
-memory is its own.
+choose from and the same two folds to choose by. Each runs in a process of its own, so that its peak
+of memory is its own.
 """
 
+import contextlib
 import functools
 import math
-import multiprocessing
-import signal
 import statistics
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,9 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from gzkcore._util.memory import resident_memory
 from gzkcore.datasets.globe import LatLonToSphere, lengthscale_km
 from gzkcore.datasets.sets import load
+from gzkcore.evaluate.measure import memory_when_warm
 from gzkcore.evaluate.methods import on_sphere
+from gzkcore.evaluate.worker import Worker
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from gzkcore.kernels.zonal import Zonal
 from gzkcore.learn.ridge import RandomFeatureRidgeCV
@@ -66,7 +65,7 @@ def _nystroem(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
     return Nystroem(n_components=n_components, random_state=seed), {"gamma": GAMMAS}
 
 
-METHODS: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
+FEATURES: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
     "Gegenbauer": _gegenbauer,
     "Gegenbauer, random basis": functools.partial(_gegenbauer, basis="random"),
     "Gegenbauer, published": _published,
@@ -86,13 +85,14 @@ def compare(n_components: int, seeds: int, report: Callable[[str, float], None])
     degrees, y = airports()
     X = LatLonToSphere().transform(degrees)
     rows: list[dict[str, Any]] = []
-    for method in METHODS:
-        report(method, 0)
-        runs = []
-        for run in _in_fresh_process(method, n_components, seeds, X, y):
-            runs.append(run)
-            report(method, len(runs) / seeds)
-        rows.append({"method": method, "runs": runs} | _summary(runs))
+    with contextlib.closing(Worker(_measure, (n_components, seeds, X, y))) as worker:
+        for method in FEATURES:
+            report(method, 0)
+            runs = []
+            for run in worker.run(method):
+                runs.append(run)
+                report(method, len(runs) / seeds)
+            rows.append({"method": method, "runs": runs} | _summary(runs))
     constant = []
     for seed in range(seeds):
         train, test = _split(len(y), seed)
@@ -109,7 +109,7 @@ def compare(n_components: int, seeds: int, report: Callable[[str, float], None])
         "seeds": seeds,
         "lengthscales_km": [lengthscale_km(gamma) for gamma in GAMMAS],
         "published_degree": published_degree(n_components),
-        "memory": "peak resident memory (VmHWM) of a fresh process, over that after the imports",
+        "memory": "peak resident memory (VmHWM) of a process of its own, above that before it fits",
         "methods": rows,
     }
 
@@ -145,51 +145,27 @@ def draw(path: Path, n_components: int) -> None:
     )
 
 
-def _in_fresh_process(
-    method: str, n_components: int, seeds: int, X: NDArray[Any], y: NDArray[Any]
-) -> Iterator[dict[str, float]]:
-    """Yield the result for each seed, worked out by a new Python process."""
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_measure, args=(method, n_components, seeds, X, y, send), daemon=True
-    )
-    process.start()
-    send.close()
-    try:
-        for _ in range(seeds):
-            yield receive.recv()
-    except EOFError:
-        process.join()
-        raise OSError(f"the process of {method} ended with code {process.exitcode}") from None
-    finally:
-        process.terminate()
-        process.join()
-
-
 def _measure(
-    method: str, n_components: int, seeds: int, X: NDArray[Any], y: NDArray[Any], send: Connection
-) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers Ctrl-C and ends this process
-    warnings.simplefilter("ignore")
-    memory, _ = resident_memory()
+    task: tuple[int, int, NDArray[Any], NDArray[Any]], method: str
+) -> Iterator[dict[str, float]]:
+    """Yield what a method is worth on each split."""
+    n_components, seeds, X, y = task
+    before = memory_when_warm(FEATURES[method](n_components, 0)[0], X)
     for seed in range(seeds):
         train, test = _split(len(y), seed)
-        features, grid = METHODS[method](n_components, seed)
+        features, grid = FEATURES[method](n_components, seed)
         started = time.perf_counter()
         model = RandomFeatureRidgeCV(features, kernel_grid=grid, cv=2).fit(X[train], y[train])
         seconds = time.perf_counter() - started
         best = model.best_params_
         gamma = best["gamma"] if "gamma" in best else best["kernel"].function.args[0]
-        send.send(
-            {
-                "rmse": float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2))),
-                "lengthscale_km": lengthscale_km(gamma),
-                "alpha": best["alpha"],
-                "seconds": seconds,
-                "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
-            }
-        )
+        yield {
+            "rmse": float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2))),
+            "lengthscale_km": lengthscale_km(gamma),
+            "alpha": best["alpha"],
+            "seconds": seconds,
+            "peak_memory_mb": (resident_memory()[1] - before) / 1e6,
+        }
 
 
 def _split(n: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:

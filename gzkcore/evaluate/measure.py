@@ -68,11 +68,7 @@ def _run(task: Task, method: str, width: int, seed: int, memory: bool) -> dict[s
 
 def _cost(features: Any, train: Rows, memory: bool) -> tuple[dict[str, Any], Any]:
     """Fit and transform; return seconds and, if asked for, the peak of memory; and the features."""
-    before = 0
-    if memory:
-        _warm_up(features, train)
-        forget_peak()
-        before, _ = resident_memory()
+    before = memory_when_warm(features, train) if memory else 0
     start = time.perf_counter()
     features.fit(train)
     cost = {"fit_seconds": time.perf_counter() - start}
@@ -83,13 +79,18 @@ def _cost(features: Any, train: Rows, memory: bool) -> tuple[dict[str, Any], Any
     return cost, Z
 
 
-def _warm_up(features: Any, train: Rows) -> None:
-    """Let libraries load and start threads, which is no memory of the method."""
+def memory_when_warm(features: Any, train: Rows) -> int:
+    """Return what the process holds once libraries are loaded and threads started, in bytes.
+
+    That is no memory of the features; their peak begins anew.
+    """
     small = clone(features)
     if "n_components" in small.get_params(deep=False):
         small.set_params(n_components=min(_WARM_WIDTH, features.n_components))
     with contextlib.suppress(ValueError, TypeError):
         plain_output(small).fit(train[:_WARM_ROWS]).transform(train[:_WARM_ROWS])
+    forget_peak()
+    return resident_memory()[0]
 
 
 def _errors(task: Task, test: Rows, Z: Doubles) -> dict[str, float]:

@@ -671,10 +671,10 @@ def test_demo():
     assert process.returncode == 0, err
     result = json.loads(out)
     methods = {row["method"]: row for row in result["methods"]}
-    assert list(methods) == [*_demo.METHODS, "predicting the mean"]
+    assert list(methods) == [*_demo.FEATURES, "predicting the mean"]
     assert all(0 < row["rmse"] < 500 for row in methods.values())
     assert all(
-        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in _demo.METHODS
+        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in _demo.FEATURES
     )
     assert files() == ["m.png"]
 
