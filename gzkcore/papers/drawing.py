@@ -7,7 +7,7 @@ from typing import Any
 
 from gzkcore.evaluate.draw import save_picture
 
-from .results import Cell, Picture
+from .experiment import Cell, Picture
 
 
 def draw(path: Path, title: str, cells: Sequence[Cell], pictures: Sequence[Picture]) -> None:

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gzkcore._util.typing import Doubles
+from gzkcore.evaluate.results import Found
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import tiles
 from gzkcore.features.fastfood import FastfoodFeatures
@@ -33,8 +34,8 @@ from gzkcore.sphere.series import gegenbauer_series, zonal_sum
 from gzkcore.theory import statistical_dimension, table_1
 
 from . import data
+from .experiment import Cell, Experiment, Job, Picture, Setup, quietly, values
 from .printed import CLUSTER_SETS, CLUSTERS, FIGURES, REGRESSION, REGRESSION_SETS
-from .results import Cell, Experiment, Found, Job, Picture, Plan, quietly, values
 
 ALPHAS = np.logspace(-8, 2, 21)
 OURS = "ours, same kernel"
@@ -73,7 +74,7 @@ class Figure1(Experiment):
     degrees = 15
     kernels = ("Gaussian", "Neural tangent")
 
-    def jobs(self, plan: Plan) -> Iterator[Job]:
+    def jobs(self, setup: Setup) -> Iterator[Job]:
         """Yield a job for each kernel and series."""
         for kernel in self.kernels:
             yield Job(f"{kernel} / Taylor", functools.partial(self._taylor, kernel))
@@ -111,7 +112,7 @@ class Figure1(Experiment):
             errors.append(float(np.abs(zonal_sum(cut, dim, t) - exact).max()))
         return {"errors": errors}
 
-    def cells(self, plan: Plan, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
         """Yield errors at degrees 5, 10 and 15 and, for each degree, which series wins."""
         columns = ("Taylor", *(f"d = {dim}" for dim in self.dims))
         for kernel in self.kernels:
@@ -129,11 +130,11 @@ class Figure1(Experiment):
                 yield Cell(
                     kernel, "degrees where a series beats Taylor", "of 16", (float(ahead),),
                     FIGURES[self.name], None,
-                    note=f"{'holds' if ahead >= self.degrees else 'not everywhere'}; "
+                    finding=f"{'holds' if ahead >= self.degrees else 'not everywhere'}; "
                     f"best, by degree from 0: {runs}",
                 )  # fmt: skip
 
-    def notes(self, plan: Plan) -> Iterator[str]:
+    def notes(self, setup: Setup) -> Iterator[str]:
         """Yield what the numbers are."""
         yield (
             "The figure prints no numbers. Gaussian is exp(2t), as there: e² times the Gaussian on "
@@ -143,7 +144,7 @@ class Figure1(Experiment):
             "from its derivatives."
         )
 
-    def pictures(self, plan: Plan, found: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
         """Yield a panel for each kernel."""
         x = list(range(self.degrees + 1))
         for kernel in self.kernels:
@@ -175,10 +176,10 @@ class Table1(Experiment):
             X *= rng.random((n, 1)) ** (1 / dim)
         return X
 
-    def jobs(self, plan: Plan) -> Iterator[Job]:
+    def jobs(self, setup: Setup) -> Iterator[Job]:
         """Yield a job for each setting, method and seed."""
-        n = 200 if plan.quick else 1000
-        for (name, dim, radius), seed in itertools.product(self.settings, range(plan.seeds)):
+        n = 200 if setup.quick else 1000
+        for (name, dim, radius), seed in itertools.product(self.settings, range(setup.seeds)):
             X = functools.partial(self._points, dim, radius, n, seed, name)
             yield Job(f"{name} / formulas / {seed}", functools.partial(self._formulas, X, radius))
             for method in self._methods(dim, name, 4, seed):
@@ -220,27 +221,27 @@ class Table1(Experiment):
                 return {"width": float(width)}
         return {"width": float(2 * self.widths[-1]), "more": True}
 
-    def cells(self, plan: Plan, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
         """Yield for each method the formula as printed, as corrected, and what was measured."""
         for name, *_ in self.settings:
-            formulas = [found.get(f"{name} / formulas / {seed}") for seed in range(plan.seeds)]
+            formulas = [found.get(f"{name} / formulas / {seed}") for seed in range(setup.seeds)]
             done = [one for one in formulas if one]
             for method in done[0]["printed"] if done else ():
                 printed = float(np.mean([one["printed"][method] for one in done]))
                 right = tuple(one["right"][method] for one in done)
                 yield Cell(name, method, "formula", right, printed, None)
             for method in ("Fourier", "Nystrom", "PolySketch", "Gegenbauer", OURS):
-                widths = values(found, f"{name} / {method}", plan.seeds, "width")
+                widths = values(found, f"{name} / {method}", setup.seeds, "width")
                 if widths:
                     most = max(widths) > self.widths[-1]
                     note = f"more than {self.widths[-1]:,} in some" if most else "measured"
                     yield Cell(name, method, "needed", widths, note=note)
 
-    def notes(self, plan: Plan) -> Iterator[str]:
+    def notes(self, setup: Setup) -> Iterator[str]:
         """Yield what the numbers are."""
         yield (
-            f"{200 if plan.quick else 1000} points, gamma = 0.5, lambda = 0.1. Formula: the row of "
-            "the table without constants and powers of log n, printed, and corrected (G13: "
+            f"{200 if setup.quick else 1000} points, gamma = 0.5, lambda = 0.1. Formula: the row "
+            "of the table without constants and powers of log n, printed, and corrected (G13: "
             '"Modified Fourier" lacks 1 / Gamma(d/2 + 1), "Gegenbauer" one factor q). Needed: the '
             "least of the widths 4, 8, 16, ... whose spectral error is at most 1/2. The "
             "formulas are worst cases, which tell how methods scale: none is near what is needed. "
@@ -315,28 +316,28 @@ class Table2(Experiment):
     def __init__(self, width: int = 1024, wide: int = 4096, share: int = 16) -> None:
         self.width, self.wide, self.share = width, wide, share
 
-    def _data(self, plan: Plan, name: str) -> tuple[Doubles, Doubles]:
-        X, y = data.regression(plan.data.get(name), name)
-        return (X[:: self.share], y[:: self.share]) if plan.quick else (X, y)
+    def _data(self, setup: Setup, name: str) -> tuple[Doubles, Doubles]:
+        X, y = data.regression(setup.data.get(name), name)
+        return (X[:: self.share], y[:: self.share]) if setup.quick else (X, y)
 
-    def _width(self, plan: Plan) -> int:
-        return min(256, self.width) if plan.quick else self.width
+    def _width(self, setup: Setup) -> int:
+        return min(256, self.width) if setup.quick else self.width
 
-    def jobs(self, plan: Plan) -> Iterator[Job]:
+    def jobs(self, setup: Setup) -> Iterator[Job]:
         """Yield a job for each set, method and seed, and one for the times of a set and seed."""
         for name in self.sets:
-            if plan.data.get(name) is None:
+            if setup.data.get(name) is None:
                 continue
-            for seed in range(plan.seeds):
+            for seed in range(setup.seeds):
                 for method in self.methods(name, 4, seed):
-                    job = functools.partial(self._error, plan, name, method, seed)
+                    job = functools.partial(self._error, setup, name, method, seed)
                     yield Job(f"{name} / {method} / {seed}", job)
                 for method in self.chosen(name, 4, seed):
-                    if "4,096" in method and plan.quick:
+                    if "4,096" in method and setup.quick:
                         continue
-                    job = functools.partial(self._chosen, plan, name, method, seed)
+                    job = functools.partial(self._chosen, setup, name, method, seed)
                     yield Job(f"{name} / {method} / {seed}", job)
-                job = functools.partial(self._times, plan, name, seed)
+                job = functools.partial(self._times, setup, name, seed)
                 yield Job(f"{name} / times / {seed}", job)
 
     def methods(self, name: str, width: int, seed: int) -> dict[str, Any]:
@@ -379,10 +380,10 @@ class Table2(Experiment):
             CHOSEN: (ProductFeatures(parts, width, basis="adapted", random_state=seed), grid)
         }  # fmt: skip
 
-    def _error(self, plan: Plan, name: str, method: str, seed: int) -> dict[str, Any]:
-        X, y = self._data(plan, name)
+    def _error(self, setup: Setup, name: str, method: str, seed: int) -> dict[str, Any]:
+        X, y = self._data(setup, name)
         train, test = _split(len(y), seed)
-        width = self._width(plan)
+        width = self._width(setup)
         out: dict[str, Any] = {}
         features = self.methods(name, width, seed)[method]
         if method == "Gegenbauer":
@@ -413,13 +414,13 @@ class Table2(Experiment):
         best = max(scores, key=lambda label: scores[label])
         return best, candidates[best]
 
-    def _chosen(self, plan: Plan, name: str, method: str, seed: int) -> dict[str, Any]:
-        X, y = self._data(plan, name)
+    def _chosen(self, setup: Setup, name: str, method: str, seed: int) -> dict[str, Any]:
+        X, y = self._data(setup, name)
         train, test = _split(len(y), seed)
-        features, grid = self.chosen(name, self._width(plan), seed)[method]
+        features, grid = self.chosen(name, self._width(setup), seed)[method]
         some = train[: self.choosing_rows]
         # The choice is made with no more than 1,024 features, which is quicker.
-        small = self.chosen(name, min(self._width(plan), 1024), seed)[method][0]
+        small = self.chosen(name, min(self._width(setup), 1024), seed)[method][0]
         if "4,096" in method:
             small = NystromFeatures(Gaussian(1.0), min(self.width, 1024), random_state=seed)
         model = RandomFeatureRidgeCV(small, ALPHAS[::2], kernel_grid=grid, cv=2)
@@ -428,63 +429,58 @@ class Table2(Experiment):
         out = _ridge(features.set_params(**best), X, y, train, test)
         return out | {"scales": best}
 
-    def _times(self, plan: Plan, name: str, seed: int) -> dict[str, Any]:
+    def _times(self, setup: Setup, name: str, seed: int) -> dict[str, Any]:
         """Seconds to fit the features and to make those of all training rows, in one run."""
-        X, y = self._data(plan, name)
+        X, y = self._data(setup, name)
         train, _ = _split(len(y), seed)
         rows = X[train].astype(np.float32)
         out = {}
-        for method, features in self.methods(name, self._width(plan), seed).items():
+        for method, features in self.methods(name, self._width(setup), seed).items():
             start = time.perf_counter()
             quietly(features.fit, rows)
-            for part in tiles(len(rows), 4 * self._width(plan)):
+            for part in tiles(len(rows), 4 * self._width(setup)):
                 features.transform(rows[part])
             out[method] = time.perf_counter() - start
         return out
 
-    def cells(self, plan: Plan, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
         """Yield errors, and times as ratios to those of Fourier features."""
         for i, name in enumerate(self.sets):
-            known = plan.data.get(name)
+            known = setup.data.get(name)
             if known is None:
                 continue
-            judged = known.comparable and not plan.quick
-            note = "quick" if plan.quick else known.note
+            judged, note = known.comparable, known.note
             best = min(row[i][0] for row in REGRESSION.values())
             columns = [*REGRESSION, OURS, *self.chosen(name, 4, 0)]
             for method in columns:
-                errors = values(found, f"{name} / {method}", plan.seeds, "mse")
+                errors = values(found, f"{name} / {method}", setup.seeds, "mse")
                 if not errors:
                     continue
                 printed = REGRESSION[method][i][0] if method in REGRESSION else None
-                if printed is None:
-                    below = float(np.mean(errors)) < best
-                    remark = note or f"{'below' if below else 'above'} the best printed, {best:g}"
-                    yield Cell(name, method, "MSE", errors, None, note=remark)
-                else:
-                    yield Cell(name, method, "MSE", errors, printed, True, judged, note)
+                side = "below" if np.mean(errors) < best else "above"
+                finding = f"{side} the best printed, {best:g}" if printed is None else ""
+                yield Cell(name, method, "MSE", errors, printed, True, judged, note, finding)
             for method in (*REGRESSION, OURS):
-                ours = values(found, f"{name} / times", plan.seeds, method)
-                base = values(found, f"{name} / times", plan.seeds, "Fourier")
+                ours = values(found, f"{name} / times", setup.seeds, method)
+                base = values(found, f"{name} / times", setup.seeds, "Fourier")
                 if not ours:
                     continue
                 ratios = tuple(a / b for a, b in zip(ours, base, strict=True))
                 time_of = REGRESSION[method][i][1] if method in REGRESSION else None
                 printed = None if time_of is None else time_of / REGRESSION["Fourier"][i][1]
-                yield Cell(name, method, "time / Fourier's", ratios, printed, None, not plan.quick,
-                           "quick" if plan.quick else "")  # fmt: skip
+                yield Cell(name, method, "time / Fourier's", ratios, printed, None)
 
-    def notes(self, plan: Plan) -> Iterator[str]:
+    def notes(self, setup: Setup) -> Iterator[str]:
         """Yield the protocol, and what is known of the differences."""
         yield (
-            f"{self._width(plan):,} features, gamma = 1/2, random splits 90/10, alpha by 2-fold "
+            f"{self._width(setup):,} features, gamma = 1/2, random splits 90/10, alpha by 2-fold "
             "cross-validation on the training part over logspace(-8, 2, 21). gamma, the degrees "
             "and orders of Gegenbauer features and PolySketch and the implementations are not "
             "printed: degree and order are the best of a few on "
             f"{self.trial_rows:,} training rows. "
             "PolySketch has as many columns for each degree: the allotment that is best for the "
             "kernel's error, most to degrees 1 and 2, learns worse."
-            + (f" Quick: every {self.share}th row." if plan.quick else "")
+            + (f" Quick: every {self.share}th row." if setup.quick else "")
         )
         yield (
             "Time: to fit the features and make those of the training rows, float32, over that of "
@@ -524,9 +520,9 @@ class Table3(Experiment):
     def __init__(self, width: int = 512, starts: int = 10, rows: int = 1000) -> None:
         self.width, self.starts, self.rows = width, starts, rows
 
-    def _data(self, plan: Plan, name: str) -> tuple[Doubles, int]:
-        X, k = data.clusters(plan.data.get(name))
-        return (X[:: max(1, len(X) // self.rows)], k) if plan.quick else (X, k)
+    def _data(self, setup: Setup, name: str) -> tuple[Doubles, int]:
+        X, k = data.clusters(setup.data.get(name))
+        return (X[:: max(1, len(X) // self.rows)], k) if setup.quick else (X, k)
 
     def methods(self, width: int, seed: int) -> dict[str, Any]:
         """Return the features of the table, and ours, for exp(-|x - y|^2) on the sphere."""
@@ -544,20 +540,20 @@ class Table3(Experiment):
             OURS: KernelFeatures(kernel, width, random_state=seed),
         }
 
-    def jobs(self, plan: Plan) -> Iterator[Job]:
+    def jobs(self, setup: Setup) -> Iterator[Job]:
         """Yield a job for each set, method and seed."""
         for name in self.sets:
-            if plan.data.get(name) is None:
+            if setup.data.get(name) is None:
                 continue
-            for seed, method in itertools.product(range(plan.seeds), self.methods(4, 0)):
-                job = functools.partial(self._clusters, plan, name, method, seed)
+            for seed, method in itertools.product(range(setup.seeds), self.methods(4, 0)):
+                job = functools.partial(self._clusters, setup, name, method, seed)
                 yield Job(f"{name} / {method} / {seed}", job)
 
-    def _clusters(self, plan: Plan, name: str, method: str, seed: int) -> dict[str, Any]:
-        X, k = self._data(plan, name)
-        features = self.methods(64 if plan.quick else self.width, seed)[method]
+    def _clusters(self, setup: Setup, name: str, method: str, seed: int) -> dict[str, Any]:
+        X, k = self._data(setup, name)
+        features = self.methods(64 if setup.quick else self.width, seed)[method]
         model = RandomFeatureKMeans(
-            features, k, n_init=2 if plan.quick else self.starts, random_state=seed
+            features, k, n_init=2 if setup.quick else self.starts, random_state=seed
         )
         quietly(model.fit, X)
         return {
@@ -565,24 +561,25 @@ class Table3(Experiment):
             "cost": exact_cost(Gaussian(1.0), X, model.labels_) / len(X),
         }
 
-    def cells(self, plan: Plan, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
         """Yield objectives as printed, and costs that can be compared between methods."""
         for i, name in enumerate(self.sets):
-            known = plan.data.get(name)
+            known = setup.data.get(name)
             if known is None:
                 continue
-            note = "quick" if plan.quick else known.note
             for method in (*CLUSTERS, OURS):
                 start = f"{name} / {method}"
-                objective = values(found, start, plan.seeds, "objective")
+                objective = values(found, start, setup.seeds, "objective")
                 if objective:
                     printed = CLUSTERS[method][i] if method in CLUSTERS else None
-                    judged = known.comparable and not plan.quick
-                    yield Cell(name, method, "objective", objective, printed, True, judged, note)
-                    cost = values(found, start, plan.seeds, "cost")
+                    yield Cell(
+                        name, method, "objective", objective, printed, True,
+                        known.comparable, known.note,
+                    )  # fmt: skip
+                    cost = values(found, start, setup.seeds, "cost")
                     yield Cell(name, method, "exact cost", cost)
 
-    def notes(self, plan: Plan) -> Iterator[str]:
+    def notes(self, setup: Setup) -> Iterator[str]:
         """Yield the protocol and why the printed numbers tell little."""
         yield (
             "Objectives can't be compared between methods: each is measured in its own space, "
@@ -590,8 +587,8 @@ class Table3(Experiment):
             "Tr(K - C C^T K C C^T) / n of the clusterings found, can. The paper's preprocessing, "
             "gamma and k are not printed; here columns of variance 1, then rows of norm 1, "
             "exp(-|x - y|²), as many clusters as classes, "
-            f"best of {2 if plan.quick else self.starts} starts; "
-            f"{64 if plan.quick else self.width} features."
+            f"best of {2 if setup.quick else self.starts} starts; "
+            f"{64 if setup.quick else self.width} features."
         )
         yield (
             "Gegenbauer: as published, degree 15 of exp(2t - 2). In many dimensions a few "

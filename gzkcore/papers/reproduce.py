@@ -12,10 +12,12 @@ from typing import Any
 
 from gzkcore._util.validation import check_integer
 from gzkcore._util.wording import counted
+from gzkcore.evaluate.results import Found, Store
+from gzkcore.evaluate.text import aligned
 
 from . import block, gegenbauer
 from .data import Data
-from .results import TOLERANCE, Cell, Experiment, Found, Picture, Plan, Store
+from .experiment import TOLERANCE, Cell, Experiment, Picture, Setup
 
 __all__ = ["EXPERIMENTS", "Result", "choose", "run"]
 
@@ -24,6 +26,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     one.name: one()
     for one in (*gegenbauer.EXPERIMENTS, *block.EXPERIMENTS)
 }  # fmt: skip
+
+# What stands in the place of the verdicts of a quick run.
+QUICK = "quick"
 
 Report = Callable[[str, float, str], None]
 
@@ -76,20 +81,9 @@ class Result:
         header = ["", "method", "measure", "printed", "measured", "verdict"]
         lines, before = [], None
         for cell in self.cells:
-            printed = cell.printed
-            lines.append(
-                [
-                    "" if cell.row == before else cell.row,
-                    cell.column,
-                    cell.measure,
-                    "" if printed is None
-                    else "(a claim)" if isinstance(printed, str)
-                    else _brief(printed),
-                    _brief(cell.mean)
-                    + (f" ± {_brief(cell.spread, 2)}" if len(cell.values) > 1 else ""),
-                    cell.verdict,
-                ]
-            )  # fmt: skip
+            row = "" if cell.row == before else cell.row
+            measured = _printed(cell.printed), _measured(cell)
+            lines.append([row, cell.column, cell.measure, *measured, cell.verdict])
             before = cell.row
         return header, lines
 
@@ -103,20 +97,17 @@ class Result:
         claims = {cell.printed: None for cell in self.cells if isinstance(cell.printed, str)}
         for claim in claims:
             yield f"The paper's claim: {claim}"
-        if any(isinstance(cell.printed, float) for cell in self.cells):
-            yield (
-                f"agrees: within {TOLERANCE:.0%} of the printed number or within our own spread; "
-                f"mean ± standard deviation of {counted(self.seeds, 'seed')}"
-            )
+        if self.quick:
+            yield f"{QUICK}: of smaller sizes, so that nothing is judged"
+        elif any(isinstance(cell.printed, float) for cell in self.cells):
+            yield f"agrees: within {TOLERANCE:.0%} of the printed number or within our own spread"
+        if self.seeds > 1:
+            yield f"mean ± standard deviation of {counted(self.seeds, 'seed')}"
 
     def __str__(self) -> str:
         header, lines = self.table()
-        sizes = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-        rows = [
-            "  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip()
-            for line in (header, *lines)
-        ]
-        return "\n".join([f"{self.name}: {self.title}", "", *rows, "", *self.remarks()])
+        table = aligned(header, lines, right=False)
+        return "\n".join([f"{self.name}: {self.title}", "", *table, "", *self.remarks()])
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw it to a .png, .pdf or .svg file; needs matplotlib, ``pip install gzkcore[cli]``."""
@@ -205,34 +196,36 @@ def run(
     given = seeds is not None
     count = check_integer("seeds", seeds, 1) if given else experiment.seeds[int(quick)]
     sets = Data(None if data_home is None else Path(data_home), download)
-    plan = Plan(quick, count, sets)
-    store = Store(None if output is None else Path(output))
-    digests = {each: sets.digest(each) for each in experiment.sets}
-    found = store.open(name, quick, {key: one for key, one in digests.items() if one})
-    _work(experiment, plan, store, found, report or (lambda *_: None))
+    setup = Setup(quick, count, sets)
+    digests = {f"data {each}": sets.digest(each) for each in experiment.sets}
+    store = Store(output, "papers", name)
+    store.agree({"quick": quick} | {key: one for key, one in digests.items() if one})
+    _work(experiment, setup, store, report or (lambda *_: None))
+    cells = experiment.cells(setup, store.found)
     return Result(
         name=name,
         title=experiment.title,
         quick=quick,
         seeds=count,
-        cells=tuple(experiment.cells(plan, found)),
+        cells=tuple(cell.unjudged(QUICK) if quick else cell for cell in cells),
         used=dict(sets.used),
         absent=dict(sets.absent),
-        notes=(*experiment.notes(plan), *_failures(found)),
-        pictures=tuple(experiment.pictures(plan, found)),
+        notes=(*experiment.notes(setup), *_failures(store.found)),
+        pictures=tuple(experiment.pictures(setup, store.found)),
     )
 
 
-def _work(experiment: Experiment, plan: Plan, store: Store, found: Found, report: Report) -> None:
-    jobs = list(experiment.jobs(plan))
-    missing = [job for job in jobs if job.key not in found]
+def _work(experiment: Experiment, setup: Setup, store: Store, report: Report) -> None:
+    """Run the jobs that are missing, and keep what each has found."""
+    jobs = list(experiment.jobs(setup))
+    missing = [job for job in jobs if job.key not in store.found]
     for done, job in enumerate(missing, start=len(jobs) - len(missing)):
         report(experiment.name, done / len(jobs), job.key)
         try:
-            found[job.key] = job.run()
+            found = job.run()
         except ValueError as error:  # of a method that can't do these data: the others go on
-            found[job.key] = {"failed": str(error)}
-        store.write()
+            found = {"failed": str(error)}
+        store.keep(job.key, found)
     report(experiment.name, 1.0, "")
 
 
@@ -240,6 +233,16 @@ def _failures(found: Found) -> Iterator[str]:
     for key, one in found.items():
         if "failed" in one:
             yield f"{key.rpartition(' / ')[0]}: failed ({one['failed']})"
+
+
+def _printed(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return "(a claim)" if isinstance(value, str) else _brief(value)
+
+
+def _measured(cell: Cell) -> str:
+    return _brief(cell.mean) + (f" ± {_brief(cell.spread, 2)}" if len(cell.values) > 1 else "")
 
 
 def _brief(value: float, digits: int = 3) -> str:

@@ -1,0 +1,146 @@
+"""What the experiments of `papers` share: their work, their cells, and the verdicts."""
+
+import statistics
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from gzkcore.evaluate.results import Found
+
+# A cell agrees with the printed one within this share of it, or within our own spread.
+TOLERANCE = 0.10
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: what is printed there, and what was measured.
+
+    `values` are those of the seeds. `less` says whether less is better; None: neither. `finding` is
+    what an experiment itself concludes, where the two numbers don't tell. `judged` is False where
+    nothing can be concluded, and `note` says why, or what else to bear in mind.
+    """
+
+    row: str
+    column: str
+    measure: str
+    values: tuple[float, ...]
+    printed: float | str | None = None
+    less: bool | None = True
+    judged: bool = True
+    note: str = ""
+    finding: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return statistics.fmean(self.values)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the seeds, 0 for one."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The finding, or `agrees`, `better`, `worse`, `higher`, `lower`; and the note."""
+        if self._concludes and not self.judged:
+            return self.note or "not comparable"
+        return "; ".join(filter(None, (self.finding or self._beside_printed(), self.note)))
+
+    def unjudged(self, why: str) -> "Cell":
+        """Return the cell without what is concluded from it."""
+        return replace(self, judged=False, note=why) if self._concludes else self
+
+    @property
+    def _concludes(self) -> bool:
+        return self.printed is not None or bool(self.finding)
+
+    def _beside_printed(self) -> str:
+        if self.printed is None or isinstance(self.printed, str):
+            return ""
+        off = self.mean - self.printed
+        if abs(off) <= max(TOLERANCE * abs(self.printed), self.spread):
+            return "agrees"
+        if self.less is None:
+            return "higher" if off > 0 else "lower"
+        return "better" if (off < 0) == self.less else "worse"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cell as plain values."""
+        return {
+            "row": self.row,
+            "column": self.column,
+            "measure": self.measure,
+            "printed": self.printed,
+            "mean": self.mean,
+            "spread": self.spread,
+            "seeds": len(self.values),
+            "verdict": self.verdict,
+        }
+
+
+class Job(NamedTuple):
+    """A piece of work that is done at once: its name, and what returns its numbers."""
+
+    key: str
+    run: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How an experiment is run: quick or whole, with how many seeds, on which data."""
+
+    quick: bool
+    seeds: int
+    data: Any
+
+
+class Picture(NamedTuple):
+    """Lines of one panel: label -> (x, y), or an image."""
+
+    title: str
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    x: str = ""
+    y: str = ""
+    image: Any = None
+    log_x: bool = False
+    log_y: bool = False
+
+
+class Experiment:
+    """A table or figure of a paper; subclasses say how it is made."""
+
+    name: str  # such as "gegenbauer table2"
+    title: str
+    seeds: tuple[int, int] = (3, 2)  # by default: whole, quick
+    sets: tuple[str, ...] = ()  # data that it looks for
+
+    def jobs(self, setup: Setup) -> Iterator[Job]:
+        """Yield the work."""
+        raise NotImplementedError
+
+    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+        """Yield the cells of what was done."""
+        raise NotImplementedError
+
+    def notes(self, setup: Setup) -> Iterator[str]:
+        """Yield what one has to know to read the table."""
+        yield from ()
+
+    def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
+        """Yield panels; without any the cells are drawn."""
+        yield from ()
+
+
+def values(found: Found, start: str, seeds: int, measure: str) -> tuple[float, ...]:
+    """Return a measure of the jobs `start / 0`, `start / 1` ..., those that were done."""
+    keys = [f"{start} / {seed}" for seed in range(seeds)]
+    return tuple(found[key][measure] for key in keys if measure in found.get(key, {}))
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call without warnings: of singular systems at small alpha, degrees cut off, small blocks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*arguments)
