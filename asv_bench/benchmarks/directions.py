@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import hyp0f1
 from scipy.stats import ortho_group, qmc, uniform_direction
 
-from gzkcore.sphere.directions import METHODS, sample_directions
+from gzkcore.sphere.directions import POINT_SETS, sample_directions
 
 from .common import interleave, ratio
 
@@ -31,7 +31,7 @@ def error_of_means(draw, dim):
 class Means:
     """1,024 directions by each method: a smooth mean over them, by seeds."""
 
-    params = ([3, 9, 64], list(METHODS))
+    params = ([3, 9, 64], list(POINT_SETS))
     param_names = ("dim", "method")
 
     def setup(self, dim, method):

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Frequencies: TypeAlias = Literal["iid", "orthogonal", "qmc"]
-METHODS: tuple[Frequencies, ...] = get_args(Frequencies)
+FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
 
 # Up to so many columns of X the kernel multiplies by itself, from there on BLAS is faster.
 _FEW_COLUMNS = 32
@@ -208,7 +208,7 @@ def sample_frequencies(
     """
     m = check_integer("n_frequencies", n_frequencies, 1)
     dim = check_integer("dim", dim, 1)
-    check_choice("frequencies", method, METHODS)
+    check_choice("frequencies", method, FREQUENCIES)
     draws = generator(rng)
     if method == "orthogonal":
         if not kernel.rotation_invariant:

@@ -43,7 +43,7 @@ from gzkcore.kernels.zonal import Zonal
 from gzkcore.rows.sources import Batch, rows_of
 from gzkcore.rows.survey import Norms
 from gzkcore.sphere.directions import (
-    METHODS,
+    POINT_SETS,
     Method,
     best_method,
     sample_directions,
@@ -791,7 +791,7 @@ class GegenbauerFeatures(_Features):
     def _expand(self, dim: int, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
         """Choose which radial functions are exact, which random, and with what directions."""
         check_choice("basis", self.basis, BASES)
-        check_choice("directions", self.directions, ("auto", *METHODS))
+        check_choice("directions", self.directions, ("auto", *POINT_SETS))
         method = best_method(dim) if self.directions == "auto" else self.directions
         width = self._n_features_out
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width

@@ -24,7 +24,7 @@ __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
 _SOBOL_RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
 Method: TypeAlias = Literal["iid", "orthogonal", "sobol", "fibonacci"]
-METHODS: tuple[Method, ...] = get_args(Method)
+POINT_SETS: tuple[Method, ...] = get_args(Method)
 
 
 def sample_directions(
@@ -76,7 +76,7 @@ def sample_directions(
     """
     m = check_integer("n_directions", n_directions, 1)
     dim = check_dim(dim)
-    check_choice("method", method, METHODS)
+    check_choice("method", method, POINT_SETS)
     if method == "fibonacci" and dim != 3:
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
     draws = generator(rng)
