@@ -96,9 +96,9 @@ for name, make in methods.items():
     print(f"{name:<34}" + "".join(f"{error:>8.3f}" for error in errors[name]))
 
 # %%
-# On this table landmarks drawn evenly, scikit-learn's Nystroem, do best, adapted products come
-# close and the choice of `KernelFeatures` after them: it goes by the error of the kernel, which is not
-# the error of a prediction. The picture shows the same against the time of a fit, choice of
+# On this table landmarks drawn evenly, scikit-learn's Nystroem, do best. Adapted products come
+# close, and the choice of `KernelFeatures` after them: it goes by the error of the kernel, not of a
+# prediction. The picture shows the same against the time of a fit, choice of
 # alpha included.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained", sharey=True)

@@ -120,7 +120,8 @@ def some(values: Any, rows: Any) -> Any:
 class FeatureLearner(CallbackSupportMixin, BaseEstimator):
     """Base of learners on features; what they fit ends with an underscore or is `_solution`."""
 
-    _state = stored("features_", "moments_", "_solution")
+    # recipe_: what the command `gzkcore predict` needs to know of a table.
+    _state = stored("features_", "moments_", "_solution", "recipe_")
 
     features: Any
     random_state: Any
