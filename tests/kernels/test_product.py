@@ -1,0 +1,36 @@
+"""Products of kernels on groups of columns."""
+
+import numpy as np
+import pytest
+from points import gaussian
+from scipy import sparse
+from tolerances import IDENTITY
+
+from gzkcore.kernels import Gaussian, Product
+
+
+def test_the_kernel_is_the_product():
+    X, Y = gaussian(9, 4), gaussian(5, 4, seed=1)
+    kernel = Product([([0, 2], Gaussian(0.5)), (3, Gaussian(2.0))])
+    expected = Gaussian(0.5)(X[:, [0, 2]], Y[:, [0, 2]]) * Gaussian(2.0)(X[:, [3]], Y[:, [3]])
+    tolerance = IDENTITY["exact kernel"](length=np.square(X).sum(axis=1).max() ** 2)
+    for value in (kernel(X, Y), kernel(sparse.csr_array(X), Y)):
+        np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(kernel(X), kernel(X, X), rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(kernel.diag(X), np.ones(9))
+
+
+def test_one_kernel_for_every_column_is_the_gaussian():
+    X = gaussian(20, 3)
+    tolerance = IDENTITY["exact kernel"](length=np.square(X).sum(axis=1).max() ** 2)
+    expected = Gaussian(0.5)(X)
+    np.testing.assert_allclose(Product(Gaussian(0.5))(X), expected, rtol=0, atol=tolerance)
+    resolved = Product("gaussian").resolve(X)
+    assert [index for index, _ in resolved.parts] == [[0], [1], [2]]
+    gammas = [kernel.gamma for _, kernel in resolved.parts]
+    np.testing.assert_allclose(gammas, 1 / X.var(axis=0))
+
+
+def test_a_rule_is_no_number_yet():
+    with pytest.raises(ValueError, match="gamma='scale' is not a number yet"):
+        Product("gaussian")(np.ones((2, 2)))

@@ -1,0 +1,160 @@
+"""Kernels of the angle: values, series, what is refused."""
+
+import numpy as np
+import pytest
+from naming import named
+from points import gaussian, sphere
+from tolerances import TWINS
+
+from gzkcore import reference
+from gzkcore.kernels import (
+    ArcCosine,
+    NeuralTangent,
+    SphereHeat,
+    SphereMatern,
+    Zonal,
+)
+from gzkcore.sphere.special import gegenbauer
+
+formulas = reference.kernels
+
+
+def test_zonal_is_the_formula():
+    X, Y = sphere(7, 4, seed=1), sphere(5, 4, seed=2)
+    expected = [[formulas.zonal(x, y, np.exp) for y in Y] for x in X]
+    tolerance = TWINS["kernels.zonal"]()
+    np.testing.assert_allclose(Zonal(np.exp)(X, Y), expected, rtol=0, atol=tolerance)
+
+
+def test_zonal_by_coefficients_is_the_series():
+    X = sphere(6, 5)
+    c = [0.5, 0.0, 0.25, 1.0]
+    expected = [[reference.series.zonal_sum(c, 5, float(x @ y)) for y in X] for x in X]
+    np.testing.assert_allclose(Zonal(coefficients=c)(X), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "formula"),
+    [
+        (SphereHeat(0.2), lambda x, y: formulas.sphere_heat(x, y, 0.2)),
+        (SphereMatern(6.0, 1.0), lambda x, y: formulas.sphere_matern(x, y, 6.0, 1.0)),
+    ],
+    ids=["heat", "matern"],
+)
+@pytest.mark.parametrize("dim", [2, 3, 5])
+def test_kernels_of_the_sphere_are_the_formula(kernel, formula, dim):
+    X = sphere(4, dim)
+    expected = [[formula(x, y) for y in X] for x in X]
+    np.testing.assert_allclose(kernel(X), expected, rtol=0, atol=1e-12)
+    assert kernel.diag(X) == pytest.approx(1, rel=1e-15)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 9, 64])
+@pytest.mark.parametrize("nu", [0.3, 0.5, 1.5])
+def test_coefficients_of_a_rough_kernel_of_the_sphere_sum_to_one(dim, nu):
+    """The sum beyond the last degree is that of the integral: checked ten times further out."""
+    kernel = SphereMatern(nu, 0.5)
+    near, far = (1 - kernel.series(dim, q).sum() for q in (4000, 40000))
+    assert near >= far >= -1e-12
+    if dim > 1:  # the tail falls like q^(-2 nu)
+        assert far == pytest.approx(near * 10 ** (-2 * nu), rel=0.05 + dim * 1e-3, abs=1e-11)
+
+
+def schoenberg(t):
+    """Positive definite on the circle and on S^2, not on spheres of high dimension."""
+    return (3 * t**2 - 1) / 2
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_function_may_be_definite_in_low_dimension(dim):
+    assert Zonal(schoenberg).series(dim, 4) == pytest.approx(
+        reference.series.gegenbauer_series(schoenberg, dim, 4), abs=1e-13
+    )
+
+
+def test_and_not_in_a_higher_one():
+    with pytest.raises(ValueError, match=r"in dimension 4: the coefficient of degree 0 is -0\.125"):
+        Zonal(schoenberg).series(4, 4)
+
+
+def test_a_step_has_no_value_at_zero():
+    with pytest.raises(ValueError, match=r"no value where a row is all 0"):
+        ArcCosine(0)(np.zeros((1, 2)))
+    assert ArcCosine(1)(np.zeros((1, 2)))[0, 0] == NeuralTangent()(np.zeros((1, 2)))[0, 0] == 0
+
+
+def test_long_series_are_summed_in_one_pass():
+    X = sphere(200, 3)
+    expected = gegenbauer(600, 3, np.clip(X[:5] @ X.T, -1, 1))
+    np.testing.assert_allclose(
+        Zonal(coefficients=[0] * 600 + [1])(X)[:5, 5:], expected[:, 5:], rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("depth", "values"),
+    [
+        (1, [0, -0.0576688856224372, 0.318309886183791, 0.942331114377563, 1.68032873502884]),
+        (2, [0.318309886183791, 0.343862246272727, 0.685708636282943, 1.35147956112348,
+             2.36881366271826]),
+        (3, [0.685708636282943, 0.74224932256118, 1.06038810680258, 1.73784467921531,
+             2.98569318737471]),
+    ],
+)  # fmt: skip
+def test_known_values_of_the_neural_tangent_kernel(depth, values):
+    t = np.array([-1, -0.5, 0, 0.5, 0.9])
+    np.testing.assert_allclose(NeuralTangent(depth).kappa(t, 3), values, rtol=1e-13, atol=1e-15)
+    assert NeuralTangent(depth).at_one(3) == depth + 1
+    a = lambda s: 1 - np.arccos(s) / np.pi  # noqa: E731
+    b = lambda s: (np.sqrt(1 - s * s) + s * (np.pi - np.arccos(s))) / np.pi  # noqa: E731
+    if depth == 2:  # the expression of section 6.1
+        np.testing.assert_allclose(b(b(t)) + (b(t) + t * a(t)) * a(b(t)), values, atol=1e-14)
+
+
+X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Zonal().resolve(X2), ValueError, r"either function or coefficients"),
+        (lambda: Zonal(np.exp, [1.0]).resolve(X2), ValueError, r"either function or coefficients"),
+        (lambda: Zonal("exp").resolve(X2), TypeError, r"function='exp' is not callable"),
+        (lambda: Zonal(coefficients=[]).resolve(X2), ValueError, r"list of finite numbers"),
+        (lambda: Zonal(coefficients=[1, np.nan]).resolve(X2), ValueError, r"finite numbers"),
+        (lambda: Zonal(coefficients=[1, -0.5]).resolve(X2), ValueError, r"coefficients\[1\]=-0.5"),
+        (
+            lambda: Zonal(lambda t: t**2 - 0.5 * t**3).series(3, 8),
+            ValueError,
+            r"not positive definite in dimension 3: the coefficient of degree 1 is -0.3 < 0",
+        ),
+        (lambda: Zonal(lambda _: 1.0).series(3, 8), ValueError, r"function must map an array"),
+        (
+            lambda: Zonal(lambda t: np.where(t > 0, np.nan, t)).series(3, 8),
+            ValueError,
+            r"finite values",
+        ),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+X3 = gaussian(5, 3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        (NeuralTangent(0), ValueError, r"depth=0 is too small"),
+        (NeuralTangent(normalize="yes"), TypeError, r"normalize='yes' is not a bool"),
+        (ArcCosine(3), ValueError, r"order=3 is not implemented; use 0, 1 or 2"),
+        (SphereHeat(0), ValueError, r"time=0 .* > 0"),
+        (SphereMatern(-1), ValueError, r"nu=-1 .* > 0"),
+    ],
+    ids=named,
+)
+def test_bad_parameters(kernel, error, message):
+    with pytest.raises(error, match=message):
+        kernel.resolve(X3)
