@@ -113,8 +113,7 @@ class Kernel(BaseEstimator):
                 f"{self!r} has parameters for {counted(np.size(scale), 'column')}, but X has "
                 f"{X.shape[1]}; pass one number, or one for each column"
             )
-        scaled: Doubles = X * scale
-        return scaled
+        return X * scale
 
 
 # ---- rows, their norms and angles

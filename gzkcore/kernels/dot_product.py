@@ -161,8 +161,7 @@ class Polynomial(DotProductKernel):
     def kappa(self, products: Doubles) -> Doubles:
         """Return (z + coef0)^degree."""
         degree, coef0 = self._numbers()
-        values: Doubles = (products + coef0) ** degree
-        return values
+        return (products + coef0) ** degree
 
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log of degree! / (degree - j)! coef0^(degree - j), -inf from j = degree + 1 on."""

@@ -144,8 +144,7 @@ class Gaussian(_WithGamma, DotProductKernel):
 
     def scale(self) -> float | Doubles:
         """Return sqrt(2 gamma), a number or one per column."""
-        scale: float | Doubles = np.sqrt(2 * self._number())
-        return scale
+        return np.sqrt(2 * self._number())
 
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0): exp has 1 everywhere."""
@@ -157,8 +156,7 @@ class Gaussian(_WithGamma, DotProductKernel):
 
     def log_envelope(self, norms: ArrayLike) -> Doubles:
         """Return -|u|^2 / 2, for scaled norms."""
-        envelope: Doubles = -0.5 * np.square(np.asarray(norms, dtype=np.float64))
-        return envelope
+        return -0.5 * np.square(np.asarray(norms, dtype=np.float64))
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return exp(-distance^2 / 2)."""
@@ -166,8 +164,7 @@ class Gaussian(_WithGamma, DotProductKernel):
 
     def profile_of_sums(self, sums: Doubles) -> Doubles:
         """Return exp(-sum / 2), for sums of squares."""
-        values: Doubles = np.exp(-0.5 * sums)
-        return values
+        return np.exp(-0.5 * sums)
 
     def from_products(self, products: Doubles, a: Doubles, b: Doubles) -> Doubles:
         """Return the kernel from scaled dot products <x, y>, all |x|^2 and all |y|^2."""
@@ -223,8 +220,7 @@ class Laplacian(_WithGamma):
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return exp(-distance)."""
-        values: Doubles = np.exp(-distances)
-        return values
+        return np.exp(-distances)
 
     def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
         """Return independent Cauchy coordinates: the quantile of each normal's probability."""
@@ -282,8 +278,7 @@ class Spherical(ShiftInvariantKernel):
     def profile(self, distances: Doubles) -> Doubles:
         """Return 1 - 1.5 s + 0.5 s^3, and 0 from s = 1 on."""
         s = np.minimum(distances, 1.0)
-        values: Doubles = (1 - s) ** 2 * (1 + s / 2)
-        return values
+        return (1 - s) ** 2 * (1 + s / 2)
 
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
         _check_flat(X.shape[1])
@@ -304,8 +299,7 @@ class RadialKernel(ShiftInvariantKernel):
         """Return the normals times the mixture's standard deviations."""
         with np.errstate(divide="ignore"):
             spread = np.minimum(self.spread(uniforms), _HIGHEST_FREQUENCY)
-        values: Doubles = normals * spread[:, None]
-        return values
+        return normals * spread[:, None]
 
 
 class Exponential(_WithGamma, RadialKernel):
@@ -330,8 +324,7 @@ class Exponential(_WithGamma, RadialKernel):
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return exp(-distance)."""
-        values: Doubles = np.exp(-distances)
-        return values
+        return np.exp(-distances)
 
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return 1 / |a normal number|: the frequencies are Cauchy's."""
@@ -387,17 +380,14 @@ class Matern(RadialKernel):
         """Return the kernel at |x - y| / length_scale."""
         nu = self._check_nu()
         if nu == math.inf:
-            values: Doubles = np.exp(-0.5 * np.square(distances))
-            return values
+            return np.exp(-0.5 * np.square(distances))
         z = math.sqrt(2 * nu) * distances
         polynomials = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
         if nu in polynomials:
-            values = np.exp(-z)
-            values *= np.polynomial.polynomial.polyval(z, polynomials[nu])
-            return values
+            return np.exp(-z) * np.polynomial.polynomial.polyval(z, polynomials[nu])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bessel = np.log(kve(nu, z)) + nu * np.log(z) - z
-            values = np.exp(bessel + (1 - nu) * math.log(2) - math.lgamma(nu))
+            values: Doubles = np.exp(bessel + (1 - nu) * math.log(2) - math.lgamma(nu))
         values[z > 1e5] = 0.0  # nu <= 150: far below the smallest number, and kve may give NaN
         near = ~np.isfinite(values) | (z == 0)  # K_nu overflows where the kernel is almost 1
         values[near] = 1.0
@@ -447,8 +437,7 @@ class RationalQuadratic(RadialKernel):
     def profile(self, distances: Doubles) -> Doubles:
         """Return the kernel at |x - y| / length_scale."""
         alpha = check_positive("alpha", self.alpha)
-        values: Doubles = np.exp(-alpha * np.log1p(np.square(distances) / (2 * alpha)))
-        return values
+        return np.exp(-alpha * np.log1p(np.square(distances) / (2 * alpha)))
 
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return (a Gamma(alpha) number of mean 1)^(1/2)."""

@@ -81,8 +81,7 @@ class ZonalKernel(Kernel):
 
     def diagonal(self, norms: ArrayLike) -> Doubles:
         """Return kappa(1) |x|^(2 power)."""
-        values: Doubles = self.at_one(1) * np.asarray(norms, dtype=np.float64) ** (2 * self.power)
-        return values
+        return self.at_one(1) * np.asarray(norms, dtype=np.float64) ** (2 * self.power)
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
@@ -246,8 +245,7 @@ class SphereKernel(ZonalKernel):
 
     def series(self, dim: int, degree: int) -> Doubles:
         """Return c_0..c_degree."""
-        shown: Doubles = np.exp(self._log_terms(np.arange(degree + 1.0), dim) - self._log_sum(dim))
-        return shown
+        return np.exp(self._log_terms(np.arange(degree + 1.0), dim) - self._log_sum(dim))
 
     def noise(self, dim: int, degree: int) -> float:
         """Return 0: the spectrum is given."""
@@ -332,8 +330,7 @@ class SphereMatern(SphereKernel):
         """Return -(nu + (d-1)/2) log(2 nu / length_scale^2 + l (l + d - 2))."""
         nu, length_scale = self._numbers()
         bend = 2 * nu / length_scale**2 + degrees * (degrees + dim - 2)
-        logarithms: Doubles = -(nu + (dim - 1) / 2) * np.log(bend)
-        return logarithms
+        return -(nu + (dim - 1) / 2) * np.log(bend)
 
 
 class SphereHeat(SphereKernel):
@@ -363,8 +360,7 @@ class SphereHeat(SphereKernel):
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
         """Return -time l (l + d - 2)."""
-        logarithms: Doubles = -check_positive("time", self.time) * degrees * (degrees + dim - 2)
-        return logarithms
+        return -check_positive("time", self.time) * degrees * (degrees + dim - 2)
 
 
 class NeuralTangent(ZonalKernel):
@@ -465,9 +461,8 @@ class ArcCosine(ZonalKernel):
         """Return J_n(theta) / pi."""
         t = np.clip(np.asarray(t, dtype=np.float64), -1.0, 1.0)
         rest, sine = math.pi - np.arccos(t), np.sqrt(1 - t * t)
-        values: Doubles = (
+        return (
             rest / math.pi,
             (sine + rest * t) / math.pi,
             (3 * sine * t + rest * (1 + 2 * t * t)) / math.pi,
         )[self.power]
-        return values

@@ -168,8 +168,7 @@ def _unit(points: Doubles) -> Doubles:
 def _haar(normals: Doubles) -> Doubles:
     """Orthonormal rows from rows of normals. QR alone is not Haar: R's signs must be undone."""
     q, r = np.linalg.qr(normals.T)
-    rows: Doubles = (q * np.sign(np.diag(r))).T
-    return rows
+    return (q * np.sign(np.diag(r))).T
 
 
 def _fibonacci(m: int) -> Doubles:

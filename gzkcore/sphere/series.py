@@ -16,11 +16,7 @@ from scipy.special import roots_legendre
 
 from gzkcore._compiled import series as _series
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import (
-    Doubles,
-    Floats,
-    Function,
-)
+from gzkcore._util.typing import Doubles, Floats, Function
 from gzkcore._util.validation import as_floating, check_dim, check_integer, check_positive
 
 from .special import alpha, log_alpha, mu, sphere_area

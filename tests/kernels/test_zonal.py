@@ -7,13 +7,7 @@ from points import gaussian, sphere
 from tolerances import TWINS
 
 from gzkcore import reference
-from gzkcore.kernels import (
-    ArcCosine,
-    NeuralTangent,
-    SphereHeat,
-    SphereMatern,
-    Zonal,
-)
+from gzkcore.kernels import ArcCosine, NeuralTangent, SphereHeat, SphereMatern, Zonal
 from gzkcore.sphere.special import gegenbauer
 
 formulas = reference.kernels

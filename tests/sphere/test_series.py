@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from tolerances import TWINS
 
-from gzkcore import (
-    Matern,
-    RationalQuadratic,
-    Zonal,
-)
+from gzkcore import Matern, RationalQuadratic, Zonal
 from gzkcore.kernels.truncation import angular_energy
 from gzkcore.sphere.series import gegenbauer_series, radial_series, zonal_sum
 from gzkcore.sphere.special import alpha
