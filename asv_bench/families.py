@@ -41,7 +41,7 @@ from gzkcore import (
 from gzkcore._util.threads import limit_threads
 from gzkcore._util.timing import seconds_per_row
 from gzkcore.features import block, fourier, product
-from gzkcore.features.auto import _candidates
+from gzkcore.features.auto import candidates
 from gzkcore.features.gegenbauer import gegenbauer_features
 from gzkcore.metrics import spectral_error, whitened_error
 from gzkcore.sphere import harmonics, series, special
@@ -199,7 +199,7 @@ def choice(options):
         fitting = time.perf_counter() - started
         K = front.kernel_(test if isinstance(test, np.ndarray) else test.toarray())
         rows = []
-        for candidate in _candidates(front.kernel_, width, X[:2048], 0):
+        for candidate in candidates(front.kernel_, width, X[:2048], 0):
             report(f"choice: {name}, {candidate.name}")
             features = candidate.features.fit(X)
             Z = features.transform(test)

@@ -1,4 +1,4 @@
-"""The front door: what choosing costs beside fitting what is chosen, and how good the choice is."""
+"""Choosing features: what it costs beside fitting what is chosen, and how good the choice is."""
 
 from sklearn.base import clone
 

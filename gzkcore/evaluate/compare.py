@@ -98,7 +98,7 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=2)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw error against time and the methods that none beats, to a .png, .pdf or .svg file.
+        """Draw error against time, with the front, to a .png, .pdf or .svg file.
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
@@ -206,8 +206,8 @@ def compare(
         1), or a function of two arrays of rows that a new process can import: from a module, not
         a script or notebook.
     methods : "all" or sequence of str, default="all"
-        Names as in the result. One that can't do this kernel or these data is listed as `refused`,
-        with its reason.
+        Names as in the result. A method that can't do this kernel or these data is listed as
+        `refused`, with its reason.
     n_components : int or sequence of int, default=(256, 1024)
         Widths to try.
     n_seeds : int, default=3
@@ -219,11 +219,12 @@ def compare(
     lam : float, default=1.0
         Ridge of `spectral_error`, in units of the kernel matrix of all rows.
     output : str or path, optional
-        A .json file for the results, written after every one. If it is there, what it holds of the
-        same data and settings is not done again; methods, widths and seeds may be added, by two
-        calls at once too. A kernel's function is known by its name: if you edit it, take another.
+        A .json file that keeps the results; it is written after every run. What it holds of the
+        same data and settings is not done again. Methods, widths and seeds may be added, also by
+        two calls at once. A kernel's function is known by its name: if you edit the function, give
+        another output.
     random_state : int, RandomState, Generator or None, default=None
-        None: fresh, or that of `output`.
+        None: the seed of `output`, or a fresh one.
     n_samples : int, optional
         Number of rows in all, where X is a sample; at least those of X.
     report : callable, optional
@@ -237,20 +238,24 @@ def compare(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, X has fewer than 20 rows, or `output` is of other data
-        or settings.
+        If an argument is not as described, X has fewer than 20 rows, or `output` holds results of
+        other data or settings.
     OSError
-        If the process that measures can't be started, or `output` can't be written.
+        If no process can be started, or `output` can't be written.
 
     Notes
     -----
-    Methods run one after the other, each at each width in a process of its own, with all threads
-    that the package may use; it ends with this one. A run whose error is not finite is refused.
-    Times are wall clock: `fit` once for each seed, `transform` the least of three calls on the rows
-    of the fit, each to a new array; median over the seeds. The memory is the peak of the process in
-    fit and transform over what it held before, data loaded and libraries warm (Linux: VmHWM less
-    VmRSS; elsewhere growth of the peak). "gegenbauer-published" takes the best of 18 degrees and
-    orders, chosen on rows of the fit, which is not counted.
+    Methods run one after the other, with all threads that the package may use. Each has a process
+    of its own at each width, which ends when this process ends. A run whose error is not finite is
+    refused.
+
+    Times are wall clock and medians over the seeds: `fit` is called once for each seed, `transform`
+    three times on the rows of the fit, each to a new array, of which the least time counts. Memory
+    is the peak of the process during fit and transform, above what it held before with data loaded
+    and libraries warm (Linux: VmHWM less VmRSS; elsewhere growth of the peak).
+
+    "gegenbauer-published" takes the best of 18 degrees and orders, chosen on rows of the fit; the
+    choice is not timed.
 
     References
     ----------
@@ -283,17 +288,7 @@ def compare(
     resolved = _resolved(kernel, data)
     n_fitted, n_judged = (part.size for part in split_rows(data.shape[0], draws, most))
     task = Task(data, targets, resolved, seed, most, lam * n_judged / total)
-    store.agree(
-        {
-            "data": digest(data),
-            "targets": None if targets is None else digest(targets),
-            "n_samples": total,
-            "kernel": _about_kernel(resolved, kernel),
-            "max_samples": most,
-            "lam": lam,
-            "seed": seed,
-        }
-    )
+    store.agree(_settings(task, _about_kernel(resolved, kernel), lam, total))
     cells = [(name, width) for width in widths for name in names]
     died = _measure_all(task, cells, n_seeds, limit, store, report or (lambda *_: None))
     rows, refused = _outcome(cells, n_seeds, store.found, died, n_fitted)
@@ -372,7 +367,8 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
         raise ValueError(f"y has no finite number in row {row}; mend or drop such rows")
     if (targets == targets[0]).all():
         raise ValueError(
-            "y is the same in every row, so there is nothing to predict; pass others, or none"
+            "y is the same in every row, so there is nothing to predict; pass other targets, or "
+            "leave y out"
         )
     return targets
 
@@ -395,6 +391,19 @@ def _resolved(kernel: Any, data: Rows) -> Kernel:
     return resolved
 
 
+def _settings(task: Task, kernel: str, lam: float, total: int) -> Settings:
+    """Return what must be the same for results to be gone on from."""
+    return {
+        "data": digest(task.X),
+        "targets": None if task.y is None else digest(task.y),
+        "n_samples": total,
+        "kernel": kernel,
+        "max_samples": task.fitted,
+        "lam": lam,
+        "seed": task.seed,
+    }
+
+
 def _about_kernel(resolved: Kernel, given: Any) -> str:
     """Return the kernel's repr, the same in every process: functions have names, no addresses."""
     function = getattr(resolved, "function", None)
@@ -407,12 +416,12 @@ def _about_kernel(resolved: Kernel, given: Any) -> str:
 
 
 def _key(method: str, width: int, seed: int | None = None) -> str:
-    """Name a run; without a seed, why a method has none at a width."""
+    """Name a run; without a seed, the reason why a method has no run at a width."""
     return f"{method} / {width}" + ("" if seed is None else f" / {seed}")
 
 
 def _missing(found: Found, method: str, width: int, n_seeds: int, limit: float) -> list[int]:
-    """Return the seeds that are still to run, none of a method that can't or takes too long."""
+    """Return the seeds that are still to run, unless the method can't or takes too long."""
     refusal = found.get(_key(method, width), {})
     if "reason" in refusal or refusal.get("limit", 0.0) >= limit:
         return []

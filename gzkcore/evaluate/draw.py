@@ -42,7 +42,7 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
 def draw_comparison(
     path: Path, rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
 ) -> None:
-    """Draw error against time, one line a method, and the methods that none beats by name.
+    """Draw error against time, one line a method, and the front with names.
 
     A family, the first word of its methods' names, has one colour. With predictions, a second
     picture beside it has their error.
@@ -120,7 +120,7 @@ def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[tuple[A
     end = max(row["seconds"] for row in rows), corners[-1][1]
     axes.step(
         *zip(*corners, end, strict=True), where="post", color="black", linewidth=2.5, alpha=0.3,
-        zorder=1, label="none is better",
+        zorder=1, label="the front",
     )  # fmt: skip
     names = [f"{row['method']}, {row['n_components']:,}" for row in front]
     return list(zip(corners, names, strict=True))

@@ -1,7 +1,7 @@
 """Every method that `compare` knows, by name: to add one, add a line to `METHODS`.
 
 A method is a function of what is asked for that returns features, not yet fitted, or raises
-`UnsuitableError`, which says in one line why it has none.
+`UnsuitableError`, which says in one line why it can't.
 """
 
 import functools
@@ -80,13 +80,12 @@ class _OfHistograms(Kernel):
         return self
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
-        a: Doubles = np.asarray(X, dtype=np.float64)
+        a = np.asarray(X, dtype=np.float64)
         b = a if Y is None else np.asarray(Y, dtype=np.float64)
         return np.array([self.row(each, b) for each in a]).reshape(len(a), len(b))
 
     def row(self, x: Doubles, Y: Doubles) -> Doubles:
         """Return k(x, y) for all rows y of Y."""
-        """k(x, y) for every row of Y."""
         raise NotImplementedError
 
     def diag(self, X: Rows) -> Doubles:

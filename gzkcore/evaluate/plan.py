@@ -1,10 +1,9 @@
-"""The front door: which features, how many of them, and what they will be worth.
+"""Which features, how many of them, and what they will be worth: what `gzkcore.plan` does.
 
-`KernelFeatures` fits every family that suits the data to a sample, measures on other rows how far
-its kernel matrix is from the exact one, and takes the cheapest of the best. `plan` does the same at
-several widths and says what each costs. Measured, not bounded: the theorems are safe but off by
-orders of magnitude (see `theory`), while an exact kernel matrix of some hundred rows costs nothing.
-`compare` tries everything there is, in fresh processes, with its time and memory.
+Every family that suits the data is fitted to a sample at several widths, and judged by how far
+its kernel matrix of other rows is from the exact one. Errors are measured, not bounded: the
+theorems are safe but off by orders of magnitude (see `theory`), while an exact kernel matrix of
+some hundred rows costs nothing.
 """
 
 import math
@@ -18,21 +17,25 @@ import numpy as np
 from sklearn.base import clone
 
 from gzkcore._util.random import as_seed_sequence, generator
+from gzkcore._util.timing import seconds_per_row
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense
 from gzkcore._util.wording import counted, shortened
 from gzkcore.features.auto import (
     KernelFeatures,
-    _best,
-    _candidates,
-    _judge,
-    _Trial,
-    _two_samples,
+    Trial,
+    best_trial,
+    candidates,
+    judge,
+    two_samples,
 )
+from gzkcore.features.base import check_rows
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.theory import statistical_dimension
+
+from .text import aligned
 
 __all__ = ["Plan", "plan"]
 
@@ -99,14 +102,19 @@ class Plan:
             f"effective dimension: {self.effective_dimension:.3g}",
             f"statistical dimension at lam={self.lam:g}: {self.statistical_dimension:.3g}",
             "",
-            f"{'method':<34} {'n_components':>12} {'error':>9} {'seconds':>9} {'MB':>9}",
         ]
-        lines += [
-            f"{row['method']:<34} {row['n_components']:>12,} {row['error']:>9.2g} "
-            f"{row['seconds']:>9.3g} {row['megabytes']:>9,.0f}"
+        header = ["method", "n_components", "error", "seconds", "MB"]
+        cells = [
+            [
+                row["method"],
+                f"{row['n_components']:,}",
+                f"{row['error']:.2g}",
+                f"{row['seconds']:.3g}",
+                f"{row['megabytes']:,.0f}",
+            ]
             for row in self.table
         ]
-        return "\n".join([*lines, "", self.recommendation])
+        return "\n".join([*lines, *aligned(header, cells), "", self.recommendation])
 
 
 def plan(
@@ -163,21 +171,18 @@ def plan(
     >>> found.build()
     GegenbauerFeatures(kernel=Gaussian(gamma=...), n_components=256, random_state=...)
     """
-    from gzkcore._util.timing import seconds_per_row
-
     max_error, lam = check_positive("max_error", max_error), check_positive("lam", lam)
     widths = check_widths(n_components)
-    holder = KernelFeatures()
-    rows = holder._validate(X, reset=True)
+    rows = check_rows(KernelFeatures(), X, reset=True)
     total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
     resolved = as_kernel(kernel).resolve(rows)
     entropy = as_seed_sequence(random_state)
     seed = int(entropy.generate_state(1)[0])
-    train, test = _two_samples(rows, generator(entropy))
+    train, test = two_samples(rows, generator(entropy))
     K = resolved(dense(test))
     trials, table = [], []
     for width in widths:
-        for trial in _judge(_candidates(resolved, width, train, seed), train, test, K):
+        for trial in judge(candidates(resolved, width, train, seed), train, test, K):
             trials.append(trial)
             table.append(
                 {
@@ -189,7 +194,7 @@ def plan(
                     "about": trial.fitted._about(),
                 }
             )
-    best, recommendation = _recommend(trials, max_error)
+    best = _recommended(trials, max_error)
     cloud = np.asarray(dense(train), dtype=np.float64)
     cloud = cloud - cloud.mean(axis=0)
     norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
@@ -203,36 +208,37 @@ def plan(
         statistical_dimension=statistical_dimension(K, lam * K.shape[0] / total),
         max_error=max_error,
         table=table,
-        recommendation=recommendation,
+        recommendation=_recommendation(best, trials, max_error),
         _estimator=best.candidate.features,
     )
 
 
-def _recommend(trials: Sequence[_Trial], max_error: float) -> tuple[_Trial, str]:
+def _recommended(trials: Sequence[Trial], max_error: float) -> Trial:
     """Take the narrowest, then cheapest, trial whose error is small enough, or the best of all.
 
     The narrowest, for a learner on n rows of p features takes n p^2 operations.
     """
     reached = [trial for trial in trials if trial.error <= max_error]
-    best = (
-        min(reached, key=lambda trial: (trial.n_components, trial.flops))
-        if reached
-        else _best(trials)
-    )
+    if not reached:
+        return best_trial(trials)
+    return min(reached, key=lambda trial: (trial.n_components, trial.flops))
+
+
+def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> str:
+    """Say what to use, and why."""
     text = (
         f"Use {best.candidate.name} with n_components={best.n_components}: its relative error is "
         f"{best.error:.2g}"
     )
-    if reached:
-        return best, f"{text}, with the fewest features of all that reach {max_error:g}."
+    if best.error <= max_error:
+        return f"{text}, with the fewest features of all that reach {max_error:g}."
     more = _width_needed(trials, best, max_error)
-    return best, (
-        f"{text}; none reaches {max_error:g}"
-        + (f", which would take about {more:,} components." if more else ".")
+    return f"{text}. No method reaches {max_error:g} at these widths" + (
+        f"; this one would take about {more:,} components." if more else "."
     )
 
 
-def _width_needed(trials: Sequence[_Trial], best: _Trial, max_error: float) -> int | None:
+def _width_needed(trials: Sequence[Trial], best: Trial, max_error: float) -> int | None:
     """Extrapolate a method's error as a power of its width, if it falls."""
     same = [t for t in trials if t.candidate.name == best.candidate.name and t.error > 0]
     same.sort(key=lambda trial: trial.n_components)

@@ -100,7 +100,7 @@ class Store:
         return before | now
 
     def _read(self, path: Path) -> dict[str, tuple[Settings, Found]]:
-        """Return settings and results of every experiment in the file, none if it isn't there."""
+        """Return settings and results of every experiment in the file, if it is there."""
         if not path.exists():
             return {}
         try:
@@ -112,8 +112,8 @@ class Store:
                 self._check(*experiments[self._name])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path} is no result of {self._of} ({type(error).__name__}: {error}); give "
-                "another output, or delete it"
+                f"{path} is no result of {self._of} of this version ({type(error).__name__}: "
+                f"{error}); give another output, or delete it"
             ) from None
         return experiments
 

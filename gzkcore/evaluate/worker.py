@@ -93,7 +93,7 @@ class Worker:
         raise EndedError(_death(code))
 
     def _line(self, taken: IO[bytes], limit: float, late: threading.Event) -> bytes:
-        """Read a line; if none comes in time, set `late` and end the process, so that none does."""
+        """Read a line; if it doesn't come in time, set `late` and end the process."""
 
         def end() -> None:
             late.set()
@@ -108,7 +108,7 @@ class Worker:
             timer.cancel()
 
     def _streams(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Return input and output of the process, and start it if there is none."""
+        """Return input and output of the process, which is started if need be."""
         if self._process is None:
             self._start()
         return self._process.stdin, self._process.stdout

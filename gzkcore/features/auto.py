@@ -44,7 +44,7 @@ _WIDE, _WIDER = 256, 1024
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class Candidate:
     """Features that may suit, with what they are called."""
 
     name: str
@@ -52,17 +52,17 @@ class _Candidate:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
     """What a candidate was worth: relative Frobenius error, floating-point operations a row."""
 
-    candidate: _Candidate
+    candidate: Candidate
     n_components: int
     error: float
     flops: float
     fitted: Any
 
 
-def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[_Candidate]:
+def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[Candidate]:
     """List the families of the package for data like these rows, plainest first."""
     dim = rows.shape[1]
     families: list[tuple[Basis, str]] = [
@@ -74,7 +74,7 @@ def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> li
     reduce = "auto" if dim > 2 * n_components else None
     after = "reduced, then " if reduce else ""
     listed = [
-        _Candidate(
+        Candidate(
             f"{after}{name}",
             GegenbauerFeatures(kernel, n_components, basis=basis, reduce=reduce, random_state=seed),
         )
@@ -85,25 +85,25 @@ def _candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> li
     if not kernel.rotation_invariant or dim > n_components:
         spread = ("iid", "Fourier")
     features = RandomFourierFeatures(kernel, n_components, frequencies=spread[0], random_state=seed)
-    listed.append(_Candidate(spread[1], features))
+    listed.append(Candidate(spread[1], features))
     if dim >= _WIDE and kernel.rotation_invariant:
         fastfood = FastfoodFeatures(kernel, n_components, random_state=seed)
-        listed.append(_Candidate("Fastfood", fastfood))
+        listed.append(Candidate("Fastfood", fastfood))
     if dim >= _WIDER:
         # Sparse rows differ in few coordinates, and blocks are biased on these unless mixed.
         mix: Mix = None if isinstance(rows, np.ndarray) else "hadamard"
         blocks = BlockFourierFeatures(kernel, n_components, mix=mix, random_state=seed)
-        listed.append(_Candidate("block Fourier", blocks))
+        listed.append(Candidate("block Fourier", blocks))
     if dim >= _WIDE and isinstance(kernel, Polynomial):
         sketch = TensorSketchFeatures(kernel, n_components, random_state=seed)
-        listed.append(_Candidate("TensorSketch", sketch))
+        listed.append(Candidate("TensorSketch", sketch))
     if rows.shape[0] >= n_components:
         nystrom = NystromFeatures(kernel, n_components, random_state=seed)
-        listed.append(_Candidate("Nystrom", nystrom))
+        listed.append(Candidate("Nystrom", nystrom))
     return listed
 
 
-def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) -> list[_Trial]:
+def judge(candidates: list[Candidate], train: Rows, test: Rows, K: Doubles) -> list[Trial]:
     """Fit candidates to some rows and compare their kernel with K, the exact one of others."""
     trials, reasons = [], []
     for candidate in candidates:
@@ -117,7 +117,7 @@ def _judge(candidates: list[_Candidate], train: Rows, test: Rows, K: Doubles) ->
                 continue
         error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
         flops = features._flops(_density(train))
-        trials.append(_Trial(candidate, Z.shape[1], error, flops, features))
+        trials.append(Trial(candidate, Z.shape[1], error, flops, features))
     if not trials:
         raise reasons[0]
     return trials
@@ -128,12 +128,12 @@ def _density(X: Rows) -> float:
     return 1.0 if isinstance(X, np.ndarray) else X.nnz / (X.shape[0] * X.shape[1])
 
 
-def _best(trials: Sequence[_Trial]) -> _Trial:
+def best_trial(trials: Sequence[Trial]) -> Trial:
     """Take the cheapest whose error is nearly the least."""
     return cheapest_of_the_best(trials, lambda trial: trial.error, lambda trial: trial.flops)
 
 
-def _two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Rows to fit to and rows to judge by."""
     fitted, judged = split_rows(X.shape[0], rng)
     return X[fitted], X[judged]
@@ -213,10 +213,10 @@ class KernelFeatures(FeatureMap):
         kernel = as_kernel(self.kernel).resolve(X)
         entropy = as_seed_sequence(self.random_state)
         seed = int(entropy.generate_state(1)[0])
-        train, test = _two_samples(X, generator(entropy))
+        train, test = two_samples(X, generator(entropy))
         K = kernel(dense(test))
-        trials = _judge(_candidates(kernel, width, train, seed), train, test, K)
-        best = _best(trials)
+        trials = judge(candidates(kernel, width, train, seed), train, test, K)
+        best = best_trial(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
         self.family_ = best.candidate.name
         chosen = plain_output(clone(best.candidate.features))
@@ -243,7 +243,7 @@ class KernelFeatures(FeatureMap):
         return None if shared is None else shared(kernels)
 
 
-def _reason(best: _Trial, trials: Sequence[_Trial], n_rows: int, unseen: bool) -> str:
+def _reason(best: Trial, trials: Sequence[Trial], n_rows: int, unseen: bool) -> str:
     others = [trial for trial in trials if trial is not best]
     judged_by = f"{counted(n_rows, 'row')} that it had not seen" if unseen else "the only row"
     text = (

@@ -108,9 +108,9 @@ class Figure1(Experiment):
     def notes(self, setup: Setup) -> Iterator[str]:
         """Yield what is measured."""
         yield (
-            "Between columns, over rows of the set; the paper shows pictures, of two examples, and "
-            "prints no numbers. Ours deals neighbours to different blocks. Coordinates as they "
-            "stand after arranging: the order says which are in a block together."
+            "Correlations between columns, over rows of the set. The paper shows pictures of two "
+            "examples and prints no numbers. Ours assigns neighbours to different blocks. Columns "
+            "that stand together after shuffling are in a block together."
         )
 
     def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
@@ -198,12 +198,12 @@ class Table1(Experiment):
     def notes(self, setup: Setup) -> Iterator[str]:
         """Yield what was tested."""
         yield (
-            "The paper doesn't say what is tested, nor on how many pairs (B24): here the k "
-            "energies of a pair's difference, medians over "
+            "The paper doesn't say what is tested, nor on how many pairs (B24). Here the k "
+            "energies of a pair's difference are tested, and the numbers are medians over "
             f"{5 if setup.quick else self.pairs} pairs for each seed. Verdict: whether p is on the "
-            "same side of 0.05. A sum of b squares has some skew left until b is large, and a test "
-            "of 1,000 numbers sees it; not to reject says nothing of a bias, which block_report "
-            "tells."
+            "same side of 0.05. A sum of b squares is skew unless b is large, and a test of 1,000 "
+            "numbers sees that. A test that doesn't reject says nothing of the bias: block_report "
+            "measures it."
         )
 
 

@@ -1,4 +1,4 @@
-"""The data of the papers' experiments: the original, the nearest real set, or none, and say so."""
+"""The data of the papers' experiments: the original, or the nearest real set, and which it is."""
 
 import hashlib
 from pathlib import Path
@@ -77,7 +77,7 @@ class Data:
         self.found: dict[str, Known | None] = {}
 
     def get(self, name: str) -> Known | None:
-        """Return a set, or None if there is none."""
+        """Return a set, or None if it isn't there."""
         if name not in self.found:
             self.found[name] = self._look_for(name)
         return self.found[name]
@@ -96,7 +96,7 @@ class Data:
         return None
 
     def digest(self, name: str) -> str | None:
-        """Return a short checksum of the arrays, None if there are none."""
+        """Return a short checksum of the arrays, or None if the set isn't there."""
         known = self.get(name)
         if known is None:
             return None
@@ -171,5 +171,4 @@ def images(known: Known) -> Doubles:
 
 
 def _standard(X: Any) -> Doubles:
-    out: Doubles = StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
-    return out
+    return np.asarray(StandardScaler().fit_transform(np.asarray(X, dtype=np.float64)))

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gzkcore._util.typing import Doubles
+from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.results import Found
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import tiles
@@ -243,19 +244,14 @@ class Table1(Experiment):
             f"{200 if setup.quick else 1000} points, gamma = 0.5, lambda = 0.1. Formula: the row "
             "of the table without constants and powers of log n, printed, and corrected (G13: "
             '"Modified Fourier" lacks 1 / Gamma(d/2 + 1), "Gegenbauer" one factor q). Needed: the '
-            "least of the widths 4, 8, 16, ... whose spectral error is at most 1/2. The "
-            "formulas are worst cases, which tell how methods scale: none is near what is needed. "
+            "least of the widths 4, 8, 16, ... whose spectral error is at most 1/2. The formulas "
+            "are worst cases: they tell how methods scale, not how many features are needed. "
             "Gegenbauer: as published, degree 10, order 1 on the sphere and 2 in a ball."
         )
 
 
-def _on_sphere(gamma: float, t: Any) -> Any:
-    """The Gaussian of unit vectors as a function of their cosine."""
-    return np.exp(2 * gamma * (t - 1))
-
-
 def _published(sphere: bool, width: int, degree: int, order: int, seed: int) -> Any:
-    kernel = Zonal(functools.partial(_on_sphere, 0.5)) if sphere else Gaussian(0.5)
+    kernel = Zonal(functools.partial(on_sphere, 0.5)) if sphere else Gaussian(0.5)
     order = 1 if sphere else order
     return PublishedGegenbauerFeatures(
         kernel, width - width % order, degree=degree, order=order, random_state=seed
@@ -527,7 +523,7 @@ class Table3(Experiment):
     def methods(self, width: int, seed: int) -> dict[str, Any]:
         """Return the features of the table, and ours, for exp(-|x - y|^2) on the sphere."""
         kernel = Gaussian(1.0)
-        zonal = Zonal(functools.partial(_on_sphere, 1.0))
+        zonal = Zonal(functools.partial(on_sphere, 1.0))
         return {
             "Nystrom": NystromFeatures(kernel, width, landmarks="rls", random_state=seed),
             "Fourier": RandomFourierFeatures(kernel, width, random_state=seed),

@@ -106,7 +106,9 @@ def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
     compared(X, X[:, 0], **options)
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after, 1))
-    with pytest.raises(ValueError, match=re.escape(f"is no result of compare ({said})")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"is no result of compare of this version ({said})")
+    ):
         compared(X, X[:, 0], **options)
 
 

@@ -1,5 +1,8 @@
 """Processes that measure: their memory is their own, they end with their parent, and may fail."""
 
+import contextlib
+import importlib
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +13,7 @@ from comparisons import QUICK, compared
 from points import gaussian
 
 from gzkcore.evaluate import worker as _worker
+from gzkcore.evaluate.worker import EndedError, LateError, RefusedError, Worker
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -18,6 +22,43 @@ def test_peak_memory_is_that_of_the_features():
     X = gaussian(8512, 3)
     found = compared(X, methods=["sklearn-RBFSampler"], n_components=1024, n_seeds=1)
     assert 60 < found.rows[0]["megabytes"] < 150
+
+
+WORK = """
+import os, time
+def work(task, then):
+    yield task
+    if then == "refuse":
+        raise ValueError("no such\\nluck")
+    if then == "fail":
+        raise RuntimeError("odd")
+    if then == "die":
+        os._exit(3)
+    if then == "wait":
+        time.sleep(60)
+    yield os.getpid()
+"""
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_job_gives_its_results_and_says_how_it_ended(tmp_path, monkeypatch):
+    (tmp_path / "some_work.py").write_text(WORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    work, task = importlib.import_module("some_work").work, {"a": [1, None]}
+    with contextlib.closing(Worker(work, task)) as worker:
+        for then, error, said in (
+            ("refuse", RefusedError, "^no such luck$"),
+            ("fail", RefusedError, "^RuntimeError: odd$"),
+            ("die", EndedError, "with code 3"),
+            ("wait", LateError, "more than 2 s"),
+        ):
+            results = worker.run(then, limit=2)
+            assert next(results) == task
+            with pytest.raises(error, match=said):
+                next(results)
+        given, process = worker.run("go on")  # in another process, since the last was ended
+        assert given == task
+        assert process != os.getpid()
 
 
 ORPHAN = """
