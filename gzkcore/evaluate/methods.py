@@ -25,7 +25,7 @@ from gzkcore.features.fastfood import FastfoodFeatures
 from gzkcore.features.fourier import ModifiedFourierFeatures, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from gzkcore.features.maclaurin import MaclaurinFeatures
-from gzkcore.features.nystrom import NystromFeatures, _as_kernel, _Function
+from gzkcore.features.nystrom import FunctionKernel, NystromFeatures, as_exact_kernel
 from gzkcore.features.polysketch import PolySketchFeatures
 from gzkcore.features.product import ProductFeatures
 from gzkcore.features.sketch import TensorSketchFeatures
@@ -121,7 +121,7 @@ def as_any_kernel(kernel: Any) -> Kernel:
     """Return the kernel of an alias, also scikit-learn's two, of a function, or the kernel."""
     if isinstance(kernel, str) and kernel in OF_HISTOGRAMS:
         return OF_HISTOGRAMS[kernel]()
-    return _as_kernel(kernel)
+    return as_exact_kernel(kernel)
 
 
 def on_sphere(gamma: float, cosines: NDArray[Any]) -> Doubles:
@@ -133,7 +133,7 @@ def _ours(features: type[FeatureMap], **params: Any) -> Method:
     """Features of this package."""
 
     def make(want: Wanted) -> Any:
-        if isinstance(want.kernel, _Function) and features is not NystromFeatures:
+        if isinstance(want.kernel, FunctionKernel) and features is not NystromFeatures:
             raise UnsuitableError("needs a kernel of gzkcore.kernels, not a function")
         made: Any = features
         return made(want.kernel, n_components=want.width, random_state=want.seed, **params)

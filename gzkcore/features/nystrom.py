@@ -47,7 +47,7 @@ _PROPOSALS = 32
 _NOTHING, _ROUNDING = 100.0, 8.0
 
 
-class _Function(Kernel):
+class FunctionKernel(Kernel):
     """The kernel of a function of two arrays of rows."""
 
     def __init__(self, function: KernelFunction) -> None:
@@ -202,7 +202,7 @@ class NystromFeatures(FeatureMap):
         """
         X = self._validate(X, reset=True)
         width = check_integer("n_components", self.n_components, 1)
-        kernel = _as_kernel(self.kernel).resolve(X)
+        kernel = as_exact_kernel(self.kernel).resolve(X)
         if kernel.unit_sphere:
             check_unit(X)
         if isinstance(kernel, _Precomputed) and X.shape[0] != X.shape[1]:
@@ -261,7 +261,8 @@ class NystromFeatures(FeatureMap):
 
         parts = list(_tiles(X, len(root)))
         threads = min(n_threads(), len(parts))
-        if threads == 1 or isinstance(self.kernel_, _Function):  # who knows what a function does
+        foreign = isinstance(self.kernel_, FunctionKernel)  # who knows what a function does
+        if threads == 1 or foreign:
             for rows in parts:
                 fill(rows)
             return
@@ -380,11 +381,12 @@ def _count(values: Doubles, dtype: Any) -> int:
     return int(np.count_nonzero(values > least))
 
 
-def _as_kernel(kernel: Any) -> Kernel:
+def as_exact_kernel(kernel: Any) -> Kernel:
+    """Return the kernel of an alias, of "precomputed", of a function of rows, or the kernel."""
     if isinstance(kernel, str) and kernel == "precomputed":
         return _Precomputed()
     if callable(kernel) and not isinstance(kernel, Kernel | type):
-        return _Function(kernel)
+        return FunctionKernel(kernel)
     return as_kernel(kernel)
 
 
