@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gzkcore._util.config import show_config
-from gzkcore._util.files import replacing
+from gzkcore._util.files import check_place, replacing
 
 if sys.platform != "win32":
     import fcntl
@@ -61,10 +60,10 @@ class Store:
         self.settings: Settings = {}
         self.found: Found = {}
         if self.path is not None:
-            _check_path(self.path)
+            if self.path.suffix.lower() != ".json":
+                raise ValueError(f"output {path} should end with .json")
+            check_place(self.path)  # now, not after the first job
             self.settings, self.found = self._read(self.path).get(name, ({}, {}))
-            with _naming(self.path), tempfile.TemporaryFile(dir=self.path.parent):
-                pass  # what can't be written is known now, not after the first job
 
     def agree(self, settings: Settings) -> None:
         """Work with these settings, and the machine's; raise ValueError if the file has others."""
@@ -77,7 +76,7 @@ class Store:
         self.found[key] = found
         if self.path is None:
             return
-        with _alone(self.path.parent), _naming(self.path):
+        with _alone(self.path.parent):
             all_found = self._read(self.path)
             settings, others = all_found.get(self._name, ({}, {}))
             all_found[self._name] = self._agreed(settings, self.settings), others | self.found
@@ -126,24 +125,6 @@ def digest(values: Any) -> str:
     for part in parts:
         found.update(np.ascontiguousarray(part).tobytes())
     return f"{about}, checksum {found.hexdigest()[:16]}"
-
-
-def _check_path(path: Path) -> None:
-    if path.suffix.lower() != ".json":
-        raise ValueError(f"output {path} should end with .json")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ValueError(f"output {path} is a folder; name a file")
-
-
-@contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Let errors of files name the one that was asked for, not one beside it."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from points import gaussian
 
 import gzkcore
 from gzkcore import Zonal
-from gzkcore.evaluate import results
+from gzkcore._util import files
 from gzkcore.evaluate.methods import on_sphere
 
 
@@ -35,18 +35,17 @@ def test_kernels_of_functions_have_no_addresses(tmp_path):
 
 
 def test_places_that_cannot_be_written_are_found_first(tmp_path, monkeypatch, in_process):
-    def refuse(**options):
-        raise PermissionError(13, "Permission denied", f"{options['dir']}/.hidden")
-
     path = tmp_path / "results.json"
-    monkeypatch.setattr(results.tempfile, "TemporaryFile", refuse)
-    with pytest.raises(PermissionError) as caught:
-        compared(gaussian(60, 3), output=path)
-    assert caught.value.filename == str(path)
-    assert in_process == []
+    with monkeypatch.context() as patched:
+        patched.setattr(files.os, "access", lambda *_: False)
+        with pytest.raises(PermissionError, match=rf"'{path}': nothing may be written in"):
+            compared(gaussian(60, 3), output=path)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        compared(gaussian(60, 3), output=tmp_path / "no" / "results.json")
     path.mkdir()
-    with pytest.raises(ValueError, match="is a folder; name a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
         compared(gaussian(60, 3), output=path)
+    assert in_process == []
 
 
 def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
@@ -81,8 +80,6 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
     path.write_text("{}")
     with pytest.raises(ValueError, match="is no result of compare"):
         compared(X, output=path)
-    with pytest.raises(ValueError, match="there is no folder"):
-        compared(X, output=tmp_path / "no" / "results.json")
 
 
 @pytest.mark.usefixtures("in_process")
