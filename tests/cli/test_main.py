@@ -17,10 +17,8 @@ import gzkcore
 from gzkcore._util.model_io import load
 from gzkcore.cli import demo as _demo
 from gzkcore.cli import main as cli
-from gzkcore.cli import maps as _pictures
 from gzkcore.cli.fit import Recipe, hashed
 from gzkcore.datasets import LatLonToSphere
-from gzkcore.evaluate import draw
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.rows import tables as _tables
 
@@ -363,64 +361,6 @@ def test_pieces_make_no_difference(capsys, plain, globe, monkeypatch, sphere):
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-6)
 
 
-def test_formats_agree(capsys, plain):
-    """CSV, Parquet, .npy and .npz of the same numbers give the same model and predictions."""
-    write("data.csv", plain)
-    table = np.column_stack(list(plain.values()))
-    parquet.write_table(pyarrow.table(plain), "data.parquet")
-    np.save("data.npy", table)
-    np.save("columns.npy", np.asfortranarray(table))
-    np.savez_compressed("data.npz", a=plain["a"], X=table[:, 1:3], y=plain["y"])
-    np.savez("columns.npz", a=plain["a"], X=np.asfortranarray(table[:, 1:3]), y=plain["y"])
-    expected = run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.3", *QUICK)
-    predictions = None
-    for data, target, output in (
-        ("data.csv", "y", "csv.csv"),
-        ("data.parquet", "y", "parquet.parquet"),
-        ("data.parquet", "y", "parquet.csv"),
-        ("data.npy", "3", "npy.npy"),
-        ("columns.npy", "3", "npy.npy"),
-        ("data.npz", "y", "npz.npy"),
-        ("columns.npz", "y", "npz.npy"),
-    ):
-        result = run(capsys, "fit", data, "--target", target, "--gamma", "0.3", *QUICK)
-        assert result["test"] == expected["test"]
-        run(capsys, "predict", "model.gzk", data, "--output", output)
-        if output.endswith(".csv"):
-            found = [float(row["PREDICTED_y"]) for row in read(output)]
-        elif output.endswith(".parquet"):
-            written = parquet.read_table(output)
-            assert written.column_names == ["a", "b", "c", "y", "PREDICTED_y"]
-            assert written.drop_columns(["PREDICTED_y"]).equals(parquet.read_table(data))
-            found = written["PREDICTED_y"].to_numpy()
-        else:
-            found = np.load(output)
-            assert found.shape == (500,)
-        predictions = found if predictions is None else predictions
-        np.testing.assert_array_equal(found, predictions)
-
-
-def test_all_else_stays_as_it_is(capsys, globe):
-    """predict copies every byte of a CSV file but for the new column."""
-    write("data.csv", globe)
-    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
-    head = b'\xef\xbb\xbfname;lat;lon;"a ""note"""'
-    rows = [
-        b'"M\xfcnchen";48.1;11.6;"two\r\nlines; and ""more"""',
-        b'Quito; -0.2;-78.50;5" tall',
-        b'"0, 0";"0";"0";',
-    ]
-    Path("new.csv").write_bytes(b"\r\n".join([head, rows[0], rows[1], b"", rows[2]]))
-    assert run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")["rows"] == 3
-    X = LatLonToSphere().transform([[48.1, 11.6], [-0.2, -78.5], [0, 0]])
-    number = rb"(-?[0-9.e-]+)"
-    expected = [head + b";PREDICTED_y", *(row + b";#" for row in rows)]
-    expected.insert(3, b"")
-    pattern = number.join(map(re.escape, b"\r\n".join(expected).split(b"#")))
-    numbers = [float(text) for text in re.fullmatch(pattern, Path("out.csv").read_bytes()).groups()]
-    np.testing.assert_allclose(numbers, load("model.gzk").predict(X), rtol=1e-9)
-
-
 # ---------------------------------------------------------------------------------------------
 # Bad input: exit code 2, one line, no file
 
@@ -428,30 +368,12 @@ def test_all_else_stays_as_it_is(capsys, globe):
 @pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        ("", [], "data.csv is empty"),
-        ("\n1,2\n", [], "data.csv: the first line is blank, but should name the columns"),
-        ("a,y\n", [], "data.csv has columns, but no rows"),
         ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
-        ("a,a,y\n1,2,3\n", [], "data.csv: 2 columns are called 'a'; rename them"),
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
         ("a,y\n1,2\n", ["--columns", "a,y"], "a column is named twice"),
         ("y\n1\n", [], "data.csv has no column but the target 'y' to predict from"),
         ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
-        ("a,y\n1,2\n,4\n", [], "row 2, column 'a': the value is missing; mend or drop such rows"),
-        ("a,y\n1,2\n3,-inf\n", [], "row 2, column 'y': the value is '-inf'"),
-        ("a,y\n1,2\n3\n", [], "row 2 has 1 value, but there are 2 columns: '3'"),
-        (
-            "a;y\n1;2,5\n",
-            [],
-            "the value is '2,5', which is not a finite number: it has a decimal comma, where a point",
-        ),
-        (
-            "1,2.5\n3,4\n",
-            [],
-            "its columns are 1, 2.5; has it no first line that names the columns?",
-        ),
-        ("a,y\n1,M\xfcnchen\n", [], "row 1, column 'y': the value is 'M\xfcnchen'"),
         ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row, so there is nothing to"),
         ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon belong together; give both"),
         (
@@ -484,32 +406,6 @@ def test_bad_tables(capsys, text, options, reason):
     Path("data.csv").write_bytes(text.encode("latin-1"))
     assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
     assert files() == ["data.csv"]
-
-
-def test_other_bad_files(capsys):
-    for name, content, reason in (
-        ("data.xlsx", b"x", "data.xlsx: the name should end with one of .csv, .tsv"),
-        ("data.parquet", b"PAR1 no", "data.parquet is not a Parquet file"),
-        ("data.npy", b"no", "data.npy is not a .npy file of arrays"),
-        ("data.npz", b"no", "data.npz is not a .npz file of arrays"),
-    ):
-        Path(name).write_bytes(content)
-        assert reason in refuse(capsys, "fit", name, "--target", "y")
-    assert refuse(capsys, "fit", "n.csv", "--target", "y") == "n.csv: there is no such file"
-    parquet.write_table(pyarrow.table({"a": ["1", None], "y": [1, 2]}), "text.parquet")
-    assert "row 2, column 'a': the value is missing" in refuse(
-        capsys, "fit", "text.parquet", "--target", "y"
-    )
-    np.savez("uneven.npz", a=np.ones(3), y=np.ones(4))
-    assert "the arrays differ in length: a has 3, y has 4" in refuse(
-        capsys, "fit", "uneven.npz", "--target", "y"
-    )
-    np.savez("text.npz", a=np.array(["x", "y"]), y=np.ones(2))
-    assert "column 'a' holds <U1, not numbers" in refuse(capsys, "fit", "text.npz", "--target", "y")
-    np.save("nan.npy", np.array([[1, 2], [3, np.nan]]))
-    assert "row 2, column '1': the value is nan" in refuse(
-        capsys, "fit", "nan.npy", "--target", "0"
-    )
 
 
 TEXT = "name,a,b,kind,y\n" + "Bern,1,2,x,3\nRom,2,5,y,7\n" * 20
@@ -549,17 +445,6 @@ def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
 
     monkeypatch.setattr(Path, "open", forbid)
     assert refuse(capsys, "fit", "data.csv", *options) == "data.csv: Permission denied"
-
-
-def test_nan_in_row_70000(capsys):
-    rows = [f"{i % 91},{i % 181},{i % 7}" for i in range(80_000)]
-    rows[70_000 - 1] = "12,NaN,3"
-    Path("data.csv").write_text("\n".join(["lat,lon,y", *rows]))
-    assert refuse(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon") == (
-        "data.csv: row 70000, column 'lon': the value is 'NaN', which is not a finite number; "
-        "mend or drop such rows, or choose other columns"
-    )
-    assert files() == ["data.csv"]
 
 
 def test_bad_predictions(capsys, globe):
@@ -825,109 +710,3 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
     )
     assert files() == ["data-compare.json", "data.csv"]
     assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]
-
-
-# ---- pictures
-
-
-def box(south, north, west, east, n=500):
-    rng = np.random.default_rng(0)
-    return np.column_stack([rng.uniform(south, north, n), rng.uniform(west, east, n)])
-
-
-def grid(step):
-    axes = np.arange(step / 2 - 90, 90, step), np.arange(step / 2 - 180, 180, step)
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-
-
-@pytest.mark.parametrize(
-    ("places", "window"),
-    [
-        (box(-90, 90, -180, 180), (-90, 90, -180, 180)),
-        (box(46, 48, 6, 10), (45.8, 48.2, 5.7, 10.3)),
-        (box(-20, -15, 175, 184), (-20.7, -14.3, 174.3, 184.7)),  # 184: across the date line
-        (box(-20, -15, 355, 360), (-20.4, -14.6, -5.4, 0.4)),
-        (np.array([[47.0, 8.0]]), (46.99, 47.01, 7.99, 8.01)),
-        (box(10, 10, 0, 50, 100), (-2, 22, -4, 54)),  # no strip without height
-    ],
-    ids=["globe", "Alps", "Fiji", "west of 0", "one place", "a line"],
-)
-def test_a_map_shows_where_the_data_are(places, window):
-    found = _pictures._window(places)
-    np.testing.assert_allclose(found, window, atol=0.02 * (window[3] - window[2]) + 0.01)
-    south, north, west, east = found
-    assert south <= places[:, 0].min() <= places[:, 0].max() <= north
-    assert ((places[:, 1] - west) % 360 <= east - west).all()
-
-
-def test_maps_fade_by_the_spacing_of_the_data():
-    """A grid has no holes and scattered points are no spots, however few there are."""
-    for places in (grid(5), grid(20), box(-60, 60, -180, 180)):
-        near = _pictures._spacing_km(places)
-        cells = grid(2)
-        inside = cells[np.abs(cells[:, 0]) < 50]
-        away = _pictures._distance_km(places, inside)
-        assert np.mean(away < 2 * near) > 0.97
-        assert np.mean(away < near) > 0.75
-    assert _pictures._spacing_km(np.array([[47.0, 8.0], [47.0, 8.0]])) == 0
-    assert _pictures._distance_km(np.array([[0.0, 0.0]]), np.array([[0.0, 90.0]])) == pytest.approx(
-        6371 * np.pi / 2
-    )
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "terrain", "name", "limits"),
-    [
-        (250, 310, False, "viridis", (250, 310)),
-        (-3, 30, False, "viridis", (-3, 30)),
-        (-20, 30, False, "RdBu_r", (-30, 30)),
-        (-4, 3, False, "RdBu_r", (-4, 4)),
-        (-300, 4000, True, "terrain", (-800, 4000)),
-    ],
-)
-def test_colors_suit_the_values(low, high, terrain, name, limits):
-    norm, colors = _pictures._colors(np.linspace(low, high, 10_001), terrain)
-    assert colors.name == name
-    np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=0.01)
-
-
-def test_numbers_at_short_axes():
-    """An axis of logarithms has some numbers, even if it spans a third of a decade."""
-    figure = pytest.importorskip("matplotlib.figure")
-    for low, high in ((1, 2.2), (0.03, 0.5), (1e-4, 3), (1e-7, 1)):
-        axes = figure.Figure().add_subplot()
-        axes.set(xscale="log", xlim=(low, high))
-        draw.plain_ticks(axes.xaxis)
-        shown = [tick for tick in axes.get_xticks() if low <= tick <= high]
-        assert 2 <= len(shown) <= 11, shown
-
-
-def test_errors_far_above_are_named(monkeypatch):
-    """What is far worse than the front leaves the others their place, and is named."""
-    figures = []
-    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
-    rows = [
-        {"method": method, "n_components": 16, "error": error, "seconds": seconds}
-        for method, error, seconds in (
-            ("quick", 0.5, 0.1), ("close", 0.1, 1.0), ("bad", 70.0, 2.0), ("near", 0.9, 2.0),
-        )
-    ]  # fmt: skip
-    draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
-    draw.draw_comparison(Path("c.png"), rows[:2], 100, False, "title")
-    (axes,), (whole,) = (figure.axes for figure in figures)
-    assert axes.get_ylim()[1] < 2
-    assert [text.get_text() for text in axes.texts if "above" in text.get_text()] == ["above: bad"]
-    assert not [text for text in whole.texts if "above" in text.get_text()]
-
-
-@pytest.mark.parametrize("n", [300, 3000])
-def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
-    figures = []
-    monkeypatch.setattr(_pictures, "save_picture", lambda figure, _: figures.append(figure))
-    rng = np.random.default_rng(0)
-    _pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
-    (figure,) = figures
-    assert len(figure.axes) == 1 + (n > _pictures.MOST_DOTS)  # with a bar of colours for counts
-    if n > _pictures.MOST_DOTS:
-        ticks = figure.axes[1].get_yticks()
-        assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks

@@ -1,0 +1,82 @@
+"""The pictures of the command: where a map looks, how it fades, its colours."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gzkcore.cli import maps
+
+
+def box(south, north, west, east, n=500):
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.uniform(south, north, n), rng.uniform(west, east, n)])
+
+
+def grid(step):
+    axes = np.arange(step / 2 - 90, 90, step), np.arange(step / 2 - 180, 180, step)
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("places", "window"),
+    [
+        (box(-90, 90, -180, 180), (-90, 90, -180, 180)),
+        (box(46, 48, 6, 10), (45.8, 48.2, 5.7, 10.3)),
+        (box(-20, -15, 175, 184), (-20.7, -14.3, 174.3, 184.7)),  # 184: across the date line
+        (box(-20, -15, 355, 360), (-20.4, -14.6, -5.4, 0.4)),
+        (np.array([[47.0, 8.0]]), (46.99, 47.01, 7.99, 8.01)),
+        (box(10, 10, 0, 50, 100), (-2, 22, -4, 54)),  # no strip without height
+    ],
+    ids=["globe", "Alps", "Fiji", "west of 0", "one place", "a line"],
+)
+def test_a_map_shows_where_the_data_are(places, window):
+    found = maps._window(places)
+    np.testing.assert_allclose(found, window, atol=0.02 * (window[3] - window[2]) + 0.01)
+    south, north, west, east = found
+    assert south <= places[:, 0].min() <= places[:, 0].max() <= north
+    assert ((places[:, 1] - west) % 360 <= east - west).all()
+
+
+def test_maps_fade_by_the_spacing_of_the_data():
+    """A grid has no holes and scattered points are no spots, however few there are."""
+    for places in (grid(5), grid(20), box(-60, 60, -180, 180)):
+        near = maps._spacing_km(places)
+        cells = grid(2)
+        inside = cells[np.abs(cells[:, 0]) < 50]
+        away = maps._distance_km(places, inside)
+        assert np.mean(away < 2 * near) > 0.97
+        assert np.mean(away < near) > 0.75
+    assert maps._spacing_km(np.array([[47.0, 8.0], [47.0, 8.0]])) == 0
+    assert maps._distance_km(np.array([[0.0, 0.0]]), np.array([[0.0, 90.0]])) == pytest.approx(
+        6371 * np.pi / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "terrain", "name", "limits"),
+    [
+        (250, 310, False, "viridis", (250, 310)),
+        (-3, 30, False, "viridis", (-3, 30)),
+        (-20, 30, False, "RdBu_r", (-30, 30)),
+        (-4, 3, False, "RdBu_r", (-4, 4)),
+        (-300, 4000, True, "terrain", (-800, 4000)),
+    ],
+)
+def test_colors_suit_the_values(low, high, terrain, name, limits):
+    norm, colors = maps._colors(np.linspace(low, high, 10_001), terrain)
+    assert colors.name == name
+    np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=0.01)
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    rng = np.random.default_rng(0)
+    maps.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
+    (figure,) = figures
+    assert len(figure.axes) == 1 + (n > maps.MOST_DOTS)  # with a bar of colours for counts
+    if n > maps.MOST_DOTS:
+        ticks = figure.axes[1].get_yticks()
+        assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks

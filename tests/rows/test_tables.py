@@ -1,0 +1,261 @@
+"""Tables in files: what they hold, what is refused, and copies with new columns."""
+
+import contextlib
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gzkcore.rows import tables
+from gzkcore.rows.tables import Columns, open_table
+
+EXTRA = "the extra `cli` is not installed"
+pyarrow = pytest.importorskip("pyarrow", reason=EXTRA)
+parquet = pytest.importorskip("pyarrow.parquet", reason=EXTRA)
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def numbers():
+    return np.random.default_rng(1).standard_normal((500, 4)) * [1, 100, 1e-3, 1]
+
+
+def in_files(numbers):
+    """Write the numbers in every format; yield the files and their names of the columns."""
+    a, b, c, y = numbers.T
+    text = "".join(",".join(map(repr, row)) + "\n" for row in numbers.tolist())
+    Path("data.csv").write_text("a,b,c,y\n" + text)
+    parquet.write_table(pyarrow.table({"a": a, "b": b, "c": c, "y": y}), "data.parquet")
+    np.save("data.npy", numbers)
+    np.save("columns.npy", np.asfortranarray(numbers))
+    np.savez_compressed("data.npz", a=a, X=numbers[:, 1:3], y=y)
+    np.savez("columns.npz", a=a, X=np.asfortranarray(numbers[:, 1:3]), y=y)
+    for name in ("data.csv", "data.parquet"):
+        yield name, ["a", "b", "c", "y"]
+    for name in ("data.npy", "columns.npy"):
+        yield name, ["0", "1", "2", "3"]
+    for name in ("data.npz", "columns.npz"):
+        yield name, ["a", "X0", "X1", "y"]
+
+
+def read(pieces):
+    """Put what a table or its columns yield together, and check where each piece begins."""
+    found, done = [], 0.0
+    for first, values, share in pieces:
+        assert first == sum(map(len, found))
+        assert done <= share <= 1
+        done = share
+        found.append(values.copy())
+    assert done == 1
+    return np.concatenate(found)
+
+
+def read_file(path, names):
+    table = open_table(path)
+    table.require(names)
+    return read(table.batches(names))
+
+
+def refuse(path, names, match):
+    with pytest.raises(ValueError, match=re.escape(match)):
+        read_file(path, names)
+
+
+# ---- reading
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["whole", "in pieces"])
+def test_formats_agree(numbers, small, monkeypatch):
+    if small:
+        monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
+        monkeypatch.setattr(tables, "BLOCK_VALUES", 50)
+    for path, names in in_files(numbers):
+        table = open_table(path)
+        assert sorted(table.names) == sorted(names)
+        np.testing.assert_array_equal(read(table.batches(names)), numbers)
+        np.testing.assert_array_equal(read(table.batches(names[:0:-2])), numbers[:, :0:-2])
+
+
+def count_parsed(monkeypatch):
+    """Count the rows that are parsed."""
+    parsed, parse = [], tables.CsvTable._numbers
+
+    def counted(*arguments):
+        values = parse(*arguments)
+        parsed.append(len(values))
+        return values
+
+    monkeypatch.setattr(tables.CsvTable, "_numbers", counted)
+    return parsed
+
+
+@pytest.mark.parametrize("kept", [10**9, 100], ids=["in memory", "on disk"])
+def test_text_is_parsed_once(numbers, kept, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(tables, "KEPT_BYTES", kept)
+    parsed = count_parsed(monkeypatch)
+    for path, names in in_files(numbers):
+        with Columns(open_table(path), names[1:]) as columns:
+            pieces = [[len(values) for _, values, _ in columns] for _ in range(2)]
+            assert pieces[0] == pieces[1]
+            np.testing.assert_array_equal(read(columns), numbers[:, 1:])
+    assert sum(parsed) == len(numbers)
+    assert sorted(path.suffix for path in Path().iterdir()) == sorted(
+        [".csv", ".npy", ".npy", ".npz", ".npz", ".parquet"]
+    )
+
+
+def test_a_reading_that_ended_early_begins_anew(numbers, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
+    path, names = next(in_files(numbers))
+    with Columns(open_table(path), names) as columns:
+        with contextlib.closing(iter(columns)) as begun:
+            next(begun)
+        for _ in range(2):
+            np.testing.assert_array_equal(read(columns), numbers)
+
+
+def test_without_room_for_its_numbers_text_is_parsed_again(numbers, monkeypatch):
+    path, names = next(in_files(numbers))
+    asked = []
+
+    def usage(folder):
+        asked.append(folder)
+        return SimpleNamespace(free=4 * Path(path).stat().st_size)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    parsed = count_parsed(monkeypatch)
+    with Columns(open_table(path), names) as columns:
+        for _ in range(2):
+            np.testing.assert_array_equal(read(columns), numbers)
+    assert sum(parsed) == 2 * len(numbers)
+    assert asked == [tempfile.gettempdir()]
+
+
+def test_columns_that_can_be_numbers():
+    Path("data.csv").write_text("a,name,b\n1,x,2\n3,y,4\n")
+    assert open_table("data.csv").numeric(["name", "a", "b"]) == ["a", "b"]
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "data.csv is empty"),
+        ("\n1,2\n", "data.csv: the first line is blank, but should name the columns"),
+        ("a,y\n", "data.csv has columns, but no rows"),
+        ("a,a,y\n1,2,3\n", "data.csv: 2 columns are called 'a'; rename them"),
+        ("a,y\n1,2\n\n3,x\n", "row 2, column 'y': the value is 'x', which is not a finite number;"),
+        ("a,y\n1,2\n,4\n", "row 2, column 'a': the value is missing; mend or drop such rows"),
+        ("a,y\n1,2\n3,-inf\n4,nan", "row 2, column 'y': the value is '-inf'"),
+        (
+            "a,y\n1,2\n3,x\nz,4\n",
+            "row 2, column 'y': the value is 'x'",
+        ),  # the first row, not column
+        ("a,y\n1,2\n3\n", "row 2 has 1 value, but there are 2 columns: '3'"),
+        ("a;y\n1;2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
+        ("1,2.5\n3,4\n", "its columns are 1, 2.5; has it no first line that names the columns?"),
+        ("a,y\n1,M\xfcnchen\n", "row 1, column 'y': the value is 'M\xfcnchen'"),
+    ],
+)
+def test_bad_text(text, reason):
+    Path("data.csv").write_bytes(text.encode("latin-1"))
+    refuse("data.csv", ["a", "y"], reason)
+
+
+def test_columns_that_are_not_there():
+    Path("data.csv").write_text("lat,b\n1,2\n")
+    refuse("data.csv", ["b", "lot"], "there is no column 'lot'; did you mean 'lat'?")
+    refuse("data.csv", ["zz"], "there is no column 'zz'; its columns are lat, b")
+
+
+def test_bad_files():
+    for name, content, reason in (
+        ("data.xlsx", b"x", "data.xlsx: the name should end with one of .csv, .tsv"),
+        ("data.parquet", b"PAR1 no", "data.parquet is not a Parquet file"),
+        ("data.npy", b"no", "data.npy is not a .npy file of arrays"),
+        ("data.npz", b"no", "data.npz is not a .npz file of arrays"),
+    ):
+        Path(name).write_bytes(content)
+        refuse(name, [], reason)
+    refuse("n.csv", [], "n.csv: there is no such file")
+
+
+def test_bad_values_of_binary_files():
+    parquet.write_table(pyarrow.table({"a": ["1", None], "y": [1, 2]}), "text.parquet")
+    refuse("text.parquet", ["a", "y"], "row 2, column 'a': the value is missing")
+    np.savez("uneven.npz", a=np.ones(3), y=np.ones(4))
+    refuse("uneven.npz", ["a", "y"], "the arrays differ in length: a has 3, y has 4")
+    np.savez("text.npz", a=np.array(["x", "y"]), y=np.ones(2))
+    refuse("text.npz", ["a", "y"], "column 'a' holds <U1, not numbers")
+    np.save("nan.npy", np.array([[1, 2], [3, np.nan]]))
+    refuse("nan.npy", ["0", "1"], "row 2, column '1': the value is nan")
+
+
+def test_nan_in_row_70000():
+    rows = [f"{i % 91},{i % 181},{i % 7}" for i in range(80_000)]
+    rows[70_000 - 1] = "12,NaN,3"
+    Path("data.csv").write_text("\n".join(["lat,lon,y", *rows]))
+    refuse(
+        "data.csv",
+        ["lat", "lon", "y"],
+        "data.csv: row 70000, column 'lon': the value is 'NaN', which is not a finite number; "
+        "mend or drop such rows, or choose other columns",
+    )
+
+
+# ---- writing
+
+
+def test_new_columns_in_every_format(numbers):
+    outputs = {
+        ".csv": [".csv"],
+        ".parquet": [".parquet", ".csv"],
+        ".npy": [".npy"],
+        ".npz": [".npy"],
+    }
+    for path, names in in_files(numbers):
+        for ending in outputs[Path(path).suffix]:
+            new = Path(f"new{ending}")
+            steps = open_table(path).append(
+                names, lambda values: values[:, ::3] * 2, ["p", "q"], new
+            )
+            assert list(steps)[-1] == 1
+            expected = numbers[:, ::3] * 2
+            if ending == ".npy":
+                np.testing.assert_array_equal(np.load(new), expected)
+                continue
+            table = open_table(new)
+            assert table.names == [*names, "p", "q"]
+            np.testing.assert_array_equal(
+                read(table.batches(table.names)), np.hstack([numbers, expected])
+            )
+
+
+def test_all_else_stays_as_it_is():
+    """Every byte of a CSV file is copied but for the new column."""
+    head = b'\xef\xbb\xbfname;lat;lon;"a ""note"""'
+    rows = [
+        b'"M\xfcnchen";48.1;11.6;"two\r\nlines; and ""more"""',
+        b'Quito; -0.2;-78.50;5" tall',
+        b'"0, 0";"0";"0";',
+    ]
+    Path("data.csv").write_bytes(b"\r\n".join([head, rows[0], rows[1], b"", rows[2]]))
+    table = open_table("data.csv")
+    for _ in table.append(["lat", "lon"], lambda values: values, ["p", "q;r"], Path("new.csv")):
+        pass
+    expected = [
+        head + b';p;"q;r"', rows[0] + b";48.1;11.6", rows[1] + b";-0.2;-78.5", b"",
+        rows[2] + b";0.0;0.0",
+    ]  # fmt: skip
+    assert Path("new.csv").read_bytes() == b"\r\n".join(expected)
