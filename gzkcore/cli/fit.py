@@ -351,10 +351,15 @@ def _ridge(
     if domain == "region":
         features = RandomFourierFeatures(kernel, n_components, frequencies="qmc", random_state=seed)
     else:
-        basis = "harmonic" if domain == "globe" else "auto"
-        features = GegenbauerFeatures(kernel, n_components, basis=basis, random_state=seed)
-    grid = {"gamma": gammas} if len(gammas) > 1 else None
-    return RandomFeatureRidgeCV(features, kernel_grid=grid, cv=2)
+        features = GegenbauerFeatures(
+            kernel,
+            n_components,
+            basis="harmonic" if domain == "globe" else "auto",
+            random_state=seed,
+        )
+    return RandomFeatureRidgeCV(
+        features, kernel_grid={"gamma": gammas} if len(gammas) > 1 else None, cv=2
+    )
 
 
 def _training_rows(

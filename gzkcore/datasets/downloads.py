@@ -29,7 +29,7 @@ Arrays = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSet:
     """A public data set.
 
     `files` maps file names to (address, checksum "md5:..." or "sha256:..." of the publisher, or
@@ -331,8 +331,8 @@ def _of_uci(folder: str, *files: str) -> dict[str, tuple[str, str | None]]:
     return {file: (f"{UCI}/{folder}/{file}", None) for file in files}
 
 
-SOURCES: dict[str, Source] = {
-    "elevation": Source(
+SOURCES: dict[str, DataSet] = {
+    "elevation": DataSet(
         "Elevation of the Earth, 1 degree means of ETOPO1, ice surface (NOAA)",
         {
             "etopo1_ice_c_i2.zip": (
@@ -342,16 +342,16 @@ SOURCES: dict[str, Source] = {
         },
         _etopo,
     ),
-    "protein": Source(
+    "protein": DataSet(
         "Protein tertiary structure, 45,730 x 9 (UCI)", _of_uci("00265", "CASP.csv"), _protein
     ),
-    "co2": Source(
+    "co2": DataSet(
         "Emissions of CO2 by place and month (ODIAC, NIES)",
         by_hand="its source asks who you are: fetch a year of the 1 degree files from "
         "https://db.cger.nies.go.jp/dataset/ODIAC/, and put co2.npz with lat, lon, month and "
         "emission (12, n_places) in the folder of the data",
     ),
-    "climate": Source(
+    "climate": DataSet(
         "Mean temperature of 12 months on land, 1 degree (Berkeley Earth)",
         {
             "Complete_TAVG_LatLong1.nc": (
@@ -361,34 +361,34 @@ SOURCES: dict[str, Source] = {
         },
         _berkeley,
     ),
-    "abalone": Source(
+    "abalone": DataSet(
         "Abalone, 4,177 x 8, rings and 3 classes (UCI)", _of_uci("abalone", "abalone.data"),
         _abalone,
     ),
-    "pendigits": Source(
+    "pendigits": DataSet(
         "Pen-written digits, the training part, 7,494 x 16 (UCI)",
         _of_uci("pendigits", "pendigits.tra"), _pendigits,
     ),
-    "mushroom": Source(
+    "mushroom": DataSet(
         "Mushrooms, 8,124 x 22 codes (UCI)", _of_uci("mushroom", "agaricus-lepiota.data"),
         _mushroom,
     ),
-    "magic": Source(
+    "magic": DataSet(
         "MAGIC gamma telescope, 19,020 x 10 (UCI)", _of_uci("magic", "magic04.data"), _magic
     ),
-    "shuttle": Source(
+    "shuttle": DataSet(
         "Statlog shuttle, training and test part, 58,000 x 9 (OpenML)", openml=("shuttle", 1)
     ),
-    "connect-4": Source("Connect-4, 67,557 x 42 (OpenML)", openml=("connect-4", 2)),
-    "adult": Source(
+    "connect-4": DataSet("Connect-4, 67,557 x 42 (OpenML)", openml=("connect-4", 2)),
+    "adult": DataSet(
         "Adult census income, 32,561 + 16,281 rows (UCI)",
         _of_uci("adult", "adult.data", "adult.test"), _adult,
     ),
-    "census": Source(
+    "census": DataSet(
         "Prices of houses by census block, 22,784 x 16 (DELVE's census-house, OpenML)",
         openml=("house_16H", 1),
     ),
-    "cifar-10": Source(
+    "cifar-10": DataSet(
         "CIFAR-10, 50,000 + 10,000 images of 32 x 32 points in 3 colours (Krizhevsky 2009)",
         {
             "cifar-10-binary.tar.gz": (
@@ -398,22 +398,22 @@ SOURCES: dict[str, Source] = {
         },
         _cifar,
     ),
-    "genes": Source(
+    "genes": DataSet(
         "Expression of 10,936 genes in 630 tumours of breast and colon (GEMLeR, OpenML); stands in "
         "for BC-TCGA, 590 x 17,814",
         openml=("AP_Breast_Colon", 1),
     ),
-    "faces": Source(
+    "faces": DataSet(
         "Faces, 400 images of 64 x 64 points (Olivetti); stand in for the AR faces of 768 x 576, "
         "which are given on request only",
         loader=_olivetti,
     ),
-    "natural-images": Source(
+    "natural-images": DataSet(
         "Images of 512 x 512 points, in grey (USC-SIPI, volume Miscellaneous)",
         {"misc.zip": ("https://sipi.usc.edu/database/misc.zip", None)},
         _sipi,
     ),
-    "photographs": Source(
+    "photographs": DataSet(
         "Overlapping squares of 256 x 256 points of two photographs, in grey (scikit-learn)",
         loader=_photographs,
     ),

@@ -1,1 +1,5 @@
-"""Where rows come from: arrays, batches, files, Dask collections, and surveys of them."""
+"""Where rows come from, in one way for all.
+
+`sources` says what a source of batches is, and reads one in turn; `dask` reads Dask collections;
+`tables` reads files; `open` opens any of them; `survey` measures rows in one pass.
+"""

@@ -145,7 +145,7 @@ def _reduce_chunk(
 ) -> Any:
     if not has_rows(X):
         return None
-    with own_share(), in_batch(number, "chunk"):
+    with _own_share(), in_batch(number, "chunk"):
         return work(Batch(X, y, sample_weight, number), *args)
 
 
@@ -156,12 +156,12 @@ def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) 
 
 
 def _map_chunk(work: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any, X: Any) -> Any:
-    with own_share():
+    with _own_share():
         return work(X) if has_rows(X) else np.empty((0, *shape), dtype)
 
 
 @contextlib.contextmanager
-def own_share() -> Iterator[None]:
+def _own_share() -> Iterator[None]:
     """Hold kernels and BLAS to this task's share: the process' threads over those of its worker."""
     share = max(1, n_threads() // _tasks_at_once())
     with limit_threads(share), limit_blas(share):

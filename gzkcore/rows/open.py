@@ -1,6 +1,5 @@
 """Open whatever holds rows: arrays, iterables of batches, files, Dask collections."""
 
-import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from gzkcore._util.validation import check_integer
 
 from .sources import Source, is_dask, is_source
-from .tables import Table, open_table
+from .tables import open_table
 
 __all__ = ["open_batches"]
 
@@ -32,11 +31,6 @@ def as_source(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
                 "(X, y) or (X, y, sample_weight)"
             )
     return Source(X)
-
-
-def batches(X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (X, y, sample_weight) for each batch of a source; arrays are one batch."""
-    yield from as_source(X, y, sample_weight)
 
 
 def open_batches(
@@ -75,8 +69,8 @@ def open_batches(
     Raises
     ------
     ValueError
-        If there is no such file or column. While reading: where a value is missing or is no finite
-        number, naming the file, the row (counted from 1, without the header) and the column.
+        If there is no such file or column. While reading: where a value is missing or is not a
+        finite number, naming the file, the row (counted from 1, without the header) and the column.
     ImportError
         For .csv and .parquet without pyarrow.
 
@@ -118,7 +112,7 @@ class Batches:
         batch_rows: int,
         dtype: DTypeLike,
     ) -> None:
-        table = self._open(Path(path))
+        table = open_table(path)
         targets = [] if target is None else [target] if isinstance(target, str) else [*target]
         weights = [] if sample_weight is None else [sample_weight]
         if isinstance(columns, str):
@@ -137,21 +131,11 @@ class Batches:
         self.batch_rows = check_integer("batch_rows", batch_rows, 1)
         self._targets, self._weights, self._one = targets, weights, isinstance(target, str)
 
-    @staticmethod
-    def _open(path: Path) -> Table:
-        table = open_table(path) if path.suffix in (".npy", ".npz") or _has_pyarrow() else None
-        if table is None:
-            raise ImportError(
-                f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
-                "(or pip install pyarrow)"
-            )
-        return table
-
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         names = [*self.columns, *self._targets, *self._weights]
         pieces: list[NDArray[np.float64]] = []
         held = 0
-        for _, values, _ in self._open(self.path).batches(names):
+        for _, values, _ in open_table(self.path).batches(names):
             rest = values
             while held + len(rest) >= self.batch_rows:
                 cut = self.batch_rows - held
@@ -172,7 +156,3 @@ class Batches:
         if self._weights:
             parts.append(values[:, -1].copy())
         return tuple(parts) if n_targets or self._weights else (X,)
-
-
-def _has_pyarrow() -> bool:
-    return importlib.util.find_spec("pyarrow") is not None

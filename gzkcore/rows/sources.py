@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, iterables of batches, files, Dask collections; one way to read all.
+"""Sources of rows: what is one, and reading its batches in turn.
 
 A *source* is what a learner's `fit` takes besides arrays, sparse matrices and data frames: an
 iterable of batches, each `X`, `(X, y)` or `(X, y, sample_weight)`, or a Dask collection. If `iter`

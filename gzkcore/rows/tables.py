@@ -10,6 +10,7 @@ import collections
 import contextlib
 import csv
 import difflib
+import importlib.util
 import os
 import re
 import shutil
@@ -46,7 +47,16 @@ def open_table(path: str | os.PathLike[str]) -> "Table":
     with path.open("rb") as file:  # the error of one that may not be read names it
         if not file.read(1):
             raise ValueError(f"{path} is empty")
+    if kind is not ArrayTable and not _has_pyarrow():
+        raise ImportError(
+            f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
+            "(or pip install pyarrow)"
+        )
     return kind(path)
+
+
+def _has_pyarrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 class BadValueError(ValueError):

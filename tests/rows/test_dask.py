@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from batched import data
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from tolerances import RIDGE
@@ -37,12 +38,6 @@ distributed = pytest.importorskip("distributed", reason="needs distributed, of g
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'gzkcore[dask]'")
 
 CLOSE = RIDGE["everywhere"]()
-
-
-def data(n=3000, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal([1, 0, 3], 1.0, (n, 3)).astype(dtype)
-    return X, np.sin(X[:, 0]) + X[:, 1] * 0.3 + 0.1 * rng.standard_normal(n) + 5
 
 
 def ridge(learner=RandomFeatureRidge, **parameters):

@@ -1,13 +1,9 @@
-"""Rows from anywhere: arrays, batches, files. Features and learners see the same rows."""
-
-import itertools
-import re
+"""Sources of rows: features and learners see the same rows wherever they come from."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from batched import Cut, data, in_files
 from naming import named
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -29,28 +25,8 @@ from gzkcore import (
 )
 from gzkcore.features import fit_rows
 from gzkcore.rows import survey as surveys
-from gzkcore.rows.open import as_source, batches, open_batches
-from gzkcore.rows.sources import Batch, can_reread, is_source
-from gzkcore.rows.survey import Norms, Survey
-
-
-class Cut:
-    """Arrays in batches of so many rows, as often as one likes."""
-
-    def __init__(self, *arrays, rows):
-        self.arrays, self.rows, self.passes = arrays, rows, 0
-
-    def __iter__(self):
-        self.passes += 1
-        for start in range(0, self.arrays[0].shape[0], self.rows):
-            yield tuple(array[start : start + self.rows] for array in self.arrays)
-
-
-def data(n=3000, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal([1, 0, 3], 1.0, (n, 3)).astype(dtype)
-    return X, np.sin(X[:, 0]) + X[:, 1] * 0.3 + 0.1 * rng.standard_normal(n) + 5
-
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import can_reread, is_source
 
 # ---- what a source is
 
@@ -93,79 +69,18 @@ def test_a_file_name_is_not_data():
 
 def test_batches_have_three_parts():
     X, y = data(10)
-    ((rows, targets, weight),) = batches(X, y)
+    ((rows, targets, weight),) = as_source(X, y)
     assert rows is X
     assert targets is y
     assert weight is None
-    assert [b[1] is None for b in batches([X, X])] == [True, True]
-    assert_array_equal(next(batches([(X, y, y)]))[2], y)
+    assert [b[1] is None for b in as_source([X, X])] == [True, True]
+    assert_array_equal(next(iter(as_source([(X, y, y)])))[2], y)
     with pytest.raises(ValueError, match="a batch has 4 parts"):
-        list(batches(iter([(X, y, y, y)])))
+        list(as_source(iter([(X, y, y, y)])))
     with pytest.raises(ValueError, match="y was passed beside a source"):
         as_source(iter([X]), y)
     with pytest.raises(ValueError, match="sample_weight was passed beside a source"):
         as_source(iter([X]), None, y)
-
-
-# ---- summaries merge
-
-
-def split(n, cuts):
-    edges = [0, *sorted(cuts), n]
-    return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
-
-
-@given(cuts=st.lists(st.integers(0, 300), max_size=6), as_csr=st.booleans(), single=st.booleans())
-@settings(max_examples=25, deadline=None)
-def test_a_survey_is_the_same_for_every_split(cuts, as_csr, single):
-    X, y = data(300, np.float32 if single else np.float64)
-    X[X < 0.5] = 0
-    rows = sparse.csr_array(X) if as_csr else X
-    parts = [
-        Survey.of(Batch(rows[part], y[part], None, i)) for i, part in enumerate(split(300, cuts))
-    ]
-    found = Survey.merge([Survey.merge(parts[:2]), *parts[2:]])
-    assert found.n_rows == 300
-    assert found.complete
-    assert_array_equal(found.rows.toarray() if as_csr else found.rows, X)
-    assert found.rows.dtype == X.dtype
-    close = IDENTITY["closed form"]()
-    assert_allclose(found.mean, X.mean(axis=0, dtype=np.float64), rtol=close)
-    assert_allclose(found.variance, X.astype(np.float64).var(), rtol=close)
-    assert_allclose(found.y_sum, y.sum(), rtol=close)
-
-
-def test_a_survey_samples_evenly(monkeypatch):
-    monkeypatch.setattr(surveys, "SAMPLE_ROWS", 1000)
-    X = np.arange(20_000.0)[:, None]
-    found = as_source(Cut(X, rows=300)).reduce(Survey.of, Survey.merge)
-    assert not found.complete
-    assert found.rows.shape == (1000, 1)
-    assert (np.diff(found.rows[:, 0]) > 0).all()
-    # The mean of 1,000 of 20,000 numbers: within 4 standard deviations.
-    assert abs(found.rows.mean() - 10_000) < 4 * 20_000 / np.sqrt(12 * 1000)
-
-
-@given(cuts=st.lists(st.integers(0, 4000), max_size=6), many=st.booleans())
-@settings(max_examples=25, deadline=None)
-def test_norms_are_the_same_for_every_split(cuts, many):
-    values = np.random.default_rng(1).gamma(3.0, size=4000)
-    before = surveys.EXACT_NORMS
-    surveys.EXACT_NORMS = 1000 if many else before
-    try:
-        whole = Norms(values)
-        parts = [Norms(values[part]) for part in split(4000, cuts)]
-        found = Norms.merge([Norms.merge(parts[:2]), *parts[2:]])
-    finally:
-        surveys.EXACT_NORMS = before
-    likely = (np.arange(64) + 0.5) / 64
-    assert found.min() == whole.min() == values.min()
-    assert found.max() == whole.max() == values.max()
-    assert_array_equal(found.quantile(likely), whole.quantile(likely))
-    wanted = np.quantile(values, likely)
-    # A value is replaced by the middle of its bin, whose width is 2^-13 of it or less.
-    rtol = 2.0 ** -(surveys.NORM_BITS + 1) if many else IDENTITY["unit"]()
-    assert_allclose(found.quantile(likely), wanted, rtol=rtol)
 
 
 # ---- features
@@ -218,16 +133,6 @@ CUTS = [101, 999, 4096]
 def model(learner=RandomFeatureRidge, **parameters):
     features = GegenbauerFeatures(Gaussian(GAMMA), 80, basis="harmonic", radius=RADIUS)
     return learner(features, **parameters)
-
-
-def in_files(X, y, folder):
-    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
-    table.to_csv(folder / "t.csv", index=False)
-    table.to_parquet(folder / "t.parquet", row_group_size=777)
-    np.savez(folder / "t.npz", X=X, y=y)
-    np.save(folder / "t.npy", table.to_numpy())
-    for name, target in (("t.csv", "y"), ("t.parquet", "y"), ("t.npz", "y"), ("t.npy", "3")):
-        yield name, open_batches(folder / name, target, batch_rows=1234, dtype=X.dtype)
 
 
 def everywhere(make, X, y, folder):
@@ -529,57 +434,3 @@ def test_labels_of_two_kinds(labels):
     source.append((X, np.array(["b"] * 20)))
     with pytest.raises(ValueError, match="one kind"):
         RandomFeatureRidgeClassifier(features=FrozenEstimator(MAPS[3].fit(X))).fit(source)
-
-
-# ---- files
-
-
-def test_files_are_cut_into_equal_batches(tmp_path):
-    X, y = data(1000)
-    for _, source in in_files(X, y, tmp_path):
-        source.batch_rows = 300
-        lengths = [len(batch[0]) for batch in source]
-        assert lengths == [300, 300, 300, 100]
-        assert_allclose(np.concatenate([b[0] for b in source]), X, rtol=1e-15)
-        assert_allclose(np.concatenate([b[1] for b in source]), y, rtol=1e-15)
-
-
-def test_columns_targets_and_weights_by_name(tmp_path):
-    path = tmp_path / "t.csv"
-    pd.DataFrame(np.arange(20.0).reshape(4, 5), columns=list("abcde")).to_csv(path, index=False)
-    ((X, y, w),) = open_batches(path, ["e", "a"], sample_weight="c")
-    assert_array_equal(X[0], [1, 3])
-    assert_array_equal(y[1], [9, 5])
-    assert_array_equal(w, [2, 7, 12, 17])
-    ((X,),) = open_batches(path, columns=["d", "a"], dtype="float32")
-    assert X.dtype == np.float32
-    assert_array_equal(X[0], [3, 0])
-    ((X, y, w),) = open_batches(path, sample_weight="c")
-    assert y is None
-    for wrong, error, message in [
-        ({"target": "f"}, ValueError, "no column 'f'"),
-        ({"columns": "a"}, TypeError, "one text"),
-        ({"target": "a", "columns": ["a", "b"]}, ValueError, "columns names a too"),
-        ({"target": list("abcde")}, ValueError, "no column is left"),
-        ({"dtype": int}, ValueError, "must be float32 or float64"),
-        ({"batch_rows": 0}, ValueError, "batch_rows=0 is too small"),
-    ]:
-        with pytest.raises(error, match=message):
-            open_batches(path, **wrong)
-    with pytest.raises(ValueError, match="no such file"):
-        open_batches(tmp_path / "none.csv")
-
-
-def test_a_bad_value_is_named_with_its_row(tmp_path):
-    path = tmp_path / "t.csv"
-    lines = ["a,b,y", *(f"{i % 3},{i % 2},{i}" for i in range(50)), "1,,2"]
-    path.write_text("\n".join(lines))
-    with pytest.raises(ValueError, match=re.escape("row 51, column 'b': the value is missing")):
-        model().fit(open_batches(path, "y", batch_rows=20))
-
-
-def test_without_pyarrow_the_remedy_is_named(tmp_path, monkeypatch):
-    (tmp_path / "t.csv").write_text("a,y\n1,2\n")
-    monkeypatch.setattr("gzkcore.rows.open._has_pyarrow", lambda: False)
-    with pytest.raises(ImportError, match=r"pip install 'gzkcore\[cli\]'"):
-        open_batches(tmp_path / "t.csv", "y")
