@@ -116,8 +116,8 @@ def load(
     plain = isinstance(name, str) and name == Path(name).name != ""
     if not plain or name.endswith(".npz"):
         raise ValueError(
-            f"name={name!r} is not the name of a data set: no folder and no .npz, "
-            f"for example {', '.join(map(repr, dict.fromkeys(('airports', *SETS, *SOURCES))))}"
+            f"name={name!r} is not the name of a data set; give one without folder and ending, "
+            f"such as {', '.join(map(repr, dict.fromkeys(('airports', *SETS, *SOURCES))))}"
         )
     given = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
     home = Path(given).expanduser() if given else None

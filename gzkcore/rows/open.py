@@ -123,7 +123,9 @@ class Batches:
         if not self.columns:
             raise ValueError(f"{path}: no column is left for X beside target and sample_weight")
         if both := sorted(set(self.columns) & {*targets, *weights}):
-            raise ValueError(f"columns names {', '.join(both)} too, which target or weight is")
+            raise ValueError(
+                f"columns must not name the target or the weights too; it names {', '.join(both)}"
+            )
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} must be float32 or float64")

@@ -35,7 +35,7 @@ class Survey:
     squares: Doubles  # about the mean, by column
     rows: Any  # a random sample in order, or all rows
     keys: Integers  # of the sample: the least of all rows' random keys
-    y_sum: Any  # NaN where targets are none, no numbers or not alike
+    y_sum: Any  # NaN without targets, or where they are not numbers of one shape
 
     @classmethod
     def of(cls, batch: Batch) -> "Survey":
@@ -147,16 +147,14 @@ class Norms:
             self.values[np.searchsorted(upto, np.minimum(k, upto[-1] - 1), side="right")]
             for k in (below, below + 1)
         )
-        found: Doubles = np.clip(low + (place - below) * (high - low), self.low, self.high)
-        return found
+        return np.asarray(np.clip(low + (place - below) * (high - low), self.low, self.high))
 
 
 def _round(values: Doubles) -> Doubles:
     """Replace values by the middle of all with the same first bits."""
     step = np.int64(1) << (52 - NORM_BITS)
     bits = np.ascontiguousarray(values).view(np.int64)
-    rounded: Doubles = ((bits & ~(step - 1)) + step // 2).view(np.float64)
-    return rounded
+    return ((bits & ~(step - 1)) + step // 2).view(np.float64)
 
 
 def _counted(values: Doubles, counts: Integers) -> tuple[Doubles, Integers]:
@@ -195,8 +193,7 @@ def _column_squares(rows: Any, mean: Doubles) -> Doubles:
     """Sum squares about the mean, by column."""
     if sparse.issparse(rows):
         squares = _column_sums(rows.astype(np.float64).power(2))
-        about: Doubles = np.maximum(squares - rows.shape[0] * np.square(mean), 0.0)
-        return about
+        return np.asarray(np.maximum(squares - rows.shape[0] * np.square(mean), 0.0))
     total = np.zeros(rows.shape[1])
     for start in range(0, rows.shape[0], 8192):
         part = rows[start : start + 8192] - mean

@@ -37,7 +37,11 @@ def test_columns_targets_and_weights_by_name(tmp_path):
     for wrong, error, message in [
         ({"target": "f"}, ValueError, "no column 'f'"),
         ({"columns": "a"}, TypeError, "one text"),
-        ({"target": "a", "columns": ["a", "b"]}, ValueError, "columns names a too"),
+        (
+            {"target": "a", "columns": ["a", "b"]},
+            ValueError,
+            "must not name the target or the weights too; it names a",
+        ),
         ({"target": list("abcde")}, ValueError, "no column is left"),
         ({"dtype": int}, ValueError, "must be float32 or float64"),
         ({"batch_rows": 0}, ValueError, "batch_rows=0 is too small"),

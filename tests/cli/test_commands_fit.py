@@ -1,0 +1,363 @@
+"""The commands fit and predict: what they print, write and refuse."""
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import QUICK, files, read, refuse, run, start, write
+
+import gzkcore
+from gzkcore._util.model_io import load
+from gzkcore.cli import main as cli
+from gzkcore.cli.fit import Recipe, hashed
+from gzkcore.datasets import LatLonToSphere
+from gzkcore.learn.ridge import RandomFeatureRidge
+from gzkcore.rows import tables
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+
+
+def test_fit_on_the_globe(capsys, globe):
+    write("data.csv", globe)
+    arguments = ["fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK]
+    result = run(capsys, *arguments, "--plot", "map.png")
+    assert result["sphere"]
+    assert result["columns"] == ["lat", "lon"]
+    assert result["train"]["rows"] + result["test"]["rows"] == 400
+    assert 20 <= result["test"]["rows"] <= 60
+    assert result["test"]["r2"] > 0.99
+    assert files() == ["data.csv", "map.png", "model.gzk"]
+    assert Path("map.png").read_bytes()[:4] == b"\x89PNG"
+
+    again = run(capsys, *arguments)
+    assert again["test"] == result["test"]  # the same rows are held out, the same features drawn
+
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "y from lat, lon" in out
+    assert re.search(r"gamma +[0-9.]+, chosen by 2-fold cross-validation", out)
+    assert re.search(r"lengthscale +[0-9,]+ km", out)
+    assert "gzkcore predict model.gzk NEW.csv --output PREDICTED.csv" in out
+
+
+@pytest.mark.parametrize("size", [0.5, 5, 25], ids=["town", "country", "continent"])
+def test_fit_in_a_region(capsys, size):
+    """The lengthscales to choose from are those of the region, however small it is."""
+    rng = np.random.default_rng(0)
+    lat, lon = rng.uniform(-size, size, (2, 400))
+    y = np.sin(3 * lat / size) * np.cos(3 * lon / size)
+    write("data.csv", {"lat": 45 + lat, "lon": (lon + 360) % 360, "y": y})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", "--n-components", "128"]
+    result = run(capsys, "fit", "data.csv", *options, "--plot", "map.png")
+    assert result["test"]["r2"] > 0.98
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
+
+
+@pytest.mark.parametrize("lat", [48.1, -90.0])
+def test_fit_at_one_place(capsys, lat):
+    """At a pole longitudes tell nothing apart, but their rounding does."""
+    rng = np.random.default_rng(0)
+    lon = np.full(50, 11.3) if lat > 0 else rng.uniform(-180, 180, 50)
+    write("data.csv", {"lat": np.full(50, lat), "lon": lon, "y": np.cos(lon) + rng.random(50)})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    assert "every row of the fit is at the same place" in refuse(
+        capsys, "fit", "data.csv", *options
+    )
+
+
+def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
+    write("data.csv", globe)
+    options = ["--target", "y", "--lat", "lon", "--lon", "lat"]
+    assert "are the other way round; exchange them" in refuse(capsys, "fit", "data.csv", *options)
+
+
+def test_held_out_rows_are_what_is_reported(capsys, globe):
+    write("data.csv", globe)
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    test = hashed(np.arange(400), 0) < 0.1
+    X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
+    y, predicted = globe["y"], load("model.gzk").predict(X)
+    errors = np.square(y - predicted)
+    assert result["test"]["rows"] == test.sum()
+    assert result["test"]["rmse"] == pytest.approx(np.sqrt(errors[test].mean()), rel=1e-9)
+    assert result["train"]["rmse"] == pytest.approx(np.sqrt(errors[~test].mean()), rel=1e-9)
+    baseline = np.square(y - y[~test].mean())
+    assert result["test"]["r2"] == pytest.approx(1 - errors[test].sum() / baseline[test].sum())
+
+
+def test_predictions_are_the_models(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    result = run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
+    assert result["rows"] == 400
+    assert result["columns"] == ["PREDICTED_y", "PREDICTED_y_STD"]
+    rows = read("out.csv")
+    X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
+    mean, std = load("model.gzk").predict(X, return_std=True)
+    np.testing.assert_allclose([float(row["PREDICTED_y"]) for row in rows], mean, rtol=1e-9)
+    np.testing.assert_allclose([float(row["PREDICTED_y_STD"]) for row in rows], std, rtol=1e-9)
+
+    assert cli.main(["predict", "model.gzk", "data.csv", "--output", "o.csv", "--name", "p"]) == 0
+    assert "400 rows with p: o.csv" in capsys.readouterr().out
+    assert list(read("o.csv")[0]) == ["lat", "lon", "y", "p"]
+
+
+def test_plain_columns_are_standardised(capsys, plain):
+    write("data.csv", plain)
+    result = run(capsys, "fit", "data.csv", "--target", "y", *QUICK, "--plot", "agreement.png")
+    assert not result["sphere"]
+    assert result["columns"] == ["a", "b", "c"]
+    assert result["test"]["r2"] > 0.9
+    assert Path("agreement.png").stat().st_size > 10_000
+    recipe = Recipe(**load("model.gzk").recipe_)
+    train = hashed(np.arange(500), 0) >= 0.1
+    X = np.column_stack([plain[name] for name in "abc"])
+    np.testing.assert_allclose(recipe.mean, X[train].mean(axis=0))
+    np.testing.assert_allclose(recipe.scale, X[train].std(axis=0))
+
+    # Units do not matter: the file with b in other units gives the same model.
+    write("other.csv", plain | {"b": plain["b"] * 1000 - 5})
+    other = run(capsys, "fit", "other.csv", "--target", "y", *QUICK, "--model", "other.gzk")
+    assert other["test"]["rmse"] == pytest.approx(result["test"]["rmse"], rel=1e-6)
+
+
+def test_constant_columns_are_left_out(capsys, plain):
+    write("data.csv", plain)
+    write("more.csv", {"k": np.full(500, 7.0)} | plain)
+    fits = [run(capsys, "fit", name, "--target", "y", *QUICK) for name in ("data.csv", "more.csv")]
+    assert fits[1]["columns"] == ["a", "b", "c"]
+    assert fits[1]["gamma"] == fits[0]["gamma"]
+    assert fits[1]["test"] == fits[0]["test"]
+    assert "the same in all rows of the fit: k" in " ".join(fits[1]["notes"])
+    write("none.csv", {"k": np.full(500, 7.0), "y": plain["y"]})
+    assert "nothing to predict from" in refuse(capsys, "fit", "none.csv", "--target", "y")
+
+
+@pytest.mark.parametrize("gamma", ["scale", "0.25"])
+def test_gamma(capsys, plain, gamma):
+    write("data.csv", plain)
+    result = run(
+        capsys, "fit", "data.csv", "--target", "y", "--columns", "a, b", "--gamma", gamma, *QUICK
+    )
+    assert result["columns"] == ["a", "b"]
+    assert result["gamma"] == pytest.approx(0.25 if gamma == "0.25" else 0.5, rel=0.02)
+
+
+def test_no_test(capsys, plain):
+    write("data.csv", plain)
+    arguments = [
+        "fit",
+        "data.csv",
+        "--target",
+        "y",
+        "--test-fraction",
+        "0",
+        "--gamma",
+        "0.1",
+        *QUICK,
+    ]
+    result = run(capsys, *arguments)
+    assert result["train"]["rows"] == 500
+    assert result["test"] == {"rows": 0, "rmse": None, "r2": None}
+    assert cli.main(arguments) == 0
+    assert "no rows were held out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sphere", [True, False], ids=["globe", "plain"])
+def test_pieces_make_no_difference(capsys, plain, globe, monkeypatch, sphere):
+    """A file much larger than what is read at a time gives the same model and predictions."""
+    write("data.csv", globe if sphere else plain)
+    options = ["--lat", "lat", "--lon", "lon"] if sphere else ["--gamma", "0.3"]
+    found = []
+    for name, size in (("whole", 1 << 20), ("pieces", 2000)):
+        monkeypatch.setattr(tables, "BLOCK_BYTES", size)
+        model = f"{name}.gzk"
+        fit = run(capsys, "fit", "data.csv", "--target", "y", "--model", model, *options, *QUICK)
+        run(capsys, "predict", model, "data.csv", "--output", f"{name}.csv")
+        found.append((fit, [float(row["PREDICTED_y"]) for row in read(f"{name}.csv")]))
+    (whole, expected), (pieces, predicted) = found
+    assert (whole["gamma"], whole["alpha"]) == (pieces["gamma"], pieces["alpha"])
+    np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-6)
+
+
+def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
+    parsed, parse = [], tables.CsvTable._numbers
+
+    def counted(*arguments):
+        values = parse(*arguments)
+        parsed.append(len(values))
+        return values
+
+    monkeypatch.setattr(tables.CsvTable, "_numbers", counted)
+    write("data.csv", plain)
+    run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK)
+    assert sum(parsed) == 500
+
+
+# ---- bad input: exit code 2, one line, no file
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
+        ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
+        ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
+        ("a,y\n1,2\n", ["--columns", "a,y"], "a column is named twice"),
+        ("y\n1\n", [], "data.csv has no column but the target 'y' to predict from"),
+        ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
+        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row, so there is nothing to"),
+        ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon belong together; give both"),
+        (
+            "a,b,y\n1,2,3\n",
+            ["--lat", "a", "--lon", "b", "--columns", "a"],
+            "--columns does not go with --lat and --lon",
+        ),
+        (
+            "a,b,y\n1,2,3\n100,2,3\n",
+            ["--lat", "a", "--lon", "b"],
+            "data.csv: row 2: latitude 100 is outside -90 to 90 degrees",
+        ),
+        (
+            "a,y\n1,2\n",
+            ["--gamma", "-1"],
+            "--gamma must be auto, scale or a positive number; got -1",
+        ),
+        (
+            "a,y\n1,2\n",
+            ["--gamma", "wide"],
+            "--gamma must be auto, scale or a positive number; got wide",
+        ),
+        ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
+        ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),
+        ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
+        ("a,y\n" + "1,7\n1e200,8\n" * 99, [], "column 'a' has values so large that their squares"),
+    ],
+)
+def test_bad_tables(capsys, text, options, reason):
+    Path("data.csv").write_bytes(text.encode("latin-1"))
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
+    assert files() == ["data.csv"]
+
+
+TEXT = "name,a,b,kind,y\n" + "Bern,1,2,x,3\nRom,2,5,y,7\n" * 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["fit", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["plan"], "or choose columns without 'name': --columns a,b,y"),
+        (["compare", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["fit", "--target", "y", "--columns", "a,name"], "without 'name': --columns a"),
+        (["fit", "--target", "name", "--columns", "a"], "or predict another column, --target"),
+    ],
+)
+def test_a_column_of_text(capsys, arguments, remedy):
+    Path("data.csv").write_text(TEXT)
+    command, *options = arguments
+    reason = refuse(capsys, command, "data.csv", *options)
+    assert reason.startswith("data.csv: row 1, column 'name': the value is 'Bern', which is not a")
+    assert reason.endswith(remedy)
+    assert files() == ["data.csv"]
+    if "--columns" in remedy:
+        found = remedy.partition("--columns ")[2].split(",")
+        assert set(found) <= {"a", "b", "y"}
+
+
+def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
+    write("data.csv", globe)
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+        assert "nothing may be written in ." in refuse(capsys, "fit", "data.csv", *options)
+
+    def forbid(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", forbid)
+    assert refuse(capsys, "fit", "data.csv", *options) == "data.csv: Permission denied"
+
+
+def test_bad_predictions(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    write("less.csv", {"lat": [1.0], "x": [2.0]})
+    write("off.csv", {"lat": [1.0, 2.0], "lon": [2.0, 999.0]})
+    write("again.csv", {"lat": [1.0], "lon": [2.0], "PREDICTED_y": [3.0]})
+    before = files()
+    for data, output, reason in (
+        ("less.csv", "out.csv", "less.csv: there is no column 'lon'"),
+        ("off.csv", "out.csv", "off.csv: row 2: longitude 999 is outside -180 to 360 degrees"),
+        ("again.csv", "out.csv", "has a column 'PREDICTED_y' already; choose a --name"),
+        ("data.csv", "data.csv", "--output data.csv is the table itself"),
+        ("data.csv", "out.npy", "--output out.npy should end with .csv or .tsv or .txt"),
+        ("data.csv", "no/out.csv", "cannot save to 'no/out.csv': there is no folder no"),
+    ):
+        assert reason in refuse(capsys, "predict", "model.gzk", data, "--output", output)
+    assert refuse(capsys, "predict", "m.gzk", "data.csv", "--output", "out.csv") == (
+        "m.gzk: there is no such file"
+    )
+    assert refuse(capsys, "predict", "model.gzk", "d.csv", "--output", "out.csv") == (
+        "d.csv: there is no such file"
+    )
+    assert files() == before
+
+
+def test_bad_models(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
+    model = Path("model.gzk").read_bytes()
+    altered = bytearray(model)
+    altered[len(model) // 2] ^= 1
+    for name, content in (
+        ("cut.gzk", model[: len(model) // 2]),
+        ("altered.gzk", altered),
+        ("foreign.gzk", b"no model at all"),
+    ):
+        Path(name).write_bytes(content)
+        reason = refuse(capsys, "predict", name, "data.csv", "--output", "out.csv")
+        assert reason.startswith(f"cannot load '{name}': ")
+    RandomFeatureRidge(gzkcore.GegenbauerFeatures(n_components=8)).fit(
+        np.eye(20, 3), np.arange(20)
+    ).save("python.gzk")
+    reason = refuse(capsys, "predict", "python.gzk", "data.csv", "--output", "out.csv")
+    assert "python.gzk does not say which columns it needs" in reason
+    assert "out.csv" not in files()
+
+
+# ---- real processes
+
+
+def test_json_is_all_there_is_on_stdout(globe):
+    write("data.csv", globe)
+    process = start("fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK, "--json")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert json.loads(out)["model"] == "model.gzk"
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_interrupt(capsys, globe, command):
+    """Ctrl-C in the middle of the work: exit code 130, no file, not even half of one."""
+    write("small.csv", globe)
+    fit = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    run(capsys, "fit", "small.csv", *fit, *QUICK, "--model", "small.gzk")
+    head, body = Path("small.csv").read_text().split("\n", 1)
+    Path("data.csv").write_text(head + "\n" + body * 4000)  # minutes of work
+    before = files()
+    if command == "fit":
+        process = start("fit", "data.csv", *fit, "--n-components", "2048")
+    else:
+        process = start("predict", "small.gzk", "data.csv", "--output", "out.csv", "--std")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.strip() == "gzkcore: interrupted; files that were not finished are not there"
+    assert files() == before

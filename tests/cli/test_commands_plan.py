@@ -1,0 +1,157 @@
+"""The commands plan and compare: what they print, write and refuse."""
+
+import json
+import re
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import files, refuse, run, start, write
+
+from gzkcore.cli import main as cli
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+
+
+def test_plan(capsys, globe, plain):
+    write("globe.csv", globe)
+    write("plain.csv", plain)
+    options = ["--n-components", "16,100", "--json"]
+    assert (
+        cli.main(["plan", "globe.csv", "--lat", "lat", "--lon", "lon", "--gamma", "1", *options])
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_samples"] == 400
+    assert found["kernel"] == "Gaussian(gamma=1.0)"
+    assert (found["gamma_from"], found["max_error"]) == ("given", 0.1)
+    assert {row["n_components"] for row in found["table"]} == {16, 100}
+    assert "n_components=" in found["features"]
+    assert (
+        cli.main(["plan", "plain.csv", "--columns", "a,b,c", "--plot", "plan.png", *options[:2]])
+        == 0
+    )
+    text = capsys.readouterr().out
+    assert "500 rows of 3 columns, Gaussian(gamma=0.3333)" in text
+    assert "gamma: 0.3333, by the rule scale" in text
+    assert "gzkcore fit chooses its own" in text
+    assert "Picture: plan.png" in text
+    assert Path("plan.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            ["--n-components", "many"],
+            "--n-components must be whole numbers >= 1, such as 64,256,1024; got many",
+        ),
+        (
+            ["--n-components", "0"],
+            "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
+        ),
+        (["--gamma", "auto"], "--gamma must be scale, median or a positive number; got auto"),
+        (["--max-error", "-1"], "max_error=-1.0 is not usable"),
+        (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
+        (["--columns", "a,q"], "there is no column 'q'"),
+    ],
+)
+def test_bad_plans(capsys, plain, options, reason):
+    write("data.csv", plain)
+    assert reason in refuse(capsys, "plan", "data.csv", *options)
+
+
+def test_compare(capsys, plain):
+    write("data.csv", plain)
+    methods = "gegenbauer, fourier-qmc,tensorsketch"
+    arguments = ["compare", "data.csv", "--methods", methods, "--n-components", "16,32"]
+    found = run(capsys, *arguments, "--target", "y", "--seeds", "2", "--plot", "c.png")
+    assert found["n_samples"] == 500
+    assert found["columns"] == ["a", "b", "c"]
+    assert found["predicts"]
+    assert [row["n_components"] for row in found["rows"]] == [16, 16, 32, 32]
+    assert all(0 < row["rmse"] < 1 for row in found["rows"])
+    assert [row["method"] for row in found["refused"]] == ["tensorsketch"]
+    assert files() == ["c.png", "data-compare.json", "data.csv"]
+    assert Path("c.png").stat().st_size > 20_000
+
+    # For people, and from what is kept.
+    assert cli.main([*arguments, "--target", "y", "--seeds", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "500 rows, 3 columns, Gaussian(gamma=0.3333)" in text
+    assert "gamma: 0.3333, by the rule scale" in text
+    assert re.search(r"\d\.\d{6}", text) is None  # no number is longer than it need be
+    assert "32 components" in text
+    assert "tensorsketch: Gaussian(gamma=" in text
+    assert "Results: data-compare.json" in text
+    for other, reason in (
+        (["--target", "y", "--gamma", "1"], "kernel was Gaussian(gamma="),
+        (["--columns", "a,b,c"], "targets was 500 float64"),
+    ):
+        said = refuse(capsys, *arguments, "--seeds", "2", *other)
+        start_of = "data-compare.json has results of compare for other settings: "
+        assert said.startswith(start_of + reason)
+
+
+def test_a_picture_of_nothing(capsys, plain):
+    """The reasons are printed all the same."""
+    write("data.csv", plain)
+    options = ["--methods", "tensorsketch", "--n-components", "16", "--plot", "c.png"]
+    assert cli.main(["compare", "data.csv", "--seeds", "1", *options]) == 2
+    out, err = capsys.readouterr()
+    assert "tensorsketch: Gaussian(gamma=" in out
+    assert err == "gzkcore: --plot c.png: nothing was measured, so there is nothing to draw\n"
+    assert not Path("c.png").exists()
+
+
+def test_bad_comparisons(capsys, globe):
+    write("data.csv", globe)
+    constant, huge = np.full(400, 3), globe["y"] * 1e200
+    write("wrong.csv", {"y": globe["y"], "c": constant, "huge": huge})
+    Path("other.json").write_text("[]")
+    for options, reason in (
+        (["--methods", "fourier"], "there is no method 'fourier' (did you mean 'fourier-qmc'?)"),
+        (
+            ["--n-components", "0"],
+            "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
+        ),
+        (["--lat", "lat"], "--lat and --lon belong together"),
+        (["--target", "z"], "there is no column 'z'"),
+        (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
+        (["--output", "x.txt"], "x.txt should end with .json"),
+        (["--output", "other.json"], "other.json is no result of compare"),
+        (["--plot", "x.bmp"], "--plot x.bmp should end with"),
+        (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
+        (["--kernel", "precomputed"], "--kernel precomputed has no rows"),
+        (["--kernel", "arccosine", "--gamma", "5"], "--gamma 5: the kernel arccosine has no gamma"),
+    ):
+        assert reason in refuse(capsys, "compare", "data.csv", *options)
+    for options, reason in (
+        (["--methods", "all,", "--columns", "y", "--target", "c"], "column 'c' is 3 in every row"),
+        (["--columns", "c"], "every column is the same in all rows"),
+        (["--columns", "c,huge"], "column 'huge' has values so large"),
+        (["--columns", "y", "--target", "huge"], "column 'huge' has values so large"),
+    ):
+        assert reason in refuse(capsys, "compare", "wrong.csv", *options)
+    assert "column 'huge' has values" in refuse(capsys, "plan", "wrong.csv")
+    Path("wrong.csv").unlink()
+    assert files() == ["data.csv", "other.json"]
+
+
+def test_an_interrupted_comparison_says_how_to_go_on(globe):
+    write("data.csv", globe)
+    process = start("compare", "data.csv", "--lat", "lat", "--lon", "lon", "--seeds", "5000")
+    while not Path("data-compare.json").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.strip() == (
+        "gzkcore: interrupted; what was done is in data-compare.json; the same command goes on "
+        "from there"
+    )
+    assert files() == ["data-compare.json", "data.csv"]
+    assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]

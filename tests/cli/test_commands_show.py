@@ -1,0 +1,34 @@
+"""The commands demo and info; those of papers are beside the papers."""
+
+import json
+
+import pytest
+from commands import files, run, start
+
+import gzkcore
+from gzkcore.cli import demo as airports
+from gzkcore.cli import main as cli
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+
+
+def test_info(capsys):
+    config = run(capsys, "info")
+    assert config == json.loads(json.dumps(gzkcore.show_config()))
+    assert cli.main(["info"]) == 0
+    assert config["compiler"] in capsys.readouterr().out
+
+
+def test_demo():
+    pytest.importorskip("airportsdata")
+    process = start("demo", "--n-components", "32", "--seeds", "1", "--plot", "m.png", "--json")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    result = json.loads(out)
+    methods = {row["method"]: row for row in result["methods"]}
+    assert list(methods) == [*airports.FEATURES, "predicting the mean"]
+    assert all(0 < row["rmse"] < 500 for row in methods.values())
+    assert all(
+        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in airports.FEATURES
+    )
+    assert files() == ["m.png"]
