@@ -29,6 +29,7 @@ def test_demo():
     assert list(methods) == [*airports.FEATURES, "predicting the mean"]
     assert all(0 < row["rmse"] < 500 for row in methods.values())
     assert all(
-        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in airports.FEATURES
+        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0
+        for name in airports.FEATURES
     )
     assert files() == ["m.png"]
