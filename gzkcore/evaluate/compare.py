@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_integer, check_positive, dense
+from gzkcore._util.validation import check_integer, check_positive, dense, raise_not_finite
 from gzkcore._util.wording import counted, plain, shortened
 from gzkcore.features.base import FeatureMap, check_rows, check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
@@ -313,12 +313,7 @@ def compare(
 
 def _check_rows(X: Data) -> Rows:
     rows: Any = check_rows(type("compare", (FeatureMap,), {})(), X, reset=True, finite=False)
-    dense_rows = isinstance(rows, np.ndarray)
-    values = rows if dense_rows else rows.data
-    if not np.isfinite(values).all():
-        at = int(np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))[0])
-        row = at if dense_rows else int(np.searchsorted(rows.indptr, at, "right")) - 1
-        raise ValueError(f"X has NaN or infinity in row {row}; mend or drop such rows")
+    raise_not_finite(rows)
     if rows.shape[0] < FEWEST_ROWS:
         raise ValueError(
             f"X has {counted(rows.shape[0], 'row')}; a comparison takes {FEWEST_ROWS} or more"
@@ -362,9 +357,7 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
             f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass a target "
             "for each"
         )
-    if not np.isfinite(targets).all():
-        row = int(np.flatnonzero(~np.isfinite(targets.reshape(n_rows, -1)).all(axis=1))[0])
-        raise ValueError(f"y has no finite number in row {row}; mend or drop such rows")
+    raise_not_finite(targets, "y", "leave out rows without a target")
     if (targets == targets[0]).all():
         raise ValueError(
             "y is the same in every row, so there is nothing to predict; pass other targets, or "

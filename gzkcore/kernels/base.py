@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.validation import raise_not_finite
 from gzkcore._util.wording import counted
 
 __all__ = ["Kernel"]
@@ -126,8 +127,7 @@ def double_rows(X: Data) -> Doubles:
         raise ValueError(
             f"X has shape {rows.shape}; pass an array of shape (n_samples, n_features)"
         )
-    if not np.isfinite(rows).all():
-        raise ValueError("X holds NaN or infinity; remove or replace those values")
+    raise_not_finite(rows)
     return rows
 
 

@@ -126,7 +126,7 @@ def test_rows_may_be_sparse_or_lists(kernel, kind):
             for kernel in (Gaussian(1.0), Laplacian(1.0), Matern(), NeuralTangent(), Polynomial())
             for X, message in (
                 ([1.0, 2.0], r"X has shape \(2,\); pass an array of shape"),
-                ([[np.nan, 1.0]], r"X holds NaN or infinity; remove"),
+                ([[np.nan, 1.0]], r"Input X contains NaN.*row 0, column 0"),
             )
         ),
     ],
