@@ -129,7 +129,7 @@ def fit_table(
     with Columns(table, [*recipe.columns, recipe.target]) as columns:
         split = _Split(columns, test_fraction, seed, report)
         survey = _survey_training(split, recipe)
-        kept = _varying(table, recipe, survey.scaler.var_[:-1])
+        kept = _varying(table, recipe, survey)
         recipe = replace(
             recipe,
             columns=[recipe.columns[j] for j in kept],
@@ -190,7 +190,7 @@ def draw_rows(
 
 
 class _Survey:
-    """Ranges of all rows; means, variances and a random sample of those that are used."""
+    """Means, variances, ranges and a random sample of the rows that are used."""
 
     def __init__(self, width: int, seed: int) -> None:
         self.most = max(1, min(DRAWN_ROWS, DRAWN_VALUES // width))
@@ -204,13 +204,13 @@ class _Survey:
         """Add rows, whose numbers go on from `first`."""
         numbers = np.arange(first, first + len(values))
         self.n_rows += len(values)
-        self.low = np.minimum(self.low, values.min(axis=0))
-        self.high = np.maximum(self.high, values.max(axis=0))
         if used is not None:
             numbers, values = numbers[used], values[used]
         if not len(values):
             return
         self.n_used += len(values)
+        self.low = np.minimum(self.low, values.min(axis=0))
+        self.high = np.maximum(self.high, values.max(axis=0))
         with np.errstate(over="ignore", invalid="ignore"):
             self.scaler.partial_fit(values)
         self.numbers = np.concatenate([self.numbers, numbers])
@@ -253,15 +253,18 @@ def _check_scales(table: Table, names: list[str], scales: Doubles) -> None:
 def _check_target(table: Table, target: str, survey: _Survey) -> None:
     if survey.low[-1] == survey.high[-1]:
         raise ValueError(
-            f"{table.path}: column {target!r} is {survey.low[-1]:g} in every row, so there is "
-            "nothing to predict; choose another target"
+            f"{table.path}: column {target!r} is {survey.low[-1]:g} in every row that is used, so "
+            "there is nothing to predict; choose another target"
         )
 
 
-def _varying(table: Table, recipe: Recipe, variances: Doubles) -> list[int]:
-    """Return the places of the columns that are not the same in every row of the fit."""
+def _varying(table: Table, recipe: Recipe, survey: _Survey) -> list[int]:
+    """Return the places of the columns that are not the same in every row of the fit.
+
+    Their ranges tell, since the variance of a constant may be a rounding error.
+    """
     names = recipe.columns
-    kept = [j for j in range(len(names)) if recipe.sphere or variances[j]]
+    kept = [j for j in range(len(names)) if recipe.sphere or survey.low[j] < survey.high[j]]
     if not kept:
         raise ValueError(
             f"{table.path}: every column is the same in all rows of the fit, so there is "
