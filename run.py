@@ -2,7 +2,7 @@
 """Set up everything in `.venv`, then do one job.
 
 python3 run.py demo     the main job on real data: a table and a map
-python3 run.py test     the tests
+python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
@@ -112,6 +112,16 @@ def check() -> int:
     return len(failed)
 
 
+def tests(*options: str) -> int:
+    """Run the tests, on all processors; with --all also what takes long."""
+    rest = [option for option in options if option != "--all"]
+    if "--all" in options:
+        rest.insert(0, "-m=")  # no marker is left out
+        if not os.environ.get("GZKCORE_DATA"):
+            print("GZKCORE_DATA names no folder: tests that need data sets will be skipped.")
+    return run("pytest", "--numprocesses=auto", *rest)
+
+
 def docs(*options: str) -> int:
     """Build the site, a warning being an error; with --check try the links that lead out of it."""
     rest = [option for option in options if option != "--check"]
@@ -133,7 +143,7 @@ def main() -> int:
         case ["test", *options]:
             install("test")
             ENVIRONMENT.update(SIDE_BY_SIDE)
-            return run("pytest", "--numprocesses=auto", *options)
+            return tests(*options)
         case ["bench", *options]:
             install("bench", "test")
             must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -53,13 +52,14 @@ def test_example_runs_in_under_a_minute(name, tmp_path):
         pytest.skip(f"needs {DATA[name]}.npz in the folder that GZKCORE_DATA names")
     # A window can't be shown without a display, which is no news here.
     command = [sys.executable, "-W", "error", "-W", "ignore:FigureCanvasAgg is non-interactive"]
-    start = time.perf_counter()
+    start = sum(os.times()[2:4])
     done = subprocess.run(
         [*command, FOLDER / f"{name}.py"],
-        cwd=tmp_path, env=os.environ | {"MPLBACKEND": "Agg"}, capture_output=True, text=True,
-        check=False,
+        cwd=tmp_path, env=os.environ | {"MPLBACKEND": "Agg", "OMP_WAIT_POLICY": "passive"},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
-    seconds = time.perf_counter() - start
+    # Of processors, in this process's children: other work on the machine doesn't count.
+    seconds = sum(os.times()[2:4]) - start
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert not list(tmp_path.iterdir())  # it leaves nothing behind
