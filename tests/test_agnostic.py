@@ -399,7 +399,7 @@ def test_wrong_out(name, make, error, message):
     features, X = given(name)
     out = make((N, features.n_components))
     if getattr(out, "size", 0) == N and out.flags.c_contiguous:
-        return  # one column is contiguous in either order
+        pytest.skip("one column is contiguous in either order")
     with pytest.raises(error, match=message):
         features.transform(X, out=out)
 

@@ -391,16 +391,17 @@ def test_sklearn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("radius", [3.0, 12.0, 20.0, 24.0])
+@pytest.mark.parametrize("radius", [3.0, 12.0, 20.0])
 @every_type
 def test_far_rows_stay_numbers(radius, dtype):
     X = (radius * sphere(100, 3)).astype(dtype)
     features = AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60)
-    try:
-        Z = features.fit_transform(X)
-    except ValueError as error:
-        assert "monomials" in str(error)  # noqa: PT017  one of two good answers
-        return
-    assert np.isfinite(Z).all()
+    assert np.isfinite(features.fit_transform(X)).all()
     for factor in (0.0, 100.0, 1e15):
         assert np.isfinite(features.transform(X * dtype(factor))).all()
+
+
+def test_rows_that_need_too_many_monomials_are_named():
+    features = AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60)
+    with pytest.raises(ValueError, match=r"a row is 25\.\d lengthscales .* monomials are needed"):
+        features.fit(24 * sphere(100, 3))

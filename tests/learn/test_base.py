@@ -292,11 +292,12 @@ def whole(kind, found):
     return np.asarray(found) if kind == "dask" else np.concatenate(list(found))
 
 
-@every
-@pytest.mark.parametrize("kind", ["batches", "iterator", "dask"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name in LEARNERS_ON for kind in ("batches", "dask")]
+    + [(name, "iterator") for name in LEARNERS_ON if name != "kmeans"],
+)
 def test_sources_give_the_same_answer(name, kind):
-    if kind == "iterator" and name == "kmeans":
-        return
     X, weight = data()
     y = second(name, X)
     features = FrozenEstimator(OURS.fit(X)) if kind == "iterator" else OURS
@@ -400,11 +401,12 @@ def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
 # ---- features
 
 
-@every
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, "fit") for name in LEARNERS_ON]
+    + [(name, "partial_fit") for name in LEARNERS_ON if name != "kmeans"],
+)
 def test_frozen_features_stay_as_they_are(name, method):
-    if method == "partial_fit" and name == "kmeans":
-        return
     X, _ = data()
     features = GegenbauerFeatures(n_components=16).fit(X[:100]).set_output(transform="pandas")
     before = features.transform(X[100:])
