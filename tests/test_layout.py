@@ -5,6 +5,7 @@ checkout, where it must find nothing, and on small wrong trees, where it must fi
 """
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -23,9 +24,14 @@ needs_checkout = pytest.mark.skipif(
     reason="the tests run away from a checkout, so there is no tree to look at",
 )
 
-# Files that name modules of higher layers in texts, and why that is no import.
-NAMES_HIGHER_MODULES = {
-    "gzkcore/_util/model_io.py": "the list of classes that a file may hold; a class is imported when one is loaded",
+# Modules of the package that bring all public names together: they may import from any layer.
+PUBLIC_NAMES = {"__init__", "__main__"}
+
+# Files that import modules by names worked out, or list names of higher layers, and why they may.
+IMPORTS_BY_NAME = {
+    "gzkcore/_compiled/dispatch.py": "a build of a kernel is chosen by the processor",
+    "gzkcore/_util/model_io.py": "the list of classes that a file may hold; one is imported when it is loaded",
+    "gzkcore/rows/dask.py": "Dask, without types",
 }
 
 # Which reference modules may import NumPy: where the paper itself writes a matrix.
@@ -39,6 +45,26 @@ NUMPY_IN_REFERENCE = {
     "cca": "covariances have roots and singular vectors",
     "ridge": "the normal equations are an inverse",
     "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
+}
+
+# Files of more than FILE_LINES lines, and functions of more than FUNCTION_LINES, and why they are.
+FILE_LINES, FUNCTION_LINES = 700, 60
+TOO_LONG = {
+    "gzkcore/theory.py": "a function for each theorem, and more docstring than code",
+    "gzkcore/features/adaptive.py": "two laws of drawing monomials, and the columns they make",
+    "gzkcore/features/block.py": "to be divided",
+    "gzkcore/features/block.py:block_report": "to be divided",
+    "gzkcore/features/gegenbauer.py": "to be divided",
+    "gzkcore/learn/gram.py": "to be divided",
+    "gzkcore/learn/ridge.py": "to be divided",
+    "gzkcore/evaluate/compare.py:compare": "its options, one to a line, and their checks",
+    "gzkcore/cli/commands_fit.py:fit": "the options of a command, with their help",
+    "gzkcore/cli/commands_plan.py:compare": "the options of a command, with their help",
+    "gzkcore/cli/maps.py:draw_map": "one picture, step by step",
+    "gzkcore/_compiled/block.pyx:_dense": "to be divided",
+    "gzkcore/_compiled/gegenbauer.pyx:gegenbauer_features": "scratch buffers, taken and freed around one loop",
+    "gzkcore/_compiled/harmonics.pyx:harmonic_features": "scratch buffers, taken and freed around one loop",
+    "gzkcore/_compiled/projection.pyx:hadamard_projection_sparse": "to be divided",
 }
 
 LIGHT = {
@@ -67,83 +93,140 @@ def layers_of(root):
 
 
 def modules_in(root):
-    """Return {dotted name: path} of all modules of the package."""
-    package = root / "gzkcore"
-    return {
-        ".".join(path.relative_to(root).with_suffix("").parts): path
-        for suffix in ("py", "pyx")
-        for path in sorted(package.rglob(f"*.{suffix}"))
-    }
+    """Return [(dotted name, path)] of all modules of the package; headers go by their modules' names."""
+    paths = (root / "gzkcore").rglob("*")
+    return [
+        (".".join(path.relative_to(root).with_suffix("").parts), path)
+        for path in sorted(paths)
+        if path.suffix in {".py", ".pyx", ".pxd"}
+    ]
 
 
 def imports_of(name, path):
     """Yield (line, dotted name of a module, or of a name in one) of all imports, also in functions."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".pyx":
-        for number, line in enumerate(text.splitlines(), start=1):
-            if found := re.match(r"\s*from (gzkcore[\w.]*) c?import", line):
-                yield number, found[1]
-        return
+    package = name.removesuffix(".__init__") if path.stem == "__init__" else name.rpartition(".")[0]
+    read = _imports_of_python if path.suffix == ".py" else _imports_of_cython
+    for line, dots, module, names in read(path.read_text(encoding="utf-8")):
+        above = package.split(".")[: package.count(".") + 2 - len(dots)] if dots else []
+        base = ".".join([*above, *([module] if module else [])])
+        yield from ((line, f"{base}.{each}" if each else base) for each in names or [""])
+
+
+def _imports_of_python(text):
+    """Yield (line, dots, module, names) of the imports of a module."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            yield from ((node.lineno, "", alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            package = name if path.stem == "__init__" else name.rpartition(".")[0]
-            parts = package.removesuffix(".__init__").split(".")
-            start = parts[: len(parts) + 1 - node.level] if node.level else []
-            base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+            names = [alias.name for alias in node.names]
+            yield node.lineno, "." * node.level, node.module, names
 
 
-def texts_naming_modules(path):
-    """Yield (line, dotted name) of the modules of gzkcore that texts name, but for docstrings."""
+def _imports_of_cython(text):
+    """Yield (line, dots, module, names) of the imports of a Cython module, one to a line."""
+    for line, code in enumerate(text.splitlines(), start=1):
+        if found := re.match(r"\s*from (\.*)([\w.]*) c?import \(?(.*)", code):
+            names = re.findall(r"(\w+)(?: as \w+)?", found[3].partition("#")[0])
+            yield line, found[1], found[2], names
+        elif found := re.match(r"\s*c?import ([\w., ]+)", code):
+            for module in found[1].split(","):
+                yield line, "", module.split()[0], []
+
+
+def imports_by_name(path, where):
+    """Yield (line, dotted name) of modules of gzkcore in texts, docstrings apart, which code may import.
+
+    A name that is worked out could be any module's: it stands as gzkcore.*, which there is not.
+    """
+    if path.suffix != ".py" or where in IMPORTS_BY_NAME:
+        return
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
+        and isinstance(node.body[0] if node.body else None, ast.Expr)
     }
+    named = re.compile(
+        r"from (gzkcore\.[\w.]+) import|(?:^|[;\n])\s*import (gzkcore\.[\w.]+)"
+        r"|^(gzkcore\.[\w.]+)(?::\w+)?$"
+    )
     for node in ast.walk(tree):
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if is_text and id(node) not in docstrings:
-            for name in re.findall(
-                r"(?<![\w.])from (gzkcore\.[\w.]+) import|^(gzkcore\.[\w.]+)$", node.value
-            ):
-                yield node.lineno, "".join(name)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in docstrings:
+                yield from ((node.lineno, "".join(name)) for name in named.findall(node.value))
+        elif isinstance(node, ast.Call) and node.args:
+            called = ast.unparse(node.func).rpartition(".")[2]
+            is_text = isinstance(node.args[0], ast.Constant)
+            if called in {"import_module", "__import__"} and not is_text:
+                yield node.lineno, "gzkcore.*"
+
+
+@functools.cache
+def names_defined(text):
+    """Return the names that a module itself defines, imported ones not among them."""
+    found, todo = set(), list(ast.parse(text).body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            todo += ast.iter_child_nodes(node)
+    return found
+
+
+def defines(path, name):
+    """Tell whether a module defines a name; of compiled ones that is for the compiler to say."""
+    return path.suffix != ".py" or name in names_defined(path.read_text(encoding="utf-8"))
+
+
+def check_table(root):
+    """Every folder and module of the package has its layer, and the list names nothing else."""
+    layers = layers_of(root)
+    there = {
+        entry.stem
+        for entry in (root / "gzkcore").iterdir()
+        if not entry.name.startswith("__") and entry.suffix not in (".typed", ".build")
+    }
+    yield from (f"gzkcore/{name}: in no layer" for name in sorted(there - layers.keys()))
+    yield from (f"CONTRIBUTING.md: no gzkcore/{name}" for name in sorted(layers.keys() - there))
+
+
+def resolved(target, modules):
+    """Return (module, the name in it or "") of what an import names."""
+    if target in modules:
+        return target, ""
+    module, _, name = target.rpartition(".")
+    return module, name
 
 
 def check_layers(root):
     """Imports go to their own layer or down, name the module that defines, and make no circle."""
-    layers, modules = layers_of(root), modules_in(root)
-    if not layers:
-        yield "CONTRIBUTING.md: no list of layers"
-    for entry in sorted((root / "gzkcore").iterdir()):
-        known = entry.name.startswith("__") or entry.suffix in (".typed", ".build")
-        if not known and entry.stem not in layers:
-            yield f"gzkcore/{entry.name}: in no layer"
-    arrows = {}
-    for name, path in modules.items():
-        parts, where = name.split("."), path.relative_to(root).as_posix()
-        if parts[1] in ("__init__", "__main__"):
-            continue  # the front door: it may name everything
-        own = layers.get(parts[1], 0)
-        found = list(imports_of(name, path))
-        if path.suffix == ".py" and where not in NAMES_HIGHER_MODULES:
-            found += texts_naming_modules(path)
-        for line, target in found:
+    layers = layers_of(root)
+    files = [each for each in modules_in(root) if each[0].split(".")[1] not in PUBLIC_NAMES]
+    modules = dict(files)
+    arrows, sideways = {}, {}
+    for name, path in files:
+        where, own = path.relative_to(root).as_posix(), name.split(".")[1]
+        for line, target in [*imports_of(name, path), *imports_by_name(path, where)]:
             if target.partition(".")[0] != "gzkcore":
                 continue
-            module = next((m for m in (target, target.rpartition(".")[0]) if m in modules), None)
-            folder = target.split(".")[1] if "." in target else ""
-            if layers.get(folder, 0) > own:
-                yield f"{where}:{line}: {folder} is a higher layer than {parts[1]}"
-            elif folder not in layers or module is None:
+            module, attribute = resolved(target, modules)
+            folder = f"{target}.".split(".")[1]
+            if layers.get(folder, 0) > layers.get(own, 0):
+                yield f"{where}:{line}: {folder} is a higher layer than {own}"
+            elif module not in modules:
                 yield f"{where}:{line}: {target} is no module; import from the one that defines it"
+            elif attribute and not defines(modules[module], attribute):
+                yield f"{where}:{line}: {module} does not define {attribute}"
             elif module != name:
                 arrows.setdefault(name, set()).add(module)
-    yield from (f"circle: {' -> '.join(circle)}" for circle in circles(arrows))
+                if folder != own and layers.get(folder) == layers.get(own):
+                    sideways.setdefault(own, set()).add(folder)
+    for circle in [*circles(arrows), *circles(sideways)]:
+        yield f"circle: {' -> '.join(circle)}"
 
 
 def circles(arrows):
@@ -198,6 +281,56 @@ def check_stubs(root):
             yield f"gzkcore/_compiled/{path.name}: a stub of nothing"
     if not (root / "gzkcore" / "py.typed").is_file():
         yield "gzkcore/py.typed: missing, so nobody sees the types"
+
+
+# ---- sizes
+
+
+def function_sizes(path):
+    """Yield (name, lines without the docstring) of all functions of a module."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[0]
+                is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+                docstring = first.end_lineno - first.lineno + 1 if is_docstring else 0
+                yield node.name, node.end_lineno - node.lineno + 1 - docstring
+        return
+    # Cython's functions: up to the next line that is not indented further, a closing bracket apart.
+    pattern = r"^( *)(?:cp?def|def) [^=\n]*?(\w+)\(.*\n(?:(?:\1 .*| *|\1\).*)\n)*"
+    for found in re.finditer(pattern, text, re.MULTILINE):
+        code = re.sub(r'"""(?:.|\n)*?"""', "", found[0], count=1)
+        yield found[2], code.rstrip().count("\n") + 1
+
+
+def check_sizes(root):
+    """Files and functions are short, or stand in TOO_LONG with the reason."""
+    long = set()
+    for _, path in modules_in(root):
+        where = path.relative_to(root).as_posix()
+        if path.read_text(encoding="utf-8").count("\n") > FILE_LINES:
+            long.add(where)
+        long |= {f"{where}:{name}" for name, size in function_sizes(path) if size > FUNCTION_LINES}
+    listed = TOO_LONG if root == ROOT else {}
+    yield from (f"{where}: too long; divide it" for where in sorted(long - listed.keys()))
+    yield from (f"TOO_LONG: {where} is short or gone" for where in sorted(listed.keys() - long))
+
+
+def check_returns(root):
+    """No test passes by returning before it has looked at anything."""
+    for path in sorted((root / "tests").rglob("test_*.py")):
+        for test in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(test, ast.FunctionDef) and test.name.startswith("test")):
+                continue
+            todo = list(test.body)
+            while todo:
+                node = todo.pop()
+                if isinstance(node, ast.Return):
+                    where = f"{path.relative_to(root).as_posix()}:{node.lineno}"
+                    yield f"{where}: {test.name} returns; skip it, or leave the case out"
+                elif not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                    todo += ast.iter_child_nodes(node)
 
 
 # ---- text
@@ -296,12 +429,16 @@ TABLE = "| 1 | `_compiled/` | x |\n| 2 | `sphere/`, `rows/` | x |\n| 3 | `theory
 RIGHT = {
     "CONTRIBUTING.md": TABLE,
     "gzkcore/__init__.py": "from .theory import f",
-    "gzkcore/theory.py": "from gzkcore.sphere.series import f",
+    "gzkcore/theory.py": "from gzkcore.sphere.series import g",
     "gzkcore/sphere/__init__.py": "",
-    "gzkcore/sphere/series.py": "import numpy\nfrom .special import f",
-    "gzkcore/sphere/special.py": "from gzkcore._compiled import special",
+    "gzkcore/sphere/series.py": "import numpy\nfrom .special import f\ng: int = f",
+    "gzkcore/sphere/special.py": "from gzkcore._compiled import special\ndef f(): pass",
     "gzkcore/rows/sources.py": "from gzkcore.sphere.special import f",
-    "gzkcore/_compiled/special.pyx": "",
+    "gzkcore/rows/files.py": "f = 1",
+    "gzkcore/_compiled/special.pyx": "from .leaf cimport (\n    f\n)\nfrom libc.math cimport exp",
+    "gzkcore/_compiled/leaf.pxd": "cimport numpy as np",
+    "gzkcore/rows/short.py": 'def f():\n    """1\n2"""\n' + "    x = 1\n" * 59,
+    "tests/test_x.py": "def test_x():\n    def f():\n        return 1\n",
     "gzkcore/_compiled/special.pyi": "",
     "gzkcore/py.typed": "",
     "reference/series.py": "import math\nfrom .special import f",
@@ -316,10 +453,13 @@ RIGHT = {
     ".github/workflows/tests.yml": "\njobs:\n  lint:\n    x: y\n  all-green:\n    needs: [lint]\n",
 }
 CHECKERS = {
-    check_layers: [
-        ("CONTRIBUTING.md", "", "no list of layers"),
-        ("gzkcore/attic.py", "", "gzkcore/attic.py: in no layer"),
+    check_table: [
+        ("CONTRIBUTING.md", "", "gzkcore/rows: in no layer"),
+        ("CONTRIBUTING.md", TABLE + "| 4 | `gone/` | x |\n", "no gzkcore/gone"),
+        ("gzkcore/attic.py", "", "gzkcore/attic: in no layer"),
         ("gzkcore/attic/x.py", "", "gzkcore/attic: in no layer"),
+    ],
+    check_layers: [
         ("gzkcore/sphere/special.py", "from gzkcore.theory import f", "theory is a higher layer"),
         (
             "gzkcore/sphere/special.py",
@@ -343,18 +483,28 @@ CHECKERS = {
             "sphere is a higher layer",
         ),
         ("gzkcore/sphere/special.py", "from ..theory import f", "theory is a higher layer"),
+        ("gzkcore/sphere/special.py", "from .. import theory", "theory is a higher layer"),
+        ("gzkcore/sphere/__init__.py", "from ..theory import f", "theory is a higher layer"),
+        ("gzkcore/sphere/special.py", "x = 'gzkcore.theory:f'", "theory is a higher layer"),
+        ("gzkcore/sphere/special.py", "run('import gzkcore.theory')", "theory is a higher layer"),
+        ("gzkcore/sphere/special.py", "import_module(name)", "gzkcore.* is no module"),
+        ("gzkcore/_compiled/special.pyx", "from ..rows cimport f", "rows is a higher layer"),
+        ("gzkcore/_compiled/leaf.pxd", "cimport gzkcore.rows.f", "rows is a higher layer"),
+        ("gzkcore/_compiled/special.pyx", "from .gone cimport f", "gzkcore._compiled.gone.f is no"),
         ("gzkcore/theory.py", "from gzkcore import f", "gzkcore.f is no module"),
         ("gzkcore/theory.py", "from gzkcore.sphere import f", "gzkcore.sphere.f is no module"),
+        ("gzkcore/theory.py", "from gzkcore.sphere.series import numpy", "does not define numpy"),
         (
             "gzkcore/sphere/special.py",
-            "from .series import f",
+            "from .series import g\ndef f(): pass",
             "circle: gzkcore.sphere.special -> gzkcore.sphere.series -> ",
         ),
         (
             "gzkcore/sphere/special.py",
-            "from gzkcore.rows.sources import f",
+            "import gzkcore.rows.sources\ndef f(): pass",
             "circle: gzkcore.rows.sources -> ",
         ),
+        ("gzkcore/sphere/points.py", "from gzkcore.rows.files import f", "circle: rows -> sphere"),
     ],
     check_reference: [
         ("reference/special.py", "import scipy.special", "the reference may not know scipy"),
@@ -368,6 +518,22 @@ CHECKERS = {
         ("gzkcore/_compiled/special.pyi", None, "gzkcore/_compiled/special.pyx: no stub"),
         ("gzkcore/_compiled/other.pyi", "", "gzkcore/_compiled/other.pyi: a stub of nothing"),
         ("gzkcore/py.typed", None, "gzkcore/py.typed: missing"),
+    ],
+    check_sizes: [
+        ("gzkcore/sphere/long.py", "\n" * 701, "gzkcore/sphere/long.py: too long"),
+        (
+            "gzkcore/sphere/long.py",
+            'def f():\n    """1\n2"""\n' + "    x = 1\n" * 60,
+            "gzkcore/sphere/long.py:f: too long",
+        ),
+        (
+            "gzkcore/_compiled/long.pyx",
+            "cdef inline int f(\n    int x,\n) noexcept nogil:\n" + "    x = 1\n\n" * 30,
+            "gzkcore/_compiled/long.pyx:f: too long",
+        ),
+    ],
+    check_returns: [
+        ("tests/test_x.py", "def test_x():\n    if x:\n        return\n", "test_x.py:3: test_x"),
     ],
     check_machine_traces: [
         ("docs/special.md", "in /ho" + "me/ann/gzkcore", "docs/special.md:1: /ho" + "me/ann"),
@@ -433,6 +599,14 @@ def test_a_right_tree_passes(checker, tmp_path):
 def test_a_wrong_tree_is_noticed(checker, path, text, fault, tmp_path):
     found = list(checker(write_tree(tmp_path, RIGHT | {path: text})))
     assert any(fault in line for line in found), found
+
+
+@needs_checkout
+def test_what_is_listed_as_long_must_be(monkeypatch):
+    monkeypatch.setitem(TOO_LONG, "gzkcore/metrics.py:spectral_error", "it was")
+    assert list(check_sizes(ROOT)) == [
+        "TOO_LONG: gzkcore/metrics.py:spectral_error is short or gone"
+    ]
 
 
 # ---- the installed package
