@@ -61,9 +61,9 @@ from .learn.gram import MomentsAccumulator as MomentsAccumulator
 from .learn.kmeans import RandomFeatureKMeans as RandomFeatureKMeans
 from .learn.pca import RandomFeaturePCA as RandomFeaturePCA
 from .learn.ridge import RandomFeatureRidge as RandomFeatureRidge
-from .learn.ridge import RandomFeatureRidgeClassifier as RandomFeatureRidgeClassifier
-from .learn.ridge import RandomFeatureRidgeClassifierCV as RandomFeatureRidgeClassifierCV
-from .learn.ridge import RandomFeatureRidgeCV as RandomFeatureRidgeCV
+from .learn.ridge_classifier import RandomFeatureRidgeClassifier as RandomFeatureRidgeClassifier
+from .learn.ridge_classifier import RandomFeatureRidgeClassifierCV as RandomFeatureRidgeClassifierCV
+from .learn.ridge_cv import RandomFeatureRidgeCV as RandomFeatureRidgeCV
 from .learn.streams import Checkpoint as Checkpoint
 from .rows.open import open_batches as open_batches
 

@@ -11,7 +11,8 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from gzkcore import Gaussian, GegenbauerFeatures
-from gzkcore.learn.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
+from gzkcore.learn.ridge import RandomFeatureRidge
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
 from .common import data_generator, interleave, largest_error, ratio, sphere
 from .gram import syrk

@@ -45,9 +45,11 @@ DIGEST_BYTES = 64
 CLASSES = {
     "FrozenEstimator": "sklearn.frozen:FrozenEstimator",
     "RandomFeatureRidge": "gzkcore.learn.ridge:RandomFeatureRidge",
-    "RandomFeatureRidgeCV": "gzkcore.learn.ridge:RandomFeatureRidgeCV",
-    "RandomFeatureRidgeClassifier": "gzkcore.learn.ridge:RandomFeatureRidgeClassifier",
-    "RandomFeatureRidgeClassifierCV": "gzkcore.learn.ridge:RandomFeatureRidgeClassifierCV",
+    "RandomFeatureRidgeCV": "gzkcore.learn.ridge_cv:RandomFeatureRidgeCV",
+    "RandomFeatureRidgeClassifier": "gzkcore.learn.ridge_classifier:RandomFeatureRidgeClassifier",
+    "RandomFeatureRidgeClassifierCV": (
+        "gzkcore.learn.ridge_classifier:RandomFeatureRidgeClassifierCV"
+    ),
     "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
     "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
     "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",

@@ -26,7 +26,7 @@ from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from gzkcore.kernels.zonal import Zonal
-from gzkcore.learn.ridge import RandomFeatureRidgeCV
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
 from .maps import draw_map
 

@@ -108,7 +108,7 @@ def _errors(task: Task, test: Rows, Z: Doubles) -> dict[str, float]:
 
 def _predict(Z: Any, Z_test: Doubles, y: Doubles, y_test: Doubles) -> dict[str, float]:
     """Return the errors of a ridge on the features."""
-    from gzkcore.learn.ridge import RandomFeatureRidgeCV
+    from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
     model = RandomFeatureRidgeCV(FunctionTransformer()).fit(Z, y)
     squares = float(np.mean(np.square(model.predict(Z_test.astype(Z.dtype)) - y_test)))

@@ -3,19 +3,19 @@
 import copy
 import numbers
 import os
+import pickle
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 
 from gzkcore._util.callbacks import CallbackSupportMixin
-from gzkcore._util.model_io import save, stored
+from gzkcore._util.model_io import save, state_of, stored
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import raise_not_finite
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
 from gzkcore.rows.sources import is_source
@@ -57,17 +57,6 @@ def new_features(given: Any, random_state: Any, name: str = "features", **parame
     return features
 
 
-def fit_features(features: Any, X: Any, y: Any, one_pass: bool, name: str = "X") -> Any:
-    """Fit features, on a first batch if it is `one_pass` over rows that come in batches."""
-    in_batches = one_pass and not isinstance(features, FrozenEstimator)
-    fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
-    try:
-        return fit(X, y)
-    except ValueError:
-        raise_not_finite(X, name)  # says where, which the transformer may not
-        raise
-
-
 def check_one_batch(X: Any) -> None:
     """Raise if X, passed to `partial_fit`, is no batch of rows but a source of them."""
     if is_source(X):
@@ -78,22 +67,36 @@ def check_one_batch(X: Any) -> None:
 
 
 def check_same_features(ours: Any, theirs: Any, n_columns: int) -> None:
-    """Raise if fitted features differ at some points: sums of different features don't add up."""
-    points = np.random.default_rng(0).standard_normal((3, n_columns))
+    """Raise unless fitted features are the same: sums of different features don't add up.
+
+    They are compared at some points that both take, or else as pickles.
+    """
     if ours is theirs:
         return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = [features.transform(points) for features in (ours, theirs)]
-    except ValueError:  # they want other points, such as places on the globe
-        return
-    a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in found)
-    if a.shape != b.shape or not np.allclose(a, b, equal_nan=True):
+    for points in _points(n_columns):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = [features.transform(points) for features in (ours, theirs)]
+        except ValueError:  # they want other points
+            continue
+        a, b = (Z.toarray() if sparse.issparse(Z) else np.asarray(Z) for Z in found)
+        same = a.shape == b.shape and np.allclose(a, b, equal_nan=True)
+        break
+    else:
+        same = pickle.dumps(ours) == pickle.dumps(theirs)
+    if not same:
         raise ValueError(
             "the models have different features, fitted to different rows; fit features once and "
             "pass them to every model, in a sklearn.frozen.FrozenEstimator"
         )
+
+
+def _points(n_columns: int) -> Iterator[Doubles]:
+    """Yield points anywhere, then points on the unit sphere that have no negative entry."""
+    points = np.random.default_rng(0).standard_normal((3, n_columns))
+    yield points
+    yield np.abs(points) / np.linalg.norm(points, axis=1, keepdims=True)
 
 
 def check_not_negative(name: str, value: Any) -> None:
@@ -112,13 +115,12 @@ def check_whole(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} must be >= 1")
 
 
-def some(values: Any, rows: Any) -> Any:
-    """Return values[rows], None for None."""
-    return None if values is None else values[rows]
-
-
 class FeatureLearner(CallbackSupportMixin, BaseEstimator):
-    """Base of learners on features; what they fit ends with an underscore or is `_solution`."""
+    """Base of learners on features.
+
+    What a fit gives a learner is declared in `_state`, see `model_io`: files and checkpoints keep
+    it, and the next fit forgets it. The rest of a learner are its parameters.
+    """
 
     # recipe_: what the command `gzkcore predict` needs to know of a table.
     _state = stored("features_", "moments_", "_solution", "recipe_")
@@ -147,8 +149,14 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
     def _forget(self) -> None:
         """Go back to before the first fit."""
         self._outdate()
-        for name in [name for name in vars(self) if name.endswith("_")]:
+        for name in self._fitted():
             delattr(self, name)
+
+    def _fitted(self) -> dict[str, Any]:
+        """Return what a fit has given so far."""
+        others = {*self._get_param_names(), "_sklearn_output_config"}
+        held = {*state_of(type(self)).values()} - others
+        return {name: value for name, value in vars(self).items() if name in held}
 
     def _outdate(self) -> None:
         """Drop what was worked out from the sums, before these change."""
@@ -169,6 +177,16 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
         if not hasattr(self, "_solution"):
             self._solution = self._solve()
         return self._solution
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """Check rows, of the first batch with `reset`: return X, y and their weights."""
+        raise NotImplementedError
+
+    def _summands(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """Return what the accumulator takes of rows that were checked."""
+        return X, y, sample_weight
 
     def _solve(self, found: Any = None) -> dict[str, Any]:
         """Work out the fitted attributes from the sums, and what was found beside them."""

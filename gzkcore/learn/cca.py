@@ -28,12 +28,11 @@ from .base import (
     check_one_batch,
     check_same_features,
     check_whole,
-    fit_features,
     new_features,
     signs_of,
 )
 from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
-from .streams import Checkpoint, Reader, SecondViews, map_rows
+from .streams import Checkpoint, Reader, SecondViews, fit_on_rows, map_rows
 
 __all__ = ["RandomFeatureCCA"]
 
@@ -204,7 +203,7 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         if self.__sklearn_is_fitted__():
             rows = self._rows(X, y, sample_weight)
             self._outdate()
-            self.moments_.update(*rows)
+            self.moments_.add(*rows)
             return self
         self._forget()
         try:
@@ -224,38 +223,36 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
     ) -> Reader:
         """Fit the features and sum over the first rows, or all."""
         self._check_parameters()
-        if is_source(X):
-            reader = Reader(X, y, sample_weight, checkpoint)
-            rows, views = self._validate(*reader.first()[:2], reset=True)
-        else:
-            rows, views = self._validate(X, y, reset=True)
-            given = X if hasattr(X, "columns") else rows  # with names, which are compared
-            reader = Reader(given, views, check_weights(sample_weight, rows), checkpoint)
+        reader = Reader(X, y, sample_weight, checkpoint, one_pass=one_pass)
+        reader.begin(self)
         if not reader.resume(self):
             features = new_features(self.features, self.random_state)
             second = self.features if self.features_y is None else self.features_y
             features_y = new_features(second, self.random_state, "features_y")
-            if reader.array is not None:
-                self.features_ = fit_features(features, rows, None, one_pass)
-                self.features_y_ = fit_features(features_y, views, None, one_pass, "y")
+            self.features_ = reader.fit(features)
+            if reader.array is None and not reader.one_pass:
+                source = (
+                    as_source(y, None, sample_weight)
+                    if is_dask(X)
+                    else as_source(SecondViews(reader.source))
+                )
+                self.features_y_ = fit_to_source(features_y, source, survey_of(source))
             else:
-                self.features_ = reader.fit(features)
-                if reader.one_pass:
-                    self.features_y_ = fit_features(
-                        features_y, views, None, one_pass=True, name="y"
-                    )
-                else:
-                    source = as_source(y if is_dask(X) else SecondViews(reader.source))
-                    self.features_y_ = fit_to_source(features_y, source, survey_of(source))
+                self.features_y_ = fit_on_rows(
+                    features_y, reader.targets, None, reader.weight, reader.one_pass, "y"
+                )
             self.moments_ = MomentsAccumulator(self.features_, self.features_y_)
         progress = Progress(self, None, "batch", X, y)
         reader.accumulate(self, self.moments_, progress.step)
         progress.end()
         return reader
 
-    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
-        """Check a batch after the first and return what the moments take of it."""
-        return *self._validate(X, y, reset=False), sample_weight
+    def _rows(
+        self, X: Data, y: Any, sample_weight: ArrayLike | None, reset: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """Check rows, of the first batch with `reset`: return both views and their weights."""
+        X, y = self._validate(X, y, reset=reset)
+        return X, y, check_weights(sample_weight, X)
 
     def merge(self, other: "RandomFeatureCCA") -> Self:
         """Add the rows that another model with the same fitted features has seen.

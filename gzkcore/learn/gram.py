@@ -157,6 +157,10 @@ class GramAccumulator:
         X = check_rows(X)
         weight = check_weights(sample_weight, X)
         y = np.empty((X.shape[0], 0)) if y is None else check_targets(y, X)
+        return self.add(X, y, weight)
+
+    def add(self, X: Any, y: Doubles, weight: Doubles | None) -> "GramAccumulator":
+        """Add rows, targets and weights that were checked, as learners do once for all batches."""
         y = y.reshape(X.shape[0], -1)
         p = width_of(self.features, X)
         shape = (self.n_folds, p + 1 + y.shape[1], p + 2)
@@ -610,6 +614,10 @@ class MomentsAccumulator:
         if self.features_y is not None:
             y = check_rows(y)
             check_consistent_length(X, y)
+        return self.add(X, y, weight)
+
+    def add(self, X: Any, y: Any, weight: Doubles | None) -> "MomentsAccumulator":
+        """Add rows, of both views if there are two, and weights that were checked."""
         width = width_of(self.features, X)
         p = width + (0 if y is None else width_of(self.features_y, y))
         self._check_width(width, p)
@@ -900,7 +908,12 @@ class ClusterAccumulator:
             As it was before, if anything fails or interrupts on the way.
         """
         X = check_rows(X)
-        weight = check_weights(sample_weight, X)
+        return self.add(X, check_weights(sample_weight, X), labels=labels)
+
+    def add(
+        self, X: Any, weight: Doubles | None, *, labels: NDArray[np.int32] | None = None
+    ) -> "ClusterAccumulator":
+        """Add rows and weights that were checked."""
         width = width_of(self.features, X)
         if width != self.sums.shape[2]:
             raise ValueError(

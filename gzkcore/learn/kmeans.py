@@ -26,7 +26,7 @@ from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack
 
 from . import streams
-from .base import FeatureLearner, check_not_negative, check_whole, fit_features, new_features
+from .base import FeatureLearner, check_not_negative, check_whole, new_features
 from .gram import (
     ClusterAccumulator,
     check_weights,
@@ -34,7 +34,7 @@ from .gram import (
     for_each_tile,
     width_of,
 )
-from .streams import Reader, map_rows
+from .streams import Reader, fit_on_rows, map_rows
 
 __all__ = ["RandomFeatureKMeans", "priority_sample"]
 
@@ -298,9 +298,15 @@ default="k-means++"
                 break
         return centers, costs, n_iter
 
-    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any]:
-        """Check a batch after the first and return what the sums take of it."""
-        return self._validate(X, reset=False), sample_weight
+    def _rows(
+        self, X: Data, y: Any, sample_weight: ArrayLike | None, reset: bool = False
+    ) -> tuple[Any, None, Any]:
+        """Check rows, of the first batch with `reset`: return X and their weights."""
+        X = self._validate(X, reset=reset)
+        return X, None, check_weights(sample_weight, X)
+
+    def _summands(self, X: Any, y: None, sample_weight: Any) -> tuple[Any, Any]:
+        return X, sample_weight
 
     def _validate(self, X: Data, reset: bool) -> Any:
         """Check X but for its values, which are checked when they are read."""
@@ -431,7 +437,7 @@ class _Arrays:
         self.n_rows = X.shape[0] if self.weight is None else int(np.count_nonzero(self.weight))
 
     def fit(self, features: Any, y: Any) -> Any:
-        return fit_features(features, self.X, y, one_pass=False)
+        return fit_on_rows(features, self.X, y, self.weight)
 
     def sample(
         self, features: Any, n_clusters: int, rng: np.random.RandomState
@@ -464,7 +470,7 @@ class _Arrays:
     def _add(self, sums: ClusterAccumulator, rows: slice, labels: Any = None) -> None:
         weight = None if self.weight is None else self.weight[rows]
         try:
-            sums.update(self.X[rows], weight, labels=labels)
+            sums.add(self.X[rows], weight, labels=labels)
         except ValueError:
             raise_not_finite(self.X)  # says in which row of all
             raise
@@ -492,7 +498,7 @@ class _Source:
                 "object whose iter() starts anew, such as gzkcore.open_batches gives"
             )
         self.reader, self.source = reader, reader.source
-        model._validate(reader.first()[0], reset=True)
+        reader.begin(model)
         self.model = copy.copy(model)
         seed = rng.randint(2**31, size=4).tolist()
         self.drawn: _Drawn = self.source.reduce(_Drawn.of, _Drawn.merge, self.model, seed)
@@ -540,9 +546,8 @@ class _Drawn:
     @classmethod
     def of(cls, batch: Batch, model: Any, seed: list[int]) -> "_Drawn":
         """Draw from a batch."""
-        rows, weight = model._rows(*batch[:3])
+        rows, _, weight = model._rows(*batch[:3])
         raise_not_finite(rows)
-        weight = check_weights(weight, rows)
         weight = np.ones(rows.shape[0]) if weight is None else weight
         draws = np.random.default_rng([batch.number, *seed]).random(rows.shape[0])
         most = max(sample_size(rows.shape[1]), 10 * model.n_clusters)
@@ -611,15 +616,15 @@ def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[I
 
 
 def _labels_of_batch(batch: Batch, model: Any, features: Any, centers: Doubles) -> Any:
-    X, _ = model._rows(*batch[:3])
+    X, *_ = model._rows(*batch[:3])
     return _Arrays(X, None).labels(ClusterAccumulator(features, centers))
 
 
 def _farthest_of_batch(
     batch: Batch, model: Any, features: Any, centers: Doubles, count: int
 ) -> list[tuple[float, int, int, Floats]]:
-    X, sample_weight = model._rows(*batch[:3])
-    found = _farthest(features, X, check_weights(sample_weight, X), centers, count)
+    X, _, sample_weight = model._rows(*batch[:3])
+    found = _farthest(features, X, sample_weight, centers, count)
     return [(distance, batch.number, row, z) for distance, row, z in found]
 
 

@@ -21,7 +21,6 @@ from .base import (
     Solved,
     check_one_batch,
     check_same_features,
-    fit_features,
     new_features,
     signs_of,
 )
@@ -184,7 +183,7 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         if self.__sklearn_is_fitted__():
             rows = self._rows(X, y, sample_weight)
             self._outdate()
-            self.moments_.update(*rows)
+            self.moments_.add(*rows)
             return self
         self._forget()
         try:
@@ -204,28 +203,22 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
     ) -> Reader:
         """Fit the features and sum over the first rows, or all."""
         self._check_parameters()
-        if is_source(X):
-            reader = Reader(X, y, sample_weight, checkpoint)
-            rows = self._validate(reader.first()[0], reset=True)
-        else:
-            rows = self._validate(X, reset=True)
-            given = X if hasattr(X, "columns") else rows  # with names, which are compared
-            reader = Reader(given, None, check_weights(sample_weight, rows), checkpoint)
+        reader = Reader(X, y, sample_weight, checkpoint, one_pass=one_pass)
+        reader.begin(self)
         if not reader.resume(self):
-            features = new_features(self.features, self.random_state)
-            if reader.array is None:
-                self.features_ = reader.fit(features)
-            else:
-                self.features_ = fit_features(features, rows, y, one_pass)
+            self.features_ = reader.fit(new_features(self.features, self.random_state), y)
             self.moments_ = MomentsAccumulator(self.features_)
         progress = Progress(self, None, "batch", X, y)
         reader.accumulate(self, self.moments_, progress.step)
         progress.end()
         return reader
 
-    def _rows(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, None, Any]:
-        """Check a batch after the first and return what the moments take of it."""
-        return self._validate(X, reset=False), None, sample_weight
+    def _rows(
+        self, X: Data, y: Any, sample_weight: ArrayLike | None, reset: bool = False
+    ) -> tuple[Any, None, Any]:
+        """Check rows, of the first batch with `reset`: return X and their weights."""
+        X = self._validate(X, reset=reset)
+        return X, None, check_weights(sample_weight, X)
 
     def merge(self, other: "RandomFeaturePCA") -> Self:
         """Add the rows that another model with the same fitted features has seen.

@@ -2,16 +2,18 @@
 
 A learner reads everything through a `Reader`. Its `fit` does, for arrays and sources alike,
 
+    reader.begin(self)                           checks arrays, or the first batch
     reader.fit(features)                         a pass, if features need to know all rows
     reader.accumulate(self, accumulator)         the pass
 
-where `self._rows(X, y, sample_weight)` checks a batch and returns what the accumulator's `update`
-takes, and `accumulator` has seen no rows yet and has `update` and `merge`.
+`self._rows(X, y, sample_weight, reset=False)` checks rows: those of arrays all at once, those of a
+source batch by batch. `self._summands` turns such rows into what the accumulator takes.
 """
 
 import contextlib
 import copy
 import hashlib
+import inspect
 import itertools
 import json
 import os
@@ -19,11 +21,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
 
 from gzkcore._util import model_io
 from gzkcore._util.files import check_place, remove_parts
@@ -32,8 +36,10 @@ from gzkcore._util.validation import check_positive, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import asks_no_rows, fit_features, settled
 from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source, rows_of
+from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
 from gzkcore.rows.survey import Survey, survey_of
+
+Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit, and tells of it
 
 ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
 GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree
@@ -76,72 +82,99 @@ class Reader:
     checkpoint : Checkpoint, str, path or None
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        checkpoint: Any = None,
+        *,
+        one_pass: bool = False,
+    ) -> None:
         self.survey: Survey | None = None
         self.checkpoint = _as_checkpoint(checkpoint)
         self.progress: _Progress | None = None
         self.array: Any = None if is_source(X) else X
-        self.targets: Any = y
-        self.views: Any = y if np.ndim(y) == 2 or sparse.issparse(y) else None
+        self.targets, self.weight = y, sample_weight
         if self.array is None:
             self.source = as_source(X, y, sample_weight)
-        else:
-            self.source = Source(_Slices(X, y, sample_weight))
         self.distributed = is_dask(X)
         self._begun: Iterator[tuple[Any, Any, Any]] | None = None
-        self.one_pass = not self.source.reread
+        self.one_pass = one_pass or (self.array is None and not self.source.reread)
         if self.one_pass and self.checkpoint is not None:
             raise ValueError(
                 "checkpoint= needs a source that can be read again after a kill, and an iterator "
                 "can't; pass an object whose iter() starts anew"
             )
 
-    def first(self) -> tuple[Any, Any, Any]:
+    def begin(self, learner: Any) -> None:
+        """Let a learner check the first rows, of arrays all, which will come again."""
+        first = self._first() if self.array is None else (self.array, self.targets, self.weight)
+        self.rows, self.targets, self.weight = learner._rows(*first, reset=True)
+        if self.array is not None:
+            self.array = self.rows
+            self.source = Source(_Slices(self.rows, self.targets, self.weight))
+
+    def _first(self) -> tuple[Any, Any, Any]:
         """Return the first batch with rows, which will come again."""
         begun: Iterator[tuple[Any, Any, Any]] = iter(self.source)
         empty: list[Any] = []
         for batch in begun:
             if has_rows(batch[0]):
-                self._first, self._begun = batch, itertools.chain(empty, [batch], begun)
+                self._begun = itertools.chain(empty, [batch], begun)
                 return batch
             empty.append(batch)
         raise ValueError("the source yields no batches; give it one or more")
 
-    def batches(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Return all batches: the first time, what `first` has begun to read."""
+    def _batches(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Return all batches: the first time, what `_first` has begun to read."""
         begun, self._begun = self._begun, None
         return iter(self.source) if begun is None else begun
 
-    def fit(self, features: Any) -> Any:
-        """Fit features to all rows, or to the first batch where rows come only once."""
-        if self.array is not None:
-            return features.fit(rows_of(self.array), self.targets)
-        if asks_no_rows(features):
-            return features.fit(rows_of(self._first[0]), None)
-        if self.one_pass:
-            with in_batch(0):
-                return getattr(features, "partial_fit", features.fit)(rows_of(self._first[0]))
+    def summands(self, learner: Any) -> Iterator[Any]:
+        """Yield what a learner sums, batch by batch."""
+        for number, batch in enumerate(self._batches()):
+            if has_rows(batch[0]):
+                with self._named(number):
+                    found = self._checked(learner, batch)
+                yield found
+
+    def _checked(self, learner: Any, batch: tuple[Any, Any, Any]) -> Any:
+        """Return what a learner sums of a batch, and check it unless it is cut from arrays."""
+        rows = learner._rows(*batch) if self.array is None else batch
+        return learner._summands(*rows)
+
+    def fit(self, features: Any, y: Any = None) -> Any:
+        """Fit features to all rows, or to the first batch where rows come only once.
+
+        `y`, of the rows known so far, is for features that use it.
+        """
+        with self._named(0):
+            if asks_no_rows(features):
+                return features.fit(self.rows, None)
+            if self.array is not None or self.one_pass:
+                return fit_on_rows(features, self.rows, y, self.weight, self.one_pass)
         if self.survey is None:
             self.survey = survey_of(self.source)
         return fit_features(features, self.source, self.survey)
 
-    def resolve(self, kernel: Any, X: Any) -> Any:
-        """Resolve a kernel on all rows, or on those of the first batch, X."""
-        if self.survey is None or self.survey.complete:
-            return kernel.resolve(X if self.survey is None else self.survey.rows)
+    def resolve(self, kernel: Any) -> Any:
+        """Resolve a kernel on all rows, or on those of the first batch."""
+        if self.survey is None:
+            return kernel.resolve(with_weight(self.rows, None, self.weight)[0])
+        if self.survey.complete:
+            return kernel.resolve(self.survey.rows)
         return settled("kernel", kernel, self.survey).resolve(self.survey.rows)
 
-    def typical(self, y: Doubles) -> Doubles:
-        """Return one row, the mean of all targets, if it is known, or else the first batch's."""
+    def typical(self) -> Doubles:
+        """Return one row, the mean of all targets, if it is known, or else the first targets."""
         if self.survey is None or not np.isfinite(self.survey.y_sum).all():
-            return y
+            return np.asarray(self.targets)
         return np.asarray(self.survey.y_sum / self.survey.n_rows)[None]
 
     # -- the pass -------------------------------------------------------------------------------
 
-    def accumulate(
-        self, learner: Any, accumulator: Any, step: Callable[[Callable[[], Any]], Any] | None = None
-    ) -> Any:
+    def accumulate(self, learner: Any, accumulator: Any, step: Step | None = None) -> Any:
         """Add all rows to an accumulator and return it; each batch is a `step`.
 
         After `resume`, the rows that the checkpoint had seen are read and compared, not added.
@@ -161,16 +194,14 @@ class Reader:
             )
         return accumulator
 
-    def _accumulate_batches(
-        self, learner: Any, accumulator: Any, step: Callable[[Callable[[], Any]], Any] | None
-    ) -> None:
+    def _accumulate_batches(self, learner: Any, accumulator: Any, step: Step | None) -> None:
         done = 0 if self.progress is None else self.progress.batches
         seen = hashlib.sha256()
         written = time.monotonic()
         if self.checkpoint is not None and not done:
             self._write(learner, 0, seen)
         number = -1
-        for number, batch in enumerate(self.batches()):
+        for number, batch in enumerate(self._batches()):
             if self.checkpoint is not None:
                 _digest(seen, batch)
             if number < done:
@@ -180,15 +211,18 @@ class Reader:
             if not has_rows(batch[0]):
                 continue
             with self._named(number):
-                if step is None:
-                    accumulator.update(*learner._rows(*batch))
-                else:
-                    step(lambda b=batch: accumulator.update(*learner._rows(*b)))  # type: ignore[misc]
+                self._take(learner, accumulator, batch, step)
             if self.checkpoint and time.monotonic() - written >= self.checkpoint.seconds:
                 self._write(learner, number + 1, seen)
                 written = time.monotonic()
         if number + 1 < done:
             raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
+
+    def _take(self, learner: Any, accumulator: Any, batch: Any, step: Step | None) -> None:
+        def add() -> None:
+            accumulator.add(*self._checked(learner, batch))
+
+        add() if step is None else step(add)
 
     @contextlib.contextmanager
     def _named(self, number: int) -> Iterator[None]:
@@ -200,15 +234,14 @@ class Reader:
         try:
             yield
         except ValueError:
-            raise_not_finite(rows_of(self.array))
-            if self.views is not None:
-                raise_not_finite(self.views, "y")
+            raise_not_finite(self.array)
+            if np.ndim(self.targets) == 2 or sparse.issparse(self.targets):
+                raise_not_finite(self.targets, "y")
             raise
 
     def _accumulate_chunks(self, learner: Any, accumulator: Any) -> None:
         """Add the chunks of a Dask collection: at once, or by groups with checkpoints between."""
         empty, afar = accumulator._emptied(), copy.copy(learner)
-        vars(afar).pop("_progress", None)  # it knows the data, which needn't travel
         if hasattr(afar, "moments_"):
             afar.moments_ = empty
         if self.checkpoint is None:
@@ -263,8 +296,7 @@ class Reader:
         if progress.batches == 0:  # features only, and nothing tells of which rows
             return False
         self.progress = progress
-        fitted = {k: v for k, v in vars(progress.learner).items() if k.endswith("_")}
-        vars(learner).update(fitted)
+        vars(learner).update(progress.learner._fitted())
         return True
 
     def finish(self) -> None:
@@ -291,6 +323,41 @@ class Reader:
             f"cannot resume from {os.fspath(self.checkpoint.path)!r}: {reason}; fit with the same "
             "data and settings, or delete the file to start afresh"
         )
+
+
+def fit_on_rows(
+    features: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    one_pass: bool = False,
+    name: str = "X",
+) -> Any:
+    """Fit features to the rows whose weight isn't 0; by `partial_fit` if it is `one_pass`.
+
+    The weights go to features that know what to do with them. Errors call X by `name`.
+    """
+    in_batches = one_pass and not isinstance(features, FrozenEstimator)
+    fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
+    weights = {}
+    rows, targets, sample_weight = with_weight(X, y, sample_weight)
+    if sample_weight is not None and "sample_weight" in inspect.signature(fit).parameters:
+        weights["sample_weight"] = sample_weight
+    try:
+        return fit(rows, targets, **weights)
+    except ValueError:
+        raise_not_finite(X, name)  # says where, which the transformer may not
+        raise
+
+
+def with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return the rows whose weight isn't 0: those given if that is all, else a copy."""
+    if sample_weight is None or sample_weight.all():
+        return X, y, sample_weight
+    kept = np.flatnonzero(sample_weight)
+    if not kept.size:
+        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    return X[kept], None if y is None else _safe_indexing(y, kept), sample_weight[kept]
 
 
 def map_rows(
@@ -326,7 +393,7 @@ def _mapped(
 
 
 class SecondViews:
-    """The y of a source's batches, as a source.
+    """The y of a source's batches, with their weights, as a source.
 
     Parameters
     ----------
@@ -338,14 +405,14 @@ class SecondViews:
         self.source = source
 
     def __iter__(self) -> Iterator[Any]:
-        for _, y, _ in self.source:
+        for _, y, weight in self.source:
             if y is None:
                 raise ValueError("a batch has no second view; let the source yield (X, y)")
             view = y if hasattr(y, "shape") else np.asarray(y)
-            yield view[:, None] if view.ndim == 1 else view
+            yield view[:, None] if view.ndim == 1 else view, None, weight
 
 
-class Score:
+class R2Sums:
     """Mergeable sums for R^2: of squared errors, and of y about its mean, for each target."""
 
     def __init__(self, y: Doubles, predicted: Doubles, weight: Any) -> None:
@@ -357,8 +424,8 @@ class Score:
         self.errors = w @ np.square(y - predicted)
 
     @classmethod
-    def merge(cls, parts: Sequence["Score"]) -> "Score":
-        """Put scores of different rows together."""
+    def merge(cls, parts: Sequence["R2Sums"]) -> "R2Sums":
+        """Put sums of different rows together."""
         made = copy.copy(parts[0])
         made.weight = sum(part.weight for part in parts)
         means = np.sum([part.weight * part.mean for part in parts], axis=0)
@@ -392,21 +459,17 @@ class _Slices:
     """Rows of arrays, in batches."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.parts = X, y, None if sample_weight is None else np.asarray(sample_weight)
+        self.parts = X, y, sample_weight
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for start in range(0, self.parts[0].shape[0], ARRAY_ROWS):
             rows = slice(start, start + ARRAY_ROWS)
-            yield tuple(_cut(part, rows) for part in self.parts)
-
-
-def _cut(part: Any, rows: slice) -> Any:
-    return None if part is None else part.iloc[rows] if hasattr(part, "iloc") else part[rows]
+            yield tuple(None if part is None else part[rows] for part in self.parts)
 
 
 def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
     """Return an accumulator of one batch, without the features: all that travels."""
-    part = copy.copy(accumulator).update(*learner._rows(*batch[:3]))
+    part = copy.copy(accumulator).add(*learner._summands(*learner._rows(*batch[:3])))
     for name in ("features", "features_y"):
         if hasattr(part, name):
             setattr(part, name, None)

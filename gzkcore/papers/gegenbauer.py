@@ -29,7 +29,7 @@ from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.kernels.zonal import NeuralTangent, Zonal
 from gzkcore.learn.kmeans import RandomFeatureKMeans
-from gzkcore.learn.ridge import RandomFeatureRidgeCV
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.metrics import spectral_error
 from gzkcore.sphere.series import gegenbauer_series, zonal_sum
 from gzkcore.theory import statistical_dimension, table_1

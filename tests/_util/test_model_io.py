@@ -40,7 +40,8 @@ from gzkcore._util import model_io
 from gzkcore._util.model_io import load, save
 from gzkcore.learn.gram import GramAccumulator
 from gzkcore.learn.pca import RandomFeaturePCA
-from gzkcore.learn.ridge import RandomFeatureRidge, RandomFeatureRidgeCV
+from gzkcore.learn.ridge import RandomFeatureRidge
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
 
 def data(n=120, seed=0):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
@@ -31,6 +31,7 @@ from gzkcore import (
     RandomFeatureRidgeClassifier,
     RandomFeatureRidgeClassifierCV,
     RandomFourierFeatures,
+    SphereHeat,
     load,
 )
 from gzkcore._util import threads as _threads
@@ -49,6 +50,10 @@ LEARNERS_ON = {
 }
 every = pytest.mark.parametrize("name", LEARNERS_ON)
 streaming = pytest.mark.parametrize("name", [n for n in LEARNERS_ON if n != "kmeans"])
+in_either_way = pytest.mark.parametrize(
+    ("name", "method"),
+    [(n, "fit") for n in LEARNERS_ON] + [(n, "partial_fit") for n in LEARNERS_ON if n != "kmeans"],
+)
 
 
 def data(n=300, seed=0):
@@ -259,6 +264,102 @@ def test_models_of_different_features_are_not_merged(name):
     one.merge(pickle.loads(pickle.dumps(one)))  # equal, if not the same
 
 
+def of_whole_numbers(X, power):
+    """Features that refuse all points but whole numbers."""
+    if (np.round(X) != X).any():
+        raise ValueError("X has fractions")
+    return X**power
+
+
+@streaming
+@pytest.mark.parametrize("wanted", ["unit rows", "whole numbers"])
+def test_features_that_refuse_most_points_are_compared_too(name, wanted):
+    X, _ = data()
+    X = np.round(X + 1)
+    y = second(name, X)
+    maps = [FunctionTransformer(of_whole_numbers, kw_args={"power": power}) for power in (1, 2)]
+    if wanted == "unit rows":
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        maps = [
+            GegenbauerFeatures(SphereHeat(0.1), 16, basis="random", random_state=seed)
+            for seed in (0, 1)
+        ]
+    models = [LEARNERS_ON[name](features) for features in maps]
+    if name == "cca":
+        models = [model.set_params(features_y=FunctionTransformer()) for model in models]
+    one, other = (model.fit(X, y) for model in models)
+    with pytest.raises(ValueError, match="different features, fitted to different rows"):
+        one.merge(other)
+    one.merge(pickle.loads(pickle.dumps(one)))
+
+
+# ---- rows with weights
+
+
+class Remembering(TransformerMixin, BaseEstimator):
+    """Features that are X itself, and remember the rows and weights that they were fitted to."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.rows_, self.y_, self.weight_ = X, y, sample_weight
+        return self
+
+    def transform(self, X):
+        return X
+
+
+class Plain(Remembering):
+    def fit(self, X, y=None):
+        return super().fit(X, y)
+
+
+@in_either_way
+@pytest.mark.parametrize("features", [Remembering(), Plain()], ids=["weighted", "plain"])
+def test_features_are_fitted_to_rows_of_some_weight(name, features, method):
+    X, weight = data()
+    weight[::3] = 0
+    model = LEARNERS_ON[name](features)
+    getattr(model, method)(X, second(name, X), sample_weight=weight)
+    kept = weight > 0
+    for fitted in (model.features_, getattr(model, "features_y_", model.features_)):
+        assert len(fitted.rows_) == kept.sum()
+        if isinstance(features, Plain):
+            assert fitted.weight_ is None
+        else:
+            assert_array_equal(fitted.weight_, weight[kept])
+    assert_array_equal(model.features_.rows_, X[kept])
+
+
+@every
+def test_rows_of_weight_0_are_not_there(name):
+    X, weight = data()
+    far = np.concatenate([X, 100.0 * X[:50]])
+    y = second(name, far)
+    padded = np.concatenate([weight, np.zeros(50)])
+    model = LEARNERS_ON[name](GegenbauerFeatures(n_components=16, random_state=0))
+    if name == "kmeans":  # whose starts are rows, drawn by number
+        model.set_params(init=model.set_params(n_init=1).fit(X, None, weight).cluster_centers_)
+    found = clone(model).fit(far, y, sample_weight=padded)
+    wanted = clone(model).fit(X, second(name, X), sample_weight=weight)
+    assert_array_equal(found.features_.transform(X), wanted.features_.transform(X))
+    close(output(found, X), output(wanted, X))
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        clone(model).fit(X, second(name, X), sample_weight=np.zeros(300))
+
+
+# ---- state
+
+
+@every
+def test_every_fitted_attribute_is_declared(name):
+    X, weight = data()
+    model = LEARNERS_ON[name](OURS)
+    blank = set(vars(model))
+    model.fit(pd.DataFrame(X, columns=list("abc")), second(name, X), sample_weight=weight)
+    assert set(vars(model)) - blank == set(model._fitted())
+    model._forget()
+    assert set(vars(model)) == blank
+
+
 # ---- sources
 
 
@@ -294,8 +395,12 @@ def whole(kind, found):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, kind) for name in LEARNERS_ON for kind in ("batches", "dask")]
-    + [(name, "iterator") for name in LEARNERS_ON if name != "kmeans"],
+    [
+        (name, kind)
+        for name in LEARNERS_ON
+        for kind in ("batches", "iterator", "dask")
+        if (name, kind) != ("kmeans", "iterator")  # which is refused, see below
+    ],
 )
 def test_sources_give_the_same_answer(name, kind):
     X, weight = data()
@@ -381,15 +486,15 @@ def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
     wanted = clone(model).fit(*parts, checkpoint=tmp_path / "other.gzk")
     checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
     accumulator = MomentsAccumulator if name in ("pca", "cca") else GramAccumulator
-    original, calls = accumulator.update, iter(range(100))
+    original, calls = accumulator.add, iter(range(100))
 
-    def update(self, *args, **kwargs):
+    def add(self, *args, **kwargs):
         if next(calls) == 3:
             raise KeyboardInterrupt
         return original(self, *args, **kwargs)
 
     with monkeypatch.context() as patched:
-        patched.setattr(accumulator, "update", update)
+        patched.setattr(accumulator, "add", add)
         with pytest.raises(KeyboardInterrupt):
             clone(model).fit(*parts, checkpoint=checkpoint)
     assert (tmp_path / "run.gzk").exists()
@@ -401,11 +506,7 @@ def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
 # ---- features
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    [(name, "fit") for name in LEARNERS_ON]
-    + [(name, "partial_fit") for name in LEARNERS_ON if name != "kmeans"],
-)
+@in_either_way
 def test_frozen_features_stay_as_they_are(name, method):
     X, _ = data()
     features = GegenbauerFeatures(n_components=16).fit(X[:100]).set_output(transform="pandas")
@@ -547,7 +648,7 @@ def test_an_interrupted_fit_leaves_the_model_unfitted(name, after):
         model.features = interrupting(after)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
-        assert set(vars(model)) - blank <= {"_announced", "_of_class"}
+        assert set(vars(model)) == blank
         with pytest.raises(NotFittedError):
             output(model, X)
 

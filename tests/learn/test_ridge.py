@@ -27,12 +27,12 @@ from tolerances import RIDGE
 from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, reference
 from gzkcore._util import threads as _threads
 from gzkcore.learn.gram import TILE_ROWS
-from gzkcore.learn.ridge import (
-    RandomFeatureRidge,
+from gzkcore.learn.ridge import RandomFeatureRidge
+from gzkcore.learn.ridge_classifier import (
     RandomFeatureRidgeClassifier,
     RandomFeatureRidgeClassifierCV,
-    RandomFeatureRidgeCV,
 )
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 BOTH = [RandomFeatureRidge, RandomFeatureRidgeCV]
@@ -512,7 +512,7 @@ def test_gradients_and_factorisations_agree(monkeypatch):
     )
     scores = {}
     for most in (0, 4):
-        monkeypatch.setattr("gzkcore.learn.ridge.MOST_TARGETS", most)
+        monkeypatch.setattr("gzkcore.learn.normal_equations.MOST_TARGETS", most)
         scores[most] = clone(model).fit(X, y).cv_results_["mean_test_score"]
     assert_allclose(scores[4], scores[0], rtol=RIDGE["solved twice"]())
     assert (scores[4] != scores[0]).any(), "conjugate gradients were not used"

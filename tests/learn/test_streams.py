@@ -1,5 +1,6 @@
 """Checkpoints: a fit that is killed goes on where it was, to the same bits."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -85,9 +86,9 @@ def test_rows_that_are_done_are_not_summed_again(tmp_path, monkeypatch):
     with pytest.raises(StoppedError):
         LEARNERS["ridge"]().fit(Batches(13), checkpoint=Checkpoint(path, EVERY))
     seen = []
-    original = RandomFeatureRidge._rows
+    original = RandomFeatureRidge._summands
     monkeypatch.setattr(
-        RandomFeatureRidge, "_rows", lambda self, *rows: seen.append(1) or original(self, *rows)
+        RandomFeatureRidge, "_summands", lambda self, *rows: seen.append(1) or original(self, *rows)
     )
     LEARNERS["ridge"]().fit(Batches(), checkpoint=path)
     assert len(seen) == 20 - 13
@@ -105,7 +106,7 @@ def test_arrays_are_cut_into_batches(tmp_path, monkeypatch):
     sums = whole.moments_.sums.copy()
     writes = []
     with monkeypatch.context() as patch:
-        original = RandomFeatureRidge._rows
+        original = RandomFeatureRidge._summands
 
         def stop(self, *rows):
             writes.append(1)
@@ -113,7 +114,7 @@ def test_arrays_are_cut_into_batches(tmp_path, monkeypatch):
                 raise StoppedError
             return original(self, *rows)
 
-        patch.setattr(RandomFeatureRidge, "_rows", stop)
+        patch.setattr(RandomFeatureRidge, "_summands", stop)
         with pytest.raises(StoppedError):
             model.fit(X, y, weight, checkpoint=Checkpoint(path, EVERY))
     model.fit(X, y, weight, checkpoint=path)
@@ -243,7 +244,7 @@ def test_features_alone_are_not_gone_on_from(tmp_path, monkeypatch):
         return RandomFeatureRidge(GegenbauerFeatures(n_components=40, basis="harmonic"), alpha=0.1)
 
     with monkeypatch.context() as patched:
-        patched.setattr(RandomFeatureRidge, "_rows", None)
+        patched.setattr(RandomFeatureRidge, "_summands", None)
         with pytest.raises(TypeError, match="not callable"):
             make().fit(Batches(seed=1), checkpoint=path)
     assert path.exists()
@@ -293,11 +294,11 @@ def test_frames_keep_their_names_and_their_order(learner, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("learner", "how"),
     [
-        (learner, how)
-        for learner in (RandomFeatureRidge, RandomFeaturePCA, RandomFeatureCCA)
-        for how in ("arrays", "checkpoint")
-    ]
-    + [(RandomFeatureKMeans, "arrays")],  # which keeps no checkpoints
+        *itertools.product(
+            [RandomFeatureRidge, RandomFeaturePCA, RandomFeatureCCA], ["arrays", "checkpoint"]
+        ),
+        (RandomFeatureKMeans, "arrays"),
+    ],
 )
 def test_a_bad_row_has_its_number_in_all_rows(learner, how, tmp_path):
     X = np.zeros((80_000, 3))
