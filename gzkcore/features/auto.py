@@ -234,7 +234,7 @@ class KernelFeatures(FeatureMap):
         return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        self.chosen_.transform(X, out=out)
+        self.chosen_.write(X, out)
 
     def shared_basis(self, kernels: Iterable[Kernel]) -> Any:
         """Return a map that serves all of these kernels, or None: see `GegenbauerFeatures`."""

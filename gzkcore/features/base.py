@@ -34,7 +34,7 @@ class TruncationWarning(UserWarning):
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the feature maps: transformers of rows, dense or sparse, to n_components columns.
 
-    `fit` sets `_n_features_out`; `_write` is what `transform` does.
+    `fit` sets `_n_features_out`; `transform` validates rows, then `write` calls `_write`.
     """
 
     _n_features_out: int
@@ -107,8 +107,20 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return lazy
         X = self._validate(X, reset=False)
         out = check_out(out, (X.shape[0], self._n_features_out), X.dtype, X)
-        self._write(X, out, out.nbytes > STREAM_BYTES)
+        self.write(X, out)
         return out
+
+    def write(self, X: Rows, out: Floats) -> None:
+        """Write the features of valid rows, which are not checked again.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR} of shape (n_samples, n_features), float32 or float64
+            Finite, as wide as in `fit`; CSR has no index outside its columns.
+        out : ndarray of shape (n_samples, n_components)
+            C-contiguous, of the dtype of X, no overlap with X.
+        """
+        self._write(X, out, out.nbytes > STREAM_BYTES)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         """Write the features of valid rows; with `stream` past the cache."""

@@ -481,7 +481,7 @@ class _Features(FeatureMap):
                 f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
                 "on data that reach as far, or pass radius=(smallest, largest)",
                 TruncationWarning,
-                stacklevel=5,  # who called transform
+                stacklevel=6,  # who called transform
             )
 
 

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
 
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.model_io import stored
@@ -24,6 +26,7 @@ from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_integer, empty_aligned, is_finite, raise_not_finite
 from gzkcore._util.wording import counted
+from gzkcore.features.base import FeatureMap
 
 __all__ = [
     "CentredMoments",
@@ -383,13 +386,22 @@ def _tile_rows(features: Any, X: Any, n_lanes: int) -> int:
 
 
 class _Tiles:
-    """Features of a few rows at a time, in one buffer where the transformer takes `out`."""
+    """Features of a few rows at a time, in one buffer where the transformer takes `out`.
+
+    Maps of this package write the features of a tile without validating it again: what they ask of
+    rows is checked here.
+    """
 
     def __init__(self, features: Any, X: Any, n_rows: int, name: str = "X"):
         self.features, self.X, self.name = features, X, name
         self.buffer: Floats | None = None
         if "out" in inspect.signature(features.transform).parameters:
             self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
+        self.map = _map_in(features)
+        if self.map is not None:
+            validate_data(
+                self.map, X[:1], reset=False, accept_sparse="csr", ensure_all_finite=False
+            )
 
     def __call__(self, rows: slice) -> Any:
         tile = self.X[rows].astype(float_dtype(self.X), copy=False)
@@ -397,11 +409,25 @@ class _Tiles:
             raise_not_finite(self.X, self.name)
         if self.buffer is not None:
             Z = self.buffer[: tile.shape[0]]
-            self.features.transform(tile, out=Z)
+            if self.map is None:
+                self.features.transform(tile, out=Z)
+            else:
+                if sparse.issparse(tile):
+                    tile.check_format(full_check=True)
+                self.map.write(tile, Z)
             return Z
         Z = self.features.transform(tile)
         Z = Z.toarray() if sparse.issparse(Z) else np.asarray(Z)
         return np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
+
+
+def _map_in(features: Any) -> FeatureMap | None:
+    """Return the feature map of this package that `features` is, frozen or not."""
+    while isinstance(features, FrozenEstimator):
+        features = features.estimator
+    # A class may have a transform of its own, which does more than write.
+    ours = getattr(type(features), "transform", None) is FeatureMap.transform
+    return features if ours else None
 
 
 def _n_lanes(X: Any, bytes_each: int = 0) -> Any:

@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import FunctionTransformer
 from tolerances import LEARNERS
 
-from gzkcore import KernelFeatures, load, reference, save
+from gzkcore import (
+    BlockProjection,
+    KernelFeatures,
+    RandomFourierFeatures,
+    load,
+    reference,
+    save,
+)
 from gzkcore._util import threads as _threads
 from gzkcore.learn.gram import (
     ClusterAccumulator,
@@ -178,6 +186,50 @@ def test_tiles_cover_the_rows_once_and_in_any_width(monkeypatch):
     with _threads.limit_threads(2):
         for_each_tile(features, X, use)
     assert_allclose(found, features.transform(X), rtol=1e-14)
+
+
+OURS = {
+    "fourier": RandomFourierFeatures("gaussian", 24, random_state=0),
+    "kernel": KernelFeatures(n_components=24, random_state=0),
+    "block": BlockProjection(2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("sparsely", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("features", OURS.values(), ids=OURS)
+def test_tiles_of_our_maps_are_not_validated_again(features, sparsely, monkeypatch):
+    X, y, weight = data(3000)
+    X = sparse.csr_array(X) if sparsely else X
+    features.fit(X)
+    wanted = GramAccumulator(FunctionTransformer(features.transform)).update(X, y, weight)
+    validated = []
+    monkeypatch.setattr("gzkcore.features.base.check_rows", lambda *_, **__: validated.append(1))
+    for each in (features, FrozenEstimator(features)):
+        assert_array_equal(GramAccumulator(each).update(X, y, weight).sums, wanted.sums)
+    assert not validated
+
+
+def test_a_transform_of_a_class_of_its_own_is_called():
+    class Doubled(RandomFourierFeatures):
+        def transform(self, X, *, out=None):
+            return np.multiply(super().transform(X), 2.0, out=out)
+
+    X, _, _ = data(600)
+    features = Doubled("gaussian", 8, random_state=0).fit(X)
+    Z = features.transform(X)
+    assert_moments(GramAccumulator(features).update(X).finalize(), {"gram": Z.T @ Z})
+
+
+def test_rows_that_our_maps_would_read_beyond_are_refused():
+    X, _, _ = data(600)
+    features = RandomFourierFeatures("gaussian", 8, random_state=0).fit(X)
+    for narrow in (X[:, :2], sparse.csr_array(X[:, :2])):
+        with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
+            GramAccumulator(features).update(narrow)
+    beyond = sparse.csr_array(X)
+    beyond.indices[-1] = 3
+    with pytest.raises(ValueError, match="indices must be < 3"):
+        GramAccumulator(features).update(beyond)
 
 
 def variants():
