@@ -55,10 +55,10 @@ from .kernels import SphereMatern as SphereMatern
 from .kernels import Spherical as Spherical
 from .kernels import Zonal as Zonal
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
-from .learn.gram import ClusterAccumulator as ClusterAccumulator
+from .learn.clusters import ClusterAccumulator as ClusterAccumulator
 from .learn.gram import GramAccumulator as GramAccumulator
-from .learn.gram import MomentsAccumulator as MomentsAccumulator
 from .learn.kmeans import RandomFeatureKMeans as RandomFeatureKMeans
+from .learn.moments import MomentsAccumulator as MomentsAccumulator
 from .learn.pca import RandomFeaturePCA as RandomFeaturePCA
 from .learn.ridge import RandomFeatureRidge as RandomFeatureRidge
 from .learn.ridge_classifier import RandomFeatureRidgeClassifier as RandomFeatureRidgeClassifier

@@ -20,7 +20,7 @@ MODULES = {
     "fastfood": ["features.fastfood"],
     "fourier": ["features.fourier"],
     "gegenbauer": ["features.gegenbauer"],
-    "gram": ["learn.gram"],
+    "gram": ["learn.gram", "learn.moments", "learn.clusters"],
     "hadamard": ["features.hadamard"],
     "harmonics": ["sphere.harmonics"],
     "kernels": ["kernels"],

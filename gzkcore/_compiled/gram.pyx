@@ -12,12 +12,20 @@ Cost       n p^2 flops for n rows of p features, p^3 / 3 for a system; asv_bench
 Layout     C order, and of Gram matrices the lower triangle. Fortran sees a C matrix transposed,
            hence 'U' for the lower triangle. The rows of a fold are k apart, which BLAS takes as a
            leading dimension: no copy.
-float32    Multiplied in float into `scratch`, a tile at a time, and added in double.
+float32    Multiplied in float into `scratch`, ROWS rows at a time, and added in double. A sum of k
+           products of one sign is off by some k eps / 4; so few rows keep it small, and more would
+           hardly be faster. BLOCK columns at a time, so that what is added to stays in cache.
 """
 
 from cython cimport floating
+from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_blas cimport dgemm, dsyrk, sgemm, ssyrk
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs, dtrtri
+
+
+cdef enum:
+    ROWS = 128
+    BLOCK = 512
 
 
 def add_moments(
@@ -25,14 +33,17 @@ def add_moments(
     const floating[:, ::1] R,          # IN    (n_rows, 1 + n_targets): ones, targets, alike
     Py_ssize_t first_fold,             # IN    fold of row 0
     double[:, :, ::1] sums,            # IN OUT (folds, features + 1 + targets, features + 2)
-    float[:, ::1] scratch,             # WORK  (features + 1 + targets, features); float only
 ):
     """Add Z^T Z (lower triangle) and R^T Z of a tile to the moments of its folds."""
-    cdef Py_ssize_t n_rows = Z.shape[0], n_folds = sums.shape[0], fold, row, i, j
+    cdef Py_ssize_t n_rows = Z.shape[0], n_folds = sums.shape[0], fold, row
     cdef int p = <int> Z.shape[1], q = <int> R.shape[1], stride = <int> sums.shape[2], n
     cdef int stride_z = <int> (p * n_folds), stride_r = <int> (q * n_folds)
-    cdef double one_f64 = 1.0
-    cdef float one_f32 = 1.0, zero = 0.0
+    cdef double one = 1.0
+    cdef float* scratch = NULL
+    if floating is float:
+        scratch = <float*> malloc(min(BLOCK, max(p, q)) * min(BLOCK, p) * sizeof(float))
+        if scratch == NULL:
+            raise MemoryError("no memory for the scratch space of add_moments")
     with nogil:
         for fold in range(n_folds):
             row = (fold + n_folds - first_fold) % n_folds      # the fold's first row in this tile
@@ -40,17 +51,51 @@ def add_moments(
                 continue
             n = <int> ((n_rows - row + n_folds - 1) // n_folds)
             if floating is double:
-                dsyrk("U", "N", &p, &n, &one_f64, &Z[row, 0], &stride_z,
-                      &one_f64, &sums[fold, 0, 0], &stride)
-                dgemm("N", "T", &p, &q, &n, &one_f64, &Z[row, 0], &stride_z, &R[row, 0], &stride_r,
-                      &one_f64, &sums[fold, p, 0], &stride)
+                dsyrk("U", "N", &p, &n, &one, <double*> &Z[row, 0], &stride_z, &one,
+                      &sums[fold, 0, 0], &stride)
+                dgemm("N", "T", &p, &q, &n, &one, <double*> &Z[row, 0], &stride_z,
+                      <double*> &R[row, 0], &stride_r, &one, &sums[fold, p, 0], &stride)
             else:
-                ssyrk("U", "N", &p, &n, &one_f32, &Z[row, 0], &stride_z, &zero, &scratch[0, 0], &p)
-                sgemm("N", "T", &p, &q, &n, &one_f32, &Z[row, 0], &stride_z, &R[row, 0], &stride_r,
-                      &zero, &scratch[p, 0], &p)
-                for i in range(p + q):
-                    for j in range(min(i + 1, <Py_ssize_t> p)):
-                        sums[fold, i, j] += scratch[i, j]
+                _add_products(&Z[row, 0], stride_z, p, &Z[row, 0], stride_z, p, n,
+                              &sums[fold, 0, 0], stride, scratch)
+                _add_products(&R[row, 0], stride_r, q, &Z[row, 0], stride_z, p, n,
+                              &sums[fold, p, 0], stride, scratch)
+    free(scratch)
+
+
+cdef void _add_products(const float* A, int stride_a, Py_ssize_t height, const float* B,
+                        int stride_b, Py_ssize_t width, Py_ssize_t n_rows, double* sums,
+                        Py_ssize_t stride, float* scratch) noexcept nogil:
+    """Add A^T B (height, width) to sums, block by block; where A is B, its lower triangle."""
+    cdef Py_ssize_t down, across, i, j
+    for down in range((height + BLOCK - 1) // BLOCK):
+        i = down * BLOCK
+        for across in range(down + 1 if A == B else (width + BLOCK - 1) // BLOCK):
+            j = across * BLOCK
+            _add_block(A + i, stride_a, <int> min(<Py_ssize_t> BLOCK, height - i),
+                       B + j, stride_b, <int> min(<Py_ssize_t> BLOCK, width - j),
+                       n_rows, sums + i * stride + j, stride, scratch)
+
+
+cdef void _add_block(const float* A, int stride_a, int height, const float* B, int stride_b,
+                     int width, Py_ssize_t n_rows, double* sums, Py_ssize_t stride,
+                     float* scratch) noexcept nogil:
+    """The same of one block, ROWS rows at a time."""
+    cdef Py_ssize_t piece, first, i, j
+    cdef float one = 1.0, zero = 0.0
+    cdef int n
+    for piece in range((n_rows + ROWS - 1) // ROWS):
+        first = piece * ROWS
+        n = <int> min(<Py_ssize_t> ROWS, n_rows - first)
+        if A == B:
+            ssyrk("U", "N", &height, &n, &one, <float*> A + first * stride_a, &stride_a, &zero,
+                  scratch, &width)
+        else:
+            sgemm("N", "T", &width, &height, &n, &one, <float*> B + first * stride_b, &stride_b,
+                  <float*> A + first * stride_a, &stride_a, &zero, scratch, &width)
+        for i in range(height):
+            for j in range(i + 1 if A == B else width):
+                sums[i * stride + j] += scratch[i * width + j]
 
 
 def recentre(

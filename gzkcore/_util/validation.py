@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length
 
 from .typing import Doubles, Floats, Rows
 from .wording import counted
@@ -182,3 +183,42 @@ def check_out(
     if X is not None and np.may_share_memory(out, X if isinstance(X, np.ndarray) else X.data):
         raise ValueError("out overlaps X in memory; pass an array of its own")
     return out
+
+
+def check_targets(y: Any, X: Any) -> Any:
+    """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
+    try:
+        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"y must be one number, or row of numbers, per row of X: {error}"
+        ) from None
+    check_consistent_length(X, y)
+    raise_not_finite(y, "y", "leave out rows without a target")
+    return y
+
+
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
+    """Return the weights in float64, or None for none."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
+    try:
+        weight = check_array(
+            sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+        )
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"sample_weight must be one number per row of X: {error}") from None
+    if weight.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, but X has {counted(X.shape[0], 'row')}; "
+            f"give one number per row, shape ({X.shape[0]},)"
+        )
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight[{bad[0]}] = {weight[bad[0]]} is not a finite number >= 0; "
+            "use 0 to leave a row out"
+        )
+    return weight

@@ -1,43 +1,39 @@
 """Canonical correlations of the features of two views, in one pass over the data."""
 
-import os
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import svd
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
-from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.linalg import eigh
 from gzkcore._util.model_io import stored
-from gzkcore._util.typing import Data, Doubles, Floats, Seed
+from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_weights
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
 from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import is_dask, is_source, type_of
+from gzkcore.rows.sources import is_source
 from gzkcore.rows.survey import survey_of
 
 from .base import (
-    FeatureLearner,
     Solved,
     check_not_negative,
-    check_one_batch,
     check_same_features,
     check_whole,
     new_features,
     signs_of,
 )
-from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
-from .streams import Checkpoint, Reader, SecondViews, fit_on_rows, map_rows
+from .components import ComponentLearner, scores
+from .moments import MomentsAccumulator
+from .streams import Reader, SecondViews, fit_on_rows
 
 __all__ = ["RandomFeatureCCA"]
 
 
-class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):
+class RandomFeatureCCA(ComponentLearner):
     """Canonical correlation of the features of two views: kernel CCA in linear time.
 
     Finds pairs of directions a, b in the spaces of the features z(x) and u(y) along which the two
@@ -120,9 +116,7 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
 
     n_components: Any
     alpha: Any
-    features_: Any
     features_y_: Any
-    moments_: MomentsAccumulator
     n_features_in_y_: int
 
     def __init__(
@@ -140,143 +134,27 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self.alpha = alpha
         self.random_state = random_state
 
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+    def _start_moments(self, reader: Reader, y: Any, sample_weight: Any) -> MomentsAccumulator:
+        self.features_ = reader.fit(new_features(self.features, self.random_state))
+        second = self.features if self.features_y is None else self.features_y
+        features_y = new_features(second, self.random_state, "features_y")
+        if reader.array is None and not reader.one_pass:
+            views = (
+                (y, None, sample_weight) if reader.distributed else (SecondViews(reader.source),)
+            )
+            source = as_source(*views)
+            self.features_y_ = fit_to_source(features_y, source, survey_of(source))
+        else:
+            self.features_y_ = fit_on_rows(
+                features_y, reader.targets, None, reader.weight, reader.one_pass, "y"
+            )
+        return MomentsAccumulator(self.features_, self.features_y_)
 
-    # -- fitting ------------------------------------------------------------------------------
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Data,
-        y: Data | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Fit the features of both views, and find the directions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-            The first view. A memory map is read tile by tile and never copied. A source is an
-            iterable of batches (X, y) or (X, y, sample_weight), or a Dask collection.
-        y : array-like or sparse matrix of shape (n_samples, n_features_y) or (n_samples,)
-            The second view of the same rows, likewise. None for an iterable of batches; for a Dask
-            collection, another one.
-        sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
-        checkpoint : Checkpoint, str or path, optional
-            File that the sums are written to every minute, and that a fit goes on from, as for
-            `RandomFeatureRidge`.
-
-        Returns
-        -------
-        self
-            Unfitted, if anything fails or interrupts on the way.
-        """
-        self._forget()
-        try:
-            reader = self._start(X, y, sample_weight, checkpoint)
-            self._solution = self._solve()
-        except BaseException:
-            self._forget()
-            raise
-        reader.finish()
-        return self
-
-    @with_callbacks
-    def partial_fit(self, X: Data, y: Data, sample_weight: ArrayLike | None = None) -> Self:
-        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        self
-            As before the call, if anything fails or interrupts on the way.
-        """
-        check_one_batch(X)
-        if self.__sklearn_is_fitted__():
-            rows = self._rows(X, y, sample_weight)
-            self._outdate()
-            self.moments_.add(*rows)
-            return self
-        self._forget()
-        try:
-            self._start(X, y, sample_weight, one_pass=True)
-        except BaseException:
-            self._forget()
-            raise
-        return self
-
-    def _start(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        checkpoint: Any = None,
-        one_pass: bool = False,
-    ) -> Reader:
-        """Fit the features and sum over the first rows, or all."""
-        self._check_parameters()
-        reader = Reader(X, y, sample_weight, checkpoint, one_pass=one_pass)
-        reader.begin(self)
-        if not reader.resume(self):
-            features = new_features(self.features, self.random_state)
-            second = self.features if self.features_y is None else self.features_y
-            features_y = new_features(second, self.random_state, "features_y")
-            self.features_ = reader.fit(features)
-            if reader.array is None and not reader.one_pass:
-                source = (
-                    as_source(y, None, sample_weight)
-                    if is_dask(X)
-                    else as_source(SecondViews(reader.source))
-                )
-                self.features_y_ = fit_to_source(features_y, source, survey_of(source))
-            else:
-                self.features_y_ = fit_on_rows(
-                    features_y, reader.targets, None, reader.weight, reader.one_pass, "y"
-                )
-            self.moments_ = MomentsAccumulator(self.features_, self.features_y_)
-        progress = Progress(self, None, "batch", X, y)
-        reader.accumulate(self, self.moments_, progress.step)
-        progress.end()
-        return reader
-
-    def _rows(
-        self, X: Data, y: Any, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, Any, Any]:
-        """Check rows, of the first batch with `reset`: return both views and their weights."""
-        X, y = self._validate(X, y, reset=reset)
-        return X, y, check_weights(sample_weight, X)
-
-    def merge(self, other: "RandomFeatureCCA") -> Self:
-        """Add the rows that another model with the same fitted features has seen.
-
-        Parameters
-        ----------
-        other : RandomFeatureCCA
-            Fitted; its features must be ours (pass them fitted in a `FrozenEstimator`, or with the
-            same `random_state`, centre and radius).
-
-        Returns
-        -------
-        self
-        """
-        self._check_fitted()
-        other._check_fitted()
-        check_same_features(self.features_, other.features_, int(self.n_features_in_))
+    def _check_same_features(self, other: Self) -> None:
+        super()._check_same_features(other)
         check_same_features(self.features_y_, other.features_y_, self.n_features_in_y_)
-        self._outdate()
-        self.moments_.merge(other.moments_)
-        return self
 
     def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, Any]:
-        """Check both views but for their values, which are checked when they are read."""
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
@@ -341,8 +219,7 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         values, vectors = eigh(scatter)
         noise = len(values) * np.finfo(self.moments_.dtype).eps * max(values[-1], 0.0)
         kept = values > noise if self.alpha == 0 else np.full(len(values), True)
-        root: Doubles = vectors[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + self.alpha)
-        return root
+        return np.asarray(vectors[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + self.alpha))
 
     # -- what a fitted model can do -----------------------------------------------------------
 
@@ -370,14 +247,13 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         """
         self._check_fitted()
         if is_source(X):
-            work = self._without_moments().transform
-            return map_rows(work, X, (self._n_features_out,), type_of(X))
+            return self._batches_mapped(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
-        scores = _scores(self.features_, X, self.x_mean_, self.x_weights_)
+        x_scores = scores(self.features_, X, self.x_mean_, self.x_weights_)
         if y is None:
-            return scores
+            return x_scores
         y = self._validate_y(y, reset=False)
-        return scores, _scores(self.features_y_, y, self.y_mean_, self.y_weights_, "y")
+        return x_scores, scores(self.features_y_, y, self.y_mean_, self.y_weights_, "y")
 
     def score(self, X: Data, y: Data, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean of the correlations of the pairs of scores on these rows.
@@ -395,20 +271,9 @@ class RandomFeatureCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self._check_fitted()
         X, y = self._validate(X, y, reset=False)
         weight = check_weights(sample_weight, X)
-        a = _scores(self.features_, X, self.x_mean_, self.x_weights_)
-        b = _scores(self.features_y_, y, self.y_mean_, self.y_weights_, "y")
+        a = scores(self.features_, X, self.x_mean_, self.x_weights_)
+        b = scores(self.features_y_, y, self.y_mean_, self.y_weights_, "y")
         a, b = (V - np.average(V, axis=0, weights=weight) for V in (a, b))
         w = np.ones(len(a)) if weight is None else weight
         sizes = np.sqrt((w @ np.square(a)) * (w @ np.square(b)))
         return float(np.mean((w @ (a * b)) / np.where(sizes > 0, sizes, np.inf)))
-
-
-def _scores(features: Any, X: Any, mean: Doubles, weights: Doubles, name: str = "X") -> Floats:
-    """Return (Z - mean) weights, tile by tile."""
-    scores = np.empty((X.shape[0], weights.shape[1]), float_dtype(X))
-
-    def use(_lane: int, rows: slice, Z: Floats) -> None:
-        scores[rows] = (Z - mean.astype(Z.dtype)) @ weights.astype(Z.dtype)
-
-    for_each_tile(features, X, use, name=name)
-    return scores

@@ -21,20 +21,15 @@ from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
-from gzkcore._util.validation import raise_not_finite
+from gzkcore._util.validation import check_weights, raise_not_finite
 from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack
 
 from . import streams
 from .base import FeatureLearner, check_not_negative, check_whole, new_features
-from .gram import (
-    ClusterAccumulator,
-    check_weights,
-    float_dtype,
-    for_each_tile,
-    width_of,
-)
+from .clusters import ClusterAccumulator
 from .streams import Reader, fit_on_rows, map_rows
+from .tiles import float_dtype, for_each_tile, width_of
 
 __all__ = ["RandomFeatureKMeans", "priority_sample"]
 
@@ -377,7 +372,7 @@ default="k-means++"
         middle = self.cluster_centers_.mean(axis=0)
         about = self.cluster_centers_ - middle
 
-        def use(_lane: int, rows: slice, Z: Floats) -> None:
+        def use(_thread: int, rows: slice, Z: Floats) -> None:
             distances[rows] = np.sqrt(_squared_distances(Z, about, middle))
 
         for_each_tile(self.features_, X, use)
@@ -652,7 +647,7 @@ def transformed(features: Any, X: Any) -> Floats:
     """Return the features of rows that are few enough to keep them."""
     tiles: dict[int, Floats] = {}
 
-    def use(_lane: int, rows: slice, Z: Floats) -> None:
+    def use(_thread: int, rows: slice, Z: Floats) -> None:
         tiles[rows.start] = Z.copy()
 
     for_each_tile(features, X, use)
@@ -677,7 +672,7 @@ def _farthest(
     about = centers - middle
     found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
 
-    def use(_lane: int, rows: slice, Z: Floats) -> None:
+    def use(_thread: int, rows: slice, Z: Floats) -> None:
         squares = _squared_distances(Z, about, middle).min(axis=1)
         scale = np.square(Z - middle.astype(Z.dtype)).sum(axis=1)
         squares[squares <= 64 * np.finfo(Z.dtype).eps * scale] = 0.0  # rounding errors

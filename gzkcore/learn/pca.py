@@ -1,36 +1,26 @@
 """Principal components of features: kernel PCA in one pass over the data and in bounded memory."""
 
 import numbers
-import os
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
-from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.linalg import eigh
-from gzkcore._util.typing import Data, Doubles, Floats, Seed
+from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.wording import counted
-from gzkcore.rows.sources import is_source, type_of
+from gzkcore.rows.sources import is_source
 
-from .base import (
-    FeatureLearner,
-    Solved,
-    check_one_batch,
-    check_same_features,
-    new_features,
-    signs_of,
-)
-from .gram import MomentsAccumulator, check_weights, float_dtype, for_each_tile
-from .streams import Checkpoint, Reader, map_rows
+from .base import Solved, new_features, signs_of
+from .components import ComponentLearner, scores
+from .moments import MomentsAccumulator
+from .streams import Reader
 
 __all__ = ["RandomFeaturePCA"]
 
 
-class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):
+class RandomFeaturePCA(ComponentLearner):
     """Principal components of the features of any transformer: kernel PCA in linear time.
 
     The axes are eigenvectors of the covariance of the features, summed in one pass over tiles of
@@ -105,8 +95,6 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
     n_components_ = Solved()
 
     n_components: Any
-    features_: Any
-    moments_: MomentsAccumulator
 
     def __init__(
         self,
@@ -121,128 +109,13 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         self.whiten = whiten
         self.random_state = random_state
 
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+    def _start_moments(self, reader: Reader, y: Any, sample_weight: Any) -> MomentsAccumulator:
+        self.features_ = reader.fit(new_features(self.features, self.random_state), y)
+        return MomentsAccumulator(self.features_)
 
-    # -- fitting ------------------------------------------------------------------------------
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Data,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Fit the features, and find the axes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-            A memory map is read tile by tile and never copied. A source is an iterable of batches,
-            each X, (X, y) or (X, y, sample_weight), or a Dask collection.
-        y : object, optional
-            For features that use it; else ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
-        checkpoint : Checkpoint, str or path, optional
-            File that the sums are written to every minute, and that a fit goes on from, as for
-            `RandomFeatureRidge`.
-
-        Returns
-        -------
-        self
-            Unfitted, if anything fails or interrupts on the way.
-        """
-        self._forget()
-        try:
-            reader = self._start(X, y, sample_weight, checkpoint)
-            self._solution = self._solve()
-        except BaseException:
-            self._forget()
-            raise
-        reader.finish()
-        return self
-
-    @with_callbacks
-    def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        self
-            As before the call, if anything fails or interrupts on the way.
-        """
-        check_one_batch(X)
-        if self.__sklearn_is_fitted__():
-            rows = self._rows(X, y, sample_weight)
-            self._outdate()
-            self.moments_.add(*rows)
-            return self
-        self._forget()
-        try:
-            self._start(X, y, sample_weight, one_pass=True)
-        except BaseException:
-            self._forget()
-            raise
-        return self
-
-    def _start(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        checkpoint: Any = None,
-        one_pass: bool = False,
-    ) -> Reader:
-        """Fit the features and sum over the first rows, or all."""
-        self._check_parameters()
-        reader = Reader(X, y, sample_weight, checkpoint, one_pass=one_pass)
-        reader.begin(self)
-        if not reader.resume(self):
-            self.features_ = reader.fit(new_features(self.features, self.random_state), y)
-            self.moments_ = MomentsAccumulator(self.features_)
-        progress = Progress(self, None, "batch", X, y)
-        reader.accumulate(self, self.moments_, progress.step)
-        progress.end()
-        return reader
-
-    def _rows(
-        self, X: Data, y: Any, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, None, Any]:
-        """Check rows, of the first batch with `reset`: return X and their weights."""
-        X = self._validate(X, reset=reset)
-        return X, None, check_weights(sample_weight, X)
-
-    def merge(self, other: "RandomFeaturePCA") -> Self:
-        """Add the rows that another model with the same fitted features has seen.
-
-        Parameters
-        ----------
-        other : RandomFeaturePCA
-            Fitted; its features must be ours (pass them fitted in a `FrozenEstimator`, or with the
-            same `random_state`, centre and radius).
-
-        Returns
-        -------
-        self
-        """
-        self._check_fitted()
-        other._check_fitted()
-        check_same_features(self.features_, other.features_, int(self.n_features_in_))
-        self._outdate()
-        self.moments_.merge(other.moments_)
-        return self
-
-    def _validate(self, X: Data, reset: bool) -> Any:
-        """Check X but for its values, which are checked when they are read."""
-        return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+    def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, None]:
+        lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
+        return validate_data(self, X, reset=reset, **lenient), None
 
     def _check_parameters(self) -> None:
         k = self.n_components
@@ -295,13 +168,11 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
 
     def _scales(self) -> Doubles:
         """Return what each component is divided by: 1, or its standard deviation."""
-        values: Doubles = self.explained_variance_
+        values = np.asarray(self.explained_variance_)
         if not self.whiten:
             return np.ones_like(values)
         # Directions that are nothing but rounding errors come out as 0, not as noise of size 1.
-        lost: float = self._solved()["lost"]
-        scales: Doubles = np.where(values > lost, np.sqrt(values), np.inf)
-        return scales
+        return np.where(values > self._solved()["lost"], np.sqrt(values), np.inf)
 
     def transform(self, X: Data) -> Any:
         """Return the components of rows, tile by tile.
@@ -318,17 +189,10 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         """
         self._check_fitted()
         if is_source(X):
-            work = self._without_moments().transform
-            return map_rows(work, X, (self.n_components_,), type_of(X))
-        X = self._validate(X, reset=False)
+            return self._batches_mapped(X)
+        X, _ = self._validate(X, None, reset=False)
         axes = self.components_.T / self._scales()
-        V = np.empty((X.shape[0], self.n_components_), float_dtype(X))
-
-        def use(_lane: int, rows: slice, Z: Floats) -> None:
-            V[rows] = (Z - self.mean_.astype(Z.dtype)) @ axes.astype(Z.dtype)
-
-        for_each_tile(self.features_, X, use)
-        return V
+        return scores(self.features_, X, self.mean_, axes)
 
     def to_features(self, V: ArrayLike) -> Doubles:
         """Return features that have these components, and none along other axes.
@@ -352,5 +216,4 @@ class RandomFeaturePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             )
         scales = self._scales()
         kept = np.where(np.isfinite(scales), scales, 0.0)
-        found: Doubles = (components * kept) @ self.components_ + self.mean_
-        return found
+        return np.asarray((components * kept) @ self.components_ + self.mean_)

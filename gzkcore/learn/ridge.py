@@ -18,14 +18,16 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
+from gzkcore._util.validation import check_targets, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
 
 from .base import FeatureLearner, Solved, check_one_batch, check_same_features, new_features
-from .gram import GramAccumulator, check_targets, check_weights, for_each_tile
+from .gram import GramAccumulator
 from .normal_equations import System, centred, coefficients
 from .streams import Checkpoint, R2Sums, Reader, Step, map_rows
+from .tiles import for_each_tile
 
 __all__ = ["RandomFeatureRidge"]
 

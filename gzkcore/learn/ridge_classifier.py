@@ -11,10 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_weights
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
 
-from .gram import check_weights
 from .ridge import FeatureRegressor, RandomFeatureRidge
 from .ridge_cv import ALPHAS, RandomFeatureRidgeCV
 from .streams import map_rows

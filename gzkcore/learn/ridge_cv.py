@@ -23,10 +23,11 @@ from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore.kernels.aliases import as_kernel
 
 from .base import Solved
-from .gram import GramAccumulator, for_each_tile
+from .gram import GramAccumulator
 from .normal_equations import centred, dots, eigen, penalties_of, scaled, solve_candidates
 from .ridge import LEAST_FREE, FeatureRegressor, Solution, check_alphas
 from .streams import Reader, Step
+from .tiles import for_each_tile
 
 __all__ = ["RandomFeatureRidgeCV"]
 

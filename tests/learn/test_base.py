@@ -35,7 +35,7 @@ from gzkcore import (
     load,
 )
 from gzkcore._util import threads as _threads
-from gzkcore.learn.gram import TILE_ROWS
+from gzkcore.learn.tiles import TILE_ROWS
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 OURS = GegenbauerFeatures(n_components=16, basis="random", radius=9.0, center=None, random_state=0)
@@ -182,7 +182,7 @@ def test_threads_agree(name, n_threads):
 def test_tiles_and_batches_of_any_size(name, rows, monkeypatch):
     X, weight = data()
     wanted = output(fit(name, X, weight), X)
-    monkeypatch.setattr("gzkcore.learn.gram.TILE_ROWS", rows)
+    monkeypatch.setattr("gzkcore.learn.tiles.TILE_ROWS", rows)
     monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 2 * rows)
     close(output(fit(name, X, weight), X), wanted)
 
@@ -211,7 +211,7 @@ def test_float32_gives_the_same_answer_for_every_split(name, monkeypatch):
             part = None if y is None else y[rows]
             batches.partial_fit(X[rows], part, sample_weight=weight[rows])
         close(output(batches, X), wanted, "single, split", np.float32)
-    monkeypatch.setattr("gzkcore.learn.gram.TILE_ROWS", 300)
+    monkeypatch.setattr("gzkcore.learn.tiles.TILE_ROWS", 300)
     found = output(clone(model).fit(X, y, sample_weight=weight), X)
     close(found, wanted, "single, split", np.float32)
 

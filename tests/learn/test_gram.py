@@ -17,19 +17,17 @@ from tolerances import LEARNERS
 
 from gzkcore import (
     BlockProjection,
+    ClusterAccumulator,
+    GramAccumulator,
     KernelFeatures,
+    MomentsAccumulator,
     RandomFourierFeatures,
     load,
     reference,
     save,
 )
 from gzkcore._util import threads as _threads
-from gzkcore.learn.gram import (
-    ClusterAccumulator,
-    GramAccumulator,
-    MomentsAccumulator,
-    for_each_tile,
-)
+from gzkcore.learn.tiles import for_each_tile
 
 
 class Cosines(TransformerMixin, BaseEstimator):
@@ -160,12 +158,12 @@ def test_threads_agree(n_threads):
 def test_threads_are_fewer_where_their_sums_would_fill_the_memory(monkeypatch):
     X, y, _ = data(4000)
     seen = set()
-    monkeypatch.setattr("gzkcore.learn.gram.ALL_SUMS_BYTES", 8 * 23 * 22)
+    monkeypatch.setattr("gzkcore.learn.tiles.ALL_SUMS_BYTES", 8 * 23 * 22)
     original = for_each_tile
 
-    def spy(features, X, use, n_lanes=None):
-        seen.add(n_lanes)
-        original(features, X, use, n_lanes)
+    def spy(features, X, use, n_threads=None):
+        seen.add(n_threads)
+        original(features, X, use, n_threads)
 
     monkeypatch.setattr("gzkcore.learn.gram.for_each_tile", spy)
     with _threads.limit_threads(4):
@@ -174,7 +172,9 @@ def test_threads_are_fewer_where_their_sums_would_fill_the_memory(monkeypatch):
 
 
 def test_tiles_cover_the_rows_once_and_in_any_width(monkeypatch):
-    monkeypatch.setattr("gzkcore.learn.gram.TILE_BYTES", 8 * 20 * 100)  # 100 rows of 20 features
+    monkeypatch.setattr(
+        "gzkcore.learn.tiles.FEATURES_BYTES", 8 * 20 * 100
+    )  # 100 rows of 20 features
     X, _, _ = data(1037)
     features = Cosines().fit(X)
     found = np.zeros((1037, 20))
@@ -228,8 +228,12 @@ def test_rows_that_our_maps_would_read_beyond_are_refused():
             GramAccumulator(features).update(narrow)
     beyond = sparse.csr_array(X)
     beyond.indices[-1] = 3
-    with pytest.raises(ValueError, match="indices must be < 3"):
-        GramAccumulator(features).update(beyond)
+    for n_threads in (1, 2):
+        with (
+            _threads.limit_threads(n_threads),
+            pytest.raises(ValueError, match="indices must be < 3"),
+        ):
+            GramAccumulator(features).update(beyond)
 
 
 def variants():

@@ -26,13 +26,13 @@ from tolerances import RIDGE
 
 from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, reference
 from gzkcore._util import threads as _threads
-from gzkcore.learn.gram import TILE_ROWS
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_classifier import (
     RandomFeatureRidgeClassifier,
     RandomFeatureRidgeClassifierCV,
 )
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.learn.tiles import TILE_ROWS
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 BOTH = [RandomFeatureRidge, RandomFeatureRidgeCV]

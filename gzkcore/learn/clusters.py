@@ -1,0 +1,253 @@
+"""Sums of the rows around given centres: a pass of k-means, tile by tile."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from gzkcore._util.model_io import stored
+from gzkcore._util.typing import Data, Doubles, Floats
+from gzkcore._util.validation import check_weights
+from gzkcore._util.wording import counted
+
+from .tiles import as_rows, for_each_tile, thread_count, width_of
+
+__all__ = ["ClusterAccumulator", "Clusters"]
+
+_SUMS = ("counts", "sums", "inertia", "squares")
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What a pass over the rows tells of clusters around given centres.
+
+    With several sets of centres each array has a first axis for them.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_clusters,)
+        Sum of the weights of each cluster's rows.
+    means : ndarray of shape (n_clusters, n_features)
+        Mean of each cluster's rows; the centre itself where the cluster is empty.
+    inertia : float or ndarray
+        sum_i w_i |z_i - nearest centre|^2.
+    variance : float
+        Weighted variance of the features of all rows, averaged over the features.
+    """
+
+    weights: Doubles
+    means: Doubles
+    inertia: Any
+    variance: float
+
+
+class ClusterAccumulator:
+    """Sums of the rows nearest to each of some centres: one step of Lloyd's algorithm, by tiles.
+
+    Parameters
+    ----------
+    features : fitted transformer
+        Maps the rows of X to the rows of Z.
+    centers : ndarray of shape (n_clusters, n_features) or (n_starts, n_clusters, n_features)
+        In the space of the features; several sets of them share the features of a pass.
+    about : ndarray of shape (n_features,), optional
+        What rows are taken about, so that distances lose no digits; the mean of all centres by
+        default. A fixed point gives the same sums bit by bit for the same clusters.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_starts, n_clusters)
+        Sum of the weights of the rows nearest to each centre.
+    sums : ndarray of shape (n_starts, n_clusters, n_features)
+        Weighted sum of these rows, less `about`.
+    inertia : ndarray of shape (n_starts,)
+        Weighted sum of squared distances to the nearest centre.
+    n_rows : int
+        Number of rows seen.
+
+    Notes
+    -----
+    For s starts, k clusters and p features a row takes 2 s k p operations for its distances,
+    |z|^2 - 2 z.c + |c|^2, and s p for the sums, which are float64.
+    Of two centres equally near the first counts. Rows split over several accumulators with the same
+    centres and merged give the same sums to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> X = np.array([[0.0], [2.0], [9.0]])
+    >>> sums = ClusterAccumulator(FunctionTransformer().fit(X), [[0.0], [10.0]])
+    >>> found = sums.update(X).finalize()
+    >>> found.means, float(found.inertia)
+    (array([[1.],
+           [9.]]), 5.0)
+    """
+
+    _state = stored(
+        "features", "centers", "about", "counts", "sums", "inertia", "squares", "n_rows"
+    )
+
+    def __init__(self, features: Any, centers: ArrayLike, about: Doubles | None = None):
+        self.features = features
+        self.centers = np.array(centers, dtype=np.float64)
+        if self.centers.ndim not in (2, 3) or not np.isfinite(self.centers).all():
+            raise ValueError(
+                f"centers has shape {self.centers.shape}; pass finite numbers of shape "
+                "(n_clusters, n_features), or (n_starts, n_clusters, n_features)"
+            )
+        shape = self._stacked().shape
+        self.about = _in_single(self._stacked().mean(axis=(0, 1)) if about is None else about)
+        self.counts = np.zeros(shape[:2])
+        self.sums: Any = np.zeros(shape)
+        self.inertia: Any = np.zeros(shape[0])
+        self.squares = 0.0  # of all rows
+        self.n_rows = 0
+
+    def _stacked(self) -> Doubles:
+        return self.centers if self.centers.ndim == 3 else self.centers[None]
+
+    def update(
+        self,
+        X: Data,
+        sample_weight: ArrayLike | None = None,
+        *,
+        labels: NDArray[np.int32] | None = None,
+    ) -> "ClusterAccumulator":
+        """Add the rows of a batch.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features_in)
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; 1 for each row by default.
+        labels : ndarray of int32 of shape (n_samples, n_starts), optional
+            Where to write the number of each row's nearest centre.
+
+        Returns
+        -------
+        self
+            As it was before, if anything fails or interrupts on the way.
+        """
+        X = as_rows(X)
+        return self.add(X, check_weights(sample_weight, X), labels=labels)
+
+    def add(
+        self, X: Any, weight: Doubles | None, *, labels: NDArray[np.int32] | None = None
+    ) -> "ClusterAccumulator":
+        """Add rows and weights that were checked."""
+        width = width_of(self.features, X)
+        if width != self.sums.shape[2]:
+            raise ValueError(
+                f"the centers have {counted(self.sums.shape[2], 'column')}, but the features "
+                f"{width}; pass centers in the space of the features"
+            )
+        count = thread_count(X, 16 * self.sums.size + 1)
+        parts = [_PartialSums(self._stacked(), self.about) for _ in range(count)]
+
+        def add(thread: int, rows: slice, Z: Floats) -> None:
+            nearest = parts[thread].add(Z, None if weight is None else weight[rows])
+            if labels is not None:
+                labels[rows] = nearest
+
+        for_each_tile(self.features, X, add, count)
+        new = [sum(getattr(part, name) for part in parts) for name in _SUMS]
+        if not np.isfinite(new[-1]):
+            raise ValueError(f"{self.features} made NaN or infinity of finite X; check its output")
+        self._add(new, X.shape[0])
+        return self
+
+    def merge(self, other: "ClusterAccumulator") -> "ClusterAccumulator":
+        """Add the rows of another accumulator with the same features and centres.
+
+        Returns
+        -------
+        self
+        """
+        same = np.array_equal(self.centers, other.centers)
+        if not (same and np.array_equal(self.about, other.about)):
+            raise ValueError("cannot merge sums around other centers; start both from the same")
+        self._add([getattr(other, name) for name in _SUMS], other.n_rows)
+        return self
+
+    def finalize(self) -> Clusters:
+        """Return weights, means and costs of the clusters."""
+        weight = self.counts[0].sum()
+        if not weight > 0:
+            raise ValueError(
+                "there are no rows yet; call update(X) first"
+                if self.n_rows == 0
+                else "all sample weights are zero; give some rows a positive weight"
+            )
+        centers = self._stacked()
+        filled = np.where(self.counts > 0, self.counts, 1.0)[:, :, None]
+        means = np.where(self.counts[:, :, None] > 0, self.about + self.sums / filled, centers)
+        mean = self.sums[0].sum(axis=0) / weight
+        variance = max(self.squares / weight - float(mean @ mean), 0.0) / len(mean)
+        if self.centers.ndim == 2:
+            return Clusters(self.counts[0].copy(), means[0], float(self.inertia[0]), variance)
+        return Clusters(self.counts.copy(), means, self.inertia.copy(), variance)
+
+    def _emptied(self) -> "ClusterAccumulator":
+        """Return an accumulator around the same centres that has seen no rows."""
+        return ClusterAccumulator(self.features, self.centers, self.about)
+
+    def _add(self, sums: list[Any], n_rows: int) -> None:
+        new = {name: getattr(self, name) + more for name, more in zip(_SUMS, sums, strict=True)}
+        vars(self).update(new | {"n_rows": self.n_rows + n_rows})
+
+
+def _in_single(values: Doubles) -> Doubles:
+    """Round values so that they are the same in float32, where they fit."""
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    return np.where(np.isfinite(rounded), rounded, values)
+
+
+class _PartialSums:
+    """The sums of one thread around several sets of centres, and its scratch buffer."""
+
+    def __init__(self, centers: Doubles, about: Doubles):
+        self.shape, self.about = centers.shape, about
+        self.centers = (centers - about).reshape(-1, centers.shape[2])
+        self.counts = np.zeros(self.shape[:2])
+        self.sums = np.zeros(self.shape)
+        self.inertia = np.zeros(self.shape[0])
+        self.squares = 0.0
+        self.buffer: Any = None
+
+    def centred(self, Z: Floats) -> Any:
+        """Return Z - about, in a buffer."""
+        if self.buffer is None:
+            self.buffer = np.empty_like(Z)
+        return np.subtract(Z, self.about.astype(Z.dtype), out=self.buffer[: len(Z)])
+
+    def distances(self, V: Floats) -> tuple[Any, Any]:
+        """Return |v|^2 of rows, and |c|^2 - 2 v.c for all centres (n, n_starts, n_clusters)."""
+        squares = np.einsum("ij,ij->i", V, V)
+        rest = V @ (-2.0 * self.centers.T).astype(V.dtype)
+        rest += np.einsum("ij,ij->i", self.centers, self.centers).astype(V.dtype)
+        return squares, rest.reshape(len(V), *self.shape[:2])
+
+    def add(self, Z: Floats, weight: Doubles | None) -> Any:
+        """Add a tile, and return the nearest centres (n, n_starts)."""
+        n, n_starts, k = len(Z), *self.shape[:2]
+        V = self.centred(Z)
+        squares, rest = self.distances(V)
+        nearest = rest.argmin(axis=2)
+        least = np.take_along_axis(rest, nearest[:, :, None], axis=2)[:, :, 0]
+        cost = np.maximum(squares[:, None] + least, 0.0).astype(np.float64)
+        weight = np.ones(n) if weight is None else weight
+        self.squares += float(weight @ squares)
+        self.inertia += weight @ cost
+        places = nearest + k * np.arange(n_starts)
+        each = np.repeat(weight, n_starts)
+        added = np.bincount(places.ravel(), each, minlength=n_starts * k)
+        self.counts += added.reshape(n_starts, k)
+        ends = np.arange(0, n_starts * n + 1, n_starts)
+        shape = (n, n_starts * k)
+        member = sparse.csr_array((each.astype(V.dtype), places.ravel(), ends), shape=shape)
+        self.sums += (member.T @ V).reshape(self.shape)
+        return nearest

@@ -1,0 +1,173 @@
+"""What learners of components share: they solve for them from the moments of one pass."""
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
+
+from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.typing import Data, Doubles, Floats
+from gzkcore._util.validation import check_weights
+from gzkcore.rows.sources import type_of
+
+from .base import FeatureLearner, check_one_batch, check_same_features
+from .moments import MomentsAccumulator
+from .streams import Checkpoint, Reader, map_rows
+from .tiles import float_dtype, for_each_tile
+
+
+class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):
+    """Base of learners of components: linear maps of the features, solved for from `moments_`.
+
+    A subclass checks rows in `_validate`, fits its features in `_start_moments` and solves in
+    `_solve`.
+    """
+
+    features_: Any
+    moments_: MomentsAccumulator
+
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Data,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit the features, and find the components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile and never copied. A source is an iterable of batches,
+            each X, (X, y) or (X, y, sample_weight), or a Dask collection.
+        y : array-like or sparse matrix of shape (n_samples, n_features_y) or (n_samples,), optional
+            `RandomFeatureCCA`: the second view of the same rows. None for an iterable of batches,
+            which have it; for a Dask collection, another one. `RandomFeaturePCA`: for features that
+            use it; else ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a row of weight 2 counts as two rows.
+        checkpoint : Checkpoint, str or path, optional
+            File that the sums are written to every minute, and that a fit goes on from, as for
+            `RandomFeatureRidge`.
+
+        Returns
+        -------
+        self
+            Unfitted, if anything fails or interrupts on the way.
+        """
+        self._forget()
+        try:
+            reader = self._start(X, y, sample_weight, checkpoint)
+            self._solution = self._solve()
+        except BaseException:
+            self._forget()
+            raise
+        reader.finish()
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a batch of rows to those seen so far. Features are fitted on the first batch.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+            As before the call, if anything fails or interrupts on the way.
+        """
+        check_one_batch(X)
+        if self.__sklearn_is_fitted__():
+            rows = self._rows(X, y, sample_weight)
+            self._outdate()
+            self.moments_.add(*rows)
+            return self
+        self._forget()
+        try:
+            self._start(X, y, sample_weight, one_pass=True)
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another model with the same fitted features has seen.
+
+        Parameters
+        ----------
+        other : model of the same class
+            Fitted; its features must be ours (pass them fitted in a `FrozenEstimator`, or with the
+            same `random_state`, centre and radius).
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        other._check_fitted()
+        self._check_same_features(other)
+        self._outdate()
+        self.moments_.merge(other.moments_)
+        return self
+
+    def _start(
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: Any = None, one_pass: bool = False
+    ) -> Reader:
+        """Fit the features and sum over the first rows, or all."""
+        self._check_parameters()
+        reader = Reader(X, y, sample_weight, checkpoint, one_pass=one_pass)
+        reader.begin(self)
+        if not reader.resume(self):
+            self.moments_ = self._start_moments(reader, y, sample_weight)
+        progress = Progress(self, None, "batch", X, y)
+        reader.accumulate(self, self.moments_, progress.step)
+        progress.end()
+        return reader
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool = False
+    ) -> tuple[Any, Any, Any]:
+        X, y = self._validate(X, y, reset=reset)
+        return X, y, check_weights(sample_weight, X)
+
+    def _check_same_features(self, other: Self) -> None:
+        check_same_features(self.features_, other.features_, int(self.n_features_in_))
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
+    def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, Any]:
+        """Return the rows and their second view, if there is one; values are checked when read."""
+        raise NotImplementedError
+
+    def _start_moments(self, reader: Reader, y: Any, sample_weight: Any) -> MomentsAccumulator:
+        """Fit the features to the first rows, or to all, and return moments of none."""
+        raise NotImplementedError
+
+    def _batches_mapped(self, X: Any) -> Any:
+        """Transform the batches of a source."""
+        work: Callable[[Any], Any] = self._without_moments().transform
+        return map_rows(work, X, (self._n_features_out,), type_of(X))
+
+
+def scores(features: Any, X: Any, mean: Doubles, axes: Doubles, name: str = "X") -> Floats:
+    """Return (Z - mean) axes, tile by tile."""
+    found = np.empty((X.shape[0], axes.shape[1]), float_dtype(X))
+
+    def use(_thread: int, rows: slice, Z: Floats) -> None:
+        found[rows] = (Z - mean.astype(Z.dtype)) @ axes.astype(Z.dtype)
+
+    for_each_tile(features, X, use, name=name)
+    return found

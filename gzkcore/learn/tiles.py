@@ -1,0 +1,147 @@
+"""Features of rows, a tile at a time and on several threads; the whole of them is never stored.
+
+The values of rows are checked here, tile by tile, when they are read anyway.
+"""
+
+import inspect
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from gzkcore._util import threads
+from gzkcore._util.typing import Data, Floats
+from gzkcore._util.validation import empty_aligned, is_finite, raise_not_finite
+from gzkcore.features.base import FeatureMap
+
+# Each tile adds its product to all sums: at 2,048 rows that costs 4 % of a product 1,024 wide.
+TILE_ROWS = 2048
+FEATURES_BYTES = 2**24  # of a tile: wide features get fewer rows
+ALL_SUMS_BYTES = 2**30  # the sums of all threads together
+
+
+def for_each_tile(
+    features: Any,
+    X: Any,
+    use: Callable[[int, slice, Floats], None],
+    n_threads: int | None = None,
+    name: str = "X",
+) -> None:
+    """Call use(thread, rows, Z) with Z = features.transform(X[rows]) for all tiles of X's rows.
+
+    Thread t of `n_threads` takes the tiles t, t + n_threads, ... Within each, our kernels and BLAS
+    have the processors that remain, usually one: where both would spread over all of them, the
+    threads of BLAS go on spinning after a call and stall the kernel that comes next.
+
+    Z is C-contiguous, of the dtype of X (float32 or float64), and may be overwritten afterwards.
+    Errors about values call X by `name`.
+    """
+    n_samples = X.shape[0]
+    n_threads = n_threads or thread_count(X)
+    n_rows = tile_rows(features, X, n_threads)
+    each = max(1, threads.n_threads() // n_threads)
+    stop = threading.Event()
+
+    def run(thread: int) -> None:
+        tile_of = Tiles(features, X, n_rows, name)
+        try:
+            with threads.limit_threads(each):
+                for start in range(thread * n_rows, n_samples, n_threads * n_rows):
+                    if stop.is_set():
+                        return
+                    rows = slice(start, min(start + n_rows, n_samples))
+                    use(thread, rows, tile_of(rows))
+        except BaseException:
+            stop.set()
+            raise
+
+    with threads.limit_blas(each), ThreadPoolExecutor(n_threads) as pool:
+        others = [pool.submit(run, thread) for thread in range(1, n_threads)]
+        try:
+            run(0)
+            for other in others:
+                other.result()
+        except BaseException:  # Ctrl-C comes here: leave no thread behind
+            stop.set()
+            raise
+
+
+def tile_rows(features: Any, X: Any, n_threads: int) -> int:
+    """Count the rows of a tile."""
+    n_rows = max(1, FEATURES_BYTES // (8 * width_of(features, X)))
+    # Sums within a tile are in the type of the data: fewer rows keep float32 close.
+    most = TILE_ROWS // 2 if float_dtype(X) == np.float32 else TILE_ROWS
+    return int(min(n_rows, most, -(-X.shape[0] // n_threads)))
+
+
+class Tiles:
+    """Features of a few rows at a time, in one buffer where the transformer takes `out`.
+
+    Maps of this package write the features of a tile without validating it again: what they ask of
+    rows is checked here.
+    """
+
+    def __init__(self, features: Any, X: Any, n_rows: int, name: str = "X"):
+        self.features, self.X, self.name = features, X, name
+        self.buffer: Floats | None = None
+        if "out" in inspect.signature(features.transform).parameters:
+            self.buffer = empty_aligned((n_rows, width_of(features, X)), float_dtype(X))
+        if sparse.issparse(X):
+            X.check_format(full_check=True)  # no index beyond its columns
+        self.map = _map_in(features)
+        if self.map is not None:  # as wide as in fit
+            lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
+            validate_data(self.map, X[:1], reset=False, **lenient)
+
+    def __call__(self, rows: slice) -> Any:
+        """Return the features of some rows, which may be overwritten by the next."""
+        tile = self.X[rows].astype(float_dtype(self.X), copy=False)
+        if not is_finite(tile):
+            raise_not_finite(self.X, self.name)
+        if self.buffer is not None:
+            Z = self.buffer[: tile.shape[0]]
+            if self.map is None:
+                self.features.transform(tile, out=Z)
+            else:
+                self.map.write(tile, Z)
+            return Z
+        Z = self.features.transform(tile)
+        Z = Z.toarray() if sparse.issparse(Z) else np.asarray(Z)
+        return np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
+
+
+def _map_in(features: Any) -> FeatureMap | None:
+    """Return the feature map of this package that `features` is, frozen or not."""
+    while isinstance(features, FrozenEstimator):
+        features = features.estimator
+    # A class may have a transform of its own, which does more than write.
+    ours = getattr(type(features), "transform", None) is FeatureMap.transform
+    return features if ours else None
+
+
+def thread_count(X: Any, bytes_each: int = 1) -> int:
+    """Count the threads worth starting: one per 256 rows, all their sums within 1 GiB."""
+    most = min(threads.n_threads(), int(X.shape[0]) // 256)
+    return max(1, min(most, ALL_SUMS_BYTES // bytes_each))
+
+
+def width_of(features: Any, X: Any) -> Any:
+    """Count the columns that a fitted transformer makes."""
+    known = getattr(features, "_n_features_out", None)  # where scikit-learn's transformers have it
+    return features.transform(X[:1]).shape[1] if known is None else known
+
+
+def as_rows(X: Data) -> Any:
+    """Return X as an array or CSR matrix without copying it, memory maps least of all."""
+    return check_array(X, accept_sparse="csr", ensure_all_finite=False)
+
+
+def float_dtype(X: Any) -> type[np.floating[Any]]:
+    """Return the type in which rows are worked on, float32 or float64."""
+    return np.float32 if X.dtype.newbyteorder("=") == np.float32 else np.float64
