@@ -187,16 +187,7 @@ def test_tiles_and_batches_of_any_size(name, rows, monkeypatch):
     close(output(fit(name, X, weight), X), wanted)
 
 
-FLOAT32 = pytest.mark.xfail(
-    reason="products of 1,024 rows in float32 are off by 2e-7 of Z^T Z, which alpha=0.1 turns into "
-    "2.2e-5 of the largest value at the worst row, 0.9e-5 in norm; taken about the mean, 0.8e-5 with "
-    "9 features but 1.8e-5 with 256. Exact only in double, at twice the time"
-)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=FLOAT32 if n == "classifier" else ()) for n in LEARNERS_ON]
-)
+@every
 def test_float32_gives_the_same_answer_for_every_split(name, monkeypatch):
     X, weight = data(3000)
     X = X.astype(np.float32)
