@@ -120,7 +120,7 @@ class RandomFeaturePCA(ComponentLearner):
     def _check_parameters(self) -> None:
         k = self.n_components
         share = isinstance(k, float) and 0 < k < 1
-        whole = isinstance(k, numbers.Integral) and not isinstance(k, bool) and int(k) >= 1
+        whole = not isinstance(k, bool) and isinstance(k, numbers.Integral) and int(k) >= 1
         if not (k is None or share or whole):
             raise ValueError(
                 f"n_components={k!r} must be a whole number >= 1, a share of the variance between "
