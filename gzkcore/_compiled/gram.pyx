@@ -13,7 +13,7 @@ Layout     C order, and of Gram matrices the lower triangle. Fortran sees a C ma
            hence 'U' for the lower triangle. The rows of a fold are k apart, which BLAS takes as a
            leading dimension: no copy.
 float32    Multiplied in float into `scratch`, ROWS rows at a time, and added in double. A sum of k
-           products of one sign is off by some k eps / 4; so few rows keep it small, and more would
+           equal products is off by up to k eps / 8: fewer rows keep that small, and more would
            hardly be faster. BLOCK columns at a time, so that what is added to stays in cache.
 """
 

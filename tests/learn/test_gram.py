@@ -111,6 +111,15 @@ def test_float32_is_summed_in_double():
     assert_moments(sums.finalize(), expected(features.transform(X), y, weight), rtol=4e-6)
 
 
+def test_constant_columns_of_float32():
+    """Rounding errors of equal products have one sign: 128 of them lose up to 128 eps / 8."""
+    c = np.random.default_rng(0).uniform(0.5, 1.0, 40).astype(np.float32)
+    X = np.tile(c, (4096, 1))
+    wanted = 4096 * np.outer(c, c.astype(np.float64))
+    gram = GramAccumulator(FunctionTransformer().fit(X)).update(X).finalize().gram
+    assert_allclose(gram, wanted, rtol=128 / 6 * np.finfo(np.float32).eps)
+
+
 def test_only_the_lower_triangle_is_kept():
     for dtype in (np.float32, np.float64):
         X, y, _ = data(600, dtype=dtype)
