@@ -263,7 +263,7 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         variance = np.empty_like(mean if return_std else mean[:0])
         spread = self._spreads() if return_std else {}
 
-        def use(_lane: int, rows: slice, Z: Floats) -> None:
+        def use(_thread: int, rows: slice, Z: Floats) -> None:
             mean[rows] = Z @ coef.astype(Z.dtype, copy=False)
             if return_std:
                 variance[rows] = self._variance(X[rows], Z, spread)

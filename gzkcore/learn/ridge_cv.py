@@ -269,7 +269,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         shape = (len(candidates), len(alphas))
         errors = [np.zeros(shape) for _ in range(n_threads())]
 
-        def use(lane: int, rows: slice, Z: Floats, y: Doubles, weight: Doubles | None) -> None:
+        def use(thread: int, rows: slice, Z: Floats, y: Doubles, weight: Doubles | None) -> None:
             Z = Z - mean[:p]
             w = np.ones(len(Z)) if weight is None else weight[rows]
             for i, (rotation, inverse) in enumerate(zip(rotations, inverses, strict=True)):
@@ -279,7 +279,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
                     coef = (rotation.T @ sums[p + 1 + t, :p])[:, None] * inverse
                     residual = (y[rows, t] - mean[p + 1 + t])[:, None] - q @ coef
                     with np.errstate(divide="ignore", invalid="ignore"):  # a row of leverage 1
-                        errors[lane][i] += w @ np.square(residual / free) / y.shape[1]
+                        errors[thread][i] += w @ np.square(residual / free) / y.shape[1]
 
         for X, y, weight in batches:
             of_batch = functools.partial(use, y=y.reshape(len(y), -1), weight=weight)
