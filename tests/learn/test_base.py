@@ -1,6 +1,7 @@
 """What all learners on features have in common: any kind of rows, any split, files, callbacks."""
 
 import pickle
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import LEARNERS
 
@@ -117,6 +119,27 @@ def test_every_kind_of_rows(name, X, features):
     close(output(model, X), output(wanted, dense))
     if isinstance(X, pd.DataFrame):
         assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+
+
+@in_either_way
+def test_rows_are_checked_once(name, method):
+    X, weight = data()
+    y = second(name, X)
+    checked = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code is check_array.__code__:
+            given = frame.f_locals["array"]
+            checked.append(isinstance(given, np.ndarray) and np.shares_memory(given, X))
+
+    model = LEARNERS_ON[name](FunctionTransformer())
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        getattr(model, method)(X, y, sample_weight=weight)
+    finally:
+        sys.setprofile(before)
+    assert sum(checked) == 1
 
 
 @every
