@@ -243,6 +243,9 @@ class _AsTheyAre:
     def _rows(self, X, y, sample_weight):
         return X, y, sample_weight
 
+    def _summands(self, X, y, sample_weight):
+        return X, np.empty((len(X), 0)) if y is None else y, sample_weight
+
 
 # ---- more workers than there are here
 

@@ -32,7 +32,7 @@ MODULES = {
     "polysketch": ["features.polysketch"],
     "product": ["kernels.product", "features.product"],
     "projection": ["features.projection"],
-    "ridge": ["learn.ridge"],
+    "ridge": ["learn.ridge", "learn.ridge_cv", "learn.ridge_classifier"],
     "series": ["sphere.series", "kernels.radial", "kernels.truncation"],
     "sketch": ["features.sketch"],
     "special": ["sphere.special"],
