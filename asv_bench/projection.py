@@ -45,7 +45,8 @@ from gzkcore import (
 from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.memory import resident_memory
 from gzkcore._util.threads import limit_blas, limit_threads
-from gzkcore.features.block import _project, projection_variance
+from gzkcore.features.block import project
+from gzkcore.features.block_moments import projection_variance
 from gzkcore.features.projection import fast_jl_variance, hadamard_projection_variance
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 
@@ -246,7 +247,7 @@ def _matrix_rows(dim, k, options):
     block = BlockProjection(k, random_state=0).fit(X[:2])
     calls = {
         "block": lambda: block.transform(X, out=out),
-        "block, kernel alone": lambda: _project(X, block.buckets_, block.weights_, out),
+        "block, kernel alone": lambda: project(X, block.buckets_, block.weights_, out),
         "sgemm": lambda: np.matmul(X, R, out=product),
     }
     if dim == 10_000:
@@ -298,7 +299,7 @@ def _feature_rows(dim, width, options):
         each.fit(X[:1])
     sums = empty((len(X), sum(maps["block"].n_blocks_)), "float32")
     calls = {name: functools.partial(each.transform, X, out=out) for name, each in maps.items()}
-    calls["sums alone"] = lambda: _project(X, maps["block"].buckets_, maps["block"].weights_, sums)
+    calls["sums alone"] = lambda: project(X, maps["block"].buckets_, maps["block"].weights_, sums)
     calls["whole rows"] = lambda: np.cos(np.matmul(X, W, out=product), out=product)
     calls["row by row"] = lambda: np.cos(X[0] @ W, out=product[0])
     with ExitStack() as stack:

@@ -21,8 +21,7 @@ from .features.adaptive import AdaptiveSketchFeatures as AdaptiveSketchFeatures
 from .features.auto import KernelFeatures as KernelFeatures
 from .features.block import BlockFourierFeatures as BlockFourierFeatures
 from .features.block import BlockProjection as BlockProjection
-from .features.block import MeanNormalizer as MeanNormalizer
-from .features.block import block_report as block_report
+from .features.block_report import block_report as block_report
 from .features.fastfood import FastfoodFeatures as FastfoodFeatures
 from .features.fourier import ModifiedFourierFeatures as ModifiedFourierFeatures
 from .features.fourier import RandomFourierFeatures as RandomFourierFeatures
@@ -31,6 +30,7 @@ from .features.gegenbauer import PublishedGegenbauerFeatures as PublishedGegenba
 from .features.gegenbauer import TruncationWarning as TruncationWarning
 from .features.hadamard import hadamard_transform as hadamard_transform
 from .features.maclaurin import MaclaurinFeatures as MaclaurinFeatures
+from .features.normalize import MeanNormalizer as MeanNormalizer
 from .features.nystrom import NystromFeatures as NystromFeatures
 from .features.polysketch import PolySketchFeatures as PolySketchFeatures
 from .features.product import ProductFeatures as ProductFeatures

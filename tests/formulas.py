@@ -14,7 +14,12 @@ from gzkcore import reference
 # Idea -> the modules of gzkcore that have the mirrors of its formulas.
 MODULES = {
     "adaptive": ["features.adaptive"],
-    "block": ["features.block"],
+    "block": [
+        "features.block",
+        "features.block_moments",
+        "features.block_report",
+        "features.normalize",
+    ],
     "cca": ["learn.cca"],
     "directions": ["sphere.directions"],
     "fastfood": ["features.fastfood"],

@@ -11,7 +11,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from gzkcore import BlockFourierFeatures, BlockProjection, Gaussian, block_report
 from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.threads import limit_threads
-from gzkcore.features.block import _project
+from gzkcore.features.block import project
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 
 from .common import (
@@ -134,7 +134,7 @@ class SparseRows:
         self.S = self.map.components_.T.tocsr().astype(dtype)
         self.out = empty((self.n, 1000), dtype)
         self.call = {
-            "gzkcore": lambda: _project(self.X, self.map.buckets_, self.map.weights_, self.out),
+            "gzkcore": lambda: project(self.X, self.map.buckets_, self.map.weights_, self.out),
             "scipy": lambda: self.X @ self.S,
         }[library]
         ours = self.map.transform(self.X)

@@ -79,7 +79,7 @@ CLASSES = {
     "ProductFeatures": "gzkcore.features.product:ProductFeatures",
     "BlockFourierFeatures": "gzkcore.features.block:BlockFourierFeatures",
     "BlockProjection": "gzkcore.features.block:BlockProjection",
-    "MeanNormalizer": "gzkcore.features.block:MeanNormalizer",
+    "MeanNormalizer": "gzkcore.features.normalize:MeanNormalizer",
     "HarmonicTree": "gzkcore.sphere.harmonics:HarmonicTree",
     "ArcCosine": "gzkcore.kernels:ArcCosine",
     "DotProduct": "gzkcore.kernels:DotProduct",

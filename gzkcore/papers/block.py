@@ -13,15 +13,11 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from gzkcore._util.typing import Doubles
 from gzkcore.evaluate.results import Found
-from gzkcore.features.block import (
-    Arrangement,
-    BlockFourierFeatures,
-    BlockProjection,
-    MeanNormalizer,
-    block_report,
-)
+from gzkcore.features.block import Arrangement, BlockFourierFeatures, BlockProjection
+from gzkcore.features.block_report import block_report
 from gzkcore.features.fastfood import FastfoodFeatures
 from gzkcore.features.fourier import RandomFourierFeatures
+from gzkcore.features.normalize import MeanNormalizer
 from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 

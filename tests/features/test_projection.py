@@ -25,7 +25,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util.threads import limit_threads
-from gzkcore.features.block import projection_variance
+from gzkcore.features.block_moments import projection_variance
 from gzkcore.features.projection import (
     _bits,
     _places,

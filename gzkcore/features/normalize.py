@@ -1,0 +1,196 @@
+"""Normalisation of columns by mean and range, also of rows that are sparse or come in batches."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gzkcore._util.model_io import save, stored
+from gzkcore._util.typing import Data, Doubles, Floats, Rows
+
+from .base import check_rows
+
+__all__ = ["MeanNormalizer"]
+
+
+def _projected(projection: Any, X: Rows) -> Floats:
+    """Project rows to an ordinary array, also where scikit-learn's own would give a sparse one."""
+    projected = projection.transform(X)
+    return projected.toarray() if sparse.issparse(projected) else np.asarray(projected)
+
+
+class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Subtract each column's mean and divide by its range (Section 3.2 of [1]_).
+
+    Parameters
+    ----------
+    with_shift : bool, default=True
+        False: only divide, which keeps sparse rows sparse. Distances, and features of
+        shift-invariant kernels, are the same.
+
+    Attributes
+    ----------
+    mean_, range_ : ndarray of shape (n_features,)
+        A constant column has range 0 and becomes 0.
+    n_samples_seen_ : int
+
+    References
+    ----------
+    .. [1] A Simple and Efficient Method for Random Fourier Features; B15 in the errata.
+
+    Examples
+    --------
+    >>> from gzkcore import MeanNormalizer
+    >>> MeanNormalizer().fit_transform([[1.0, 5.0], [2.0, 5.0], [6.0, 5.0]])
+    array([[-0.4,  0. ],
+           [-0.2,  0. ],
+           [ 0.6,  0. ]])
+    """
+
+    _state = stored("mean_", "n_samples_seen_", "_total", "_low", "_high")
+
+    _low: Doubles
+    _high: Doubles
+
+    def __init__(self, with_shift: bool = True) -> None:
+        self.with_shift = with_shift
+
+    @property
+    def range_(self) -> Doubles:
+        """Largest minus smallest value of each column."""
+        check_is_fitted(self, "mean_")
+        width: Doubles = self._high - self._low
+        return width
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Find mean and range of each column.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        for name in ("mean_", "n_samples_seen_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        return self.partial_fit(X)
+
+    def partial_fit(self, X: Data, y: object = None) -> Self:
+        """Take more rows into account: the same as fitting on all of them at once.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        fresh = not hasattr(self, "mean_")
+        X = self._validate(X, reset=fresh)
+        n, width = X.shape
+        total: Doubles = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+        if sparse.issparse(X):
+            low, high = (np.asarray(f(axis=0).todense()).ravel() for f in (X.min, X.max))
+        else:
+            low, high = X.min(axis=0), X.max(axis=0)
+        low, high = low.astype(np.float64), high.astype(np.float64)
+        if not fresh:
+            low, high = np.minimum(self._low, low), np.maximum(self._high, high)
+        with np.errstate(divide="ignore", over="ignore"):
+            spans = np.subtract(high, low, dtype=X.dtype)
+            unusable = ~np.isfinite(spans) | ((spans > 0) & ~np.isfinite(1 / spans))
+        if unusable.any():
+            column = int(np.argmax(unusable))
+            raise ValueError(
+                f"column {column} of X, counted from 0, goes from {low[column]:g} to "
+                f"{high[column]:g}, and nothing can be divided by that; scale it"
+            )
+        if fresh:
+            self.n_samples_seen_, self._total = 0, np.zeros(width)
+        self.n_samples_seen_ += n
+        self._total = self._total + total
+        self._low, self._high = low, high
+        self.mean_ = self._total / self.n_samples_seen_
+        return self
+
+    def _validate(self, X: Data, *, reset: bool) -> Rows:
+        return check_rows(self, X, reset=reset)
+
+    def _factor(self) -> Doubles:
+        """1 / range, 0 for a constant column."""
+        range_ = self.range_
+        with np.errstate(divide="ignore"):
+            return np.where(range_ > 0, 1 / range_, 0.0)
+
+    def transform(self, X: Data) -> Rows:
+        """Normalise X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Sparse only with with_shift=False.
+
+        Returns
+        -------
+        {ndarray, csr_array} of shape (n_samples, n_features)
+        """
+        check_is_fitted(self, "mean_")
+        X = self._validate(X, reset=False)
+        factor = self._factor().astype(X.dtype)
+        if not isinstance(X, np.ndarray):
+            if self.with_shift:
+                raise ValueError(
+                    "subtracting the means would make every entry of this sparse X nonzero; use "
+                    "with_shift=False, which leaves distances and shift-invariant kernels the "
+                    "same, or project(projection, X), which shifts after projecting"
+                )
+            scaled = X.copy()
+            scaled.data = X.data * factor[X.indices]
+            return scaled
+        shifted: Floats = X - self.mean_.astype(X.dtype) if self.with_shift else X
+        return shifted * factor
+
+    def project(self, projection: Any, X: Data) -> Floats:
+        """Project the normalised rows without making sparse ones dense.
+
+        S ((x - mean) / range) = S (x / range) - S (mean / range): the shift is subtracted once it
+        is projected, so that sparse rows cost O(nnz). It always is, whatever `with_shift` says
+        about `transform`.
+
+        Parameters
+        ----------
+        projection : fitted transformer
+            A linear one, such as `BlockProjection`.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self, "mean_")
+        X = self._validate(X, reset=False)
+        factor = self._factor().astype(X.dtype)
+        if isinstance(X, np.ndarray):
+            return _projected(projection, (X - self.mean_.astype(X.dtype)) * factor)
+        scaled = X.copy()
+        scaled.data = X.data * factor[X.indices]
+        shift = (self.mean_ * self._factor()).astype(X.dtype)
+        return _projected(projection, scaled) - _projected(projection, shift[None])
+
+    def save(self, path: Any) -> None:
+        """Write the fitted normaliser to a file, see `gzkcore.load`."""
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True  # fit and project take them with a shift too
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
