@@ -393,15 +393,20 @@ def test_sklearn(estimator, check):
 
 @pytest.mark.parametrize("radius", [3.0, 12.0, 20.0])
 @every_type
-def test_far_rows_stay_numbers(radius, dtype):
+def test_features_of_far_rows_are_right(radius, dtype):
     X = (radius * sphere(100, 3)).astype(dtype)
     features = AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60)
-    assert np.isfinite(features.fit_transform(X)).all()
+    Z = features.fit_transform(X)
+    exact = features.transform(X.astype(float))
+    assert np.abs(exact).max() > 1e-3
+    tolerance = IDENTITY["closed form"](dtype) * np.abs(exact).max()
+    np.testing.assert_allclose(Z, exact, rtol=0, atol=tolerance)
     for factor in (0.0, 100.0, 1e15):
         assert np.isfinite(features.transform(X * dtype(factor))).all()
 
 
-def test_rows_that_need_too_many_monomials_are_named():
-    features = AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60)
-    with pytest.raises(ValueError, match=r"a row is 25\.\d lengthscales .* monomials are needed"):
-        features.fit(24 * sphere(100, 3))
+@every_type
+def test_rows_too_far_for_monomials_are_refused(dtype):
+    X = (24.0 * sphere(100, 3)).astype(dtype)
+    with pytest.raises(ValueError, match=r"a row is 25\.6 lengthscales .* smaller gamma than 0\.5"):
+        AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60).fit(X)
