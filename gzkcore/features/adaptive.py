@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csc_array, csr_array
 from scipy.special import gammaln
 
@@ -28,6 +28,7 @@ from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import FeatureMap, tiles, warn_if_trivial
+from .casts import cast_once
 from .nystrom import leverage_sample
 
 __all__ = ["AdaptiveSketchFeatures", "monomial_features"]
@@ -290,19 +291,13 @@ class AdaptiveSketchFeatures(FeatureMap):
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         count = self.n_effective_
-        used, steps = _plan(self.columns_)
+        used, steps, degrees, tops, weights = cast_once(
+            self, out.dtype, _prepared, self.columns_, self.weights_
+        )
         scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
         center = np.zeros(X.shape[1]) if self.center_ is None else self.center_
         factors, over = scale[used] / self.radius_, scale
-        # Monomials of unit rows; what a degree is worth at a norm goes apart, in logarithms: large
-        # weights and small envelopes would leave the range of numbers, their products don't.
-        degrees = np.count_nonzero(self.columns_ >= 0, axis=1)
-        orders = np.arange(degrees.max(initial=0) + 1)
-        log_weights = np.log(self.weights_)
-        tops = np.full(orders.size, -np.inf)
-        np.maximum.at(tops, degrees, log_weights)
-        work = out.dtype if tops.max() < _SINGLE else np.dtype(np.float64)
-        weights = np.exp(log_weights - tops[degrees]).astype(work)[:, None]
+        orders, work = np.arange(tops.size), weights.dtype
         out[:, count:] = 0
 
         def fill(rows: slice) -> None:
@@ -385,6 +380,21 @@ def _plan(columns: Tuples) -> tuple[Integers, list[tuple[Integers, Integers, Int
         ends = np.flatnonzero(degrees == j + 1)
         steps.append((parents, here, ends, node[ends]))
     return used, steps
+
+
+def _prepared(columns: Tuples, weights: Doubles, dtype: DTypeLike) -> tuple[Any, ...]:
+    """Return what `_plan` does, each monomial's degree, and its weight in two factors.
+
+    They are for monomials of unit rows. What a degree is worth at a norm goes apart, in logarithms:
+    large weights and small envelopes would leave the range of numbers, their products don't. So the
+    first factor, of each degree, is a logarithm. The second is double where single won't do.
+    """
+    degrees = np.count_nonzero(columns >= 0, axis=1)
+    logs = np.log(weights)
+    tops = np.full(degrees.max(initial=0) + 1, -np.inf)
+    np.maximum.at(tops, degrees, logs)
+    work = dtype if tops.max() < _SINGLE else np.float64
+    return *_plan(columns), degrees, tops, np.exp(logs - tops[degrees]).astype(work)[:, None]
 
 
 def _products(

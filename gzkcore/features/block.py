@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -32,6 +32,7 @@ from gzkcore.kernels.shift_invariant import Laplacian, Spherical
 
 from .base import SumMap, tiles
 from .block_kernels import check_additive, draw_frequencies, kernel_of_sums, power_of
+from .casts import cast_once, contiguous
 from .hadamard import hadamard_transform
 
 __all__ = [
@@ -87,14 +88,14 @@ def _prepare(X: Floats) -> Iterator[tuple[slice, Floats]]:
 
 
 def project(
-    X: Rows, buckets: Buckets, weights: Doubles, out: Floats, *waves: Any, apart: bool = True
+    X: Rows, buckets: Buckets, weights: Floats, out: Floats, *waves: Any, apart: bool = True
 ) -> bool:
     """Write the sums of rows to out, or their waves, given as (scale, phase, stream).
 
     `apart`: each pass has blocks of its own, as many as `_shares` says. Returns whether all sums
     are finite.
     """
-    by = np.ascontiguousarray(weights, dtype=out.dtype)
+    by = contiguous(weights, out.dtype)
     kernel: Any
     if not isinstance(X, np.ndarray):
         indptr = np.asarray(X.indptr).astype(X.indices.dtype, copy=False)
@@ -227,6 +228,7 @@ class _BlockMap(SumMap):
     buckets_: Buckets
     weights_: Doubles
     _signs: Any  # before the transform, over the root of its size; None: no mix
+    _scale: float | Doubles = 1.0  # of the columns; without a mix weights_ have it
 
     def _start(self, X: Rows) -> tuple[int, np.random.Generator]:
         """Check what both have, draw the mix; return how many coordinates blocks are made of."""
@@ -243,25 +245,34 @@ class _BlockMap(SumMap):
         self._signs = (2.0 * rng.integers(0, 2, X.shape[1]) - 1) / math.sqrt(padded)
         return padded, rng
 
-    def _mixed(self, tile: Rows, scale: Any = 1.0) -> Floats:
-        """Rotate rows: random signs, zeros up to a power of two, Hadamard."""
+    def _cast(self, dtype: DTypeLike) -> Any:
+        """Return the weights, and what rows are multiplied by before the transform."""
+        return cast_once(self, dtype, _weights_and_signs, self.weights_, self._signs, self._scale)
+
+    def _mixed(self, tile: Rows) -> Floats:
+        """Rotate rows: scale and random signs, zeros up to a power of two, Hadamard."""
         padded = np.zeros((tile.shape[0], 1 << (tile.shape[1] - 1).bit_length()), tile.dtype)
-        padded[:, : tile.shape[1]] = dense(tile) * (np.multiply(self._signs, scale)).astype(
-            tile.dtype
-        )
+        padded[:, : tile.shape[1]] = dense(tile) * self._cast(tile.dtype)[1]
         return hadamard_transform(padded)
 
-    def _sum(self, X: Rows, out: Floats, scale: float | Doubles, *waves: Any) -> None:
+    def _sum(self, X: Rows, out: Floats, *waves: Any) -> None:
         """Write the sums of blocks, or their waves, and raise if one is not finite."""
+        weights = self._cast(X.dtype)[0]
         if self._signs is None:
-            finite = project(X, self.buckets_, self.weights_, out, *waves)
+            finite = project(X, self.buckets_, weights, out, *waves)
         else:
             finite = True
             for rows in tiles(X.shape[0], self.buckets_.shape[1] * X.dtype.itemsize):
-                tile = self._mixed(X[rows], scale)
-                finite &= project(tile, self.buckets_, self.weights_, out[rows], *waves)
+                finite &= project(self._mixed(X[rows]), self.buckets_, weights, out[rows], *waves)
         if not finite:  # every coordinate is in a sum, which would tell
             self._check_finite(X)
+
+
+def _weights_and_signs(
+    weights: Doubles, signs: Doubles | None, scale: float | Doubles, dtype: DTypeLike
+) -> tuple[Floats, Floats | None]:
+    flips = None if signs is None else contiguous(np.multiply(signs, scale), dtype)
+    return contiguous(weights, dtype), flips
 
 
 class BlockProjection(_BlockMap):
@@ -384,7 +395,7 @@ class BlockProjection(_BlockMap):
         return hadamard_transform(S.toarray())[:, : self.n_features_in_] * self._signs
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        self._sum(X, out, 1.0)
+        self._sum(X, out)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
         """Return the shortest rows whose projections are nearest to X.
@@ -571,7 +582,7 @@ class BlockFourierFeatures(_BlockMap):
             first += kept
         self.buckets_ = np.array(buckets, dtype=np.int32)
         self.weights_ = np.array(weights)
-        self._scale: float | Doubles = scale.astype(np.float64)
+        self._scale = scale.astype(np.float64)
         if self._signs is None:
             self.weights_ *= self._scale
         self._phase = float(rng.uniform(0.0, 2.0))
@@ -629,10 +640,10 @@ class BlockFourierFeatures(_BlockMap):
 
     def _scaled(self, delta: Doubles) -> Floats:
         """Return differences of rows as blocks take them: scaled, and mixed where rows are."""
-        return delta * self._scale if self._signs is None else self._mixed(delta, self._scale)
+        return delta * self._scale if self._signs is None else self._mixed(delta)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        self._sum(X, out, self._scale, math.sqrt(2 / out.shape[1]), self._phase, stream)
+        self._sum(X, out, math.sqrt(2 / out.shape[1]), self._phase, stream)
 
     def _flops(self, density: float) -> float:
         dim, passes = float(self.n_features_in_), len(self.n_blocks_)

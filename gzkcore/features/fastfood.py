@@ -11,7 +11,7 @@ import math
 from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import fastfood as _fastfood
 from gzkcore._util.model_io import stored
@@ -23,6 +23,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 
 from .base import FeatureMap, warn_if_trivial
+from .casts import cast_once
 from .hadamard import hadamard_transform
 
 __all__ = ["FastfoodFeatures", "fastfood_frequencies"]
@@ -217,17 +218,26 @@ class FastfoodFeatures(FeatureMap):
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         (blocks, size), width = self.signs_.shape, out.shape[1]
-        signs = self.signs_.copy()
-        signs[:, : X.shape[1]] *= self.kernel_.scale()
-        norms = np.linalg.norm(self.normals_, axis=1, keepdims=True)
-        lengths = self.lengths_ / (math.pi * math.sqrt(size) * norms)
+        weights = self.kernel_, self.n_features_in_, self.signs_, self.normals_, self.lengths_
+        signs, normals, lengths = cast_once(self, X.dtype, _in_half_turns, *weights)
         made = (
-            signs.astype(X.dtype), self.permutation_, self.normals_.astype(X.dtype),
-            lengths.astype(X.dtype), width // 2, self.phase_ / math.pi, math.sqrt(2 / width), out,
-            stream, n_threads(X.shape[0] * blocks * size * (size.bit_length() + 15)),
+            signs, self.permutation_, normals, lengths, width // 2, self.phase_ / math.pi,
+            math.sqrt(2 / width), out, stream,
+            n_threads(X.shape[0] * blocks * size * (size.bit_length() + 15)),
         )  # fmt: skip
         if isinstance(X, np.ndarray):
             packed = np.require(X, requirements=["C", "ALIGNED"])
             _fastfood.fastfood_features(packed, *made)
         else:
             _fastfood.fastfood_features_sparse(X.data, X.indices, X.indptr, *made)
+
+
+def _in_half_turns(
+    kernel: Kernel, dim: int, signs: Doubles, normals: Doubles, lengths: Doubles, dtype: DTypeLike
+) -> tuple[Floats, Floats, Floats]:
+    """Return signs, normals and lengths, with which rows as they are give angles in half turns."""
+    scaled = signs.copy()
+    scaled[:, :dim] *= kernel.scale()
+    norms = np.linalg.norm(normals, axis=1, keepdims=True)
+    turned = lengths / (math.pi * math.sqrt(signs.shape[1]) * norms)
+    return scaled.astype(dtype), normals.astype(dtype), turned.astype(dtype)

@@ -8,7 +8,7 @@ import math
 from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.special import gammainc, gammainccinv, ndtri
 
 from gzkcore._compiled import fourier as _fourier
@@ -23,6 +23,7 @@ from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
 from .base import FeatureMap, tiles, warn_if_trivial
+from .casts import cast_once
 
 __all__ = [
     "ModifiedFourierFeatures",
@@ -99,7 +100,7 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
             f"{W.shape[0]}"
         )
     out = check_out(None, (X.shape[0], n_components), X.dtype)
-    _fill(X, W, phase, out, False)
+    _fill(X, _half_turns(W[: -(-n_components // 2)], X.dtype), phase, out, False)
     return out
 
 
@@ -249,7 +250,8 @@ class _Fourier(FeatureMap):
         return X, kernel, width
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        _fill(X, self.frequencies_, self.phase_, out, stream)
+        W = cast_once(self, X.dtype, _half_turns, self.frequencies_)
+        _fill(X, W, self.phase_, out, stream)
 
     def _flops(self, density: float) -> float:
         return self._n_features_out * (density * float(self.n_features_in_) + 25)
@@ -461,19 +463,32 @@ class ModifiedFourierFeatures(_Fourier):
         return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        pairs = self._n_features_out // 2
-        weights = np.concatenate([self.weights_[:pairs], self.weights_]).astype(out.dtype)
+        weights = self.frequencies_, self.weights_, self._n_features_out
+        W, factors = cast_once(self, X.dtype, _weighted_half_turns, *weights)
         for rows in tiles(X.shape[0], out.itemsize * out.shape[1]):
-            _fill(X[rows], self.frequencies_, self.phase_, out[rows], False)
-            out[rows] *= weights
+            _fill(X[rows], W, self.phase_, out[rows], False)
+            out[rows] *= factors
 
 
-def _fill(X: Rows, frequencies: Doubles, phase: float, out: Floats, stream: bool) -> None:
-    """Write the features of rows, dense or CSR."""
-    width, dim = out.shape[1], frequencies.shape[1]
-    count = -(-width // 2)
-    W = np.zeros((dim, -(-count // _LANES) * _LANES), dtype=X.dtype)
-    np.divide(frequencies[:count].T, math.pi, out=W[:, :count], casting="same_kind")
+def _half_turns(frequencies: Doubles, dtype: DTypeLike) -> Floats:
+    """Return frequencies over pi as columns, padded with zeros to whole vectors."""
+    count, dim = frequencies.shape
+    W = np.zeros((dim, -(-count // _LANES) * _LANES), dtype=dtype)
+    np.divide(frequencies.T, math.pi, out=W[:, :count], casting="same_kind")
+    return W
+
+
+def _weighted_half_turns(
+    frequencies: Doubles, weights: Doubles, width: int, dtype: DTypeLike
+) -> tuple[Floats, Floats]:
+    """Return the same, and the weight of each column of the features."""
+    factors = np.concatenate([weights[: width // 2], weights])
+    return _half_turns(frequencies, dtype), factors.astype(dtype)
+
+
+def _fill(X: Rows, W: Floats, phase: float, out: Floats, stream: bool) -> None:
+    """Write the features of rows, dense or CSR, for frequencies in half turns."""
+    dim, width = len(W), out.shape[1]
     rest = (width // 2, phase / math.pi, math.sqrt(2 / width), out)
     if not isinstance(X, np.ndarray):
         threads = n_threads((X.nnz + 12 * X.shape[0]) * W.shape[1])

@@ -5,17 +5,17 @@ column of degree N is a product of N such numbers, and N is random too.
 """
 
 import math
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln
 
 from gzkcore._compiled import maclaurin as _maclaurin
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_out, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
@@ -23,6 +23,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 
 from .base import FeatureMap, tiles, warn_if_trivial
+from .casts import cast_once
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
 
@@ -87,9 +88,10 @@ def maclaurin_features(
     order = np.argsort(-N, kind="stable")
     starts = np.cumsum(N) - N
     rows = [starts[order][N[order] > i] + i for i in range(N.max(initial=0))]
-    packed, counts = _packed(W[np.concatenate([*rows, np.empty(0, np.intp)]).astype(np.intp)], N)
+    factors = np.concatenate([*rows, np.empty(0, np.intp)]).astype(np.intp)
+    packed, counts = _packed(W[factors], N, X.dtype)
     out = check_out(None, (X.shape[0], N.size), X.dtype)
-    _fill(X, packed.astype(X.dtype), counts, weights[order], np.ones(X.shape[0]), out)
+    _fill(X, packed, counts, weights[order].astype(X.dtype), np.ones(X.shape[0]), out)
     sorted_back = np.empty_like(out)
     sorted_back[:, order] = out
     return sorted_back
@@ -238,9 +240,8 @@ class MaclaurinFeatures(FeatureMap):
         return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        ratio = self.coefficients_ / np.where(self.probabilities_ > 0, self.probabilities_, 1.0)
-        weights = np.sqrt(ratio[self.degrees_] / out.shape[1])
-        packed, counts = _packed(self.signs_.astype(out.dtype), self.degrees_)
+        drawn = self.signs_, self.degrees_, self.coefficients_, self.probabilities_
+        packed, counts, weights = cast_once(self, X.dtype, _factors, *drawn)
         for rows in tiles(X.shape[0], X.shape[1]):  # many: a tile is shared out to threads
             points = _scaled(X[rows], self.kernel_, self.center_)
             norms = np.sqrt(np.einsum("ij,ij->i", points, points))
@@ -278,12 +279,24 @@ def _series(kernel: DotProductKernel, square: float, rule: Degrees) -> tuple[Dou
     return np.where(np.isfinite(log_p), log_a, -np.inf)[:count], log_p[:count]
 
 
-def _packed(signs: Floats, degrees: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
+def _factors(
+    signs: NDArray[np.int8],
+    degrees: Integers,
+    coefficients: Doubles,
+    probabilities: Doubles,
+    dtype: DTypeLike,
+) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Return the signs of all factors, packed, how many columns each has, and columns' weights."""
+    ratio = coefficients / np.where(probabilities > 0, probabilities, 1.0)
+    weights = np.sqrt(ratio[degrees] / degrees.size)
+    return *_packed(signs, degrees, dtype), weights.astype(dtype)
+
+
+def _packed(signs: NDArray[Any], N: Integers, dtype: DTypeLike) -> tuple[Floats, NDArray[np.int64]]:
     """Return signs as columns, those of each factor padded, and how many each has."""
-    N = np.asarray(degrees)
     counts = np.array([(i < N).sum() for i in range(N.max(initial=0))], dtype=np.int64)
     padded = -(-counts // _LANES) * _LANES
-    W = np.zeros((signs.shape[1], int(padded.sum())), dtype=signs.dtype)
+    W = np.zeros((signs.shape[1], int(padded.sum())), dtype=dtype)
     first = taken = 0
     for count, size in zip(counts.tolist(), padded.tolist(), strict=True):
         W[:, first : first + count] = signs[taken : taken + count].T
@@ -295,15 +308,14 @@ def _fill(
     X: Floats,
     W: Floats,
     counts: NDArray[np.int64],
-    weights: Doubles,
+    weights: Floats,
     envelope: Doubles,
     out: Floats,
 ) -> None:
     """Write the features of scaled, dense rows."""
-    dtype = out.dtype
     X = np.require(X, requirements=["C", "ALIGNED"])
     blas, threads = X.shape[1] > _FEW_COLUMNS, n_threads(X.shape[0] * (W.size + out.shape[1]))
-    given = (X, W, counts, weights.astype(dtype), envelope.astype(dtype), out, blas)
+    given = (X, W, counts, weights, envelope.astype(out.dtype), out, blas)
     if not blas:
         _maclaurin.maclaurin_features(*given, threads)
         return

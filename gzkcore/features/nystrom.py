@@ -30,6 +30,7 @@ from gzkcore.kernels.dot_product import DotProductKernel
 from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import FeatureMap, check_unit, tiles, warn_if_trivial
+from .casts import cast_once
 
 __all__ = ["NystromFeatures"]
 
@@ -250,9 +251,9 @@ class NystromFeatures(FeatureMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         if self.kernel_.unit_sphere:
             check_unit(X)
-        count = _count(self.eigenvalues_, out.dtype)
-        root = self.root_[:, :count].astype(out.dtype)
-        evaluate = _evaluator(self.kernel_, self.landmarks_, out.dtype)
+        fitted = self.kernel_, self.landmarks_, self.eigenvalues_, self.root_
+        evaluate, root = cast_once(self, out.dtype, _evaluator_and_root, *fitted)
+        count = root.shape[1]
         out[:, count:] = 0
 
         def fill(rows: slice) -> None:
@@ -369,6 +370,15 @@ def _evaluator(kernel: Kernel, landmarks: Floats, dtype: Any) -> Callable[[Float
         return np.exp(values, out=values)
 
     return evaluate
+
+
+def _evaluator_and_root(
+    kernel: Kernel, landmarks: Floats, eigenvalues: Doubles, root: Doubles, dtype: Any
+) -> tuple[Callable[[Floats], Floats], Floats]:
+    """Return what gives rows' values at landmarks, and the root that they are multiplied by."""
+    count = _count(eigenvalues, dtype)
+    leading = root[:, :count].astype(dtype, copy=count < root.shape[1])
+    return _evaluator(kernel, landmarks, dtype), leading
 
 
 def _tiles(X: Rows, width: int) -> Iterator[slice]:

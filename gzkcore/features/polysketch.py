@@ -26,6 +26,7 @@ from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.shift_invariant import Gaussian
 
 from .base import FeatureMap, TruncationWarning, warn_if_trivial
+from .casts import cast_once, contiguous
 from .hadamard import hadamard_transform
 
 __all__ = ["PolySketchFeatures", "poly_sketch", "poly_sketch_variance", "tensor_srht"]
@@ -133,7 +134,7 @@ def poly_sketch(
     )
     tree.check(rows)
     out = empty_aligned((rows.shape[0], width), rows.dtype)
-    tree.write(rows, np.ones(rows.shape[1]), 0.0, False, out)
+    tree.write(rows, np.ones(rows.shape[1], dtype=rows.dtype), 0.0, False, out)
     return out
 
 
@@ -199,7 +200,7 @@ def _leaves(degree: int) -> int:
     return 1 << max(degree - 1, 0).bit_length()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Tree:
     """What makes the columns `first` to `first + width`, of one degree."""
 
@@ -273,12 +274,13 @@ class _Tree:
         nodes = (2 * leaves - 2) * m * (math.log2(m) + 4)
         return float(2 * self.hashes.size * density * self.degree / leaves + nodes + self.width)
 
-    def write(self, X: Rows, scale: Doubles, last: float, gaussian: bool, out: Floats) -> None:
+    def write(self, X: Rows, scale: Floats, last: float, gaussian: bool, out: Floats) -> None:
         """Write the columns of this tree."""
+        node_signs = cast_once(self, X.dtype, contiguous, self.node_signs)
         made = (
-            scale.astype(X.dtype), last, self.degree, self.hashes, self.signs,
-            self.node_signs.astype(X.dtype), self.places, gaussian, self.first, self.width,
-            self.log_factor, out, n_threads(int(X.shape[0] * self.flops(1.0))),
+            scale, last, self.degree, self.hashes, self.signs, node_signs, self.places, gaussian,
+            self.first, self.width, self.log_factor, out,
+            n_threads(int(X.shape[0] * self.flops(1.0))),
         )  # fmt: skip
         if isinstance(X, np.ndarray):
             packed = np.require(X, requirements=["C", "ALIGNED"])
@@ -419,7 +421,7 @@ class PolySketchFeatures(FeatureMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         gaussian = isinstance(self.kernel_, Gaussian)
         last = 0.0 if isinstance(self.kernel_, Gaussian) else math.sqrt(self.kernel_.coef0)
-        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
+        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(X.dtype)
         if not isinstance(X, np.ndarray) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

@@ -10,7 +10,7 @@ import math
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -25,6 +25,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
 from .base import SumMap
+from .casts import cast_once, contiguous
 from .hadamard import hadamard_transform
 
 __all__ = [
@@ -104,7 +105,7 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
         )
     order = np.argsort(kept // n, kind="stable")  # pass by pass
     out = empty_aligned((shape[0], kept.size), flat.dtype)
-    _subsampled(flat.reshape(shape), flips, kept[order], out, False)
+    _subsampled(flat.reshape(shape), contiguous(flips, flat.dtype), kept[order], out, False)
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     in_order = (order[:-1] < order[1:]).all()
@@ -159,8 +160,8 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
             f"the {shape[1]} columns of X"
         )
     out = empty_aligned((shape[0], S.shape[0]), flat.dtype)
-    given = S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64)
-    _sparse_sums(flat.reshape(shape), flips, given, out, False)
+    given = contiguous(S.data, flat.dtype), S.indices.astype(np.int32), S.indptr.astype(np.int64)
+    _sparse_sums(flat.reshape(shape), contiguous(flips, flat.dtype), given, out, False)
     return out
 
 
@@ -186,13 +187,10 @@ def _sorted(X: Any) -> tuple[Any, Any, Any]:
     return X.data, X.indices, np.asarray(X.indptr).astype(X.indices.dtype, copy=False)
 
 
-def _subsampled(
-    X: Rows, signs: NDArray[Any], rows: NDArray[np.int64], out: Floats, stream: bool
-) -> None:
+def _subsampled(X: Rows, signs: Floats, rows: NDArray[np.int64], out: Floats, stream: bool) -> None:
     """Write the outputs `rows`, pass by pass."""
     d = signs.shape[1]
     n = _padded(d)
-    flips = np.ascontiguousarray(signs, dtype=X.dtype)
     ends = np.searchsorted(rows, n * np.arange(len(signs) + 1)).tolist()
     dense = isinstance(X, np.ndarray)
     given = (np.require(X, requirements=["C", "ALIGNED"]),) if dense else _sorted(X)
@@ -204,20 +202,18 @@ def _subsampled(
         bits = _bits(n, last - first)
         threads = n_threads(X.shape[0] * d * (bits + 2))
         scale = 1 / math.sqrt(rows.size)
-        kernel(*given, flips, kept, which, bits, scale, first, out, stream, threads)
+        kernel(*given, signs, kept, which, bits, scale, first, out, stream, threads)
 
 
 def _sparse_sums(
-    X: Rows, signs: NDArray[Any], P: tuple[Any, Any, Any], out: Floats, stream: bool
+    X: Rows, signs: Floats, P: tuple[Any, Any, Any], out: Floats, stream: bool
 ) -> None:
     """Write the product of P, as data, indices and indptr, with the transform of rows."""
     n = _padded(signs.size)
-    flips = np.ascontiguousarray(signs, dtype=X.dtype)
     bits = n.bit_length() - 1
     threads = n_threads(X.shape[0] * (n * (bits + 2) + 2 * P[0].size))
     made: Any = (
-        flips, P[0].astype(X.dtype), P[1], P[2], bits, 1 / math.sqrt(n * out.shape[1]), out, stream,
-        threads,
+        signs, *P, bits, 1 / math.sqrt(n * out.shape[1]), out, stream, threads,
     )  # fmt: skip
     if isinstance(X, np.ndarray):
         _projection.fast_jl_projection(np.require(X, requirements=["C", "ALIGNED"]), *made)
@@ -480,7 +476,8 @@ class HadamardProjection(_HadamardMap):
         return back
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        _subsampled(X, self.signs_, self.rows_, out, stream)
+        signs = cast_once(self, X.dtype, contiguous, self.signs_)
+        _subsampled(X, signs, self.rows_, out, stream)
         self._check_sums(X, out)
 
 
@@ -612,8 +609,13 @@ class FastJLProjection(_HadamardMap):
         return matrix
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
-        _sparse_sums(X, self.signs_, (self.values_, self.columns_, self.starts_), out, stream)
+        signs, values = cast_once(self, X.dtype, _both, self.signs_, self.values_)
+        _sparse_sums(X, signs, (values, self.columns_, self.starts_), out, stream)
         self._check_sums(X, out)
+
+
+def _both(signs: NDArray[np.int8], values: Doubles, dtype: DTypeLike) -> tuple[Floats, Floats]:
+    return contiguous(signs, dtype), contiguous(values, dtype)
 
 
 def _places(rng: np.random.Generator, size: int, share: float) -> NDArray[np.int64]:

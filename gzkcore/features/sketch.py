@@ -8,7 +8,7 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import sketch as _sketch
 from gzkcore._util.model_io import stored
@@ -22,6 +22,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
 from .base import FeatureMap, warn_if_trivial
+from .casts import cast_once
 
 __all__ = [
     "CountSketch",
@@ -120,7 +121,7 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
         )
     rows, places, flips = _checked(X, hashes, signs, width)
     out = empty_aligned((rows.shape[0], width), rows.dtype)
-    roots = _roots(width).astype(rows.dtype)
+    roots = _roots(width, rows.dtype)
     work = rows.shape[0] * places.shape[0] * (rows.shape[1] + width * width.bit_length())
     _sketch.tensor_sketch(
         rows, places, flips, roots, 0.0, width, 0, 1.0, out, False, n_threads(work)
@@ -151,12 +152,13 @@ def _checked(
     return flat.reshape(shape), np.ascontiguousarray(places), np.ascontiguousarray(flips)
 
 
-def _roots(width: int) -> Doubles:
-    """Return exp(i pi v(q)), v(q) the bits of q in reverse as a fraction; see _sketch.h."""
+def _roots(width: int, dtype: DTypeLike) -> Floats:
+    """Return exp(i pi v(q)), v(q) the bits of q in reverse as a fraction; see sketch.h."""
     fractions: Doubles = np.zeros(1)
     while fractions.size < width // 2:
         fractions = np.concatenate([fractions, fractions + 0.5 / fractions.size])
-    return np.stack([np.cos(math.pi * fractions), np.sin(math.pi * fractions)], axis=1)
+    roots = np.stack([np.cos(math.pi * fractions), np.sin(math.pi * fractions)], axis=1)
+    return roots.astype(dtype)
 
 
 def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) -> float:
@@ -411,7 +413,7 @@ class TensorSketchFeatures(FeatureMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         degree, width = self.kernel_.degree, out.shape[1]
         last = math.sqrt(self.kernel_.coef0 / self.kernel_.gamma)
-        roots = _roots(self.widths_[0]).astype(X.dtype)
+        roots = cast_once(self, X.dtype, _roots, self.widths_[0])
         work = int(X.shape[0] * self._flops(1.0))
         first = 0
         for m, hashes, signs in zip(self.widths_, self.hashes_, self.signs_, strict=True):

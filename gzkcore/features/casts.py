@@ -1,0 +1,35 @@
+"""What kernels take beside the rows, made of fitted weights once for each dtype, not in every call.
+
+It is kept beside the features, not in them: files, pickles and copies don't hold it, and transform
+changes no attribute. A fit replaces fitted weights; nothing writes to them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gzkcore._util.typing import Floats
+
+_KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], dict[DTypeLike, Any]]] = WeakKeyDictionary()
+
+
+def cast_once(owner: Any, dtype: DTypeLike, make: Callable[..., Any], *weights: Any) -> Any:
+    """Return make(*weights, dtype), made anew only where `owner` has other weights than before.
+
+    One result for each dtype is kept, as long as the owner lives and has these weights. Threads
+    that come at once may each make it, and all get what is right.
+    """
+    kept = _KEPT.get(owner)
+    if kept is None or any(a is not b for a, b in zip(kept[0], weights, strict=True)):
+        kept = _KEPT[owner] = weights, {}
+    if dtype not in kept[1]:
+        kept[1][dtype] = make(*weights, dtype)
+    return kept[1][dtype]
+
+
+def contiguous(array: Any, dtype: DTypeLike) -> Floats:
+    """Return an array in C order and of this dtype: itself, if it is."""
+    return np.ascontiguousarray(array, dtype=dtype)

@@ -1,0 +1,119 @@
+"""Weights are cast once for each dtype: kept while they are the fitted ones, and nowhere in a model."""
+
+import copy
+import gc
+import pickle
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from points import gaussian
+from sklearn.base import clone
+
+from gzkcore import (
+    AdaptiveSketchFeatures,
+    BlockFourierFeatures,
+    BlockProjection,
+    FastfoodFeatures,
+    FastJLProjection,
+    Gaussian,
+    HadamardProjection,
+    MaclaurinFeatures,
+    ModifiedFourierFeatures,
+    NystromFeatures,
+    PolySketchFeatures,
+    RandomFourierFeatures,
+    TensorSketchFeatures,
+)
+from gzkcore.features import casts
+
+MAPS = [
+    AdaptiveSketchFeatures(Gaussian(0.1), 9, random_state=0),
+    BlockFourierFeatures(Gaussian(0.1), 9, random_state=0),
+    BlockFourierFeatures(Gaussian(0.1), 9, mix="hadamard", random_state=0),
+    BlockProjection(3, random_state=0),
+    FastfoodFeatures(Gaussian(0.1), 9, random_state=0),
+    FastJLProjection(3, random_state=0),
+    HadamardProjection(3, random_state=0),
+    MaclaurinFeatures(Gaussian(0.1), 9, random_state=0),
+    ModifiedFourierFeatures(Gaussian(0.1), 9, random_state=0),
+    NystromFeatures(Gaussian(0.1), 9, random_state=0),
+    PolySketchFeatures(n_components=9, random_state=0),
+    RandomFourierFeatures(Gaussian(0.1), 9, random_state=0),
+    TensorSketchFeatures(n_components=9, random_state=0),
+]
+each_map = pytest.mark.parametrize("features", MAPS, ids=str)
+
+
+def test_it_is_made_once_for_each_dtype_and_anew_for_other_weights():
+    class Owner:
+        """What can be weakly referred to."""
+
+    calls = []
+
+    def make(weights, dtype):
+        calls.append((weights, dtype))
+        return object()
+
+    owner, first, second = Owner(), np.ones(2), np.ones(2)
+    single, double = np.dtype(np.float32), np.dtype(np.float64)
+    made = {dtype: casts.cast_once(owner, dtype, make, first) for dtype in (single, double)}
+    for dtype in (single, double):
+        assert casts.cast_once(owner, dtype, make, first) is made[dtype]
+    assert len(calls) == 2
+    assert casts.cast_once(owner, single, make, second) is not made[single]
+    assert casts.cast_once(owner, double, make, second) is not made[double]
+    assert len(calls) == 4
+    died = weakref.ref(first)
+    del first, made, calls[:]
+    gc.collect()
+    assert died() is None  # what other weights have replaced is let go
+
+
+@each_map
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_transform_follows_a_new_fit_and_both_dtypes(features, monkeypatch):
+    X, other = gaussian(20, 3), gaussian(20, 3, seed=1)
+    fitted = clone(features).fit(X)
+    expected = {}
+    for dtype in (np.float32, np.float64):
+        with monkeypatch.context() as patch:
+            patch.setattr(casts, "_KEPT", weakref.WeakKeyDictionary())
+            expected[dtype] = fitted.transform(X.astype(dtype))
+    for dtype in (np.float32, np.float64, np.float32):
+        np.testing.assert_array_equal(fitted.transform(X.astype(dtype)), expected[dtype])
+    fitted.set_params(random_state=5).fit(other)
+    afresh = clone(fitted).fit(other).transform(X)
+    np.testing.assert_array_equal(fitted.transform(X), afresh)
+
+
+@each_map
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_models_do_not_hold_casts(features):
+    X = gaussian(20, 3)
+    fitted = clone(features).fit(X)
+    before, size = dict(vars(fitted)), len(pickle.dumps(fitted))
+    for dtype in (np.float32, np.float64):
+        fitted.transform(X.astype(dtype))
+    assert vars(fitted) == before
+    assert len(pickle.dumps(fitted)) == size
+    for again in (pickle.loads(pickle.dumps(fitted)), copy.copy(fitted), copy.deepcopy(fitted)):
+        assert again not in casts._KEPT
+        np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+    gone = weakref.ref(fitted)
+    del fitted, again
+    gc.collect()
+    assert gone() is None
+
+
+@each_map
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_threads_may_share_features(features):
+    X = gaussian(20, 3)
+    fitted = clone(features).fit(X)
+    tasks = [X.astype(dtype) for dtype in (np.float32, np.float64)] * 20
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(fitted.transform, tasks))
+    for task, Z in zip(tasks, found, strict=True):
+        np.testing.assert_array_equal(Z, fitted.transform(task))
