@@ -26,24 +26,7 @@
 #define GZK_PREFETCH(p) ((void)(p))
 #endif
 
-#define REAL float
-#define VEC gzk_vec_f32
-#define LANES GZK_LANES_F32
-#define NAME(f) f##_f32
-#include "block_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-
-#define REAL double
-#define VEC gzk_vec_f64
-#define LANES GZK_LANES_F64
-#define NAME(f) f##_f64
-#include "block_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
+#define OPS "block_ops.h"
+#include "element_types.h"
 
 #endif

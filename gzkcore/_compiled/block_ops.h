@@ -1,4 +1,4 @@
-/* The operations of block.h for one element type; included there with REAL, VEC, LANES and NAME set. */
+/* The operations of block.h for one element type, see element_types.h. */
 
 /* acc[bucket[q, j], r] += w[q, j] rows[r][j] for all j < d, q < passes and r < LANES.
  * bucket and w are (passes, d) with row stride d; acc is (n_blocks, LANES). Each accumulator takes

@@ -52,32 +52,7 @@
 #define GZK_SIGN_F64 GZK_SIGN2
 #endif
 
-#define REAL float
-#define VEC gzk_vec_f32
-#define LANES GZK_LANES_F32
-#define NAME(f) f##_f32
-#define SWAP GZK_SWAP_F32
-#define SIGN GZK_SIGN_F32
-#include "hadamard_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-#undef SWAP
-#undef SIGN
-
-#define REAL double
-#define VEC gzk_vec_f64
-#define LANES GZK_LANES_F64
-#define NAME(f) f##_f64
-#define SWAP GZK_SWAP_F64
-#define SIGN GZK_SIGN_F64
-#include "hadamard_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-#undef SWAP
-#undef SIGN
+#define OPS "hadamard_ops.h"
+#include "element_types.h"
 
 #endif

@@ -1,5 +1,4 @@
-/* The operations of hadamard.h for one element type; included there with REAL, VEC, LANES, NAME, SWAP
- * and SIGN set. */
+/* The operations of hadamard.h for one element type, see element_types.h. */
 
 /* The stages across `count` vectors, a power of two. */
 GZK_INLINE void NAME(gzk_butterflies)(VEC *v, const int count)
@@ -20,15 +19,15 @@ GZK_INLINE VEC NAME(gzk_lanes)(VEC x)
 {
 #if GZK_CAN_SHUFFLE
 #if LANES >= 16
-    x = __builtin_shufflevector(x, x, SWAP(8)) + (VEC){SIGN(8)} * x;
+    x = __builtin_shufflevector(x, x, CONSTANT(GZK_SWAP)(8)) + (VEC){CONSTANT(GZK_SIGN)(8)} * x;
 #endif
 #if LANES >= 8
-    x = __builtin_shufflevector(x, x, SWAP(4)) + (VEC){SIGN(4)} * x;
+    x = __builtin_shufflevector(x, x, CONSTANT(GZK_SWAP)(4)) + (VEC){CONSTANT(GZK_SIGN)(4)} * x;
 #endif
 #if LANES >= 4
-    x = __builtin_shufflevector(x, x, SWAP(2)) + (VEC){SIGN(2)} * x;
+    x = __builtin_shufflevector(x, x, CONSTANT(GZK_SWAP)(2)) + (VEC){CONSTANT(GZK_SIGN)(2)} * x;
 #endif
-    x = __builtin_shufflevector(x, x, SWAP(1)) + (VEC){SIGN(1)} * x;
+    x = __builtin_shufflevector(x, x, CONSTANT(GZK_SWAP)(1)) + (VEC){CONSTANT(GZK_SIGN)(1)} * x;
 #elif LANES > 1
     for (int h = 1; h < LANES; h *= 2)
         for (int i = 0; i < LANES; i++)

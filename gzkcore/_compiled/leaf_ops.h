@@ -1,4 +1,4 @@
-/* The leaf operations for one element type; included by leaf.h with REAL, VEC, LANES and NAME set. */
+/* The leaf operations for one element type, see element_types.h. */
 
 GZK_INLINE VEC NAME(gzk_splat)(REAL x) { return x - (VEC){0}; }
 
@@ -224,8 +224,8 @@ GZK_INLINE void NAME(gzk_transpose)(VEC *v, const int paired)
     for (int step = paired ? 2 : 1; step < LANES; step *= 2) {
         VEC w[LANES];
         for (int i = 0; i < LANES / 2; i++) {
-            w[2 * i] = __builtin_shufflevector(v[i], v[i + LANES / 2], LO);
-            w[2 * i + 1] = __builtin_shufflevector(v[i], v[i + LANES / 2], HI);
+            w[2 * i] = __builtin_shufflevector(v[i], v[i + LANES / 2], CONSTANT(GZK_LO));
+            w[2 * i + 1] = __builtin_shufflevector(v[i], v[i + LANES / 2], CONSTANT(GZK_HI));
         }
         for (int i = 0; i < LANES; i++) v[i] = w[i];
     }
@@ -265,8 +265,8 @@ GZK_INLINE void NAME(gzk_columns_to)(const REAL *factor, const REAL *node, const
             const int j = i + LANES / 2;
             VEC a = NAME(gzk_column)(factor, node, radial, at + 3 * i, scale[c + i]);
             VEC b = NAME(gzk_column)(factor, node, radial, at + 3 * j, scale[c + j]);
-            v[2 * i] = __builtin_shufflevector(a, b, LO);
-            v[2 * i + 1] = __builtin_shufflevector(a, b, HI);
+            v[2 * i] = __builtin_shufflevector(a, b, CONSTANT(GZK_LO));
+            v[2 * i + 1] = __builtin_shufflevector(a, b, CONSTANT(GZK_HI));
         }
 #else
         for (int i = 0; i < LANES; i++)

@@ -27,24 +27,7 @@ static int gzk_odd(uint32_t x)
 #define GZK_ODD(x) gzk_odd((uint32_t)(x))
 #endif
 
-#define REAL float
-#define VEC gzk_vec_f32
-#define LANES GZK_LANES_F32
-#define NAME(f) f##_f32
-#include "projection_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-
-#define REAL double
-#define VEC gzk_vec_f64
-#define LANES GZK_LANES_F64
-#define NAME(f) f##_f64
-#include "projection_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
+#define OPS "projection_ops.h"
+#include "element_types.h"
 
 #endif

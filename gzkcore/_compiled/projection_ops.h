@@ -1,5 +1,4 @@
-/* The operations of projection.h for one element type; included there with REAL, VEC, LANES and NAME
- * set. */
+/* The operations of projection.h for one element type, see element_types.h. */
 
 /* y (columns, LANES) <- the transpose of x (count, columns) times signs; missing rows repeat the last. */
 static void NAME(gzk_load_signed)(const REAL *x, ptrdiff_t ldx, int count, const REAL *sign,

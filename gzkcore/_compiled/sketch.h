@@ -18,24 +18,7 @@
 
 #include "leaf.h"
 
-#define REAL float
-#define VEC gzk_vec_f32
-#define LANES GZK_LANES_F32
-#define NAME(f) f##_f32
-#include "sketch_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-
-#define REAL double
-#define VEC gzk_vec_f64
-#define LANES GZK_LANES_F64
-#define NAME(f) f##_f64
-#include "sketch_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
+#define OPS "sketch_ops.h"
+#include "element_types.h"
 
 #endif

@@ -1,5 +1,4 @@
-/* The operations of sketch.h for one element type; included there with REAL, VEC, LANES and NAME set.
- * A complex number is two vectors, its real and its imaginary part. */
+/* The operations of sketch.h for one element type, see element_types.h. */
 
 /* acc[hashes[j]] += signs[j] x[j] for d vectors. */
 static void NAME(gzk_count)(const REAL *x, const int32_t *hashes, const int8_t *signs, ptrdiff_t d,

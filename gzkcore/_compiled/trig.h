@@ -25,40 +25,15 @@
 
 #include "leaf.h"
 
-#define REAL float
-#define VEC gzk_vec_f32
-#define LANES GZK_LANES_F32
-#define NAME(f) f##_f32
-#define BITS int32_t
-#define SIGN_SHIFT 31
-#define MAGIC 12582912.0f /* 1.5 x 2^23 */
-#define IS_FLOAT 1
-#include "trig_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-#undef BITS
-#undef SIGN_SHIFT
-#undef MAGIC
-#undef IS_FLOAT
+/* Integers as wide as an element, where the sign of one is, and 1.5 times 2^23 or 2^52. */
+#define GZK_BITS_F32 int32_t
+#define GZK_BITS_F64 int64_t
+#define GZK_SIGN_SHIFT_F32 31
+#define GZK_SIGN_SHIFT_F64 63
+#define GZK_MAGIC_F32 12582912.0f
+#define GZK_MAGIC_F64 6755399441055744.0
 
-#define REAL double
-#define VEC gzk_vec_f64
-#define LANES GZK_LANES_F64
-#define NAME(f) f##_f64
-#define BITS int64_t
-#define SIGN_SHIFT 63
-#define MAGIC 6755399441055744.0 /* 1.5 x 2^52 */
-#define IS_FLOAT 0
-#include "trig_ops.h"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef NAME
-#undef BITS
-#undef SIGN_SHIFT
-#undef MAGIC
-#undef IS_FLOAT
+#define OPS "trig_ops.h"
+#include "element_types.h"
 
 #endif

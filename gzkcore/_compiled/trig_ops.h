@@ -1,10 +1,9 @@
-/* The operations of trig.h for one element type; included there with REAL, VEC, LANES, NAME, BITS,
- * SIGN_SHIFT, MAGIC and IS_FLOAT set. */
+/* The operations of trig.h for one element type, see element_types.h. */
 
 #if defined(__GNUC__)
-typedef BITS NAME(gzk_bits) __attribute__((vector_size(LANES * sizeof(REAL)), may_alias));
+typedef CONSTANT(GZK_BITS) NAME(gzk_bits) __attribute__((vector_size(LANES * sizeof(REAL)), may_alias));
 #else
-typedef BITS NAME(gzk_bits);
+typedef CONSTANT(GZK_BITS) NAME(gzk_bits);
 #endif
 
 /* The nearest integers, ties to even, for any h. */
@@ -42,10 +41,10 @@ GZK_INLINE NAME(gzk_bits) NAME(gzk_reduce)(VEC h, VEC *r)
     return (NAME(gzk_bits))_mm512_cvtpd_epi64((__m512d)h);
 #else
     h -= 2 * NAME(gzk_rint)(h / 2); /* whole turns first: what is left is at most 1 */
-    VEC shifted = h + MAGIC;
+    VEC shifted = h + CONSTANT(GZK_MAGIC);
     NAME(gzk_bits) k;
     memcpy(&k, &shifted, sizeof k);
-    *r = h - (shifted - MAGIC);
+    *r = h - (shifted - CONSTANT(GZK_MAGIC));
     return k;
 #endif
 }
@@ -73,7 +72,7 @@ GZK_INLINE void NAME(gzk_cos_sin_chains)(const REAL *h, REAL *cos_out, REAL *sin
     VEC r[4], s[4], c[4], q[4], factor[4];
     for (int v = 0; v < count; v++) {
         NAME(gzk_bits) sign, bits;
-        sign = NAME(gzk_reduce)(*(const VEC *)(h + v * LANES), &r[v]) << SIGN_SHIFT;
+        sign = NAME(gzk_reduce)(*(const VEC *)(h + v * LANES), &r[v]) << CONSTANT(GZK_SIGN_SHIFT);
         memcpy(&bits, &scale, sizeof bits);
         bits ^= sign; /* the scale with the sign (-1)^k */
         memcpy(&factor[v], &bits, sizeof bits);
