@@ -17,37 +17,20 @@ Layout     X and out of any row stride but unit column stride; buckets and weigh
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from .leaf cimport GZK_FENCE, GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
+from .leaf cimport (
+    GZK_FENCE,
+    GZK_LANES_F32,
+    GZK_LANES_F64,
+    PAGE,
+    gzk_alloc,
+    gzk_free,
+    index,
+    load_radial,
+)
 from .trig cimport write_angles
-
-cdef extern from "block.h" nogil:
-    void gzk_scatter_f32(const float* const* rows, const int32_t* bucket, const float* w,
-                         Py_ssize_t d, Py_ssize_t passes, float* acc)
-    void gzk_scatter_f64(const double* const* rows, const int32_t* bucket, const double* w,
-                         Py_ssize_t d, Py_ssize_t passes, double* acc)
-    void gzk_scatter_columns_f32(const float* columns, const int32_t* bucket, const float* w,
-                                 Py_ssize_t d, float* acc)
-    void gzk_scatter_columns_f64(const double* columns, const int32_t* bucket, const double* w,
-                                 Py_ssize_t d, double* acc)
-    void gzk_scatter_row_f32(const float* x, const int32_t* bucket, const float* w, Py_ssize_t d,
-                             float* out)
-    void gzk_scatter_row_f64(const double* x, const int32_t* bucket, const double* w, Py_ssize_t d,
-                             double* out)
-    void gzk_unpack_f32(const float* acc, Py_ssize_t n, int count, float* out, Py_ssize_t ldo)
-    void gzk_unpack_f64(const double* acc, Py_ssize_t n, int count, double* out, Py_ssize_t ldo)
-    int gzk_none_f32(const float* x, Py_ssize_t n)
-    int gzk_none_f64(const double* x, Py_ssize_t n)
-    void gzk_load_radial_f32(const float* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
-                             float* out)
-    void gzk_load_radial_f64(const double* rows, Py_ssize_t ld, int count, Py_ssize_t columns,
-                             double* out)
-
-ctypedef fused index:
-    int32_t
-    int64_t
 
 # Bytes of sums that are added to together, so that they stay in the second level of the cache, and
 # fewer where it also has the rows, transposed once for all passes, which take at most so much;
@@ -55,57 +38,9 @@ ctypedef fused index:
 cdef enum:
     SUMS = 1 << 19
     FEWER = 1 << 17
-    COLUMNS = 1 << 20
+    TRANSPOSED = 1 << 20
     STRIP = 256
     MOST = 16
-
-
-cdef inline void _scatter(const floating** rows, const int32_t* bucket, const floating* w,
-                          Py_ssize_t d, Py_ssize_t passes, floating* acc) noexcept nogil:
-    if floating is float:
-        gzk_scatter_f32(rows, bucket, w, d, passes, acc)
-    else:
-        gzk_scatter_f64(rows, bucket, w, d, passes, acc)
-
-
-cdef inline void _scatter_columns(const floating* columns, const int32_t* bucket, const floating* w,
-                                  Py_ssize_t d, floating* acc) noexcept nogil:
-    if floating is float:
-        gzk_scatter_columns_f32(columns, bucket, w, d, acc)
-    else:
-        gzk_scatter_columns_f64(columns, bucket, w, d, acc)
-
-
-cdef inline void _transpose(const floating* x, Py_ssize_t ldx, int count, Py_ssize_t d,
-                            floating* columns) noexcept nogil:
-    if floating is float:
-        gzk_load_radial_f32(x, ldx, count, d, columns)
-    else:
-        gzk_load_radial_f64(x, ldx, count, d, columns)
-
-
-cdef inline void _scatter_row(const floating* x, const int32_t* bucket, const floating* w,
-                              Py_ssize_t d, floating* out) noexcept nogil:
-    if floating is float:
-        gzk_scatter_row_f32(x, bucket, w, d, out)
-    else:
-        gzk_scatter_row_f64(x, bucket, w, d, out)
-
-
-cdef inline int _none(const floating* x, Py_ssize_t n) noexcept nogil:
-    """Return whether a number is none or infinite."""
-    if floating is float:
-        return gzk_none_f32(x, n)
-    else:
-        return gzk_none_f64(x, n)
-
-
-cdef inline void _unpack(const floating* acc, Py_ssize_t n, int count, floating* out,
-                         Py_ssize_t ldo) noexcept nogil:
-    if floating is float:
-        gzk_unpack_f32(acc, n, count, out, ldo)
-    else:
-        gzk_unpack_f64(acc, n, count, out, ldo)
 
 
 def block_projection(
@@ -117,7 +52,7 @@ def block_projection(
     int n_threads,
 ):
     """out[i, b] = sum of weights[q, j] X[i, j] over buckets[q, j] = b; whether all are finite."""
-    return _dense(X, buckets, weights, out, apart, 0, 0.0, False, False, n_threads)
+    return _dense(X, buckets, weights, out, apart, _sums_of(out.shape[1]), n_threads)
 
 
 def block_fourier_features(
@@ -132,106 +67,162 @@ def block_fourier_features(
     int n_threads,
 ):
     """out[i] = scale (cos pi v, sin pi v) for the projection v; whether all v are finite."""
-    return _dense(X, buckets, weights, out, apart, scale, phase, True, stream, n_threads)
+    return _dense(X, buckets, weights, out, apart, _waves_of(out.shape[1], scale, phase, stream),
+                  n_threads)
 
 
-cdef inline Py_ssize_t _first(Py_ssize_t q, Py_ssize_t passes, Py_ssize_t k) noexcept nogil:
-    """Return the first block of a pass, of k blocks that passes share evenly."""
-    return q * (k // passes) + min(q, k % passes)
+cdef struct Columns:
+    # What the columns of out are made of.
+    Py_ssize_t sums                    # of a row
+    bint waves                         # their cosines and sines, or they themselves
+    Py_ssize_t pairs                   # of a cosine and a sine
+    Py_ssize_t width
+    double scale
+    double phase
+    bint stream
+
+
+cdef inline Columns _sums_of(Py_ssize_t width) noexcept nogil:
+    return Columns(sums=width, waves=False, pairs=0, width=width, scale=0, phase=0, stream=False)
+
+
+cdef inline Columns _waves_of(Py_ssize_t width, double scale, double phase,
+                              bint stream) noexcept nogil:
+    return Columns(sums=width // 2 + width % 2, waves=True, pairs=width // 2, width=width,
+                   scale=scale, phase=phase, stream=stream)
+
+
+cdef struct Passes:
+    # How the sums of a tile of rows come about: `together` passes after another stay in the cache.
+    Py_ssize_t d                       # coordinates of a row
+    Py_ssize_t count
+    Py_ssize_t sums                    # of all passes, which share them evenly unless together = count
+    Py_ssize_t together
+    bint transposed                    # a tile of rows is transposed once for all of them
+
+
+cdef inline Passes _passes_of(Py_ssize_t d, Py_ssize_t count, Py_ssize_t sums, bint apart,
+                              Py_ssize_t vector) noexcept nogil:
+    """Plan the passes for vectors of so many bytes."""
+    cdef:
+        bint transposed = count > 1 and d * vector <= TRANSPOSED
+        Py_ssize_t each = max(<Py_ssize_t> 1, -(-sums // max(count, 1))) * vector
+        Py_ssize_t together = max(<Py_ssize_t> 1, (FEWER if transposed else SUMS) // each)
+    return Passes(d=d, count=count, sums=sums, together=together if apart else count,
+                  transposed=transposed)
+
+
+cdef inline Py_ssize_t _first(Py_ssize_t q, Passes passes) noexcept nogil:
+    """Return the first sum of a pass."""
+    return q * (passes.sums // passes.count) + min(q, passes.sums % passes.count)
 
 
 cdef bint _dense(const floating[:, :] X, const int32_t[:, ::1] buckets,
-                 const floating[:, ::1] weights, floating[:, :] out, bint apart, double scale,
-                 double phase, bint waves, bint stream, int n_threads) except -1:
+                 const floating[:, ::1] weights, floating[:, :] out, bint apart, Columns columns,
+                 int n_threads) except -1:
     cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], passes = buckets.shape[0]
-        Py_ssize_t width = out.shape[1], m = width // 2
-        bint odd = width % 2
-        Py_ssize_t k = m + odd if waves else width
+        Py_ssize_t n = X.shape[0], d = X.shape[1], sums = columns.sums
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t ldx = X.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
-        Py_ssize_t vector = lanes * <Py_ssize_t> sizeof(floating)
-        bint once = passes > 1 and d * vector <= COLUMNS
-        Py_ssize_t each = max(<Py_ssize_t> 1, -(-k // max(passes, 1))) * vector
-        Py_ssize_t together = max(<Py_ssize_t> 1, (FEWER if once else SUMS) // each)
-        int none = 0
-        Py_ssize_t held, own, tile, i, r, q, p, last, low, high, j, stop, count
+        Passes passes = _passes_of(d, buckets.shape[0], sums, apart, lanes * sizeof(floating))
+        Py_ssize_t held, own, tile, i, r, count
+        int bad = 0
         floating* scratch
         floating* acc
-        floating* strip
-        floating* columns
         floating* row
-        const floating** starts
-        const floating** rows
-    if n == 0 or width == 0:
+    if n == 0 or columns.width == 0:
         return True
     if (d > 1 and X.strides[1] != sizeof(floating)) or (
-            width > 1 and out.strides[1] != sizeof(floating)) or out.shape[0] != n:
+            columns.width > 1 and out.strides[1] != sizeof(floating)) or out.shape[0] != n:
         raise ValueError("X and out must have equally many rows, and unit column stride")
-    if buckets.shape[1] != d or weights.shape[0] != passes or weights.shape[1] != d:
+    if buckets.shape[1] != d or weights.shape[0] != passes.count or weights.shape[1] != d:
         raise ValueError("buckets and weights must have shape (passes, D)")
-    if not apart:
-        together = passes
-    held = min(k, min(together, passes) * (k // passes + 1))
-    own = held * lanes + MOST * STRIP + (d * lanes if once else 0) + PAGE
-    scratch = <floating*> gzk_alloc((n_threads * own + k) * sizeof(floating))
-    starts = <const floating**> gzk_alloc(n_threads * MOST * sizeof(void*))
-    if scratch == NULL or starts == NULL:
-        gzk_free(scratch)
-        gzk_free(<void*> starts)
+    held = min(sums, min(passes.together, passes.count) * (sums // passes.count + 1))
+    own = held * lanes + MOST * STRIP + (d * lanes if passes.transposed else 0) + PAGE
+    scratch = <floating*> gzk_alloc((n_threads * own + sums) * sizeof(floating))
+    if scratch == NULL:
         raise MemoryError("no memory for the sums of block_projection")
     for tile in prange((n + lanes - 1) // lanes, schedule="dynamic", nogil=True,
                        num_threads=n_threads):
         acc = scratch + threadid() * own
-        strip = acc + held * lanes
-        columns = strip + MOST * STRIP
-        rows = starts + threadid() * MOST
         i = tile * lanes
         count = min(lanes, n - i)
         if 4 * count <= lanes:  # at most one tile is so short: its sums can have one place
             for r in range(count):
-                row = scratch + n_threads * own if waves else &out[i + r, 0]
-                memset(row, 0, k * sizeof(floating))
-                for q in range(passes):
-                    _scatter_row(&X[i + r, 0], &buckets[q, 0], &weights[q, 0], d, row)
-                none += _none(row, k)
-                if waves:
-                    write_angles(row, 0, k, m, <floating> phase, <floating> scale, &out[i + r, 0],
-                                 2 * m + odd, stream)
+                row = scratch + n_threads * own if columns.waves else &out[i + r, 0]
+                _sum_row(&X[i + r, 0], &buckets[0, 0], &weights[0, 0], passes, row)
+                bad += not_finite(row, sums)
+                _write_row(row, columns, &out[i + r, 0])
         else:
-            for r in range(lanes):
-                rows[r] = &X[i, 0] + min(r, count - 1) * ldx
-            if once:
-                _transpose(&X[i, 0], ldx, <int> count, d, columns)
-            q = 0
-            while q < passes:
-                last = min(q + together, passes)
-                low = _first(q, passes, k)
-                high = _first(last, passes, k)
-                memset(acc, 0, (high - low) * vector)
-                if once:
-                    for p in range(q, last):
-                        _scatter_columns(columns, &buckets[p, 0], &weights[p, 0], d,
-                                         acc - low * lanes)
-                else:
-                    _scatter(rows, &buckets[q, 0], &weights[q, 0], d, last - q, acc - low * lanes)
-                none += _none(acc, (high - low) * lanes)
-                if not waves:
-                    _unpack(acc, high - low, <int> count, &out[i, low], ldo)
-                j = low
-                while waves and j < high:
-                    stop = min(j - j % STRIP + STRIP, high)
-                    _unpack(acc + (j - low) * lanes, stop - j, <int> count, strip, STRIP)
-                    for r in range(count):
-                        write_angles(strip + r * STRIP, j, stop - j, m, <floating> phase,
-                                     <floating> scale, &out[i + r, 0], 2 * m + odd, stream)
-                    j = stop
-                q = last
+            bad += _tile(&X[i, 0], ldx, count, &buckets[0, 0], &weights[0, 0], passes, columns, acc,
+                         acc + held * lanes, acc + held * lanes + MOST * STRIP, &out[i, 0], ldo)
         GZK_FENCE()
     gzk_free(scratch)
-    gzk_free(<void*> starts)
-    return none == 0
+    return bad == 0
+
+
+cdef inline void _sum_row(const floating* x, const int32_t* buckets, const floating* weights,
+                          Passes passes, floating* row) noexcept nogil:
+    """row = the sums of one row."""
+    cdef Py_ssize_t q
+    memset(row, 0, passes.sums * sizeof(floating))
+    for q in range(passes.count):
+        scatter_row(x, buckets + q * passes.d, weights + q * passes.d, passes.d, row)
+
+
+cdef inline void _write_row(const floating* row, Columns columns, floating* out) noexcept nogil:
+    """out = the waves of one row's sums, which else are there already."""
+    if columns.waves:
+        write_angles(row, 0, columns.sums, columns.pairs, <floating> columns.phase,
+                     <floating> columns.scale, out, columns.width, columns.stream)
+
+
+cdef inline int _tile(const floating* x, Py_ssize_t ldx, Py_ssize_t count, const int32_t* buckets,
+                      const floating* weights, Passes passes, Columns columns, floating* acc,
+                      floating* strip, floating* transposed, floating* out,
+                      Py_ssize_t ldo) noexcept nogil:
+    """Write `count` rows, at most as many as a vector has lanes; how many groups weren't finite."""
+    cdef:
+        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+        Py_ssize_t d = passes.d, q = 0, last, p, low, high, r
+        int bad = 0
+        const floating* rows[MOST]
+    for r in range(lanes):
+        rows[r] = x + min(r, count - 1) * ldx
+    if passes.transposed:
+        load_radial(x, ldx, <int> count, d, transposed)
+    while q < passes.count:
+        last = min(q + passes.together, passes.count)
+        low = _first(q, passes)
+        high = _first(last, passes)
+        memset(acc, 0, (high - low) * lanes * sizeof(floating))
+        if passes.transposed:
+            for p in range(q, last):
+                scatter_columns(transposed, buckets + p * d, weights + p * d, d, acc - low * lanes)
+        else:
+            scatter(rows, buckets + q * d, weights + q * d, d, last - q, acc - low * lanes)
+        bad += not_finite(acc, (high - low) * lanes)
+        if columns.waves:
+            _write_waves(acc, low, high, count, lanes, columns, strip, out, ldo)
+        else:
+            unpack(acc, high - low, <int> count, out + low, ldo)
+        q = last
+    return bad
+
+
+cdef inline void _write_waves(const floating* acc, Py_ssize_t low, Py_ssize_t high,
+                              Py_ssize_t count, Py_ssize_t lanes, Columns columns, floating* strip,
+                              floating* out, Py_ssize_t ldo) noexcept nogil:
+    """Write the waves of the sums `low` to `high` of `count` rows, strip by strip."""
+    cdef Py_ssize_t j = low, stop, r
+    while j < high:
+        stop = min(j - j % STRIP + STRIP, high)
+        unpack(acc + (j - low) * lanes, stop - j, <int> count, strip, STRIP)
+        for r in range(count):
+            write_angles(strip + r * STRIP, j, stop - j, columns.pairs, <floating> columns.phase,
+                         <floating> columns.scale, out + r * ldo, columns.width, columns.stream)
+        j = stop
 
 
 def block_projection_csr(
@@ -244,7 +235,7 @@ def block_projection_csr(
     int n_threads,
 ):
     """`block_projection` of the rows of a CSR matrix."""
-    return _sparse(data, indices, indptr, buckets, weights, out, 0, 0.0, False, False, n_threads)
+    return _sparse(data, indices, indptr, buckets, weights, out, _sums_of(out.shape[1]), n_threads)
 
 
 def block_fourier_features_csr(
@@ -260,42 +251,35 @@ def block_fourier_features_csr(
     int n_threads,
 ):
     """`block_fourier_features` of the rows of a CSR matrix."""
-    return _sparse(data, indices, indptr, buckets, weights, out, scale, phase, True, stream,
-                   n_threads)
+    return _sparse(data, indices, indptr, buckets, weights, out,
+                   _waves_of(out.shape[1], scale, phase, stream), n_threads)
 
 
 cdef bint _sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
                   const int32_t[:, ::1] buckets, const floating[:, ::1] weights, floating[:, :] out,
-                  double scale, double phase, bint waves, bint stream, int n_threads) except -1:
+                  Columns columns, int n_threads) except -1:
     cdef:
-        Py_ssize_t n = indptr.shape[0] - 1, passes = buckets.shape[0]
-        Py_ssize_t width = out.shape[1], m = width // 2
-        bint odd = width % 2
-        Py_ssize_t k = m + odd if waves else width
-        Py_ssize_t own = k + PAGE
-        Py_ssize_t i, q, p
-        int none = 0
+        Py_ssize_t n = indptr.shape[0] - 1, sums = columns.sums, own = sums + PAGE, i, q, p
+        int bad = 0
         floating* scratch
         floating* row
         const int32_t* to
         const floating* by
-    if n == 0 or width == 0:
+    if n == 0 or columns.width == 0:
         return True
     scratch = <floating*> gzk_alloc(n_threads * own * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the sums of block_projection_csr")
     for i in prange(n, schedule="dynamic", chunksize=16, nogil=True, num_threads=n_threads):
-        row = scratch + threadid() * own if waves else &out[i, 0]
-        memset(row, 0, k * sizeof(floating))
-        for q in range(passes):
+        row = scratch + threadid() * own if columns.waves else &out[i, 0]
+        memset(row, 0, sums * sizeof(floating))
+        for q in range(buckets.shape[0]):
             to = &buckets[q, 0]
             by = &weights[q, 0]
             for p in range(indptr[i], indptr[i + 1]):
                 row[to[indices[p]]] += by[indices[p]] * data[p]
-        none += _none(row, k)
-        if waves:
-            write_angles(row, 0, k, m, <floating> phase, <floating> scale, &out[i, 0], 2 * m + odd,
-                         stream)
+        bad += not_finite(row, sums)
+        _write_row(row, columns, &out[i, 0])
         GZK_FENCE()
     gzk_free(scratch)
-    return none == 0
+    return bad == 0

@@ -65,8 +65,8 @@ static void NAME(gzk_unpack)(const REAL *acc, ptrdiff_t n, int count, REAL *out,
         for (int r = 0; r < count; r++) out[r * ldo + j] = acc[j * LANES + r];
 }
 
-/* Whether a number is none or infinite: 0 times it is no number, and stays so in a sum. */
-static int NAME(gzk_none)(const REAL *x, ptrdiff_t n)
+/* Whether a number is infinite or NaN: 0 times it is NaN, and stays so in a sum. */
+static int NAME(gzk_not_finite)(const REAL *x, ptrdiff_t n)
 {
     VEC zero[4];
     for (int c = 0; c < 4; c++) zero[c] = NAME(gzk_splat)(0);

@@ -15,15 +15,11 @@ Layout     X (n, d) in C order or CSR, d <= d'; signs, permutation, normals, len
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
 from .hadamard cimport hadamard, permute
-from .leaf cimport GZK_FENCE, PAGE, gzk_alloc, gzk_free
+from .leaf cimport GZK_FENCE, PAGE, gzk_alloc, gzk_free, index
 from .trig cimport write_angles
-
-ctypedef fused index:
-    int32_t
-    int64_t
 
 cdef enum:
     ANGLES = 512      # angles of a row that are worked on together, if blocks are smaller
@@ -44,37 +40,8 @@ def fastfood_features(
     int n_threads,
 ):
     """Fastfood features of dense rows; see the head of this file."""
-    cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], blocks = signs.shape[0], width = signs.shape[1]
-        Py_ssize_t together = max(<Py_ssize_t> 1, ANGLES // width)
-        Py_ssize_t size = (together + 1) * width + PAGE, tile, group, i, first, count, b, j
-        floating* scratch
-        floating* angle
-        floating* mixed
-    if n == 0:
-        return
-    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
-    if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of fastfood_features")
-    for tile in prange((n + ROWS - 1) // ROWS, schedule="static", nogil=True,
-                       num_threads=n_threads):
-        mixed = scratch + threadid() * size
-        angle = mixed + width
-        for group in range((blocks + together - 1) // together):
-            first = group * together
-            count = min(together, blocks - first)
-            for i in range(tile * ROWS, min(n, (tile + 1) * ROWS)):
-                for b in range(first, first + count):
-                    for j in range(d):
-                        mixed[j] = signs[b, j] * X[i, j]
-                    for j in range(d, width):
-                        mixed[j] = 0
-                    _angles(mixed, &permutation[b, 0], &normals[b, 0], &lengths[b, 0],
-                            angle + (b - first) * width, width)
-                write_angles(angle, first * width, count * width, pairs, phase, scale, &out[i, 0],
-                             out.shape[1], stream)
-        GZK_FENCE()
-    gzk_free(scratch)
+    _features[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[0], X.shape[1], signs, permutation,
+                                 normals, lengths, pairs, phase, scale, out, stream, n_threads)
 
 
 def fastfood_features_sparse(
@@ -93,18 +60,28 @@ def fastfood_features_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    _features(&data[0], &indices[0], &indptr[0], out.shape[0], 0, signs, permutation, normals,
+              lengths, pairs, phase, scale, out, stream, n_threads)
+
+
+cdef int _features(const floating* X, const index* indices, const index* indptr, Py_ssize_t n,
+                   Py_ssize_t d, const floating[:, ::1] signs, const int32_t[:, ::1] permutation,
+                   const floating[:, ::1] normals, const floating[:, ::1] lengths, Py_ssize_t pairs,
+                   floating phase, floating scale, floating[:, ::1] out, bint stream,
+                   int n_threads) except -1:
+    """Write the features of n rows: dense ones of d columns, or CSR where indptr isn't NULL."""
     cdef:
-        Py_ssize_t n = out.shape[0], blocks = signs.shape[0], width = signs.shape[1]
+        Py_ssize_t blocks = signs.shape[0], width = signs.shape[1]
         Py_ssize_t together = max(<Py_ssize_t> 1, ANGLES // width)
-        Py_ssize_t size = (together + 1) * width + PAGE, tile, group, i, first, count, b, j
+        Py_ssize_t size = (together + 1) * width + PAGE, tile, group, i, first, count, b
         floating* scratch
         floating* angle
         floating* mixed
     if n == 0:
-        return
+        return 0
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of fastfood_features_sparse")
+        raise MemoryError("no memory for the scratch space of fastfood_features")
     for tile in prange((n + ROWS - 1) // ROWS, schedule="static", nogil=True,
                        num_threads=n_threads):
         mixed = scratch + threadid() * size
@@ -114,16 +91,31 @@ def fastfood_features_sparse(
             count = min(together, blocks - first)
             for i in range(tile * ROWS, min(n, (tile + 1) * ROWS)):
                 for b in range(first, first + count):
-                    for j in range(width):
-                        mixed[j] = 0
-                    for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
-                        mixed[indices[j]] += signs[b, indices[j]] * data[j]
+                    _load(X, indices, indptr, i, d, &signs[b, 0], mixed, width)
                     _angles(mixed, &permutation[b, 0], &normals[b, 0], &lengths[b, 0],
                             angle + (b - first) * width, width)
                 write_angles(angle, first * width, count * width, pairs, phase, scale, &out[i, 0],
                              out.shape[1], stream)
         GZK_FENCE()
     gzk_free(scratch)
+    return 0
+
+
+cdef inline void _load(const floating* X, const index* indices, const index* indptr, Py_ssize_t i,
+                       Py_ssize_t d, const floating* signs, floating* mixed,
+                       Py_ssize_t width) noexcept nogil:
+    """mixed = signs times row i, with zeros up to the width of a block."""
+    cdef Py_ssize_t j
+    if indptr == NULL:
+        for j in range(d):
+            mixed[j] = signs[j] * X[i * d + j]
+        for j in range(d, width):
+            mixed[j] = 0
+        return
+    for j in range(width):
+        mixed[j] = 0
+    for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
+        mixed[indices[j]] += signs[indices[j]] * X[j]
 
 
 cdef inline void _angles(floating* mixed, const int32_t* permutation, const floating* normals,

@@ -16,15 +16,10 @@ Layout     X (n, d) in C order or CSR, W (d, m) with m a multiple of a vector, o
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t
-from scipy.linalg.cython_blas cimport dgemm, sgemm
 
-from .leaf cimport GZK_FENCE, PAGE, dots, gzk_alloc, gzk_free
+from .blas cimport gemm
+from .leaf cimport GZK_FENCE, PAGE, dots, gzk_alloc, gzk_free, index
 from .trig cimport cos_sin, write_angles
-
-ctypedef fused index:
-    int32_t
-    int64_t
 
 cdef enum:
     BLOCK = 512       # angles of a row that are worked on together
@@ -80,7 +75,7 @@ def fourier_features(
             first = block * BLOCK
             width = min(<Py_ssize_t> BLOCK, m - first)
             if blas:
-                _gemm(&X[i, 0], &W[0, first], angle, count, width, d, m)
+                gemm(&X[i, 0], &W[0, first], m, angle, BLOCK, count, width, d)
             else:
                 for r in range(0, count, 4):
                     dots(&X[i + r, 0], d, &W[0, first], m, angle + r * BLOCK, BLOCK, d, width,
@@ -126,20 +121,6 @@ def fourier_features_sparse(
                          stream)
         GZK_FENCE()
     gzk_free(scratch)
-
-
-cdef inline void _gemm(const floating* X, const floating* W, floating* angle, Py_ssize_t n_rows,
-                       Py_ssize_t width, Py_ssize_t d, Py_ssize_t m) noexcept nogil:
-    """angle = X W. Fortran sees C matrices transposed: angle^T = W^T X^T."""
-    cdef int rows = <int> n_rows, columns = <int> width, inner = <int> d, ldw = <int> m
-    cdef int block = BLOCK
-    cdef floating one = 1, zero = 0
-    if floating is float:
-        sgemm("N", "N", &columns, &rows, &inner, &one, <float*> W, &ldw, <float*> X, &inner, &zero,
-              angle, &block)
-    else:
-        dgemm("N", "N", &columns, &rows, &inner, &one, <double*> W, &ldw, <double*> X, &inner,
-              &zero, angle, &block)
 
 
 cdef inline void _sparse_dots(const floating* data, const index[::1] indices, Py_ssize_t begin,

@@ -4,7 +4,12 @@ The C compiler checks these declarations against the header: a wrong pointer is 
 """
 
 from cython cimport floating
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
+
+# The numbers that CSR rows have their columns in.
+ctypedef fused index:
+    int32_t
+    int64_t
 
 cdef extern from "leaf.h" nogil:
     int GZK_LANES_F32, GZK_LANES_F64

@@ -15,8 +15,8 @@ Layout     X (n, d) and out (n, F) in C order; W (d, m): the signs of factor 0, 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t
-from scipy.linalg.cython_blas cimport dgemm, sgemm
 
+from .blas cimport gemm
 from .leaf cimport PAGE, dots, gzk_alloc, gzk_free
 
 cdef enum:
@@ -71,7 +71,8 @@ cdef void _tile(const floating[:, ::1] X, const floating[:, ::1] W, const int64_
             width = min(<Py_ssize_t> BLOCK, padded - start)
             used = min(width, counts[factor] - start)
             if blas:
-                _gemm(&X[i, 0], &W[0, first + start], t, count, width, X.shape[1], W.shape[1])
+                gemm(&X[i, 0], &W[0, first + start], W.shape[1], t, BLOCK, count, width,
+                     X.shape[1])
             else:
                 for r in range(0, count, 4):
                     dots(&X[i + r, 0], X.shape[1], &W[0, first + start], W.shape[1], t + r * BLOCK,
@@ -81,17 +82,3 @@ cdef void _tile(const floating[:, ::1] X, const floating[:, ::1] W, const int64_
                 for j in range(used):
                     z[j] = z[j] * t[r * BLOCK + j]
         first += padded
-
-
-cdef inline void _gemm(const floating* X, const floating* W, floating* t, Py_ssize_t n_rows,
-                       Py_ssize_t width, Py_ssize_t d, Py_ssize_t m) noexcept nogil:
-    """t = X W. Fortran sees C matrices transposed: t^T = W^T X^T."""
-    cdef int rows = <int> n_rows, columns = <int> width, inner = <int> d, ldw = <int> m
-    cdef int block = BLOCK
-    cdef floating one = 1, zero = 0
-    if floating is float:
-        sgemm("N", "N", &columns, &rows, &inner, &one, <float*> W, &ldw, <float*> X, &inner, &zero,
-              t, &block)
-    else:
-        dgemm("N", "N", &columns, &rows, &inner, &one, <double*> W, &ldw, <double*> X, &inner,
-              &zero, t, &block)

@@ -17,15 +17,11 @@ Layout     X (n, d) in C order or CSR without entries that stand twice; node k h
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.math cimport exp, log, sqrt
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t
 from libc.string cimport memset
 
 from .hadamard cimport hadamard, permute
-from .leaf cimport PAGE, gzk_alloc, gzk_free
-
-ctypedef fused index:
-    int32_t
-    int64_t
+from .leaf cimport PAGE, gzk_alloc, gzk_free, index
 
 
 def poly_sketch(
@@ -45,27 +41,9 @@ def poly_sketch(
     int n_threads,
 ):
     """PolySketch of dense rows; see the head of this file."""
-    cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], columns = hashes.shape[2]
-        Py_ssize_t m = max(node_signs.shape[2], count), i, j
-        Py_ssize_t size = columns + _buffers(hashes.shape[0]) * m + PAGE
-        floating* scratch
-        floating* x
-    if n == 0:
-        return
-    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
-    if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of poly_sketch")
-    for i in prange(n, schedule="static", nogil=True, num_threads=n_threads):
-        x = scratch + threadid() * size + _buffers(hashes.shape[0]) * m
-        for j in range(d):
-            x[j] = scale[j] * X[i, j]
-        if columns > d:
-            x[d] = last
-        _row[floating, int32_t](x, NULL, columns, columns, degree, hashes, signs, node_signs,
-                                places, gaussian, count, log_factor,
-                                x - _buffers(hashes.shape[0]) * m, m, &out[i, first])
-    gzk_free(scratch)
+    _sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[0], scale, last, degree, hashes, signs,
+                               node_signs, places, gaussian, first, count, log_factor, out,
+                               n_threads)
 
 
 def poly_sketch_sparse(
@@ -87,30 +65,53 @@ def poly_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    _sketch(&data[0], &indices[0], &indptr[0], out.shape[0], scale, last, degree, hashes, signs,
+            node_signs, places, gaussian, first, count, log_factor, out, n_threads)
+
+
+cdef int _sketch(const floating* X, const index* indices, const index* indptr, Py_ssize_t n,
+                 const floating[::1] scale, floating last, Py_ssize_t degree,
+                 const int32_t[:, :, ::1] hashes, const int8_t[:, :, ::1] signs,
+                 const floating[:, :, ::1] node_signs, const int32_t[:, :, ::1] places,
+                 bint gaussian, Py_ssize_t first, Py_ssize_t count, double log_factor,
+                 floating[:, ::1] out, int n_threads) except -1:
+    """Write the sketches of n dense rows, or of CSR ones where indptr isn't NULL."""
     cdef:
-        Py_ssize_t n = out.shape[0], d = scale.shape[0], columns = hashes.shape[2]
-        Py_ssize_t m = max(node_signs.shape[2], count), i, j, stored
-        Py_ssize_t size = columns + _buffers(hashes.shape[0]) * m + PAGE
+        Py_ssize_t d = scale.shape[0], columns = hashes.shape[2]
+        Py_ssize_t m = max(node_signs.shape[2], count), i, begin, stored
+        Py_ssize_t buffers = _buffers(hashes.shape[0]) * m, size = columns + buffers + PAGE
         const index* where
         floating* scratch
         floating* x
     if n == 0:
-        return
+        return 0
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of poly_sketch_sparse")
-    where = &indices[0] if indices.shape[0] > 0 else NULL
+        raise MemoryError("no memory for the scratch space of poly_sketch")
     for i in prange(n, schedule="static", nogil=True, num_threads=n_threads):
-        x = scratch + threadid() * size + _buffers(hashes.shape[0]) * m
-        stored = indptr[i + 1] - indptr[i]
-        for j in range(stored):
-            x[j] = scale[indices[indptr[i] + j]] * data[indptr[i] + j]
+        x = scratch + threadid() * size + buffers
+        begin = i * d if indptr == NULL else indptr[i]
+        stored = d if indptr == NULL else indptr[i + 1] - indptr[i]
+        where = NULL if indptr == NULL else indices + begin
+        _scaled(X + begin, where, stored, &scale[0], x)
         if columns > d:
             x[stored] = last
-        _row[floating, index](x, where + indptr[i], stored, stored + columns - d, degree, hashes,
-                              signs, node_signs, places, gaussian, count, log_factor,
-                              x - _buffers(hashes.shape[0]) * m, m, &out[i, first])
+        _row(x, where, stored, stored + columns - d, degree, hashes, signs, node_signs, places,
+             gaussian, count, log_factor, x - buffers, m, &out[i, first])
     gzk_free(scratch)
+    return 0
+
+
+cdef inline void _scaled(const floating* row, const index* where, Py_ssize_t stored,
+                         const floating* scale, floating* x) noexcept nogil:
+    """x = the entries of a row times the scale of their columns: all in order if where is NULL."""
+    cdef Py_ssize_t j
+    if where == NULL:
+        for j in range(stored):
+            x[j] = scale[j] * row[j]
+    else:
+        for j in range(stored):
+            x[j] = scale[where[j]] * row[j]
 
 
 cdef inline Py_ssize_t _buffers(Py_ssize_t leaves) noexcept nogil:

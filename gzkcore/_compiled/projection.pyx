@@ -31,74 +31,12 @@ from .leaf cimport (
     gzk_alloc,
     gzk_free,
     gzk_on_boundary,
+    index,
 )
 from .sketch cimport store_rows
 
-cdef extern from "projection.h" nogil:
-    void gzk_load_signed_f32(const float* x, Py_ssize_t ldx, int count, const float* sign,
-                             Py_ssize_t columns, float* y)
-    void gzk_load_signed_f64(const double* x, Py_ssize_t ldx, int count, const double* sign,
-                             Py_ssize_t columns, double* y)
-    void gzk_hadamard_lanes_f32(float* y, Py_ssize_t n)
-    void gzk_hadamard_lanes_f64(double* y, Py_ssize_t n)
-    void gzk_add_signed_f32(const float* y, const int32_t* rows, Py_ssize_t count, int bits,
-                            Py_ssize_t piece, float* acc)
-    void gzk_add_signed_f64(const double* y, const int32_t* rows, Py_ssize_t count, int bits,
-                            Py_ssize_t piece, double* acc)
-    void gzk_add_signed_row_f32(const float* y, const int32_t* rows, Py_ssize_t count, int bits,
-                                Py_ssize_t piece, float* acc)
-    void gzk_add_signed_row_f64(const double* y, const int32_t* rows, Py_ssize_t count, int bits,
-                                Py_ssize_t piece, double* acc)
-    void gzk_sparse_product_f32(const float* data, const int32_t* columns, const int64_t* indptr,
-                                Py_ssize_t count, const float* y, float* acc)
-    void gzk_sparse_product_f64(const double* data, const int32_t* columns, const int64_t* indptr,
-                                Py_ssize_t count, const double* y, double* acc)
-
-ctypedef fused index:
-    int32_t
-    int64_t
-
 cdef enum:
     MOST = 16    # lanes of the widest vector
-
-
-cdef inline void _load(const floating* x, Py_ssize_t ldx, int count, const floating* sign,
-                       Py_ssize_t columns, floating* y) noexcept nogil:
-    if floating is float:
-        gzk_load_signed_f32(x, ldx, count, sign, columns, y)
-    else:
-        gzk_load_signed_f64(x, ldx, count, sign, columns, y)
-
-
-cdef inline void _transform(floating* y, Py_ssize_t n) noexcept nogil:
-    if floating is float:
-        gzk_hadamard_lanes_f32(y, n)
-    else:
-        gzk_hadamard_lanes_f64(y, n)
-
-
-cdef inline void _add(const floating* y, const int32_t* rows, Py_ssize_t count, int bits,
-                      Py_ssize_t piece, floating* acc) noexcept nogil:
-    if floating is float:
-        gzk_add_signed_f32(y, rows, count, bits, piece, acc)
-    else:
-        gzk_add_signed_f64(y, rows, count, bits, piece, acc)
-
-
-cdef inline void _add_row(const floating* y, const int32_t* rows, Py_ssize_t count, int bits,
-                          Py_ssize_t piece, floating* acc) noexcept nogil:
-    if floating is float:
-        gzk_add_signed_row_f32(y, rows, count, bits, piece, acc)
-    else:
-        gzk_add_signed_row_f64(y, rows, count, bits, piece, acc)
-
-
-cdef inline void _multiply(const floating* data, const int32_t* columns, const int64_t* indptr,
-                           Py_ssize_t count, const floating* y, floating* acc) noexcept nogil:
-    if floating is float:
-        gzk_sparse_product_f32(data, columns, indptr, count, y, acc)
-    else:
-        gzk_sparse_product_f64(data, columns, indptr, count, y, acc)
 
 
 cdef inline bint _fill(const floating* data, const index* indices, const index* indptr,
@@ -120,6 +58,35 @@ cdef inline bint _fill(const floating* data, const index* indices, const index* 
     return found
 
 
+cdef inline bint _load(const floating* X, const index* indices, const index* indptr, Py_ssize_t* at,
+                       Py_ssize_t i, int count, Py_ssize_t d, const floating* sign,
+                       Py_ssize_t start, Py_ssize_t size, Py_ssize_t lanes,
+                       floating* y) noexcept nogil:
+    """y (size, lanes) <- columns from `start` on of the rows from i on, times signs, then zeros.
+
+    False, and y as it was, if the rows are CSR and have nothing there. There may be one lane.
+    """
+    cdef Py_ssize_t columns = min(size, d - start), j
+    if indptr != NULL:
+        return _fill(X, indices, indptr + i, at, count, sign, start, size, lanes, y)
+    X = X + i * d + start
+    if lanes == 1:
+        for j in range(columns):
+            y[j] = sign[start + j] * X[j]
+    else:
+        load_signed(X, d, count, sign + start, columns, y)
+    memset(y + columns * lanes, 0, (size - columns) * lanes * sizeof(floating))
+    return True
+
+
+cdef inline void _begin(const index* indptr, Py_ssize_t i, int count, Py_ssize_t* at) noexcept nogil:
+    """at <- the first entries of the CSR rows from i on."""
+    cdef Py_ssize_t r
+    if indptr != NULL:
+        for r in range(count):
+            at[r] = indptr[i + r]
+
+
 cdef inline bint _fits(const floating* p, Py_ssize_t columns, Py_ssize_t lanes) noexcept nogil:
     """Whether every row can be streamed by whole vectors."""
     return gzk_on_boundary(p) and columns % lanes == 0
@@ -138,49 +105,8 @@ def hadamard_projection(
     int n_threads,
 ):
     """One pass of the projection of dense rows; see the head of this file."""
-    cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], k = rows.shape[0]
-        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t each = <Py_ssize_t> 1 << bits, pieces = (d + each - 1) // each
-        Py_ssize_t size = (each + k) * lanes + PAGE, tile, piece, columns, i, j
-        int count
-        floating* scratch
-        floating* y
-        floating* acc
-    if n == 0 or k == 0:
-        return
-    stream = stream and _fits(&out[0, first], out.shape[1], lanes)
-    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
-    if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of hadamard_projection")
-    for tile in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
-                       num_threads=n_threads):
-        count = <int> min(lanes, n - tile * lanes)
-        y = scratch + threadid() * size
-        acc = y + each * lanes
-        if 4 * count <= lanes:
-            for i in range(tile * lanes, tile * lanes + count):
-                memset(acc, 0, k * sizeof(floating))
-                for piece in range(pieces):
-                    columns = min(each, d - piece * each)
-                    for j in range(columns):
-                        y[j] = signs[which, piece * each + j] * X[i, piece * each + j]
-                    memset(y + columns, 0, (each - columns) * sizeof(floating))
-                    hadamard(y, y, each)
-                    _add_row(y, &rows[0], k, bits, piece, acc)
-                for j in range(k):
-                    out[i, first + j] = scale * acc[j]
-            continue
-        memset(acc, 0, k * lanes * sizeof(floating))
-        for piece in range(pieces):
-            columns = min(each, d - piece * each)
-            _load(&X[tile * lanes, piece * each], d, count, &signs[which, piece * each], columns, y)
-            memset(y + columns * lanes, 0, (each - columns) * lanes * sizeof(floating))
-            _transform(y, each)
-            _add(y, &rows[0], k, bits, piece, acc)
-        store_rows(acc, k, scale, &out[tile * lanes, first], out.shape[1], count, stream)
-        GZK_FENCE()
-    gzk_free(scratch)
+    _hadamard_projection[floating, int32_t](&X[0, 0], NULL, NULL, signs, rows, which, bits, scale,
+                                            first, out, stream, n_threads)
 
 
 def hadamard_projection_sparse(
@@ -198,11 +124,20 @@ def hadamard_projection_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    _hadamard_projection(&data[0], &indices[0], &indptr[0], signs, rows, which, bits, scale, first,
+                         out, stream, n_threads)
+
+
+cdef int _hadamard_projection(const floating* X, const index* indices, const index* indptr,
+                              const floating[:, ::1] signs, const int32_t[::1] rows,
+                              Py_ssize_t which, int bits, floating scale, Py_ssize_t first,
+                              floating[:, ::1] out, bint stream, int n_threads) except -1:
+    """Write one pass of the projection of dense rows, or of CSR ones where indptr isn't NULL."""
     cdef:
         Py_ssize_t n = out.shape[0], d = signs.shape[1], k = rows.shape[0]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t each = <Py_ssize_t> 1 << bits, pieces = (d + each - 1) // each
-        Py_ssize_t size = (each + k) * lanes + PAGE, tile, piece, r, j
+        Py_ssize_t size = (each + k) * lanes + PAGE, tile, piece, i, r, j
         int count
         floating* scratch
         floating* y
@@ -210,43 +145,44 @@ def hadamard_projection_sparse(
         Py_ssize_t* cursors
         Py_ssize_t* at
     if n == 0 or k == 0:
-        return
+        return 0
     stream = stream and _fits(&out[0, first], out.shape[1], lanes)
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     cursors = <Py_ssize_t*> gzk_alloc(n_threads * MOST * sizeof(Py_ssize_t))
     if scratch == NULL or cursors == NULL:
         gzk_free(scratch)
         gzk_free(cursors)
-        raise MemoryError("no memory for the scratch space of hadamard_projection_sparse")
+        raise MemoryError("no memory for the scratch space of hadamard_projection")
     for tile in prange((n + lanes - 1) // lanes, schedule="dynamic", nogil=True,
                        num_threads=n_threads):
-        count = <int> min(lanes, n - tile * lanes)
+        i = tile * lanes
+        count = <int> min(lanes, n - i)
         y = scratch + threadid() * size
         acc = y + each * lanes
         at = cursors + threadid() * MOST
-        for r in range(count):
-            at[r] = indptr[tile * lanes + r]
+        _begin(indptr, i, count, at)
         if 4 * count <= lanes:
             for r in range(count):
                 memset(acc, 0, k * sizeof(floating))
                 for piece in range(pieces):
-                    if _fill(&data[0], &indices[0], &indptr[tile * lanes + r], at + r, 1,
-                             &signs[which, 0], piece * each, each, 1, y):
+                    if _load(X, indices, indptr, at + r, i + r, 1, d, &signs[which, 0],
+                             piece * each, each, 1, y):
                         hadamard(y, y, each)
-                        _add_row(y, &rows[0], k, bits, piece, acc)
+                        add_signed_row(y, &rows[0], k, bits, piece, acc)
                 for j in range(k):
-                    out[tile * lanes + r, first + j] = scale * acc[j]
+                    out[i + r, first + j] = scale * acc[j]
             continue
         memset(acc, 0, k * lanes * sizeof(floating))
         for piece in range(pieces):
-            if _fill(&data[0], &indices[0], &indptr[tile * lanes], at, count, &signs[which, 0],
-                     piece * each, each, lanes, y):
-                _transform(y, each)
-                _add(y, &rows[0], k, bits, piece, acc)
-        store_rows(acc, k, scale, &out[tile * lanes, first], out.shape[1], count, stream)
+            if _load(X, indices, indptr, at, i, count, d, &signs[which, 0], piece * each, each,
+                     lanes, y):
+                hadamard_lanes(y, each)
+                add_signed(y, &rows[0], k, bits, piece, acc)
+        store_rows(acc, k, scale, &out[i, first], out.shape[1], count, stream)
         GZK_FENCE()
     gzk_free(scratch)
     gzk_free(cursors)
+    return 0
 
 
 def fast_jl_projection(
@@ -262,33 +198,8 @@ def fast_jl_projection(
     int n_threads,
 ):
     """The sparse product with the transform of dense rows; see the head of this file."""
-    cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], k = out.shape[1]
-        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t each = <Py_ssize_t> 1 << bits
-        Py_ssize_t size = (each + k) * lanes + PAGE, tile
-        int count
-        floating* scratch
-        floating* y
-        floating* acc
-    if n == 0:
-        return
-    stream = stream and _fits(&out[0, 0], out.shape[1], lanes)
-    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
-    if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of fast_jl_projection")
-    for tile in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
-                       num_threads=n_threads):
-        count = <int> min(lanes, n - tile * lanes)
-        y = scratch + threadid() * size
-        acc = y + each * lanes
-        _load(&X[tile * lanes, 0], d, count, &signs[0], d, y)
-        memset(y + d * lanes, 0, (each - d) * lanes * sizeof(floating))
-        _transform(y, each)
-        _multiply(&P[0], &P_indices[0], &P_indptr[0], k, y, acc)
-        store_rows(acc, k, scale, &out[tile * lanes, 0], out.shape[1], count, stream)
-        GZK_FENCE()
-    gzk_free(scratch)
+    _fast_jl_projection[floating, int32_t](&X[0, 0], NULL, NULL, signs, P, P_indices, P_indptr,
+                                           bits, scale, out, stream, n_threads)
 
 
 def fast_jl_projection_sparse(
@@ -306,11 +217,21 @@ def fast_jl_projection_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    _fast_jl_projection(&data[0], &indices[0], &indptr[0], signs, P, P_indices, P_indptr, bits,
+                        scale, out, stream, n_threads)
+
+
+cdef int _fast_jl_projection(const floating* X, const index* indices, const index* indptr,
+                             const floating[::1] signs, const floating[::1] P,
+                             const int32_t[::1] P_indices, const int64_t[::1] P_indptr, int bits,
+                             floating scale, floating[:, ::1] out, bint stream,
+                             int n_threads) except -1:
+    """Write the products of P with dense rows' transforms, or CSR ones' if indptr isn't NULL."""
     cdef:
-        Py_ssize_t n = out.shape[0], k = out.shape[1]
+        Py_ssize_t n = out.shape[0], d = signs.shape[0], k = out.shape[1]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t each = <Py_ssize_t> 1 << bits
-        Py_ssize_t size = (each + k) * lanes + PAGE, tile, r
+        Py_ssize_t size = (each + k) * lanes + PAGE, tile, i
         int count
         floating* scratch
         floating* y
@@ -318,28 +239,29 @@ def fast_jl_projection_sparse(
         Py_ssize_t* cursors
         Py_ssize_t* at
     if n == 0:
-        return
+        return 0
     stream = stream and _fits(&out[0, 0], out.shape[1], lanes)
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     cursors = <Py_ssize_t*> gzk_alloc(n_threads * MOST * sizeof(Py_ssize_t))
     if scratch == NULL or cursors == NULL:
         gzk_free(scratch)
         gzk_free(cursors)
-        raise MemoryError("no memory for the scratch space of fast_jl_projection_sparse")
+        raise MemoryError("no memory for the scratch space of fast_jl_projection")
     for tile in prange((n + lanes - 1) // lanes, schedule="dynamic", nogil=True,
                        num_threads=n_threads):
-        count = <int> min(lanes, n - tile * lanes)
+        i = tile * lanes
+        count = <int> min(lanes, n - i)
         y = scratch + threadid() * size
         acc = y + each * lanes
         at = cursors + threadid() * MOST
-        for r in range(count):
-            at[r] = indptr[tile * lanes + r]
-        memset(acc, 0, k * lanes * sizeof(floating))
-        if _fill(&data[0], &indices[0], &indptr[tile * lanes], at, count, &signs[0], 0, each,
-                 lanes, y):
-            _transform(y, each)
-            _multiply(&P[0], &P_indices[0], &P_indptr[0], k, y, acc)
-        store_rows(acc, k, scale, &out[tile * lanes, 0], out.shape[1], count, stream)
+        _begin(indptr, i, count, at)
+        if _load(X, indices, indptr, at, i, count, d, &signs[0], 0, each, lanes, y):
+            hadamard_lanes(y, each)
+            sparse_product(&P[0], &P_indices[0], &P_indptr[0], k, y, acc)
+        else:
+            memset(acc, 0, k * lanes * sizeof(floating))
+        store_rows(acc, k, scale, &out[i, 0], out.shape[1], count, stream)
         GZK_FENCE()
     gzk_free(scratch)
     gzk_free(cursors)
+    return 0

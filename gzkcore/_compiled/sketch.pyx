@@ -16,7 +16,7 @@ Layout     X (n, d) in C order or CSR; hashes and signs (p, d or d + 1); m a pow
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t
 from libc.string cimport memset
 
 from .leaf cimport (
@@ -27,12 +27,9 @@ from .leaf cimport (
     gzk_alloc,
     gzk_free,
     gzk_on_boundary,
+    index,
     load_radial,
 )
-
-ctypedef fused index:
-    int32_t
-    int64_t
 
 
 def count_sketch(
@@ -44,14 +41,8 @@ def count_sketch(
     int n_threads,
 ):
     """CountSketch of dense rows; see the head of this file."""
-    cdef Py_ssize_t i, j, t
-    for i in prange(X.shape[0], schedule="static", nogil=True, num_threads=n_threads):
-        memset(&out[i, 0], 0, out.shape[1] * sizeof(floating))
-        for t in range(hashes.shape[0]):
-            for j in range(X.shape[1]):
-                out[i, hashes[t, j]] += signs[t, j] * X[i, j]
-        for j in range(out.shape[1]):
-            out[i, j] = out[i, j] * scale
+    _count_sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[1], hashes, signs, scale, out,
+                                     n_threads)
 
 
 def count_sketch_sparse(
@@ -65,12 +56,23 @@ def count_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    _count_sketch(&data[0], &indices[0], &indptr[0], 0, hashes, signs, scale, out, n_threads)
+
+
+cdef void _count_sketch(const floating* X, const index* indices, const index* indptr, Py_ssize_t d,
+                        const int32_t[:, ::1] hashes, const int8_t[:, ::1] signs, floating scale,
+                        floating[:, ::1] out, int n_threads) noexcept:
+    """Write the sketches of dense rows of d columns, or of CSR ones where indptr isn't NULL."""
     cdef Py_ssize_t i, j, t
     for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         memset(&out[i, 0], 0, out.shape[1] * sizeof(floating))
         for t in range(hashes.shape[0]):
-            for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
-                out[i, hashes[t, indices[j]]] += signs[t, indices[j]] * data[j]
+            if indptr == NULL:
+                for j in range(d):
+                    out[i, hashes[t, j]] += signs[t, j] * X[i * d + j]
+            else:
+                for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
+                    out[i, hashes[t, indices[j]]] += signs[t, indices[j]] * X[j]
         for j in range(out.shape[1]):
             out[i, j] = out[i, j] * scale
 
@@ -89,39 +91,8 @@ def tensor_sketch(
     int n_threads,
 ):
     """TensorSketch of dense rows; see the head of this file."""
-    cdef:
-        Py_ssize_t n = X.shape[0], d = X.shape[1], columns = hashes.shape[1]
-        Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t size = (columns + 2 * m) * lanes + PAGE, tile, t, j, count
-        floating* scratch
-        floating* x
-        floating* z
-        floating* product
-    if n == 0:
-        return
-    stream = stream and _fits(&out[0, first], out.shape[1], lanes)
-    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
-    if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of tensor_sketch")
-    for tile in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
-                       num_threads=n_threads):
-        count = min(lanes, n - tile * lanes)
-        z = scratch + threadid() * size
-        product = z + m * lanes
-        x = product + m * lanes
-        load_radial(&X[tile * lanes, 0], d, <int> count, d, x)
-        for j in range((columns - d) * lanes):
-            x[d * lanes + j] = last
-        unit_spectrum(product, m)
-        for t in range(hashes.shape[0]):
-            memset(z, 0, m * lanes * sizeof(floating))
-            count_lanes(x, &hashes[t, 0], &signs[t, 0], columns, z)
-            multiply_spectrum(z, m, &roots[0, 0], product)
-        from_spectrum(product, m, &roots[0, 0])
-        store_rows(product, m, scale / m, &out[tile * lanes, first], out.shape[1], <int> count,
-                   stream)
-        GZK_FENCE()
-    gzk_free(scratch)
+    _tensor_sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[0], X.shape[1], hashes, signs,
+                                      roots, last, m, first, scale, out, stream, n_threads)
 
 
 def tensor_sketch_sparse(
@@ -141,41 +112,69 @@ def tensor_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
+    _tensor_sketch(&data[0], &indices[0], &indptr[0], out.shape[0], d, hashes, signs, roots, last,
+                   m, first, scale, out, stream, n_threads)
+
+
+cdef int _tensor_sketch(const floating* X, const index* indices, const index* indptr, Py_ssize_t n,
+                        Py_ssize_t d, const int32_t[:, ::1] hashes, const int8_t[:, ::1] signs,
+                        const floating[:, ::1] roots, floating last, Py_ssize_t m,
+                        Py_ssize_t first, floating scale, floating[:, ::1] out, bint stream,
+                        int n_threads) except -1:
+    """Write the sketches of n rows of d columns: dense, or CSR where indptr isn't NULL."""
     cdef:
-        Py_ssize_t n = out.shape[0], columns = hashes.shape[1]
+        Py_ssize_t columns = hashes.shape[1]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t size = 2 * m * lanes + PAGE, tile, t, i, j, count, where
+        Py_ssize_t held = columns if indptr == NULL else 0  # of dense rows, transposed
+        Py_ssize_t size = (held + 2 * m) * lanes + PAGE, tile, t, i, j, count
         floating* scratch
+        floating* x
         floating* z
         floating* product
     if n == 0:
-        return
+        return 0
     stream = stream and _fits(&out[0, first], out.shape[1], lanes)
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
-        raise MemoryError("no memory for the scratch space of tensor_sketch_sparse")
+        raise MemoryError("no memory for the scratch space of tensor_sketch")
     for tile in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
                        num_threads=n_threads):
-        count = min(lanes, n - tile * lanes)
+        i = tile * lanes
+        count = min(lanes, n - i)
         z = scratch + threadid() * size
         product = z + m * lanes
+        x = product + m * lanes
+        if indptr == NULL:
+            load_radial(X + i * d, d, <int> count, d, x)
+            for j in range((columns - d) * lanes):
+                x[d * lanes + j] = last
         unit_spectrum(product, m)
         for t in range(hashes.shape[0]):
             memset(z, 0, m * lanes * sizeof(floating))
-            for i in range(count):
-                for j in range(<Py_ssize_t> indptr[tile * lanes + i],
-                               <Py_ssize_t> indptr[tile * lanes + i + 1]):
-                    where = hashes[t, indices[j]]
-                    z[where * lanes + i] += signs[t, indices[j]] * data[j]
-                if columns > d:
-                    where = hashes[t, d]
-                    z[where * lanes + i] += signs[t, d] * last
+            if indptr == NULL:
+                count_lanes(x, &hashes[t, 0], &signs[t, 0], columns, z)
+            else:
+                _count_entries(X, indices, indptr + i, count, d, &hashes[t, 0], &signs[t, 0],
+                               columns, last, lanes, z)
             multiply_spectrum(z, m, &roots[0, 0], product)
         from_spectrum(product, m, &roots[0, 0])
-        store_rows(product, m, scale / m, &out[tile * lanes, first], out.shape[1], <int> count,
-                   stream)
+        store_rows(product, m, scale / m, &out[i, first], out.shape[1], <int> count, stream)
         GZK_FENCE()
     gzk_free(scratch)
+    return 0
+
+
+cdef inline void _count_entries(const floating* data, const index* indices, const index* indptr,
+                                Py_ssize_t count, Py_ssize_t d, const int32_t* hashes,
+                                const int8_t* signs, Py_ssize_t columns, floating last,
+                                Py_ssize_t lanes, floating* z) noexcept nogil:
+    """Add the CountSketches of `count` CSR rows, and of their constant column, to z (m, lanes)."""
+    cdef Py_ssize_t i, j
+    for i in range(count):
+        for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
+            z[hashes[indices[j]] * lanes + i] += signs[indices[j]] * data[j]
+        if columns > d:
+            z[hashes[d] * lanes + i] += signs[d] * last
 
 
 cdef inline bint _fits(const floating* p, Py_ssize_t columns, Py_ssize_t lanes) noexcept nogil:
