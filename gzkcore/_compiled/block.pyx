@@ -96,7 +96,7 @@ cdef struct Passes:
     # How the sums of a tile of rows come about: `together` passes after another stay in the cache.
     Py_ssize_t d                       # coordinates of a row
     Py_ssize_t count
-    Py_ssize_t sums                    # of all passes, which share them evenly unless together = count
+    Py_ssize_t sums                    # of all passes, shared evenly where they are apart
     Py_ssize_t together
     bint transposed                    # a tile of rows is transposed once for all of them
 

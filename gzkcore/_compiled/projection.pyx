@@ -79,7 +79,8 @@ cdef inline bint _load(const floating* X, const index* indices, const index* ind
     return True
 
 
-cdef inline void _begin(const index* indptr, Py_ssize_t i, int count, Py_ssize_t* at) noexcept nogil:
+cdef inline void _begin(const index* indptr, Py_ssize_t i, int count,
+                        Py_ssize_t* at) noexcept nogil:
     """at <- the first entries of the CSR rows from i on."""
     cdef Py_ssize_t r
     if indptr != NULL:
