@@ -28,10 +28,10 @@ from gzkcore._util.validation import check_choice, check_integer, dense, empty_a
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.shift_invariant import Laplacian, Spherical
+from gzkcore.kernels.shift_invariant import ShiftInvariantKernel
 
 from .base import SumMap, tiles
-from .block_kernels import check_additive, draw_frequencies, kernel_of_sums, power_of
+from .block_kernels import as_additive, draw_frequencies
 from .casts import cast_once, contiguous
 from .hadamard import hadamard_transform
 
@@ -521,7 +521,7 @@ class BlockFourierFeatures(_BlockMap):
         "_scale",
     )
 
-    kernel_: Kernel
+    kernel_: ShiftInvariantKernel
 
     def __init__(
         self,
@@ -553,16 +553,15 @@ class BlockFourierFeatures(_BlockMap):
         self
         """
         X = self._validate(X, reset=True)
-        kernel = as_kernel(self.kernel)
-        check_additive(kernel)
+        kernel = as_additive(as_kernel(self.kernel))
         dim, rng = self._start(X)
-        if self.mix is not None and isinstance(kernel, Laplacian):
+        if self.mix is not None and not kernel.rotation_invariant:
             raise ValueError(
                 f"mix={self.mix!r} rotates the rows, and {kernel!r} depends on the axes; use "
                 "mix=None, or Exponential"
             )
         # In three dimensions the spherical kernel has a meaning, and so it has for blocks of three.
-        kernel = kernel.resolve(X[:, :3] if isinstance(kernel, Spherical) else X)
+        kernel = kernel.resolve(X if kernel.max_dim is None else X[:, : kernel.max_dim])
         width = self._n_features_out
         most = most_blocks(kernel, dim, self.block_size)
         self.n_blocks_ = tuple(_shares(-(-width // 2), most))
@@ -570,7 +569,7 @@ class BlockFourierFeatures(_BlockMap):
         buckets, weights, factors = [], [], []
         self.block_size_, first = dim, 0
         for kept in self.n_blocks_:
-            n_blocks = most if isinstance(kernel, Spherical) else kept
+            n_blocks = kept if kernel.max_dim is None else most
             bucket = assign_blocks(dim, n_blocks, self.arrangement, rng)
             sizes = np.bincount(bucket, minlength=n_blocks)
             weight = draw_frequencies(kernel, bucket, sizes, rng) / math.pi
@@ -593,12 +592,15 @@ class BlockFourierFeatures(_BlockMap):
     def _measure(self, X: Rows, factors: Doubles, n_blocks: int) -> None:
         """Set what is expected of these blocks, on pairs of training rows, and warn."""
         exact, bias, variance = [], [], []
+        power = self.kernel_.distance_power
         for delta in differences(X, _PAIRS):
-            powers = np.abs(self._scaled(delta)) ** power_of(self.kernel_)
+            powers = np.abs(self._scaled(delta)) ** power
             sums = empty_aligned((len(powers), sum(self.n_blocks_)), np.float64)
             project(powers, self.buckets_, factors, sums)
-            once, twice = (kernel_of_sums(self.kernel_, sums, stretch) for stretch in (1.0, 2.0))
-            exact.append(kernel_of_sums(self.kernel_, powers.sum(axis=1)))
+            once, twice = (
+                self.kernel_.profile_of_sums(np.multiply(c**power, sums)) for c in (1.0, 2.0)
+            )
+            exact.append(self.kernel_.profile_of_sums(powers.sum(axis=1)))
             bias.append(once.mean(axis=1) - exact[-1])
             variance.append((0.5 + twice / 2 - once**2).mean(axis=1) / sums.shape[1])
         self.expected_bias_ = self.expected_error_ = 0.0
@@ -614,8 +616,8 @@ class BlockFourierFeatures(_BlockMap):
     def _doubt(self, values: Doubles, rms: float, n_blocks: int) -> str:
         """Say what is wrong with these blocks, if it is, given kernel values and the bias."""
         off = f"on these data the kernel is off by {rms:.2g} however many features there are"
-        size, turns = self.block_size_, self.mix is None and not isinstance(self.kernel_, Laplacian)
-        if n_blocks > 1 and size < FEW and not isinstance(self.kernel_, Spherical):
+        size, turns = self.block_size_, self.mix is None and self.kernel_.rotation_invariant
+        if n_blocks > 1 and size < FEW and self.kernel_.max_dim is None:
             wrong = " (with one coordinate a block the method is wrong)" if size == 1 else ""
             return (
                 f"blocks of {size} coordinates are too small to stand for "
@@ -659,12 +661,15 @@ class BlockFourierFeatures(_BlockMap):
 
 def most_blocks(kernel: Kernel, dim: int, block_size: Any) -> int:
     """How many blocks a pass may have."""
-    if isinstance(kernel, Spherical):
-        size = 3 if block_size == "auto" else check_integer("block_size", block_size, 1)
-        if size > 3:
+    if kernel.max_dim is not None:
+        size = (
+            kernel.max_dim if block_size == "auto" else check_integer("block_size", block_size, 1)
+        )
+        if size > kernel.max_dim:
             raise ValueError(
-                f"block_size={size}, but Spherical is positive definite in at most 3 dimensions; "
-                "use block_size=3, or Matern or Exponential"
+                f"block_size={size}, but {type(kernel).__name__} is positive definite in at most "
+                f"{kernel.max_dim} dimensions; use block_size={kernel.max_dim}, or Matern or "
+                "Exponential"
             )
         return -(-dim // size)
     if isinstance(block_size, str):

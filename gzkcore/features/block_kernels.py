@@ -1,29 +1,17 @@
 """Kernels that a block of coordinates can stand for: functions of sum_j |x_j - y_j|^p."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles, Floats
+from gzkcore._util.typing import Doubles
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.shift_invariant import (
-    Exponential,
-    Gaussian,
-    Laplacian,
-    Matern,
-    RationalQuadratic,
-    Spherical,
-)
-
-# Functions of sum_j |x_j - y_j|^2 that are mixtures of Gaussians.
-MIXTURES = (Gaussian, Exponential, Matern, RationalQuadratic)
+from gzkcore.kernels.shift_invariant import ShiftInvariantKernel
 
 
-def check_additive(kernel: Kernel) -> None:
-    """Raise unless a block can stand for the whole row."""
-    if isinstance(kernel, (*MIXTURES, Laplacian, Spherical)):
-        return
+def as_additive(kernel: Kernel) -> ShiftInvariantKernel:
+    """Return a kernel of which a block can stand for the whole row, or raise."""
+    if isinstance(kernel, ShiftInvariantKernel):
+        return kernel
     raise ValueError(
         f"{kernel!r} is no function of sum_j |x_j - y_j|^p, so that a block of coordinates cannot "
         "stand for the whole row; use Gaussian, Exponential, Matern, RationalQuadratic or "
@@ -31,28 +19,14 @@ def check_additive(kernel: Kernel) -> None:
     )
 
 
-def power_of(kernel: Kernel) -> int:
-    """Return p of the sum_j |x_j - y_j|^p that the kernel is a function of."""
-    return 1 if isinstance(kernel, Laplacian) else 2
-
-
-def kernel_of_sums(kernel: Any, sums: Floats, stretch: float = 1.0) -> Doubles:
-    """Return the kernel at sums over scaled coordinates, `stretch` times as far apart."""
-    if isinstance(kernel, Gaussian):
-        return kernel.profile_of_sums(stretch**2 * np.asarray(sums, dtype=np.float64))
-    distances = sums if power_of(kernel) == 1 else np.sqrt(sums)
-    values: Doubles = kernel.profile(stretch * distances)
-    return values
-
-
 def draw_frequencies(
     kernel: Kernel, buckets: NDArray[np.intp], sizes: NDArray[np.intp], rng: np.random.Generator
 ) -> Doubles:
     """Draw a frequency for each scaled coordinate, with the scale of its block, (D / b)^(1 / p)."""
     dim, n_blocks = buckets.size, sizes.size
-    if isinstance(kernel, Laplacian):
+    if not kernel.rotation_invariant:
         return rng.standard_cauchy(dim) * (dim / sizes)[buckets]
-    if isinstance(kernel, Spherical):
+    if kernel.max_dim is not None:
         chosen = spherical_frequencies(n_blocks, rng)
         order = np.argsort(buckets, kind="stable")
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])

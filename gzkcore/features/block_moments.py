@@ -11,10 +11,16 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_choice, check_integer, check_positive
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.shift_invariant import Exponential, Gaussian, Laplacian, Spherical
+from gzkcore.kernels.shift_invariant import (
+    Exponential,
+    Gaussian,
+    Laplacian,
+    ShiftInvariantKernel,
+    Spherical,
+)
 
 from .block import Arrangement, Values
-from .block_kernels import check_additive, kernel_of_sums
+from .block_kernels import as_additive
 
 __all__ = ["energy_variance", "kernel_moments", "projection_moments", "projection_variance"]
 
@@ -144,10 +150,8 @@ def kernel_moments(
     """
     n = check_integer("n_frequencies", n_frequencies, 1)
     std = check_positive("std", std)
-    kernel = (
-        _UNIT[kernel](1.0) if isinstance(kernel, str) and kernel in _UNIT else as_kernel(kernel)
-    )
-    check_additive(kernel)
+    unit = isinstance(kernel, str) and kernel in _UNIT
+    kernel = as_additive(_UNIT[kernel](1.0) if unit else as_kernel(kernel))
     if np.ndim(kernel.scale()) > 0:
         raise ValueError(f"{kernel!r} has a parameter for each column; moments are for one number")
     if printed and isinstance(kernel, Spherical):
@@ -162,7 +166,9 @@ def _scaled(kernel: Kernel, mean: float, std: float) -> tuple[float, float]:
     return float(kernel.scale()) * mean, float(kernel.scale()) * std
 
 
-def _means(kernel: Kernel, mean: float, std: float, printed: bool) -> tuple[float, float]:
+def _means(
+    kernel: ShiftInvariantKernel, mean: float, std: float, printed: bool
+) -> tuple[float, float]:
     """Return E K(Delta) and E K(2 Delta)."""
     if isinstance(kernel, (Gaussian, Exponential, Laplacian)):
         unit = float(kernel.gamma)  # type: ignore[arg-type]  # scale() has checked it
@@ -178,7 +184,7 @@ def _means(kernel: Kernel, mean: float, std: float, printed: bool) -> tuple[floa
     nodes, weights = np.polynomial.hermite_e.hermegauss(201)
     sums = float(kernel.scale()) ** 2 * np.maximum(mean + std * nodes, 0.0)
     weights /= weights.sum()
-    once, twice = (float(weights @ kernel_of_sums(kernel, sums, c)) for c in (1.0, 2.0))
+    once, twice = (float(weights @ kernel.profile_of_sums(c**2 * sums)) for c in (1.0, 2.0))
     return once, twice
 
 

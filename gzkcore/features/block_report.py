@@ -15,7 +15,6 @@ from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_integer, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.shift_invariant import Laplacian
 
 from .block import (
     Arrangement,
@@ -26,7 +25,6 @@ from .block import (
     most_blocks,
     project,
 )
-from .block_kernels import kernel_of_sums, power_of
 from .block_moments import energy_variance
 
 __all__ = ["BlockReport", "block_report"]
@@ -106,7 +104,7 @@ class BlockReport:
     def advice(self) -> tuple[str, ...]:
         """What to change, in sentences."""
         said = []
-        spiky = self.effective_k < 0.75 * self.n_blocks and not isinstance(self.kernel, Laplacian)
+        spiky = self.effective_k < 0.75 * self.n_blocks and self.kernel.rotation_invariant
         if self.n_blocks == 1:
             said.append("one block holds all coordinates: no bias, and plain random features")
         elif self.bias_rms <= ACCEPTED:
@@ -315,9 +313,9 @@ def _of_pairs(
     means: list[Doubles] = []
     rows: list[tuple[float, ...]] = []  # the other fields of each pair
     for delta in deltas:
-        powers = np.abs(features._scaled(delta)) ** power_of(kernel)
+        powers = np.abs(features._scaled(delta)) ** kernel.distance_power
         sums = np.array([draw.energies(powers) for draw in draws])
-        once, twice = (kernel_of_sums(kernel, sums, stretch) for stretch in (1.0, 2.0))
+        once, twice = (kernel.profile_of_sums(c**kernel.distance_power * sums) for c in (1.0, 2.0))
         means.append(once.mean(axis=2).T)
         within = (0.5 + twice / 2 - once**2).mean(axis=(0, 2)) / sums.shape[2]
         rows += (
@@ -333,8 +331,8 @@ def _whole(
     """Of one pair: k, the variance with whole frequencies, the bias to second order."""
     kernel, total = features.kernel_, powers.sum()
     step = 0.01 * total
-    below, value, above = kernel_of_sums(kernel, total + step * np.array([-1.0, 0.0, 1.0]))
-    twice = float(kernel_of_sums(kernel, np.array(total), 2.0))
+    below, value, above = kernel.profile_of_sums(total + step * np.array([-1.0, 0.0, 1.0]))
+    twice = float(kernel.profile_of_sums(np.array(2.0**kernel.distance_power * total)))
     curvature = (above - 2 * value + below) / step**2 if step else 0.0
     spread = n_blocks**2 * energy_variance(np.sqrt(powers), n_blocks, features.arrangement)
     return value, (0.5 + twice / 2 - value**2) / n_blocks, curvature * spread / 2

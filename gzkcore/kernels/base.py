@@ -44,7 +44,6 @@ class Kernel(BaseEstimator):
     instead: ClassVar[str] = ""  # what to use if it has no radial functions
     shift_invariant: ClassVar[bool] = False  # the data may be centred
     unit_sphere: ClassVar[bool] = False  # it has a meaning for unit rows only
-    distance_power: ClassVar[int | None] = None  # p, of a function of sum_j |x_j - y_j|^p
     rotation_invariant: ClassVar[bool] = True  # so is the kernel of the scaled rows
     max_dim: ClassVar[int | None] = None  # the most columns for which it is positive definite
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle

@@ -43,7 +43,7 @@ class ShiftInvariantKernel(Kernel):
     """
 
     shift_invariant: ClassVar[bool] = True
-    distance_power: ClassVar[int | None] = 2
+    distance_power: ClassVar[int] = 2
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return the kernel at scaled distances."""
@@ -209,7 +209,7 @@ class Laplacian(_WithGamma):
     array([[0.367879]])
     """
 
-    distance_power: ClassVar[int | None] = 1
+    distance_power: ClassVar[int] = 1
     rotation_invariant: ClassVar[bool] = False
     instead: ClassVar[str] = (
         "it depends on the axes; use RandomFourierFeatures, or Exponential, its form for |x - y|"
