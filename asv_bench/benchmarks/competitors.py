@@ -39,7 +39,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import eval_gegenbauer, gammaln
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from gzkcore.features.gegenbauer import Recurrence
+from gzkcore.features.gegenbauer_columns import Recurrence
 from gzkcore.kernels import Gaussian
 from gzkcore.kernels.radial import radial_table
 from gzkcore.kernels.truncation import angular_energy

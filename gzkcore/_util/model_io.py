@@ -60,8 +60,8 @@ CLASSES = {
     "KernelFeatures": "gzkcore.features.auto:KernelFeatures",
     "GegenbauerFeatures": "gzkcore.features.gegenbauer:GegenbauerFeatures",
     "PublishedGegenbauerFeatures": "gzkcore.features.gegenbauer:PublishedGegenbauerFeatures",
-    "Recurrence": "gzkcore.features.gegenbauer:Recurrence",
-    "_Directions": "gzkcore.features.gegenbauer:_Directions",
+    "Recurrence": "gzkcore.features.gegenbauer_columns:Recurrence",
+    "_Directions": "gzkcore.features.gegenbauer_columns:Directions",
     "FastfoodFeatures": "gzkcore.features.fastfood:FastfoodFeatures",
     "ModifiedFourierFeatures": "gzkcore.features.fourier:ModifiedFourierFeatures",
     "RandomFourierFeatures": "gzkcore.features.fourier:RandomFourierFeatures",
@@ -260,7 +260,7 @@ def _data_of(value: Any) -> dict[str, Any]:
     """Return what a file keeps of an object of ours, by name."""
     own = vars(value)
     data = {name: own[held] for name, held in state_of(type(value)).items() if held in own}
-    return data | value._to_data() if hasattr(value, "_to_data") else data
+    return data | value._to_data() if hasattr(type(value), "_to_data") else data
 
 
 def _decode(value: Any, archive: zipfile.ZipFile) -> Any:

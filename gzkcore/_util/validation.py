@@ -78,6 +78,32 @@ def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     return np.ascontiguousarray(array).reshape(-1), array.shape
 
 
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
+    """Return the weights in float64, or None for none."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
+    try:
+        weight = check_array(
+            sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+        )
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"sample_weight must be one number per row of X: {error}") from None
+    if weight.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, but X has {counted(X.shape[0], 'row')}; "
+            f"give one number per row, shape ({X.shape[0]},)"
+        )
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight[{bad[0]}] = {weight[bad[0]]} is not a finite number >= 0; "
+            "use 0 to leave a row out"
+        )
+    return weight
+
+
 def check_matrix(name: str, values: Any) -> Doubles:
     """Return a finite matrix of doubles, or raise naming it."""
     if hasattr(values, "toarray"):
@@ -196,29 +222,3 @@ def check_targets(y: Any, X: Any) -> Any:
     check_consistent_length(X, y)
     raise_not_finite(y, "y", "leave out rows without a target")
     return y
-
-
-def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
-    """Return the weights in float64, or None for none."""
-    if sample_weight is None:
-        return None
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(X.shape[0], sample_weight)
-    try:
-        weight = check_array(
-            sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False
-        )
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"sample_weight must be one number per row of X: {error}") from None
-    if weight.shape != (X.shape[0],):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}, but X has {counted(X.shape[0], 'row')}; "
-            f"give one number per row, shape ({X.shape[0]},)"
-        )
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if bad.size:
-        raise ValueError(
-            f"sample_weight[{bad[0]}] = {weight[bad[0]]} is not a finite number >= 0; "
-            "use 0 to leave a row out"
-        )
-    return weight

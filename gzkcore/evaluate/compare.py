@@ -23,7 +23,7 @@ from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense, raise_not_finite
 from gzkcore._util.wording import counted, plain, shortened
-from gzkcore.features.base import FeatureMap, check_rows, check_unit
+from gzkcore.features.base import RowMap, check_rows, check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
 
@@ -312,7 +312,7 @@ def compare(
 
 
 def _check_rows(X: Data) -> Rows:
-    rows: Any = check_rows(type("compare", (FeatureMap,), {})(), X, reset=True, finite=False)
+    rows: Any = check_rows(type("compare", (RowMap,), {})(), X, reset=True, finite=False)
     raise_not_finite(rows)
     if rows.shape[0] < FEWEST_ROWS:
         raise ValueError(

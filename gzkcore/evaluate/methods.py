@@ -19,7 +19,7 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import dense
 from gzkcore.features.adaptive import AdaptiveSketchFeatures
 from gzkcore.features.auto import KernelFeatures
-from gzkcore.features.base import FeatureMap, plain_output
+from gzkcore.features.base import RowMap, plain_output
 from gzkcore.features.block import BlockFourierFeatures
 from gzkcore.features.fastfood import FastfoodFeatures
 from gzkcore.features.fourier import ModifiedFourierFeatures, RandomFourierFeatures
@@ -129,7 +129,7 @@ def on_sphere(gamma: float, cosines: NDArray[Any]) -> Doubles:
     return np.exp(2 * gamma * (cosines - 1))
 
 
-def _ours(features: type[FeatureMap], **params: Any) -> Method:
+def _ours(features: type[RowMap], **params: Any) -> Method:
     """Features of this package."""
 
     def make(want: Wanted) -> Any:

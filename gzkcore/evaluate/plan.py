@@ -182,7 +182,7 @@ def plan(
     K = resolved(dense(test))
     trials, table = [], []
     for width in widths:
-        for trial in judge(candidates(resolved, width, train, seed), train, test, K):
+        for trial in judge(candidates(resolved, width, train, seed), train, test, K)[0]:
             trials.append(trial)
             table.append(
                 {

@@ -20,15 +20,16 @@ from gzkcore._util.linalg import eigh
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import FeatureMap, tiles, warn_if_trivial
+from .base import KernelMap, tiles, warn_if_trivial
 from .casts import cast_once
+from .fit_rows import FitRows
 from .nystrom import leverage_sample
 
 __all__ = ["AdaptiveSketchFeatures", "monomial_features"]
@@ -105,7 +106,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     return out
 
 
-class AdaptiveSketchFeatures(FeatureMap):
+class AdaptiveSketchFeatures(KernelMap):
     """Monomials of the data, drawn by ridge leverage: polynomial, Gaussian, dot-product kernels.
 
     Parameters
@@ -213,27 +214,17 @@ class AdaptiveSketchFeatures(FeatureMap):
         self.n_rows = n_rows
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X, look at rows of it, and draw the monomials.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X, look at rows of it, and draw the monomials."""
+        X, width = rows.X, self._n_features_out
         count = check_integer("n_rows", self.n_rows, 1)
-        kernel = as_kernel(self.kernel).resolve(X)
+        kernel = rows.resolve(as_kernel(self.kernel))
         kernel = as_dot_product(kernel, "NystromFeatures for any kernel")
         lam = None if self.lam is None else check_positive("lam", self.lam)
         self.center_: Doubles | None = None
         if kernel.shift_invariant and isinstance(X, np.ndarray):
-            self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64)
+            mean = X.mean(axis=0) if rows.weight is None else rows.mean
+            self.center_ = np.asarray(mean, dtype=np.float64)
         self.kernel_ = kernel
         energies, square = self._sizes(X)
         self.radius_ = math.sqrt(square) if square > 0 else 1.0
@@ -245,8 +236,8 @@ class AdaptiveSketchFeatures(FeatureMap):
             )
         rng = generator(self.random_state)
         with limit_blas(1):  # the same draws for any number of threads
-            rows, weights = leverage_sample(kernel, X, count, rng)
-            part = X[rows]
+            chosen, weights = leverage_sample(kernel, X, count, rng)
+            part = X[chosen]
             law = _Law.of(
                 kernel, kernel(dense(part)), self._points(part), weights, energies,
                 self.radius_, lam, width,
@@ -262,9 +253,7 @@ class AdaptiveSketchFeatures(FeatureMap):
                 "beyond all numbers; scale the columns, or use NystromFeatures"
             )
         self.n_effective_ = len(columns)
-        self._n_features_out = width
         warn_if_trivial(kernel, X)
-        return self
 
     def _sizes(self, X: Rows) -> tuple[Doubles, float]:
         """Sums of squares of scaled columns, and the largest of rows."""

@@ -13,25 +13,27 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_integer, dense
+from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.metrics import relative_frobenius_error
 
-from .base import FeatureMap, plain_output
+from .base import KernelMap, plain_output
 from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
-from .fit_rows import fit_like
+from .fit_rows import FitRows
 from .fourier import Frequencies, RandomFourierFeatures
-from .gegenbauer import Basis, GegenbauerFeatures
+from .gegenbauer import GegenbauerFeatures
+from .gegenbauer_layout import Basis
 from .nystrom import NystromFeatures
 from .sketch import TensorSketchFeatures
 from .trials import AS_GOOD, cheapest_of_the_best, split_rows
@@ -103,9 +105,15 @@ def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> lis
     return listed
 
 
-def judge(candidates: list[Candidate], train: Rows, test: Rows, K: Doubles) -> list[Trial]:
-    """Fit candidates to some rows and compare their kernel with K, the exact one of others."""
-    trials, reasons = [], []
+def judge(
+    candidates: list[Candidate], train: Rows, test: Rows, K: Doubles
+) -> tuple[list[Trial], dict[str, str]]:
+    """Fit candidates to some rows and compare their kernel with K, the exact one of others.
+
+    Returns the trials, and by name why others could not be tried; raises if none could.
+    """
+    trials: list[Trial] = []
+    refusals: dict[str, ValueError] = {}
     for candidate in candidates:
         features = plain_output(clone(candidate.features))
         with warnings.catch_warnings():
@@ -113,14 +121,14 @@ def judge(candidates: list[Candidate], train: Rows, test: Rows, K: Doubles) -> l
             try:
                 Z = features.fit(train).transform(test)
             except ValueError as reason:
-                reasons.append(reason)
+                refusals[candidate.name] = reason
                 continue
         error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
         flops = features._flops(_density(train))
         trials.append(Trial(candidate, Z.shape[1], error, flops, features))
     if not trials:
-        raise reasons[0]
-    return trials
+        raise next(iter(refusals.values()))
+    return trials, {name: str(reason) for name, reason in refusals.items()}
 
 
 def _density(X: Rows) -> float:
@@ -139,7 +147,7 @@ def two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
     return X[fitted], X[judged]
 
 
-class KernelFeatures(FeatureMap):
+class KernelFeatures(KernelMap):
     """Features for a kernel, of the family that suits the data best: start here.
 
     Parameters
@@ -161,6 +169,8 @@ class KernelFeatures(FeatureMap):
     errors_ : dict of str to float
         Relative Frobenius error of the kernel matrix of (at most) 512 rows that were not fitted to,
         by family.
+    not_tried_ : dict of str to str
+        Why a family could not be fitted, by family.
     kernel_ : Kernel
         The kernel with every parameter a number.
 
@@ -183,7 +193,7 @@ class KernelFeatures(FeatureMap):
     'GegenbauerFeatures'
     """
 
-    _state = stored("errors_", "family_", "chosen_", "kernel_", "why_")
+    _state = stored("errors_", "not_tried_", "family_", "chosen_", "kernel_", "why_")
 
     def __init__(
         self,
@@ -196,40 +206,30 @@ class KernelFeatures(FeatureMap):
         self.n_components = n_components
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Choose the family on a sample of X, then fit it to X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
-        kernel = as_kernel(self.kernel).resolve(X)
+    def _fit(self, rows: FitRows) -> None:
+        """Choose the family on a sample of X, then fit it to X."""
+        X, width = rows.X, self._n_features_out
+        kernel = rows.resolve(as_kernel(self.kernel))
         entropy = as_seed_sequence(self.random_state)
         seed = int(entropy.generate_state(1)[0])
         train, test = two_samples(X, generator(entropy))
         K = kernel(dense(test))
-        trials = judge(candidates(kernel, width, train, seed), train, test, K)
+        trials, refused = judge(candidates(kernel, width, train, seed), train, test, K)
         best = best_trial(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
         self.family_ = best.candidate.name
         chosen = plain_output(clone(best.candidate.features))
-        self.chosen_ = fit_like(self, chosen, X)
+        self.chosen_ = chosen._fit_rows(rows)
         self.kernel_ = kernel
-        self.why_ = _reason(best, trials, test.shape[0], X.shape[0] > 1)
-        self._n_features_out = width
-        return self
+        self.not_tried_ = refused
+        self.why_ = _reason(best, trials, refused, test.shape[0], X.shape[0] > 1)
 
-    def partial_fit(self, X: Data, y: object = None) -> Self:
+    def partial_fit(
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit on the first batch only; later batches are checked and change nothing."""
         if not hasattr(self, "_n_features_out"):
-            return self.fit(X)
+            return self.fit(X, y, sample_weight)
         self._validate(X, reset=False)
         return self
 
@@ -243,7 +243,9 @@ class KernelFeatures(FeatureMap):
         return None if shared is None else shared(kernels)
 
 
-def _reason(best: Trial, trials: Sequence[Trial], n_rows: int, unseen: bool) -> str:
+def _reason(
+    best: Trial, trials: Sequence[Trial], refused: Iterable[str], n_rows: int, unseen: bool
+) -> str:
     others = [trial for trial in trials if trial is not best]
     judged_by = f"{counted(n_rows, 'row')} that it had not seen" if unseen else "the only row"
     text = (
@@ -261,4 +263,6 @@ def _reason(best: Trial, trials: Sequence[Trial], n_rows: int, unseen: bool) -> 
             " No features of this width are close to this kernel on these data: use more, a larger "
             "lengthscale, or fewer columns."
         )
+    if names := ", ".join(refused):
+        text += f" Not tried, for the reasons in not_tried_: {names}."
     return text

@@ -1,13 +1,13 @@
 """What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
 
-import functools
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
@@ -17,10 +17,13 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
-from gzkcore._util.validation import check_out, dense
+from gzkcore._util.validation import check_integer, check_out, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask
+from gzkcore.rows.survey import Survey
+
+from .fit_rows import FitRows
 
 # Bytes that are worked on together, and of output from which stores go past the cache.
 TILE_BYTES = 1 << 22
@@ -31,19 +34,16 @@ class TruncationWarning(UserWarning):
     """Points lie so far out that the features no longer represent the kernel there."""
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the feature maps: transformers of rows, dense or sparse, to n_components columns.
 
-    `fit` sets `_n_features_out`; `transform` validates rows, then `write` calls `_write`.
+    A class says by `_fit` what `fit` does with valid rows. `transform` validates rows, then `write`
+    calls `_write`.
     """
 
+    n_components: int
+    n_features_in_: int
     _n_features_out: int
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let `fit` leave nothing half changed, which kernels would read beyond its end."""
-        super().__init_subclass__(**options)
-        if "fit" in vars(cls):
-            cls.fit = _unfitted_by_failure(cls.fit)
 
     # A buffer for one call is nothing that a pipeline could route.
     __metadata_request__transform: ClassVar[dict[str, str]] = {"out": UNUSED}
@@ -53,15 +53,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Width of the output."""
         check_is_fitted(self, "_n_features_out")
         return self._n_features_out
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if any(name.startswith("kernel__") for name in params):
-            params["kernel"] = as_kernel(
-                params.get("kernel", self.get_params(deep=False)["kernel"])
-            )
-        super().set_params(**params)
-        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted features to a file, see `gzkcore.load`.
@@ -82,6 +73,54 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:
         return check_rows(self, X, reset=reset)
+
+    def fit(self, X: Data, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to the rows of X, see the class; a fit that fails leaves the object unfitted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative. Rows of weight 0 are not there. The others count by their weight, a row of
+            weight 2 as two rows, in means (the centre, the mean squared norm), in the variance, for
+            gamma="scale", and in how likely a norm is. What looks at some rows, or at pairs of
+            them, sees each alike: gamma="median", landmarks, adapted axes, trials, expected
+            errors. Equal weights change nothing.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        return self._fit_rows(FitRows.of_array(self._validate(X, reset=True), sample_weight))
+
+    def _fit_sample(self, survey: Survey, source: Any) -> Self:
+        """Fit to the rows of a source that can be read again, given their survey."""
+        self._forget()
+        X = self._validate(survey.rows, reset=True)
+        if survey.complete:
+            return self._fit_rows(FitRows.of_array(X, survey.weight))
+        return self._fit_rows(FitRows(X, survey.weight, survey, source))
+
+    def _fit_rows(self, rows: FitRows) -> Self:
+        """Fit to valid rows. A failure leaves nothing half changed, which kernels would overrun."""
+        self.n_features_in_ = rows.X.shape[1]
+        try:
+            self._n_features_out = check_integer("n_components", self.n_components, 1)
+            self._fit(rows)
+        except BaseException:
+            self._forget()
+            raise
+        return self
+
+    def _forget(self) -> None:
+        """Be unfitted."""
+        self.__dict__.pop("_n_features_out", None)
+
+    def _fit(self, rows: FitRows) -> None:
+        """Set the fitted attributes; the width of the output, `_n_features_out`, is set."""
+        raise NotImplementedError
 
     def transform(self, X: Data, *, out: Floats | None = None) -> Floats:
         """Map X to features.
@@ -135,21 +174,21 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         raise NotImplementedError
 
 
-def _unfitted_by_failure(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a fit that fails, or is interrupted, leave its object unfitted."""
+class KernelMap(RowMap):
+    """Base of the maps whose features stand for a kernel, which is a parameter."""
 
-    @functools.wraps(fit)
-    def whole(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            return fit(self, *args, **options)
-        except BaseException:
-            vars(self).pop("_n_features_out", None)
-            raise
+    kernel: Any
+    kernel_: Any
 
-    return whole
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        if any(name.startswith("kernel__") for name in params):
+            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
+        super().set_params(**params)
+        return self
 
 
-class SumMap(FeatureMap):
+class SumMap(RowMap):
     """Base of the maps of which every coordinate is in a sum, which tells of bad values."""
 
     def _validate(self, X: Data, *, reset: bool) -> Rows:

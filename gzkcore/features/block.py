@@ -12,7 +12,7 @@ are, never on how many there are. `block_report` says how large it is on given d
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -23,16 +23,17 @@ from gzkcore._compiled import block as _block
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, dense, empty_aligned
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import ShiftInvariantKernel
 
-from .base import SumMap, tiles
+from .base import KernelMap, SumMap, tiles
 from .block_kernels import as_additive, draw_frequencies
 from .casts import cast_once, contiguous
+from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
 __all__ = [
@@ -232,7 +233,6 @@ class _BlockMap(SumMap):
 
     def _start(self, X: Rows) -> tuple[int, np.random.Generator]:
         """Check what both have, draw the mix; return how many coordinates blocks are made of."""
-        self._n_features_out = check_integer("n_components", self.n_components, 1)
         if self._n_features_out > MOST:
             raise ValueError(f"n_components={self.n_components} is too large; use at most {MOST}")
         check_choice("arrangement", self.arrangement, get_args(Arrangement))
@@ -352,21 +352,10 @@ class BlockProjection(_BlockMap):
         self.mix = mix
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Draw the blocks and their values; of X only the number of columns matters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
+    def _fit(self, rows: FitRows) -> None:
+        """Draw the blocks and their values; of X only the number of columns matters."""
         check_choice("values", self.values, get_args(Values))
-        dim, rng = self._start(X)
+        dim, rng = self._start(rows.X)
         shares = _shares(self._n_features_out, dim)
         buckets, first = [], 0
         for n_blocks in shares:
@@ -378,7 +367,6 @@ class BlockProjection(_BlockMap):
         else:
             self.weights_ = 2.0 * rng.integers(0, 2, self.buckets_.shape).astype(np.float64) - 1
         self.weights_ /= math.sqrt(len(shares))
-        return self
 
     @property
     def components_(self) -> Any:
@@ -436,7 +424,7 @@ class BlockProjection(_BlockMap):
         return rows
 
 
-class BlockFourierFeatures(_BlockMap):
+class BlockFourierFeatures(_BlockMap, KernelMap):
     """Random Fourier features with one random number for each coordinate and pass, in O(D) a row.
 
     A block of b of the D coordinates stands for the whole row: its frequency times sqrt(D/b).
@@ -540,20 +528,9 @@ class BlockFourierFeatures(_BlockMap):
         self.mix = mix
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X, draw blocks and frequencies, look at the bias on pairs of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        kernel = as_additive(as_kernel(self.kernel))
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel, draw blocks and frequencies, look at the bias on pairs of rows."""
+        X, kernel = rows.X, as_additive(as_kernel(self.kernel))
         dim, rng = self._start(X)
         if self.mix is not None and not kernel.rotation_invariant:
             raise ValueError(
@@ -561,7 +538,10 @@ class BlockFourierFeatures(_BlockMap):
                 "mix=None, or Exponential"
             )
         # In three dimensions the spherical kernel has a meaning, and so it has for blocks of three.
-        kernel = kernel.resolve(X if kernel.max_dim is None else X[:, : kernel.max_dim])
+        if kernel.max_dim is None:
+            kernel = rows.resolve(kernel)
+        else:
+            kernel = kernel.resolve(X[:, : kernel.max_dim])
         width = self._n_features_out
         most = most_blocks(kernel, dim, self.block_size)
         self.n_blocks_ = tuple(_shares(-(-width // 2), most))
@@ -587,7 +567,6 @@ class BlockFourierFeatures(_BlockMap):
         self._phase = float(rng.uniform(0.0, 2.0))
         self.kernel_ = kernel
         self._measure(X, np.array(factors), min(most, first))
-        return self
 
     def _measure(self, X: Rows, factors: Doubles, n_blocks: int) -> None:
         """Set what is expected of these blocks, on pairs of training rows, and warn."""
@@ -611,7 +590,7 @@ class BlockFourierFeatures(_BlockMap):
         self.expected_error_ = float(np.sqrt(np.mean(biases**2 + np.concatenate(variance))))
         rms = float(np.sqrt(np.mean(biases**2)))
         if doubt := self._doubt(np.concatenate(exact), rms, n_blocks):
-            warnings.warn(doubt, UserWarning, stacklevel=4)
+            warnings.warn(doubt, UserWarning, stacklevel=5)
 
     def _doubt(self, values: Doubles, rms: float, n_blocks: int) -> str:
         """Say what is wrong with these blocks, if it is, given kernel values and the bias."""

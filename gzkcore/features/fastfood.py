@@ -8,7 +8,7 @@ signs with a little noise are nearly orthogonal and on no lattice.
 """
 
 import math
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -17,13 +17,14 @@ from gzkcore._compiled import fastfood as _fastfood
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
+from gzkcore._util.validation import check_choice
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 
-from .base import FeatureMap, warn_if_trivial
+from .base import KernelMap, warn_if_trivial
 from .casts import cast_once
+from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
 __all__ = ["FastfoodFeatures", "fastfood_frequencies"]
@@ -87,7 +88,7 @@ def fastfood_frequencies(
     return scale[:, None] * V.astype(np.float64, copy=False)
 
 
-class FastfoodFeatures(FeatureMap):
+class FastfoodFeatures(KernelMap):
     """Fastfood features: random Fourier features in O(F log d) a row, for wide data.
 
     Parameters
@@ -166,22 +167,11 @@ class FastfoodFeatures(FeatureMap):
         self.frequencies = frequencies
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X and draw the blocks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X and draw the blocks."""
+        X, width = rows.X, self._n_features_out
         check_choice("frequencies", self.frequencies, get_args(BlockFrequencies))
-        kernel = as_kernel(self.kernel).resolve(X)
+        kernel = rows.resolve(as_kernel(self.kernel))
         if not kernel.rotation_invariant:
             raise ValueError(
                 f"{kernel!r} depends on the axes, and Fastfood turns them; use "
@@ -205,10 +195,8 @@ class FastfoodFeatures(FeatureMap):
         spread = kernel.frequencies(np.ones((chi.size, 1)), rng.random(chi.size))
         self.lengths_ = chi * spread.reshape(shape)
         self.phase_ = float(2 * math.pi * rng.random())
-        self._n_features_out = width
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
-        return self
 
     def _flops(self, density: float) -> float:
         return self.signs_.size * (2 * math.log2(self.signs_.shape[1]) + 30)

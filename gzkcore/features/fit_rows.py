@@ -1,11 +1,132 @@
-"""Fit features to rows that are never in memory together: a sample, and sums over all."""
+"""The rows that features are fitted to: those given, or a random sample of a source."""
 
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from gzkcore.rows.survey import Survey
+from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore.rows.sources import Batch, rows_of
+from gzkcore.rows.survey import Survey, without_zeros
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """Rows to fit to, with what is known of all rows where these are a sample.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR} of shape (n_rows, n_features)
+    weight : ndarray of shape (n_rows,), optional
+        > 0. None: 1 each.
+    survey : Survey, optional
+        Of all rows. None: these are all, and have no weights.
+    source : Source, optional
+        All rows, where X is a sample of them.
+    used : ndarray of int of shape (n_rows,), optional
+        Which of the rows given these are, where some were left out.
+    columns : sequence of int, optional
+        Which of the columns of the source these are. None: all.
+    """
+
+    X: Rows
+    weight: Doubles | None = None
+    survey: Survey | None = None
+    source: Any = None
+    used: Integers | None = None
+    columns: Any = None
+
+    @classmethod
+    def of_array(cls, X: Rows, sample_weight: Any) -> "FitRows":
+        """Take valid rows with their weights; equal weights are none."""
+        X, weight, used = without_zeros(X, sample_weight)
+        if X.shape[0] == 0:
+            raise ValueError("sample_weight is zero for every row; give some a weight > 0")
+        if weight is None or weight.min() == weight.max():
+            return cls(X, used=used)
+        return cls(X, weight, Survey.of(Batch(X, None, weight, 0)), used=used)
+
+    def part(self, columns: Any) -> "FitRows":
+        """Return these rows with some of their columns, where they had all."""
+        survey, X = self.survey, self.X[:, columns]
+        if survey is not None:
+            mean, squares = survey.mean[columns], survey.squares[columns]
+            survey = replace(survey, mean=mean, squares=squares, rows=X)
+        return replace(self, X=X, survey=survey, columns=columns)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights of these rows."""
+        return float(self.X.shape[0] if self.weight is None else self.weight.sum())
+
+    def sum(self, values: Doubles, part: slice = slice(None)) -> float:
+        """Return the weighted sum of values of these rows, or of a part of them."""
+        if self.weight is None:
+            return float(values.sum())
+        return float((values.T @ self.weight[part]).sum())
+
+    @functools.cached_property
+    def mean(self) -> Doubles:
+        """Weighted mean of the columns over all rows, in double."""
+        return _mean(self.X) if self.survey is None else self.survey.mean
+
+    def resolve(self, kernel: Any) -> Any:
+        """Resolve a kernel on all rows."""
+        return (kernel if self.survey is None else settled(kernel, self.survey)).resolve(self.X)
+
+    def numbers(self, rows: Integers) -> Integers:
+        """Return which of the rows given some of these are."""
+        return rows if self.used is None else self.used[rows]
+
+    def reduce(
+        self,
+        work: Callable[[Rows, Doubles | None], Any],
+        merge: Callable[[Sequence[Any]], Any],
+        check: Callable[[Any], Rows],
+    ) -> Any:
+        """Return work(rows, weight) of all rows, in a further pass where these are a sample.
+
+        Results of batches are merged; check(rows) returns those of a batch as valid rows.
+        """
+        if self.source is None:
+            return work(self.X, self.weight)
+        batch_work = functools.partial(_of_batch, work, check, self.columns)
+        return self.source.reduce(batch_work, functools.partial(_merged, merge))
+
+
+def _of_batch(
+    work: Callable[[Rows, Doubles | None], Any],
+    check: Callable[[Any], Rows],
+    columns: Any,
+    batch: Batch,
+) -> Any:
+    """Return work(rows, weight) of a batch, None where all its rows have the weight 0."""
+    X, weight, _ = without_zeros(rows_of(batch.X), batch.sample_weight)
+    if X.shape[0] == 0:
+        return None
+    return work(check(X if columns is None else X[:, columns]), weight)
+
+
+def _merged(merge: Callable[[Sequence[Any]], Any], parts: Sequence[Any]) -> Any:
+    found = [part for part in parts if part is not None]
+    return merge(found) if len(found) > 1 else found[0] if found else None
+
+
+def _mean(X: Rows) -> Doubles:
+    """Column means in double, tile by tile."""
+    if sparse.issparse(X):
+        total = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    else:
+        total = np.zeros(X.shape[1])
+        for start in range(0, X.shape[0], 65536):
+            total += X[start : start + 65536].sum(axis=0, dtype=np.float64)
+    total /= X.shape[0]
+    return total
 
 
 def asks_no_rows(features: Any) -> bool:
@@ -18,75 +139,28 @@ def fit_features(features: Any, source: Any, survey: Survey) -> Any:
     """Fit features to a source that can be read again, given the survey of its rows.
 
     Up to SAMPLE_ROWS rows are put together, and the fit is the ordinary one. Of more rows a random
-    sample takes their place, and what is known of all goes with it: the variance, for
-    gamma="scale", and further passes, `source.reduce`, as `features._whole`.
+    sample takes their place: features of this package also get the survey of all rows, and read
+    the source again for norms; those of others see the sample, but for gamma="scale".
+
+    Returns
+    -------
+    transformer
+        `features`; a fitted clone whose gamma is a number where it was "scale" in features of
+        others, as `sklearn.kernel_approximation.RBFSampler` has it.
     """
-    if survey.complete:
-        return features.fit(survey.rows)
-    given = {
-        name: value
-        for name, value in features.get_params(deep=False).items()
-        if name in ("kernel", "gamma")
-        and not isinstance(getattr(type(features), name, None), property)
-    }
-    try:
-        for name, value in given.items():
-            setattr(features, name, settled(name, value, survey))
-        features._whole = Whole(source, survey)
-        return features.fit(survey.rows)
-    finally:
-        vars(features).pop("_whole", None)
-        for name, value in given.items():
-            setattr(features, name, value)
+    if hasattr(features, "_fit_sample"):
+        return features._fit_sample(survey, source)
+    gamma = getattr(features, "gamma", None)
+    if not survey.complete and isinstance(gamma, str) and gamma == "scale":
+        spread = survey.variance * survey.mean.size
+        features = clone(features).set_params(gamma=1.0 / spread if spread else 1.0)
+    return features.fit(survey.rows)
 
 
-def fit_like(outer: Any, inner: Any, X: Any, columns: Any = None) -> Any:
-    """Fit a part of features to the rows, or to columns, that the features are being fitted to."""
-    whole = vars(outer).get("_whole")
-    if whole is None:
-        return inner.fit(X)
-    try:
-        inner._whole = whole if columns is None else whole.of(columns)
-        return inner.fit(X)
-    finally:
-        del inner._whole
-
-
-@dataclass
-class Whole:
-    """All rows, or some columns of them, for features that are fitted to a sample."""
-
-    source: Any
-    survey: Survey
-    columns: Any = None
-
-    def of(self, columns: Any) -> "Whole":
-        """Return some columns of the rows, where there were all."""
-        part = self.survey
-        survey = replace(
-            part,
-            mean=part.mean[columns],
-            squares=part.squares[columns],
-            rows=part.rows[:, columns],
-        )
-        return Whole(self.source, survey, columns)
-
-    def resolve(self, kernel: Any, X: Any) -> Any:
-        """Resolve a kernel on all rows, X being the sample."""
-        return settled("kernel", kernel, self.survey).resolve(X)
-
-
-def settled(name: str, value: Any, survey: Survey) -> Any:
-    """Return a kernel, or a gamma of scikit-learn's, with "scale" worked out from all rows."""
-    if name == "gamma":
-        variance = survey.variance * survey.mean.size
-        return (1.0 / variance if variance else 1.0) if value == "scale" else value
-    if isinstance(value, str) or hasattr(value, "resolve"):
-        from gzkcore.kernels.aliases import as_kernel
-
-        kernel = as_kernel(value)
-        if isinstance(gamma := getattr(kernel, "gamma", None), str) and gamma == "scale":
-            number = kernel._from_spread(survey.mean.size, survey.variance)
-            return type(kernel)(**kernel.get_params(deep=False) | {"gamma": number})
+def settled(kernel: Any, survey: Survey) -> Any:
+    """Return a kernel with gamma="scale" worked out from all rows."""
+    gamma = getattr(kernel, "gamma", None)
+    if not isinstance(gamma, str) or gamma != "scale":
         return kernel
-    return value
+    number = kernel._from_spread(survey.mean.size, survey.variance)
+    return type(kernel)(**kernel.get_params(deep=False) | {"gamma": number})

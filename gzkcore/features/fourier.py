@@ -5,7 +5,7 @@ cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency, in any di
 """
 
 import math
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -15,15 +15,16 @@ from gzkcore._compiled import fourier as _fourier
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_out, check_positive
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
-from .base import FeatureMap, tiles, warn_if_trivial
+from .base import KernelMap, tiles, warn_if_trivial
 from .casts import cast_once
+from .fit_rows import FitRows
 
 __all__ = [
     "ModifiedFourierFeatures",
@@ -234,20 +235,13 @@ def sample_frequencies(
     return frequencies
 
 
-class _Fourier(FeatureMap):
+class _Fourier(KernelMap):
     """What maps of cosines and sines share: `frequencies_`, `phase_`, and their use."""
 
     kernel: str | Kernel
     n_components: int
     frequencies_: Doubles
     phase_: float
-
-    def _start(self, X: Data) -> tuple[Rows, Kernel, int]:
-        """Return valid rows, the kernel resolved on them, and the width."""
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
-        kernel = as_kernel(self.kernel).resolve(X)
-        return X, kernel, width
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         W = cast_once(self, X.dtype, _half_turns, self.frequencies_)
@@ -333,28 +327,17 @@ class RandomFourierFeatures(_Fourier):
         self.frequencies = frequencies
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X and draw the frequencies.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X, kernel, width = self._start(X)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X and draw the frequencies."""
+        X, width = rows.X, self._n_features_out
+        kernel = rows.resolve(as_kernel(self.kernel))
         rng = generator(self.random_state)
         self.frequencies_ = sample_frequencies(
             kernel, -(-width // 2), X.shape[1], self.frequencies, rng
         )
         self.phase_ = float(2 * math.pi * rng.random())
-        self._n_features_out = width
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
-        return self
 
 
 class ModifiedFourierFeatures(_Fourier):
@@ -425,19 +408,10 @@ class ModifiedFourierFeatures(_Fourier):
         self.alpha = alpha
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X, and draw and weigh the frequencies.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X, kernel, width = self._start(X)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X, and draw and weigh the frequencies."""
+        X, width = rows.X, self._n_features_out
+        kernel = rows.resolve(as_kernel(self.kernel))
         if not isinstance(kernel, Gaussian):
             raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
                 f"kernel={kernel!r}: the density is known to be good for the Gaussian alone; use "
@@ -457,10 +431,8 @@ class ModifiedFourierFeatures(_Fourier):
         self.weights_ = _modified_weights(normals, radius, _normal_outside(dim, radius))
         self.frequencies_ = normals * kernel.scale()
         self.phase_ = float(2 * math.pi * rng.random())
-        self._n_features_out = width
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
-        return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         weights = self.frequencies_, self.weights_, self._n_features_out

@@ -5,7 +5,7 @@ column of degree N is a product of N such numbers, and N is random too.
 """
 
 import math
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -15,15 +15,16 @@ from gzkcore._compiled import maclaurin as _maclaurin
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, check_out, dense
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.validation import check_choice, check_out, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 
-from .base import FeatureMap, tiles, warn_if_trivial
+from .base import KernelMap, tiles, warn_if_trivial
 from .casts import cast_once
+from .fit_rows import FitRows
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]
 
@@ -133,7 +134,7 @@ def maclaurin_variance(
     return float((second - np.sum(a * dot**N) ** 2) / n_components)
 
 
-class MaclaurinFeatures(FeatureMap):
+class MaclaurinFeatures(KernelMap):
     """Random Maclaurin features of a dot-product kernel, or of the Gaussian.
 
     Parameters
@@ -205,39 +206,27 @@ class MaclaurinFeatures(FeatureMap):
         self.degrees = degrees
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X and draw degrees and signs.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
-        kernel = as_dot_product(as_kernel(self.kernel).resolve(X), "GegenbauerFeatures")
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X and draw degrees and signs."""
+        X, width = rows.X, self._n_features_out
+        kernel = as_dot_product(rows.resolve(as_kernel(self.kernel)), "GegenbauerFeatures")
         check_choice("degrees", self.degrees, RULES)
         self.center_: Doubles | None = None
         if kernel.shift_invariant:
-            self.center_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+            mean = X.mean(axis=0) if rows.weight is None else rows.mean
+            self.center_ = np.asarray(mean, dtype=np.float64).ravel()
         total = 0.0
-        for rows in tiles(X.shape[0], 8 * X.shape[1]):
-            total += float(np.square(_scaled(X[rows], kernel, self.center_)).sum())
-        log_a, log_p = _series(kernel, total / X.shape[0], self.degrees)
+        for part in tiles(X.shape[0], 8 * X.shape[1]):
+            total += rows.sum(np.square(_scaled(X[part], kernel, self.center_)), part)
+        log_a, log_p = _series(kernel, total / rows.total, self.degrees)
         rng = generator(self.random_state)
         self.coefficients_: Doubles = np.exp(log_a)
         self.probabilities_: Doubles = np.exp(log_p)
         self.degrees_ = -np.sort(-rng.choice(log_p.size, width, p=self.probabilities_))
         shape = (int(self.degrees_.sum()), X.shape[1])
         self.signs_: NDArray[np.int8] = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
-        self._n_features_out = width
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
-        return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         drawn = self.signs_, self.degrees_, self.coefficients_, self.probabilities_

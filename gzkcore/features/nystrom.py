@@ -22,15 +22,16 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, dense
+from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import FeatureMap, check_unit, tiles, warn_if_trivial
+from .base import KernelMap, check_unit, tiles, warn_if_trivial
 from .casts import cast_once
+from .fit_rows import FitRows
 
 __all__ = ["NystromFeatures"]
 
@@ -94,7 +95,7 @@ class _Precomputed(Kernel):
         return np.asarray(X.diagonal(), dtype=np.float64)
 
 
-class NystromFeatures(FeatureMap):
+class NystromFeatures(KernelMap):
     """Nystrom features: any kernel, from its values at landmarks among the rows.
 
     Parameters
@@ -188,34 +189,22 @@ class NystromFeatures(FeatureMap):
         self.landmarks = landmarks
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X and choose the landmarks.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            "precomputed": the kernel matrix of shape (n_samples, n_samples).
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
-        kernel = as_exact_kernel(self.kernel).resolve(X)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X and choose the landmarks."""
+        X, width = rows.X, self._n_features_out
+        kernel = rows.resolve(as_exact_kernel(self.kernel))
         if kernel.unit_sphere:
             check_unit(X)
         if isinstance(kernel, _Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"X has shape {X.shape}, but with kernel='precomputed' fit takes the square matrix "
-                "of all pairs of rows; pass k(X, X), and k(new, X) to transform"
+                "of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to transform"
             )
         self.landmark_indices_: Integers | None
         if isinstance(self.landmarks, str):
             gram = _Gram(kernel, X)
-            rows = _choose(self.landmarks, gram, width, generator(self.random_state))
-            self.landmarks_, self.landmark_indices_ = gram.points(rows), rows
+            chosen = _choose(self.landmarks, gram, width, generator(self.random_state))
+            self.landmarks_, self.landmark_indices_ = gram.points(chosen), rows.numbers(chosen)
         else:
             self.landmarks_, self.landmark_indices_ = _given(self.landmarks, kernel, X)
         if isinstance(kernel, _Precomputed):
@@ -230,11 +219,9 @@ class NystromFeatures(FeatureMap):
         self.eigenvalues_: Doubles = values.copy()
         self.root_: Doubles = axes[:, :count] / np.sqrt(values[:count])
         self.n_effective_ = _count(values, X.dtype)
-        self._n_features_out = width
         self.kernel_ = kernel
         if not isinstance(kernel, _Precomputed):
             warn_if_trivial(kernel, X)
-        return self
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""

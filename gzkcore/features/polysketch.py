@@ -18,15 +18,16 @@ from gzkcore._compiled import polysketch as _polysketch
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, empty_aligned
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import FeatureMap, TruncationWarning, warn_if_trivial
+from .base import KernelMap, TruncationWarning, warn_if_trivial
 from .casts import cast_once, contiguous
+from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
 __all__ = ["PolySketchFeatures", "poly_sketch", "poly_sketch_variance", "tensor_srht"]
@@ -289,7 +290,7 @@ class _Tree:
             _polysketch.poly_sketch_sparse(X.data, X.indices, X.indptr, *made)
 
 
-class PolySketchFeatures(FeatureMap):
+class PolySketchFeatures(KernelMap):
     """PolySketch features of polynomial and Gaussian kernels, for high degrees and sparse rows.
 
     Parameters
@@ -358,20 +359,9 @@ class PolySketchFeatures(FeatureMap):
         self.n_nonzeros = n_nonzeros
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X, choose the degrees and draw the trees.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X, choose the degrees and draw the trees."""
+        X, width = rows.X, self._n_features_out
         count = check_integer("n_nonzeros", self.n_nonzeros, 1)
         if count & (count - 1) or count > _LEAST_WIDTH:
             raise ValueError(f"n_nonzeros={count} is not usable; use 1, 2, 4, 8 or 16")
@@ -381,12 +371,12 @@ class PolySketchFeatures(FeatureMap):
                 f"{kernel!r} is no polynomial or Gaussian kernel; use one of these, or "
                 "GegenbauerFeatures for other kernels"
             )
-        kernel = kernel.resolve(X)
+        kernel = rows.resolve(kernel)
         if isinstance(kernel, Polynomial):
             degrees, widths, logs = [kernel.degree], [width], [0.0]
         else:
             squares = _squares(X, kernel.scale())
-            degrees, widths = _share(squares, width)
+            degrees, widths = _share(float(squares.max()), rows.sum(squares) / rows.total, width)
             missing = float(pdtrc(degrees[-1], squares.max()))
             if missing > 100 * _MISSING:
                 warnings.warn(
@@ -395,7 +385,7 @@ class PolySketchFeatures(FeatureMap):
                     f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, "
                     "or RandomFourierFeatures",
                     TruncationWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             logs = [-0.5 * float(gammaln(N + 1)) for N in degrees]
         rng = generator(self.random_state)
@@ -407,10 +397,8 @@ class PolySketchFeatures(FeatureMap):
             self.trees_.append(drawn)
             first += each
         self.degrees_, self.widths_ = degrees, widths
-        self._n_features_out = width
         self.kernel_: Polynomial | Gaussian = kernel
         warn_if_trivial(kernel, X)
-        return self
 
     def _flops(self, density: float) -> float:
         return sum(tree.flops(density) for tree in self.trees_)
@@ -440,9 +428,11 @@ def _squares(X: Rows, scale: float | Doubles) -> Doubles:
     return squares
 
 
-def _share(squares: Doubles, width: int) -> tuple[list[int], list[int]]:
-    """Choose the degrees of the Gaussian, and split the columns by exp(-r^2) r^2N / N!."""
-    top, middle = float(squares.max()), float(squares.mean())
+def _share(top: float, middle: float, width: int) -> tuple[list[int], list[int]]:
+    """Choose the degrees of the Gaussian, and split the columns by exp(-r^2) r^2N / N!.
+
+    `top` and `middle` are the largest and the mean squared norm.
+    """
     last = 0
     while last < width - 1 and pdtrc(last, top) > _MISSING:
         last += 1

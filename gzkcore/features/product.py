@@ -12,7 +12,7 @@ the energies: most of the outer product is never formed.
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,14 +21,14 @@ from gzkcore._compiled import product as _product
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, dense
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.product import Parts, Product, WithParts
 
 from .adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
-from .base import STREAM_BYTES, FeatureMap, check_unit, tiles
-from .fit_rows import fit_like
+from .base import STREAM_BYTES, RowMap, check_unit, tiles
+from .fit_rows import FitRows
 from .gegenbauer import GegenbauerFeatures
 
 __all__ = ["ProductFeatures", "product_columns", "product_features"]
@@ -178,7 +178,7 @@ def _multiply(A: Floats, tree: Integers, columns: Integers, out: Floats, stream:
     _product.product_features(A, tree, columns, out, stream, n_threads(2 * out.size))
 
 
-class ProductFeatures(WithParts, FeatureMap):
+class ProductFeatures(WithParts, RowMap):
     """Features of a product of kernels on groups of columns, such as sphere x time.
 
     k(x, y) = prod_k kernel_k(x[columns_k], y[columns_k]). The columns are the products of the exact
@@ -290,48 +290,34 @@ class ProductFeatures(WithParts, FeatureMap):
         """The kernel as it was given, not resolved."""
         return Product(self.parts)
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Fit the parts on their columns and choose the products.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
+    def _fit(self, rows: FitRows) -> None:
+        """Fit the parts on their columns and choose the products."""
+        X, width = rows.X, self._n_features_out
         check_choice("basis", self.basis, BASES)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
-        names, whole = getattr(self, "feature_names_in_", None), vars(self).get("_whole")
-        kernel = self.kernel.resolve(X, names, whole)
-        self._index = [index for index, _ in kernel.parts_of(X.shape[1])]
-        self._n_features_out = width
+        names = getattr(self, "feature_names_in_", None)
+        given = self.kernel.parts_of(X.shape[1], names)
+        self._index = [index for index, _ in given]
+        parts = [rows.part(index) for index in self._index]
+        kernels = [part.resolve(kernel) for part, (_, kernel) in zip(parts, given, strict=True)]
         self._axes = None
-        self._use(*self._fit_parts(X, kernel.parts_of(X.shape[1]), wide))
+        self._use(*self._fit_parts(parts, kernels, wide))
         self.basis_ = "adapted" if self.basis == "adapted" else "harmonic"
         if self.basis == "adapted":
             self._adapt(X)
-        self.kernel_ = kernel
+        self.kernel_ = Product(list(zip(self._index, kernels, strict=True)))
         self._measure(X)
-        return self
 
     def _fit_parts(
-        self, X: Rows, kernels: list[tuple[list[int], Kernel]], wide: int
+        self, rows: list[FitRows], kernels: list[Kernel], wide: int
     ) -> tuple[list[GegenbauerFeatures], Integers]:
-        """Fit the parts and choose `wide` products of their columns.
+        """Fit the parts, each to rows of its own, and choose `wide` products of their columns.
 
         Energies fall off: where the last column of a part is in no product, no later one would be.
         Elsewhere the part is made wider.
         """
         widths = [min(_FIRST_WIDTH, wide)] * len(kernels)
-        parts = [
-            self._fit_part(X, kernel, width, index)
-            for (index, kernel), width in zip(kernels, widths, strict=True)
-        ]
+        parts = list(map(self._fit_part, rows, kernels, widths))
         while True:
             energies = [part.column_energies() for part in parts]
             columns = product_columns(energies, wide)
@@ -348,17 +334,13 @@ class ProductFeatures(WithParts, FeatureMap):
                 return parts, columns
             for k in narrow:
                 widths[k] = min(4 * widths[k], wide)
-                index, kernel = kernels[k]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the first fit has said it
-                    parts[k] = self._fit_part(X, kernel, widths[k], index)
+                    parts[k] = self._fit_part(rows[k], kernels[k], widths[k])
 
-    def _fit_part(
-        self, X: Rows, kernel: Kernel, width: int, index: list[int]
-    ) -> GegenbauerFeatures:
+    def _fit_part(self, rows: FitRows, kernel: Kernel, width: int) -> GegenbauerFeatures:
         part = GegenbauerFeatures(kernel, width, basis="harmonic", tol=self.tol)
-        fitted: GegenbauerFeatures = fit_like(self, part, X[:, index], index)
-        return fitted
+        return part._fit_rows(rows)
 
     def _use(self, parts: list[GegenbauerFeatures], columns: Integers) -> None:
         """Take these products, and of the parts only what they need."""
@@ -431,7 +413,7 @@ class ProductFeatures(WithParts, FeatureMap):
         for k, (part, index) in enumerate(zip(self.parts_, self._index, strict=True)):
             unit, norms[k] = part._polar(tile[:, index], first)
             begin, end = end, end + widths[k]
-            part._fill(unit, norms[k], A[:, begin:end], False)
+            part._layout.fill(unit, norms[k], A[:, begin:end], False)
         _multiply(A, self._tree, self._factors, out, stream)
         return norms
 

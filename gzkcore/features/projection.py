@@ -7,7 +7,7 @@ products and distances on average, for rows of any shape, in O(D log k) or O(D l
 
 import itertools
 import math
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,7 +18,7 @@ from gzkcore._compiled import projection as _projection
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, check_positive, empty_aligned
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
@@ -26,6 +26,7 @@ from gzkcore.kernels.dot_product import Polynomial
 
 from .base import SumMap
 from .casts import cast_once, contiguous
+from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
 __all__ = [
@@ -314,7 +315,6 @@ class _HadamardMap(SumMap):
     n_components: int
 
     def _start(self, X: Rows) -> np.random.Generator:
-        self._n_features_out = check_integer("n_components", self.n_components, 1)
         self.kernel_: Kernel = Polynomial(1, coef0=0.0).resolve(X)
         return generator(self.random_state)
 
@@ -425,27 +425,15 @@ class HadamardProjection(_HadamardMap):
         self.n_components = n_components
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Draw signs and rows; of X only the number of columns matters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        rng = self._start(X)
+    def _fit(self, rows: FitRows) -> None:
+        """Draw signs and rows; of X only the number of columns matters."""
+        X, rng = rows.X, self._start(rows.X)
         width, n = self._n_features_out, _padded(X.shape[1])
         passes = -(-width // n)
         whole = (passes - 1) * n
         self.signs_ = 1 - 2 * rng.integers(0, 2, (passes, X.shape[1]), dtype=np.int8)
         last = rng.choice(n, width - whole, replace=False, shuffle=False)
         self.rows_: NDArray[np.int64] = np.concatenate([np.arange(whole), whole + np.sort(last)])
-        return self
 
     def _flops(self, density: float) -> float:
         passes, d = self.signs_.shape
@@ -559,20 +547,9 @@ class FastJLProjection(_HadamardMap):
         self.density = density
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Draw signs and the sparse matrix; of X only the shape matters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        rng = self._start(X)
+    def _fit(self, rows: FitRows) -> None:
+        """Draw signs and the sparse matrix; of X only the shape matters."""
+        X, rng = rows.X, self._start(rows.X)
         n = _padded(X.shape[1])
         if isinstance(self.density, str):
             if self.density != "auto":
@@ -592,7 +569,6 @@ class FastJLProjection(_HadamardMap):
             places, n * np.arange(self._n_features_out + 1)
         ).astype(np.int64)
         self.values_ = rng.standard_normal(places.size) / math.sqrt(self.density_)
-        return self
 
     def _flops(self, density: float) -> float:
         n = _padded(self.signs_.size)

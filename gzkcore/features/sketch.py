@@ -5,7 +5,6 @@ entry that isn't 0. TensorSketch is one of x (x) ... (x) x, which gives the poly
 """
 
 import math
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,15 +13,16 @@ from gzkcore._compiled import sketch as _sketch
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, empty_aligned
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
-from .base import FeatureMap, warn_if_trivial
+from .base import KernelMap, RowMap, warn_if_trivial
 from .casts import cast_once
+from .fit_rows import FitRows
 
 __all__ = [
     "CountSketch",
@@ -208,7 +208,7 @@ def _flip(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int8]:
     return 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
 
 
-class CountSketch(FeatureMap):
+class CountSketch(RowMap):
     """CountSketch and OSNAP: projection by one addition, or a few, for each entry.
 
     Parameters
@@ -257,20 +257,9 @@ class CountSketch(FeatureMap):
         self.n_nonzeros = n_nonzeros
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Draw places and signs.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
+    def _fit(self, rows: FitRows) -> None:
+        """Draw places and signs."""
+        X, width = rows.X, self._n_features_out
         count = check_integer("n_nonzeros", self.n_nonzeros, 1)
         if count > width:
             raise ValueError(
@@ -283,9 +272,7 @@ class CountSketch(FeatureMap):
             _draw(rng, np.diff(ends), X.shape[1]) + ends[:-1, None]
         ).astype(np.int32)
         self.signs_ = _flip(rng, self.hashes_.shape)
-        self._n_features_out = width
         self.kernel_: Kernel = Polynomial(1, coef0=0.0).resolve(X)
-        return self
 
     def _flops(self, density: float) -> float:
         return 2 * self.hashes_.size * density + self._n_features_out
@@ -303,7 +290,7 @@ class CountSketch(FeatureMap):
             _sketch.count_sketch_sparse(X.data, X.indices, X.indptr, *made)
 
 
-class TensorSketchFeatures(FeatureMap):
+class TensorSketchFeatures(KernelMap):
     """TensorSketch features of the polynomial kernel, in O(degree (nnz + F log F)) a row.
 
     Parameters
@@ -368,37 +355,24 @@ class TensorSketchFeatures(FeatureMap):
         self.n_components = n_components
         self.random_state = random_state
 
-    def fit(self, X: Data, y: object = None) -> Self:
-        """Resolve the kernel on X and draw places and signs.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate(X, reset=True)
-        width = check_integer("n_components", self.n_components, 1)
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X and draw places and signs."""
+        X, width = rows.X, self._n_features_out
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Polynomial):
             raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
                 f"{kernel!r} is no polynomial kernel, which is all that TensorSketch is for; use "
                 "Polynomial, or PolySketchFeatures or GegenbauerFeatures for other kernels"
             )
-        kernel = kernel.resolve(X)
+        kernel = rows.resolve(kernel)
         rng = generator(self.random_state)
         self.widths_ = [1 << bit for bit in reversed(range(width.bit_length())) if width >> bit & 1]
         columns = X.shape[1] + 1
         places = [_draw(rng, [each] * kernel.degree, columns) for each in self.widths_]
         self.hashes_: NDArray[np.int32] = np.stack(places)
         self.signs_ = _flip(rng, self.hashes_.shape)
-        self._n_features_out = width
         self.kernel_: Polynomial = kernel
         warn_if_trivial(kernel, X)
-        return self
 
     def _flops(self, density: float) -> float:
         width = self._n_features_out

@@ -149,7 +149,7 @@ class Product(WithParts, Kernel):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
 
-    def resolve(self, X: Rows, names: ArrayLike | None = None, whole: Any = None) -> "Product":
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Product":
         """Return a copy with columns as lists of numbers, and kernels resolved on them.
 
         Parameters
@@ -157,19 +157,13 @@ class Product(WithParts, Kernel):
         X : {array, sparse matrix} of shape (n_samples, n_features)
         names : array-like of str of shape (n_features,), optional
             The names that columns may be given by.
-        whole : object, optional
-            All rows, where X is a sample of them.
 
         Returns
         -------
         Product
         """
-        resolved = []
-        for index, given in self.parts_of(X.shape[1], names):
-            part = X[:, index]
-            known = given.resolve(part) if whole is None else whole.of(index).resolve(given, part)
-            resolved.append((index, known))
-        return Product(resolved)
+        parts = self.parts_of(X.shape[1], names)
+        return Product([(index, kernel.resolve(X[:, index])) for index, kernel in parts])
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""

@@ -164,7 +164,7 @@ class Reader:
             return kernel.resolve(with_weight(self.rows, None, self.weight)[0])
         if self.survey.complete:
             return kernel.resolve(self.survey.rows)
-        return settled("kernel", kernel, self.survey).resolve(self.survey.rows)
+        return settled(kernel, self.survey).resolve(self.survey.rows)
 
     def typical(self) -> Doubles:
         """Return one row, the mean of all targets, if it is known, or else the first targets."""

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util import threads
 from gzkcore._util.typing import Data, Floats
 from gzkcore._util.validation import empty_aligned, is_finite, raise_not_finite
-from gzkcore.features.base import FeatureMap
+from gzkcore.features.base import RowMap
 
 # Each tile adds its product to all sums: at 2,048 rows that costs 4 % of a product 1,024 wide.
 TILE_ROWS = 2048
@@ -116,12 +116,12 @@ class Tiles:
         return np.ascontiguousarray(Z, dtype=np.float32 if Z.dtype == np.float32 else np.float64)
 
 
-def _map_in(features: Any) -> FeatureMap | None:
+def _map_in(features: Any) -> RowMap | None:
     """Return the feature map of this package that `features` is, frozen or not."""
     while isinstance(features, FrozenEstimator):
         features = features.estimator
     # A class may have a transform of its own, which does more than write.
-    ours = getattr(type(features), "transform", None) is FeatureMap.transform
+    ours = getattr(type(features), "transform", None) is RowMap.transform
     return features if ours else None
 
 

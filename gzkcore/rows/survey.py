@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import raise_not_finite
+from gzkcore._util.validation import check_weights, raise_not_finite
 from gzkcore._util.wording import counted
 
 from .sources import Batch, rows_of
@@ -28,12 +28,18 @@ NORM_BITS = 13
 
 @dataclass
 class Survey:
-    """Mergeable summary of rows: numbers, means, squares, and random rows."""
+    """Mergeable summary of rows: numbers, means, squares, and random rows.
+
+    Rows of weight 0 are counted, and are not there otherwise.
+    """
 
     n_rows: int
-    mean: Doubles  # of the columns
-    squares: Doubles  # about the mean, by column
-    rows: Any  # a random sample in order, or all rows
+    n_used: int  # of a weight that isn't 0
+    total: float  # sum of the weights
+    mean: Doubles  # of the columns, weighted
+    squares: Doubles  # about the mean, by column, weighted
+    rows: Any  # a random sample in order, or all rows in use
+    weight: Any  # of the sample, or None: 1 each
     keys: Integers  # of the sample: the least of all rows' random keys
     y_sum: Any  # NaN without targets, or where they are not numbers of one shape
 
@@ -48,68 +54,79 @@ class Survey:
             )
         if rows.dtype != np.float32:
             rows = rows.astype(np.float64, copy=False)
-        mean = _column_sums(rows) / rows.shape[0]
-        squares = _column_squares(rows, mean)
+        y = np.asarray(batch.y)
+        y_sum = y.sum(axis=0, dtype=np.float64) if y.dtype.kind in "biuf" else np.array(np.nan)
+        n_rows = rows.shape[0]
+        keys = np.random.default_rng([batch.number, 0x5EED]).integers(0, 2**62, n_rows)
+        rows, weight, used = without_zeros(rows, batch.sample_weight)
+        keys = keys if used is None else keys[used]
+        total = float(rows.shape[0] if weight is None else weight.sum())
+        mean = _column_sums(rows, weight) / (total or 1.0)
+        squares = _column_squares(rows, mean, weight)
         if not np.isfinite(squares).all():
-            raise_not_finite(rows)
+            raise_not_finite(rows_of(batch.X))
             raise ValueError(
                 "the columns of X are so large that their squares overflow; scale them"
             )
-        keys = np.random.default_rng([batch.number, 0x5EED]).integers(0, 2**62, rows.shape[0])
         kept = _least(keys, rows.shape[1])
-        y = np.asarray(batch.y)
-        y_sum = y.sum(axis=0, dtype=np.float64) if y.dtype.kind in "biuf" else np.array(np.nan)
-        whole = kept.size == rows.shape[0]
-        return cls(rows.shape[0], mean, squares, rows if whole else rows[kept], keys[kept], y_sum)
+        if kept.size < keys.size:
+            rows, weight = rows[kept], None if weight is None else weight[kept]
+        return cls(n_rows, keys.size, total, mean, squares, rows, weight, keys[kept], y_sum)
 
     @staticmethod
     def merge(parts: Sequence["Survey"]) -> "Survey":
         """Put surveys of consecutive batches together."""
-        first, n = parts[0], np.array([part.n_rows for part in parts], dtype=np.float64)
+        first, totals = parts[0], np.array([part.total for part in parts])
         for part in parts:
             if part.mean.size != first.mean.size:
                 raise ValueError(
                     f"X has {counted(part.mean.size, 'feature')}, but the batches before "
                     f"{first.mean.size}; give batches of the same columns"
                 )
-        mean = sum(part.mean * (share / n.sum()) for part, share in zip(parts, n, strict=True))
-        squares = sum(
-            part.squares + share * np.square(part.mean - mean)
-            for part, share in zip(parts, n, strict=True)
-        )
+        total = float(totals.sum())
+        mean = sum(part.mean * (part.total / (total or 1.0)) for part in parts)
+        squares = sum(part.squares + part.total * np.square(part.mean - mean) for part in parts)
         keys = np.concatenate([part.keys for part in parts])
         kept = _least(keys, first.mean.size)
         rows = stack([part.rows for part in parts])
         sums = [part.y_sum for part in parts]
         alike = all(np.shape(one) == np.shape(sums[0]) for one in sums)
         y_sum = np.sum(sums, axis=0) if alike else np.array(np.nan)
+        weight = None
+        if any(part.weight is not None for part in parts):
+            given = [np.ones(p.keys.size) if p.weight is None else p.weight for p in parts]
+            weight = np.concatenate(given)[kept]
         if kept.size < keys.size:
             rows, keys = rows[kept], keys[kept]
-        return Survey(int(n.sum()), np.asarray(mean), np.asarray(squares), rows, keys, y_sum)
+        n_rows, n_used = sum(part.n_rows for part in parts), sum(part.n_used for part in parts)
+        return Survey(
+            n_rows, n_used, total, np.asarray(mean), np.asarray(squares), rows, weight, keys, y_sum
+        )
 
     @property
     def complete(self) -> bool:
-        """Whether `rows` are all there are."""
-        return self.n_rows == int(self.keys.size)
+        """Whether `rows` are all that are in use."""
+        return self.n_used == self.keys.size
 
     @property
     def variance(self) -> float:
         """Variance of all entries together."""
         middle = self.mean.mean()
-        return float(np.mean(self.squares / self.n_rows + np.square(self.mean - middle)))
+        return float(np.mean(self.squares / self.total + np.square(self.mean - middle)))
 
 
 class Norms:
     """Mergeable record of norms: the least, the largest, and quantiles.
 
     Up to EXACT_NORMS values are kept as they are; more are counted by their first NORM_BITS bits.
-    The result depends on the values alone, not on how they were split.
+    The result depends on the values and their weights alone, not on how they were split.
     """
 
-    def __init__(self, values: Doubles) -> None:
+    def __init__(self, values: Doubles, weight: Doubles | None = None) -> None:
         self.low, self.high = float(values.min()), float(values.max())
         self.rounded = False
-        self.values, self.counts = np.unique(values, return_counts=True)
+        self.unit = 1.0 if weight is None else float(weight.min())
+        self.values, self.counts = _counted(values, weight)
         self._compress()
 
     @classmethod
@@ -119,6 +136,7 @@ class Norms:
         made.low = min(part.low for part in parts)
         made.high = max(part.high for part in parts)
         made.rounded = any(part.rounded for part in parts)
+        made.unit = min(part.unit for part in parts)
         values = np.concatenate([part.values for part in parts])
         counts = np.concatenate([part.counts for part in parts])
         made.values, made.counts = _counted(_round(values) if made.rounded else values, counts)
@@ -139,8 +157,11 @@ class Norms:
         return self.high
 
     def quantile(self, q: Doubles) -> Doubles:
-        """Return quantiles as `numpy.quantile` does, of the values as they are kept."""
-        upto = np.cumsum(self.counts)
+        """Return quantiles as `numpy.quantile` does, of the values as they are kept.
+
+        Each is counted as often as its weight holds the smallest one.
+        """
+        upto = np.cumsum(self.counts) / self.unit
         place = q * (upto[-1] - 1)
         below = np.floor(place)
         low, high = (
@@ -157,9 +178,9 @@ def _round(values: Doubles) -> Doubles:
     return ((bits & ~(step - 1)) + step // 2).view(np.float64)
 
 
-def _counted(values: Doubles, counts: Integers) -> tuple[Doubles, Integers]:
+def _counted(values: Doubles, counts: Doubles | None) -> tuple[Doubles, Doubles]:
     different, place = np.unique(values, return_inverse=True)
-    return different, np.bincount(place, counts, different.size).astype(np.intp)
+    return different, np.bincount(place, counts, different.size).astype(np.float64)
 
 
 def sample_size(width: int) -> int:
@@ -182,23 +203,41 @@ def stack(parts: list[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def _column_sums(rows: Any) -> Doubles:
+def _column_sums(rows: Any, weight: Doubles | None) -> Doubles:
     """Sum columns in double: sparse rows sum in their own type, whatever `dtype` says."""
     if sparse.issparse(rows):
         rows = rows.astype(np.float64)
-    return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel()
+        return np.asarray(rows.sum(axis=0) if weight is None else weight @ rows).ravel()
+    if weight is None:
+        return np.asarray(rows.sum(axis=0, dtype=np.float64))
+    return np.asarray(np.einsum("i,ij->j", weight, rows, dtype=np.float64, casting="safe"))
 
 
-def _column_squares(rows: Any, mean: Doubles) -> Doubles:
+def _column_squares(rows: Any, mean: Doubles, weight: Doubles | None) -> Doubles:
     """Sum squares about the mean, by column."""
     if sparse.issparse(rows):
-        squares = _column_sums(rows.astype(np.float64).power(2))
-        return np.asarray(np.maximum(squares - rows.shape[0] * np.square(mean), 0.0))
+        squares = _column_sums(rows.astype(np.float64).power(2), weight)
+        total = rows.shape[0] if weight is None else weight.sum()
+        return np.asarray(np.maximum(squares - total * np.square(mean), 0.0))
     total = np.zeros(rows.shape[1])
     for start in range(0, rows.shape[0], 8192):
         part = rows[start : start + 8192] - mean
+        if weight is not None:
+            part *= np.sqrt(weight[start : start + 8192, None])
         total += np.einsum("ij,ij->j", part, part)
     return total
+
+
+def without_zeros(rows: Any, sample_weight: Any) -> tuple[Any, Doubles | None, Integers | None]:
+    """Leave out rows of weight 0; return the others, their weights, and which they are.
+
+    None stands for weights that aren't given, and for all rows.
+    """
+    weight = check_weights(sample_weight, rows)
+    if weight is None or weight.all():
+        return rows, weight, None
+    used = np.flatnonzero(weight)
+    return rows[used], weight[used], used
 
 
 # ---- surveying a source
@@ -209,4 +248,6 @@ def survey_of(source: Any) -> Survey:
     survey: Survey | None = source.reduce(Survey.of, Survey.merge)
     if survey is None:
         raise ValueError("the source yields no batches; give it one or more")
+    if survey.n_used == 0:
+        raise ValueError("sample_weight is zero for every row; give some a weight > 0")
     return survey

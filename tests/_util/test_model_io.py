@@ -308,7 +308,7 @@ def test_any_zip_tool_opens_it(saved, tmp_path):
     with zipfile.ZipFile(tmp_path / "m.gzk") as archive:
         assert archive.testzip() is None
         assert json.loads(archive.read("model.json"))["model"]["class"] == "RandomFeatureRidge"
-    assert np.load(tmp_path / "m.gzk")["0"].dtype == np.float64
+    assert isinstance(np.load(tmp_path / "m.gzk")["0"], np.ndarray)
 
 
 # ---- what a file keeps

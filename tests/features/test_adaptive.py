@@ -10,6 +10,7 @@ from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
+from weights import LOOKS_AT_ROWS
 
 from gzkcore import (
     AdaptiveSketchFeatures,
@@ -385,7 +386,8 @@ def test_columns_of_monomials_are_integers():
 
 
 @parametrize_with_checks(
-    [AdaptiveSketchFeatures(kernel, 7, random_state=0) for kernel in ("gaussian", "polynomial")]
+    [AdaptiveSketchFeatures(kernel, 7, random_state=0) for kernel in ("gaussian", "polynomial")],
+    expected_failed_checks=lambda _: LOOKS_AT_ROWS,
 )
 def test_sklearn(estimator, check):
     check(estimator)

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
+from weights import LOOKS_AT_ROWS
 
 from gzkcore import (
     ArcCosine,
@@ -361,7 +362,8 @@ def test_bad_numbers_of_rows(landmarks):
 
 
 @parametrize_with_checks(
-    [NystromFeatures(n_components=5, landmarks=rule, random_state=0) for rule in RULES]
+    [NystromFeatures(n_components=5, landmarks=rule, random_state=0) for rule in RULES],
+    expected_failed_checks=lambda _: LOOKS_AT_ROWS,
 )
 def test_sklearn(estimator, check):
     check(estimator)

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import IDENTITY
+from weights import LOOKS_AT_ROWS
 
 from gzkcore import (
     Gaussian,
@@ -278,7 +279,10 @@ def test_bad_parameters():
         ProductFeatures("gaussian", 7),
         ProductFeatures([(0, "gaussian"), (slice(None), Gaussian(0.5))], 7),
         ProductFeatures([(0, "gaussian"), (-1, "gaussian")], 7, basis="adapted", random_state=0),
-    ]
+    ],
+    expected_failed_checks=lambda each: LOOKS_AT_ROWS if each.basis == "adapted" else {},
 )
+# The checks of weights transform rows of weight 0, which lie further out than those fitted.
+@pytest.mark.filterwarnings("ignore:points at distance:gzkcore.TruncationWarning")
 def test_sklearn(estimator, check):
     check(estimator)

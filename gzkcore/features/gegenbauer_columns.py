@@ -1,0 +1,179 @@
+"""Columns of random Gegenbauer features: sums of polynomials of the cosines with directions."""
+
+import copy
+import math
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gzkcore._compiled import gegenbauer as _gegenbauer
+from gzkcore._util.model_io import stored
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Doubles, Floats, Integers
+from gzkcore.kernels.radial import row_products
+from gzkcore.sphere.special import log_alpha
+
+from .base import STREAM_BYTES
+
+__all__ = ["Directions", "Recurrence", "gegenbauer_features"]
+
+# Horner's rule is used where it loses at most this factor of the digits of the type.
+_HORNER_LOSS = {"f": 32.0, "d": 1e4}
+
+
+def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
+    """Sums of Gegenbauer polynomials at the cosines between rows and directions (Eq 13).
+
+    out[i, j] = sum_l radial[i, l] P_d^l(<x_i, w_j>).
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Unit rows; float32 is kept, everything else becomes float64.
+    W : array-like of shape (m, d)
+        Unit rows.
+    radial : array-like of shape (n, q + 1) or (1, q + 1)
+        What multiplies P_d^l for each row; one row serves all.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        float32 for float32 X, else float64.
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't fit together.
+
+    Notes
+    -----
+    By Clenshaw's rule, n m (d + 2 q) fused operations. Errors of 3e-6 (float32) and 1e-14 (float64)
+    relative to the largest value are typical.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 13.
+
+    Examples
+    --------
+    >>> from gzkcore.features.gegenbauer import gegenbauer_features
+    >>> gegenbauer_features([[1.0, 0.0, 0.0]], [[0.6, 0.8, 0.0]], [[1.0, 2.0, 3.0]]).round(6)
+    array([[2.32]])
+    """
+    X = np.asarray(X)
+    X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    W = np.ascontiguousarray(W, dtype=np.float64)
+    radial = np.ascontiguousarray(radial, dtype=np.float64)
+    if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:
+        raise ValueError(f"X {X.shape} and W {W.shape} must be matrices with equally many columns")
+    if radial.ndim != 2 or radial.shape[0] not in (1, X.shape[0]) or radial.shape[1] < 1:
+        raise ValueError(
+            f"radial has shape {radial.shape}; pass one row, or one for each of {X.shape[0]} rows"
+        )
+    rule = Recurrence(X.shape[1], radial.shape[1] - 1)
+    out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
+    rule.evaluate(X, W, radial, out, stream=out.nbytes > STREAM_BYTES)
+    return out
+
+
+class Recurrence:
+    """The polynomials p_k that the kernel sums: p_(k+1) = t p_k - beta_k p_(k-1).
+
+    They are P_d^k times known factors, in the variable tau t; tau is chosen so that the factors
+    stay near 1 at both ends of the range of degrees and float32 neither overflows nor underflows.
+    """
+
+    _state = stored("dim", "tau", "beta", "factor", "plain", "_monic")
+
+    def __init__(self, dim: int, degree: int) -> None:
+        self.dim = dim
+        level = np.arange(1, degree + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beta = level * (level + dim - 3) / ((2 * level + dim - 2) * (2 * level + dim - 4))
+            growth = (2 * level + dim - 4) / (level + dim - 3)
+        beta[:1], growth[:1] = 1 / dim, 1.0
+        if dim == 1:  # t^l, as on the two points of the sphere
+            beta[:], growth[:] = 0.0, 1.0
+        log_lead = np.concatenate([[0.0], np.cumsum(np.log(growth))])  # of P_d^k
+        log_size = log_alpha(np.arange(degree + 1), dim)
+        norm = log_lead + 0.5 * np.where(np.isfinite(log_size), log_size, 0)
+        self.tau = math.exp(norm[-1] / degree) if degree else 1.0
+        self.beta = np.concatenate([[0.0], beta * self.tau**2])
+        self.factor = np.exp(log_lead - np.arange(degree + 1) * math.log(self.tau))
+        self.plain = np.zeros(degree + 1)
+        self._monic = np.concatenate([[0.0], beta]), np.exp(log_lead)
+
+    def monomials(self) -> Doubles:
+        """Matrix (q+1, q+1) whose row l holds the monomial coefficients of P_d^l."""
+        beta, lead = self._monic
+        q = beta.size - 1
+        rows = np.zeros((q + 1, q + 1))
+        rows[0, 0] = 1.0
+        for k in range(q):
+            rows[k + 1, 1:] = rows[k, :-1]
+            if k:
+                rows[k + 1] -= beta[k] * rows[k - 1]
+        rows *= lead[:, None]
+        return rows
+
+    def evaluate(
+        self,
+        X: Floats,
+        W: Doubles,
+        radial: Doubles,
+        out: Floats,
+        *,
+        monomials: Doubles | None = None,
+        stream: bool = False,
+    ) -> None:
+        """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
+        dtype = X.dtype
+        if monomials is not None:
+            coefficients, beta, tau = row_products(radial, monomials), self.plain, 1.0
+        else:
+            coefficients, beta, tau = radial * self.factor, self.beta, self.tau
+        _gegenbauer.gegenbauer_features(
+            X, np.ascontiguousarray(W * tau, dtype=dtype),
+            np.ascontiguousarray(coefficients, dtype=dtype), beta.astype(dtype),
+            out, stream, n_threads(out.size * beta.size),
+        )  # fmt: skip
+
+
+class Directions:
+    """Random columns for one family of radial functions (one i, several degrees)."""
+
+    _state = stored("W", "columns", "degrees", "weights", "rule", "_horner")
+
+    def __init__(
+        self, dim: int, degrees: Integers, columns: Integers, W: Doubles, signs: Doubles
+    ) -> None:
+        self.W = W
+        self.columns = columns  # radial functions, one for each degree in `degrees`
+        self.degrees = degrees
+        self.weights = signs * np.exp(0.5 * log_alpha(degrees, dim)) / math.sqrt(W.shape[0])
+        self.rule = Recurrence(dim, int(degrees.max()))
+        self._horner: dict[str, Doubles] = {}
+
+    def fill(self, unit: Floats, values: Floats, out: Floats, stream: bool) -> None:
+        """Write the columns, given the radial functions' values (n or 1, len(columns))."""
+        radial = np.zeros((values.shape[0], self.rule.beta.size))
+        radial[:, self.degrees] = values * self.weights
+        self.rule.evaluate(
+            unit, self.W, radial, out, monomials=self._horner.get(unit.dtype.char), stream=stream
+        )
+
+    def with_horner(self, values: Floats) -> Self:
+        """Return these columns, by Horner's rule for types where it is accurate enough.
+
+        `values` are those of the radial functions at some norms.
+        """
+        radial = np.zeros((values.shape[0], self.rule.beta.size))
+        radial[:, self.degrees] = values * self.weights
+        size = np.sqrt(np.sum(np.square(values), axis=1) / self.W.shape[0])
+        monomials = self.rule.monomials()
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            loss = np.nanmax(np.abs(radial @ monomials).sum(axis=1) / size, initial=0.0)
+        made = copy.copy(self)
+        made._horner = {char: monomials for char, most in _HORNER_LOSS.items() if loss <= most}
+        return made

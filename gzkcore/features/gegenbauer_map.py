@@ -1,0 +1,242 @@
+"""What both Gegenbauer maps share: all but the choice of the columns."""
+
+import functools
+import math
+import numbers
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from gzkcore._util.model_io import state_of, stored
+from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.validation import check_positive
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.radial import SPHERE
+from gzkcore.rows.survey import Norms
+
+from .base import KernelMap, TruncationWarning, check_unit, tiles, warn_if_trivial
+from .fit_rows import FitRows
+from .gegenbauer_layout import Layout
+from .polar import Polar, reduce_rows
+
+# The parts of a layout, by their names in files; `functions` and `counts` are a pair there.
+_IN_FILES = {
+    "_radial": "radial",
+    "_families": "families",
+    "_tree": "tree",
+    "_nodes": "nodes",
+    "_ring": "ring",
+    "_weights": "weights",
+    "_rotation": "rotation",
+    "_axes": "axes",
+}
+
+
+class GegenbauerMap(KernelMap):
+    """What both classes share: norms and centre, the loop over tiles, and files."""
+
+    _state = stored(
+        "kernel_",
+        "reducer_",
+        "dim_",
+        "center_",
+        "radius_",
+        "_tol",
+        "order_",
+        "truncation_error_",
+        "expected_error_",
+        "_exact_functions",
+        *_IN_FILES,
+        _scale=None,
+        _unit=None,
+        _kept=None,
+    )
+
+    kernel: str | Kernel
+    n_components: int
+    radius: float | tuple[float, float] | None
+    random_state: Seed
+    kernel_: Kernel
+    reducer_: Any
+    dim_: int
+    center_: Doubles | None
+    radius_: float
+    truncation_error_: float
+    expected_error_: float
+    _tol: float
+    _layout: Layout
+
+    def _fit(self, rows: FitRows) -> None:
+        """Resolve the kernel on X, read the norms of X, choose the basis, draw directions."""
+        X, kernel = rows.X, rows.resolve(as_kernel(self.kernel))
+        if kernel.unit_sphere:
+            check_unit(X)
+        self.kernel_ = kernel
+        self.reducer_ = self._choose_reducer(X)
+        self.dim_ = reduce_rows(self.reducer_, X[:1]).shape[1]
+        self.center_ = None
+        self.center_ = self._choose_center(rows)
+        shell, norms = self._read_norms(rows)
+        self.radius_ = shell[1] / self._polar.unit
+        self._tol = self._choose_tol(X.dtype)
+        self._expand(shell, norms, X)
+        warn_if_trivial(kernel, X)
+
+    def _expand(self, shell: tuple[float, float], norms: Doubles, X: Rows) -> None:
+        """Choose the layout, given the shell of scaled norms and equally likely ones."""
+        raise NotImplementedError
+
+    @property
+    def _polar(self) -> Polar:
+        """What turns rows into unit rows and norms."""
+        return Polar(self.kernel_, self.dim_, self.reducer_, self.center_)
+
+    def partial_fit(
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit on the first batch only; later batches are checked and change nothing.
+
+        Without a `radius` the first batch's norms, centre and gamma are frozen, and a warning says
+        so.
+        """
+        if hasattr(self, "_n_features_out"):
+            self._validate(X, reset=False)
+            return self
+        if self.radius is None and not as_kernel(self.kernel).unit_sphere:
+            warnings.warn(
+                "partial_fit without a radius freezes the centre, the radius and gamma of the "
+                "first batch; pass radius= (and a numeric gamma) if later batches reach further",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self.fit(X, y, sample_weight)
+
+    def _asks_no_rows(self) -> bool:
+        """Say whether the parameters leave nothing to the rows of a fit."""
+        kernel = as_kernel(self.kernel)
+        rules = any(isinstance(value, str) for value in kernel.get_params().values())
+        adapts = vars(self).get("basis") == "adapted" or vars(self).get("reduce") is not None
+        return not (self.radius is None or rules or adapts)
+
+    def _write(self, X: Rows, out: Floats, stream: bool) -> None:
+        if self.kernel_.unit_sphere:
+            check_unit(X)
+        polar, nearest, furthest = self._polar, math.inf, 0.0
+        for rows in tiles(X.shape[0], out.itemsize * out.shape[1]):
+            unit, norms = polar(X[rows], rows.start)
+            nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
+            self._layout.fill(unit, norms, out[rows], stream)
+        self._warn_outside(float(nearest), float(furthest))
+
+    def missing_diagonal(self, X: Data) -> Doubles:
+        """Return k(x, x) - z(x).z(x): what the features leave out, or add, on the diagonal.
+
+        A kernel with a root at its diagonal, such as the neural tangent one, loses its high degrees
+        there and almost nothing elsewhere: Z @ Z.T + np.diag(missing_diagonal(X)) is then much
+        closer to the kernel matrix than Z @ Z.T. In a ridge, or as a predictive variance, it is
+        noise that belongs to the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Not negative up to rounding where all columns are exact.
+        """
+        check_is_fitted(self, "kernel_")
+        X = self._validate(X, reset=False)
+        missing = np.empty(X.shape[0])
+        for tile in tiles(X.shape[0], 8 * self._n_features_out):
+            Z = self.transform(X[tile])
+            _, norms = self._polar(X[tile], tile.start)
+            missing[tile] = self._layout.radial.diagonal(norms)
+            missing[tile] -= np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        return missing
+
+    def _choose_reducer(self, X: Rows) -> Any:
+        """Return a fitted projection that comes before the expansion, or None."""
+        return None
+
+    def _norms(self, rows: FitRows) -> Norms:
+        """Read the scaled norms of all rows."""
+        found: Norms = rows.reduce(
+            self._polar.norms, Norms.merge, functools.partial(self._validate, reset=False)
+        )
+        return found
+
+    def _choose_center(self, rows: FitRows) -> Doubles | None:
+        return None
+
+    def _read_norms(self, rows: FitRows) -> tuple[tuple[float, float], Doubles]:
+        """Return the shell of scaled norms, and equally likely norms, from `radius` or the data."""
+        if self.kernel_.unit_sphere:
+            return (1.0, 1.0), np.ones(1)
+        likely = (np.arange(64) + 0.5) / 64
+        if self.radius is None:
+            seen = self._norms(rows)
+            return (seen.min(), seen.max()), seen.quantile(likely)
+        low, high = _check_radius(self.radius)
+        low, high = low * self._polar.unit, high * self._polar.unit
+        # Without looking at the data: uniform in the ball.
+        norms = high * (likely + (1 - likely) * (low / high) ** self.dim_) ** (1 / self.dim_)
+        return (low, high), norms
+
+    def _warn_outside(self, nearest: float, furthest: float) -> None:
+        """Warn of points off the shell of the fit where the kernel is no longer represented."""
+        radial, unit = self._layout.radial, self._polar.unit
+        low, high = radial.shell
+        if radial.constant or (nearest >= low * (1 - SPHERE) and furthest <= high * (1 + SPHERE)):
+            return
+        there = np.array([nearest, furthest])
+        largest = np.maximum(radial.diagonal(there), np.finfo(float).tiny)
+        errors = radial.residual(there, self._layout.kept) / largest
+        worst = int(np.argmax(errors))
+        usual = self.truncation_error_ / max(float(radial.diagonal(np.array([high]))[0]), 1e-300)
+        if errors[worst] > max(10 * self._tol, 1e-3, 2 * usual):
+            seen = f"{low / unit:.4g} to {high / unit:.4g}"
+            warnings.warn(
+                f"points at distance {there[worst] / unit:.4g} from the centre lie outside "
+                f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
+                "on data that reach as far, or pass radius=(smallest, largest)",
+                TruncationWarning,
+                stacklevel=6,  # who called transform
+            )
+
+    def _to_data(self) -> dict[str, Any]:
+        """Say what a file keeps beside attributes, see `model_io`: the parts of the layout."""
+        if not hasattr(self, "_layout"):
+            return {}
+        parts = {name: getattr(self._layout, part) for name, part in _IN_FILES.items()}
+        return parts | {"_exact_functions": (self._layout.functions, self._layout.counts)}
+
+    @classmethod
+    def _from_data(cls, data: dict[str, Any]) -> Self:
+        made = cls.__new__(cls)
+        parts = {part: data.pop(name) for name, part in _IN_FILES.items() if name in data}
+        if "_exact_functions" in data:
+            parts["functions"], parts["counts"] = data.pop("_exact_functions")
+        if parts:
+            made._layout = Layout(**parts | {"families": tuple(parts["families"])})
+        for name, held in state_of(cls).items():
+            if held and name in data:
+                setattr(made, held, data[name])
+        return made
+
+
+def _check_radius(radius: float | tuple[float, float]) -> tuple[float, float]:
+    """Return (low, high) of a radius given as a number or a pair."""
+    if isinstance(radius, (int, float, numbers.Real)):
+        return 0.0, check_positive("radius", radius)
+    try:
+        low, high = (float(value) for value in radius)
+    except (TypeError, ValueError):
+        raise TypeError(f"radius={radius!r} is neither a number nor a pair of numbers") from None
+    if not 0 <= low <= high or not 0 < high < math.inf:
+        raise ValueError(f"radius={radius!r} must satisfy 0 <= smallest <= largest and largest > 0")
+    return low, high

@@ -1,0 +1,98 @@
+"""Rows as unit rows and norms, in the units of a kernel: reduced, scaled and centred first."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gzkcore._compiled import series as _series
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Doubles, Floats, Rows
+from gzkcore._util.validation import dense
+from gzkcore.kernels.base import Kernel
+from gzkcore.rows.survey import Norms
+
+from .base import tiles
+
+# Rows whose norms are held together, 8 bytes each.
+_NORMS_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Polar:
+    """What turns rows into unit rows and norms.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved. Its scale multiplies the reduced rows.
+    dim : int
+        Columns of the reduced rows.
+    reducer : transformer or None
+        Fitted; what comes first.
+    center : ndarray of shape (dim,) or None
+        What is subtracted, in units of the reduced rows.
+    """
+
+    kernel: Kernel
+    dim: int
+    reducer: Any
+    center: Doubles | None
+
+    @functools.cached_property
+    def scale(self) -> Doubles:
+        """What each column is multiplied by."""
+        return np.broadcast_to(self.kernel.scale(), self.dim).astype(np.float64)
+
+    @property
+    def unit(self) -> float:
+        """How many scaled units one unit of the rows is."""
+        return float(np.mean(self.scale))
+
+    def reduced(self, tile: Rows) -> Rows:
+        """Project rows, in their dtype, where there is a projection."""
+        return reduce_rows(self.reducer, tile)
+
+    def __call__(self, tile: Rows, first: int = 0) -> tuple[Floats, Doubles]:
+        """Return unit rows in the dtype of the tile, and norms in double.
+
+        `first` is the number of its first row, for the message.
+        """
+        tile = np.ascontiguousarray(dense(self.reduced(tile)))
+        unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
+        center = np.zeros(tile.shape[1]) if self.center is None else self.center
+        _series.polar(tile, center, self.scale, unit, norms, n_threads(tile.size))
+        if not np.isfinite(norms).all():
+            row = first + int(np.argmin(np.isfinite(norms)))
+            raise ValueError(
+                f"row {row} of X, counted from 0, is so large that its squared norm overflows; "
+                "scale the columns (sklearn.preprocessing.StandardScaler)"
+            )
+        if not (self.kernel.defined_at_zero or norms.all()):
+            raise ValueError(
+                f"row {first + int(np.argmin(norms))} of X, counted from 0, is all 0, and "
+                f"{self.kernel!r} depends on the direction alone; drop such rows"
+            )
+        return unit, norms
+
+    def norms(self, X: Rows, weight: Doubles | None = None) -> Norms:
+        """Read the norms of all rows."""
+        found, norms = [], np.empty(min(X.shape[0], _NORMS_AT_ONCE))
+        for first in range(0, X.shape[0], norms.size):
+            part = X[first : first + norms.size]
+            for rows in tiles(part.shape[0], 8 * X.shape[1]):
+                norms[rows] = self(part[rows], first + rows.start)[1]
+            weights = None if weight is None else weight[first : first + norms.size]
+            found.append(Norms(norms[: part.shape[0]], weights))
+        return Norms.merge(found) if len(found) > 1 else found[0]
+
+
+def reduce_rows(reducer: Any, tile: Rows) -> Rows:
+    """Project rows, in their dtype, where there is a projection."""
+    if reducer is None:
+        return tile
+    # scikit-learn multiplies sparse rows with a matrix of their own type only.
+    dtype = getattr(getattr(reducer, "components_", None), "dtype", np.float64)
+    reduced: Rows = reducer.transform(tile.astype(dtype, copy=False))
+    return reduced.astype(tile.dtype, copy=False)

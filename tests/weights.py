@@ -1,0 +1,9 @@
+"""What scikit-learn's checks of weights may not expect of features that look at some of the rows."""
+
+# A row of weight 2 is no more likely to be looked at than another, as two equal rows are.
+LOOKS_AT_ROWS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": (
+        "it looks at some rows, whatever their weights: see sample_weight of fit"
+    )
+    for kind in ("dense", "sparse")
+}
