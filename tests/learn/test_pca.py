@@ -101,7 +101,7 @@ def test_an_axis_for_each_of_few_rows():
         RandomFeaturePCA(RBF9, 6).fit(X)
 
 
-@pytest.mark.parametrize("n_components", [0, -1, 1.0, 1.5, 0.0, "mle"])
+@pytest.mark.parametrize("n_components", [0, -1, 1.0, 1.5, 0.0, "mle", True])
 def test_bad_numbers_of_components(n_components):
     with pytest.raises(ValueError, match=r"n_components=.* must be a whole number >= 1, a share"):
         RandomFeaturePCA(RBF9, n_components).fit(data()[0])
