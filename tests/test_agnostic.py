@@ -544,7 +544,7 @@ def test_a_function_in_every_row_is_not_kept(tmp_path):
         save(FITTED["nystrom-sphere"], tmp_path / "m.gzk")
 
 
-@pytest.mark.parametrize("name", MAPS.keys() - {"nystrom-sphere"})
+@pytest.mark.parametrize("name", sorted(MAPS.keys() - {"nystrom-sphere"}))
 def test_files(name, tmp_path):
     features, X = given(name)
     save(features, tmp_path / "m.gzk")

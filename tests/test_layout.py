@@ -52,19 +52,11 @@ FILE_LINES, FUNCTION_LINES = 700, 60
 TOO_LONG = {
     "gzkcore/theory.py": "a function for each theorem, and more docstring than code",
     "gzkcore/features/adaptive.py": "two laws of drawing monomials, and the columns they make",
-    "gzkcore/features/block.py": "to be divided",
-    "gzkcore/features/block.py:block_report": "to be divided",
-    "gzkcore/features/gegenbauer.py": "to be divided",
-    "gzkcore/learn/gram.py": "to be divided",
-    "gzkcore/learn/ridge.py": "to be divided",
-    "gzkcore/evaluate/compare.py:compare": "its options, one to a line, and their checks",
     "gzkcore/cli/commands_fit.py:fit": "the options of a command, with their help",
     "gzkcore/cli/commands_plan.py:compare": "the options of a command, with their help",
     "gzkcore/cli/maps.py:draw_map": "one picture, step by step",
-    "gzkcore/_compiled/block.pyx:_dense": "to be divided",
     "gzkcore/_compiled/gegenbauer.pyx:gegenbauer_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/harmonics.pyx:harmonic_features": "scratch buffers, taken and freed around one loop",
-    "gzkcore/_compiled/projection.pyx:hadamard_projection_sparse": "to be divided",
 }
 
 LIGHT = {

@@ -16,8 +16,6 @@ from gzkcore.sphere.special import log_alpha
 
 from .base import STREAM_BYTES
 
-__all__ = ["Directions", "Recurrence", "gegenbauer_features"]
-
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
 
