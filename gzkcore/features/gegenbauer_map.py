@@ -189,7 +189,7 @@ class GegenbauerMap(KernelMap):
 
     def _warn_outside(self, nearest: float, furthest: float) -> None:
         """Warn of points off the shell of the fit where the kernel is no longer represented."""
-        radial, unit = self._layout.radial, self._polar.unit
+        radial = self._layout.radial
         low, high = radial.shell
         if radial.constant or (nearest >= low * (1 - SPHERE) and furthest <= high * (1 + SPHERE)):
             return
@@ -199,6 +199,7 @@ class GegenbauerMap(KernelMap):
         worst = int(np.argmax(errors))
         usual = self.truncation_error_ / max(float(radial.diagonal(np.array([high]))[0]), 1e-300)
         if errors[worst] > max(10 * self._tol, 1e-3, 2 * usual):
+            unit = self._polar.unit
             seen = f"{low / unit:.4g} to {high / unit:.4g}"
             warnings.warn(
                 f"points at distance {there[worst] / unit:.4g} from the centre lie outside "
