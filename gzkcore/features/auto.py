@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,13 +37,16 @@ from .gegenbauer import GegenbauerFeatures
 from .gegenbauer_layout import Basis
 from .nystrom import NystromFeatures
 from .sketch import TensorSketchFeatures
-from .trials import AS_GOOD, cheapest_of_the_best, split_rows
+from .trials import AS_GOOD, FITTED, JUDGED, cheapest_of_the_best, split_rows
 
 __all__ = ["KernelFeatures"]
 
 # Columns from which Fastfood, and blocks, may be the cheapest of the Fourier features, and a sketch
 # that of a polynomial.
 _WIDE, _WIDER = 256, 1024
+
+# Values of rows that are sorted.
+_FEW_VALUES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,14 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
 
 
 def two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Rows to fit to and rows to judge by."""
+    """Rows to fit to and rows to judge by.
+
+    Few rows are taken once each, in the order of their values: then neither their order nor how
+    often one is there plays a part, and no row judges a fit to itself.
+    """
+    if X.shape[0] <= FITTED + JUDGED and X.shape[0] * X.shape[1] <= _FEW_VALUES:
+        distinct = np.unique(dense(X), axis=0)
+        X = sparse.csr_array(distinct) if sparse.issparse(X) else distinct
     fitted, judged = split_rows(X.shape[0], rng)
     return X[fitted], X[judged]
 
@@ -219,7 +230,7 @@ class KernelFeatures(KernelMap):
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
         self.family_ = best.candidate.name
         chosen = plain_output(clone(best.candidate.features))
-        self.chosen_ = chosen._fit_rows(rows)
+        self.chosen_ = chosen.fit_valid(rows)
         self.kernel_ = kernel
         self.not_tried_ = refused
         self.why_ = _reason(best, trials, refused, test.shape[0], X.shape[0] > 1)

@@ -93,18 +93,21 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self
         """
         self._forget()
-        return self._fit_rows(FitRows.of_array(self._validate(X, reset=True), sample_weight))
+        return self.fit_valid(FitRows.of_array(self._validate(X, reset=True), sample_weight))
 
     def _fit_sample(self, survey: Survey, source: Any) -> Self:
         """Fit to the rows of a source that can be read again, given their survey."""
         self._forget()
         X = self._validate(survey.rows, reset=True)
         if survey.complete:
-            return self._fit_rows(FitRows.of_array(X, survey.weight))
-        return self._fit_rows(FitRows(X, survey.weight, survey, source))
+            return self.fit_valid(FitRows.of_array(X, survey.weight))
+        return self.fit_valid(FitRows(X, survey.weight, survey, source))
 
-    def _fit_rows(self, rows: FitRows) -> Self:
-        """Fit to valid rows. A failure leaves nothing half changed, which kernels would overrun."""
+    def fit_valid(self, rows: FitRows) -> Self:
+        """Fit to rows that were checked: what learners and maps of maps call.
+
+        A failure leaves nothing half changed, which kernels would overrun.
+        """
         self.n_features_in_ = rows.X.shape[1]
         try:
             self._n_features_out = check_integer("n_components", self.n_components, 1)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import has_fit_parameter
 
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore.rows.sources import Batch, rows_of
@@ -154,6 +155,8 @@ def fit_features(features: Any, source: Any, survey: Survey) -> Any:
     if not survey.complete and isinstance(gamma, str) and gamma == "scale":
         spread = survey.variance * survey.mean.size
         features = clone(features).set_params(gamma=1.0 / spread if spread else 1.0)
+    if survey.weight is not None and has_fit_parameter(features, "sample_weight"):
+        return features.fit(survey.rows, sample_weight=survey.weight)
     return features.fit(survey.rows)
 
 

@@ -340,7 +340,7 @@ class ProductFeatures(WithParts, RowMap):
 
     def _fit_part(self, rows: FitRows, kernel: Kernel, width: int) -> GegenbauerFeatures:
         part = GegenbauerFeatures(kernel, width, basis="harmonic", tol=self.tol)
-        return part._fit_rows(rows)
+        return part.fit_valid(rows)
 
     def _use(self, parts: list[GegenbauerFeatures], columns: Integers) -> None:
         """Take these products, and of the parts only what they need."""

@@ -34,10 +34,13 @@ from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_positive, raise_not_finite
 from gzkcore._util.wording import counted
-from gzkcore.features.fit_rows import asks_no_rows, fit_features, settled
+from gzkcore.features.base import RowMap
+from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
-from gzkcore.rows.survey import Survey, survey_of
+from gzkcore.rows.survey import Survey, survey_of, without_zeros
+
+from .tiles import float_dtype
 
 Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit, and tells of it
 
@@ -161,10 +164,10 @@ class Reader:
     def resolve(self, kernel: Any) -> Any:
         """Resolve a kernel on all rows, or on those of the first batch."""
         if self.survey is None:
-            return kernel.resolve(with_weight(self.rows, None, self.weight)[0])
+            return FitRows.of_array(self.rows, self.weight).resolve(kernel)
         if self.survey.complete:
-            return kernel.resolve(self.survey.rows)
-        return settled(kernel, self.survey).resolve(self.survey.rows)
+            return FitRows.of_array(self.survey.rows, self.survey.weight).resolve(kernel)
+        return FitRows(self.survey.rows, self.survey.weight, self.survey).resolve(kernel)
 
     def typical(self) -> Doubles:
         """Return one row, the mean of all targets, if it is known, or else the first targets."""
@@ -333,31 +336,32 @@ def fit_on_rows(
     one_pass: bool = False,
     name: str = "X",
 ) -> Any:
-    """Fit features to the rows whose weight isn't 0; by `partial_fit` if it is `one_pass`.
+    """Fit features to rows whose form was checked; by `partial_fit` if it is `one_pass`.
 
-    The weights go to features that know what to do with them. Errors call X by `name`.
+    Rows of weight 0 are not there; features that know weights get them. Errors call X by `name`.
     """
+    if sample_weight is not None and not sample_weight.any():
+        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    if isinstance(features, RowMap) and not one_pass:
+        return features.fit_valid(FitRows.of_array(_valid(X, name), sample_weight))
     in_batches = one_pass and not isinstance(features, FrozenEstimator)
     fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
-    weights = {}
-    rows, targets, sample_weight = with_weight(X, y, sample_weight)
-    if sample_weight is not None and "sample_weight" in inspect.signature(fit).parameters:
-        weights["sample_weight"] = sample_weight
+    rows, weight, used = without_zeros(X, sample_weight)
+    targets = y if y is None or used is None else _safe_indexing(y, used)
+    knows = weight is not None and "sample_weight" in inspect.signature(fit).parameters
     try:
-        return fit(rows, targets, **weights)
+        return fit(rows, targets, **({"sample_weight": weight} if knows else {}))
     except ValueError:
         raise_not_finite(X, name)  # says where, which the transformer may not
         raise
 
 
-def with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Return the rows whose weight isn't 0: those given if that is all, else a copy."""
-    if sample_weight is None or sample_weight.all():
-        return X, y, sample_weight
-    kept = np.flatnonzero(sample_weight)
-    if not kept.size:
-        raise ValueError("all sample weights are zero; give some rows a positive weight")
-    return X[kept], None if y is None else _safe_indexing(y, kept), sample_weight[kept]
+def _valid(X: Any, name: str) -> Any:
+    """Return rows as our feature maps take them: finite, float32 or float64."""
+    raise_not_finite(X, name)
+    if sparse.issparse(X):
+        X.check_format(full_check=True)  # no index beyond its columns
+    return X.astype(float_dtype(X), copy=False)
 
 
 def map_rows(

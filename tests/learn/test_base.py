@@ -18,7 +18,11 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+    parametrize_with_checks,
+)
 from tolerances import LEARNERS
 
 from gzkcore import (
@@ -30,6 +34,7 @@ from gzkcore import (
     RandomFeatureCCA,
     RandomFeatureKMeans,
     RandomFeaturePCA,
+    RandomFeatureRidge,
     RandomFeatureRidgeClassifier,
     RandomFeatureRidgeClassifierCV,
     RandomFourierFeatures,
@@ -586,6 +591,32 @@ FAILS = {
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+FEW = GegenbauerFeatures(n_components=8)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_sample_weight_equivalence_on_dense_data,
+        check_sample_weight_equivalence_on_sparse_data,
+    ],
+    ids=["dense", "sparse"],
+)
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomFeatureRidge(),
+        RandomFeatureRidgeClassifier(),
+        RandomFeatureRidge(FEW),
+        RandomFeatureRidgeClassifier(FEW),
+        RandomFeaturePCA(FEW, n_components=2),
+    ],
+    ids=str,
+)
+def test_a_row_of_weight_2_is_two_rows_for_features_too(model, check):
+    check(type(model).__name__, model)
 
 
 @every
