@@ -43,6 +43,7 @@ from gzkcore._util.timing import seconds_per_row
 from gzkcore.features import block, fourier, product
 from gzkcore.features.auto import candidates
 from gzkcore.features.gegenbauer import gegenbauer_features
+from gzkcore.kernels.radial import radial_table
 from gzkcore.metrics import spectral_error, whitened_error
 from gzkcore.sphere import harmonics, series, special
 
@@ -402,7 +403,7 @@ def _radial_table(n):
     plain, kernel = reference.kernels.Gaussian(), Gaussian(0.5)
     return (
         lambda: reference.series.radial_table(plain, norms.tolist(), 5, 15, 8),
-        lambda: series.radial_table(kernel, norms, 5, 15, 8),
+        lambda: radial_table(kernel, norms, 5, 15, 8),
     )
 
 
