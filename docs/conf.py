@@ -129,7 +129,7 @@ def read_page(app, docname, source):
     text = re.sub(r"^(```pycon\n(?:.*\n)*?)\n```$", r"\1```", text, flags=re.MULTILINE)
     for page, name in FROM_THE_ROOT.items():
         text = re.sub(rf"\]\((\.\./)?{re.escape(name)}", f"]({page}.md", text)
-    module = r"\[`([^`]+)`\]\(\.\./gzkcore/(\w+)\.py\)"
+    module = r"\[`([^`]+)`\]\(\.\./gzkcore/([\w/]+)\.py\)"
     source[0] = re.sub(module, r'<a href="_modules/gzkcore/\2.html"><code>\1</code></a>', text)
 
 

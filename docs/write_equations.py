@@ -47,8 +47,8 @@ def functions(names, folder):
     """Link each name, such as special.alpha, to the file that has it."""
     links = []
     for name in names:
-        place = f"{folder}/{name.rpartition('.')[0].replace('.', '/')}"
-        links.append(f"[`{name}`](../{place}{'' if (DOCS.parent / place).is_dir() else '.py'})")
+        place = name.rpartition(".")[0].replace(".", "/")
+        links.append(f"[`{name}`](../{folder}/{place}.py)")
     return ", ".join(links)
 
 
@@ -63,7 +63,8 @@ def links_to_tests(names):
 
 def pages(row):
     """Link the pages of the ideas that a row's functions belong to."""
-    ideas = dict.fromkeys(name.split(".")[-2] for name in row["reference"] + row["gzkcore"])
+    names = row["reference"] + row["gzkcore"]
+    ideas = dict.fromkeys(part for name in names for part in name.split(".")[:-1])
     ideas = [idea for idea in ideas if (DOCS / f"{idea}.md").is_file()]
     return ", ".join(f"[{idea}]({idea}.md)" for idea in ideas)
 
