@@ -71,9 +71,10 @@ def load(
     ----------
     name : str
         ``"airports"`` (28,000 airports, from the package airportsdata); a set in
-        ``gzkcore.datasets.SOURCES``, which is downloaded; or the name of a file NAME.npz in
-        `data_home`, which comes first. Files of a name listed in ``gzkcore.datasets.SETS`` are
-        checked against a known sha256; files of other names are loaded as they are.
+        ``gzkcore.datasets.downloads.SOURCES``, which is downloaded; or the name of a file
+        NAME.npz in `data_home`, which comes first. Files of a name listed in
+        ``gzkcore.datasets.sets.SETS`` are checked against a known sha256; files of other names are
+        loaded as they are.
     data_home : str or path, optional
         Folder with the files. By default the one in the environment variable ``GZKCORE_DATA``, and
         without it a folder ``gzkcore`` among the caches of the user.
