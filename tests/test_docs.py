@@ -1,7 +1,7 @@
 """The pages hang together: each is in the menu, each link leads somewhere, nothing public is left out.
 
 What `python3 run.py docs` would find in minutes, as far as the text alone tells. Each checker takes the
-root of a tree and yields what is wrong there, as in test_house.py.
+root of a tree and yields what is wrong there, as in test_layout.py.
 """
 
 import ast
