@@ -14,7 +14,13 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from . import cpu
+try:
+    from . import cpu
+except ImportError as error:
+    raise ImportError(
+        f"the kernels are not compiled in {os.path.dirname(__file__)!r}. If that is a checkout, its "
+        "sources hide the installed package: run Python in another folder, or as `python -P`"
+    ) from error
 
 PACKAGE = __name__.rpartition(".")[0]
 
