@@ -153,7 +153,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     Parameters
     ----------
     radial : array-like of shape (n, q + 1, s)
-        h_l of the norms of the points, as `series.radial_table` returns them.
+        h_l of the norms of the points, as `radial.radial_table` returns them.
     dim : int
         d >= 1.
     lam : float
@@ -417,8 +417,8 @@ def dot_product_directions(
     s_lam : float
         `statistical_dimension`.
     growth, base : float, default=1.0
-        C and beta of Assumption 1, from `series.growth_constants`; 1 and 1 for exp(<x, y>). They
-        must hold from the derivative d on (printed: beyond d).
+        C and beta of Assumption 1, from `truncation.growth_constants`; 1 and 1 for exp(<x, y>).
+        They must hold from the derivative d on (printed: beyond d).
     printed : bool, default=False
         m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), as printed: in Section 5 the
         rows of Z, in Appendix H the directions.
@@ -435,8 +435,8 @@ def dot_product_directions(
 
     Notes
     -----
-    q and s are right, and large: `series.truncate` finds what a tolerance needs. The m printed is
-    not what the proof gives: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1), up to 2
+    q and s are right, and large: `truncation.truncate` finds what a tolerance needs. The m printed
+    is not what the proof gives: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1), up to 2
     where 1.1 (q+d-1 choose q) is printed; a norm error of .8 eps is not enough for the lower side;
     and s may be q, not q/2. Here Theorem 9's m for L = s sum alpha_l and
     e = 1 - 1 / ((1 + eps)(1 - eps/10)).

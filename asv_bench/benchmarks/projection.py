@@ -99,7 +99,7 @@ class AgainstWholeTransform:
 
 
 class Pieces:
-    """The kernel for every size of what is transformed together; the front picks `chosen`."""
+    """The kernel for every size of what is transformed together; the map picks `chosen`."""
 
     params = ([64, 256, 1000, 4096], list(range(6, 15)), ["float32"])
     param_names = ("k", "log2(K)", "dtype")

@@ -1,10 +1,11 @@
 """Gegenbauer features: a polynomial per row, at the cosines between rows and directions.
 
 Formula    out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>), with p_0 = 1, p_1 = t and
-           p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `gegenbauer.Recurrence` this is the
-           sum of Eq 13 of Han, Zandieh, Avron; with beta = 0 it is Horner's rule on monomials.
+           p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `Recurrence` in
+           `gegenbauer_columns.py` this is the sum of Eq 13 of Han, Zandieh, Avron; with beta = 0
+           it is Horner's rule on monomials.
 Why        Clenshaw's rule needs two fused operations per degree and direction, Horner's one; the
-           plain recurrence needs three. Which of the two is safe is decided in `gegenbauer.py`.
+           plain recurrence needs three. Which of the two is safe is decided there.
 Cost       n m (d + 2 q) fused operations (d + q by Horner); reads X and coefficients once, writes
            out once. For d = 3, q = 15 and Horner arithmetic and memory take equally long.
 Order      Parallel over tiles of rows. In a tile, four rows share the loads of the directions

@@ -1,4 +1,4 @@
-"""Radial functions of a generalized zonal kernel, for `series.py`: tables and their interpolation.
+"""Radial functions of a generalized zonal kernel: tables and their interpolation.
 
 radial_table   out[i, l, k] = exp(log_c[l, k] / 2 + (l + 2k) log t_i + envelope_i)     (Eq 12, 23)
                formed in logarithms, since Gamma, t^(l+2k) and alpha all overflow while their

@@ -544,7 +544,7 @@ def feature_operator(
         Low dimension: the rule has (2 degree + 1) (degree + 1)^(d-2) nodes.
     kernel : str or Kernel, default="gaussian"
     degree, order : int, optional
-        q and s; by default as `series.truncate` chooses for 1e-10 at the largest norm.
+        q and s; by default as `truncation.truncate` chooses for 1e-10 at the largest norm.
 
     Returns
     -------

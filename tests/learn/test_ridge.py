@@ -688,7 +688,7 @@ def test_leave_one_out_needs_all_rows_at_once():
         RandomFeatureRidgeCV(RBF9, cv="loo").partial_fit(X, Y)
 
 
-# ---- classifiers (what they share with other learners is in test_learners)
+# ---- classifiers (what they share with other learners is in test_base)
 
 
 def labelled(n=300, n_classes=3):
