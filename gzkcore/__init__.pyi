@@ -19,6 +19,7 @@ from .evaluate.compare import compare as compare
 from .evaluate.plan import plan as plan
 from .features.adaptive import AdaptiveSketchFeatures as AdaptiveSketchFeatures
 from .features.auto import KernelFeatures as KernelFeatures
+from .features.base import TruncationWarning as TruncationWarning
 from .features.block import BlockFourierFeatures as BlockFourierFeatures
 from .features.block import BlockProjection as BlockProjection
 from .features.block_report import block_report as block_report
@@ -27,7 +28,6 @@ from .features.fourier import ModifiedFourierFeatures as ModifiedFourierFeatures
 from .features.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .features.gegenbauer import GegenbauerFeatures as GegenbauerFeatures
 from .features.gegenbauer import PublishedGegenbauerFeatures as PublishedGegenbauerFeatures
-from .features.gegenbauer import TruncationWarning as TruncationWarning
 from .features.hadamard import hadamard_transform as hadamard_transform
 from .features.maclaurin import MaclaurinFeatures as MaclaurinFeatures
 from .features.normalize import MeanNormalizer as MeanNormalizer

@@ -284,9 +284,9 @@ def block_energies(delta, buckets, n_blocks):
 def energy_variance(delta, n_blocks, arrangement="stratified"):
     """Return Var a_i over the arrangements, for D = k b or k b + r coordinates.
 
-    "permutation" deals the coordinates to the blocks by one permutation. "stratified" cuts them
-    into segments of k and deals each segment to the k blocks, one each, independently: a_i has one
-    square of each segment, so that variances add up.
+    "permutation" assigns the coordinates to the blocks by one permutation. "stratified" cuts them
+    into segments of k and assigns each segment to the k blocks, one each, independently: a_i has
+    one square of each segment, so that variances add up.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from points import ball, gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 from tolerances import ISA, SINGLE
 
 from gzkcore import (
@@ -623,6 +624,8 @@ def test_a_failed_fit_leaves_nothing_half_changed(name):
         features.fit(X)
     with pytest.raises(NotFittedError):
         features.transform(X)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(features)
 
 
 if __name__ == "__main__":

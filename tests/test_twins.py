@@ -372,7 +372,7 @@ dims_of_rodrigues = st.sampled_from([2, 3, 5, 9, 16])
 
 
 @st.composite
-def dealt(draw, waves=False):
+def assigned(draw, waves=False):
     """Return rows, where their coordinates go and by what numbers, a width, and a phase."""
     X = draw(points(dims=st.sampled_from([1, 2, 7, 16, 33])))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -640,11 +640,11 @@ VALUES = {
         ],
     ),
     "block.block_projection": (
-        dealt().map(lambda args: args[:4]),
+        assigned().map(lambda args: args[:4]),
         lambda X, buckets, weights, n_blocks, _: len(X[0]) * np.square(X).max() if len(X) else 0,
     ),
     "block.block_fourier_features": (
-        dealt(waves=True),
+        assigned(waves=True),
         lambda X, buckets, weights, *_: len(X[0]) * (1 + np.square(X).max()) if len(X) else 0,
     ),
     "block.energy_variance": (

@@ -12,14 +12,15 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 
 try:
     from . import cpu
 except ImportError as error:
     raise ImportError(
-        f"the kernels are not compiled in {os.path.dirname(__file__)!r}. If that is a checkout, its "
-        "sources hide the installed package: run Python in another folder, or as `python -P`"
+        f"the kernels in {str(Path(__file__).parent)!r} are not compiled. If that is a checkout, "
+        "its sources hide the installed package: run Python in another folder, or as `python -P`"
     ) from error
 
 PACKAGE = __name__.rpartition(".")[0]

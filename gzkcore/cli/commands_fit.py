@@ -200,7 +200,7 @@ def predict(
     data: Annotated[Path, typer.Argument(help="A table with the columns of the fit.")],
     output: Annotated[Path, typer.Option(help="Where to write the table with its predictions.")],
     name: Annotated[
-        str | None, typer.Option(help="Name of the new column; by default PREDICTED_ and the target's.")
+        str | None, typer.Option(help="Of the new column; by default PREDICTED_ and the target's.")
     ] = None,
     std: Annotated[
         bool, typer.Option("--std", help="Add the standard deviation of a new observation.")

@@ -1,10 +1,9 @@
-"""The front door: which features, how many of them, and what they will be worth.
+"""`KernelFeatures`: features of the family that suits the data.
 
-`KernelFeatures` fits every family that suits the data to a sample, measures on other rows how far
-its kernel matrix is from the exact one, and takes the cheapest of the best. `plan` does the same at
-several widths and says what each costs. Measured, not bounded: the theorems are safe but off by
-orders of magnitude (see `theory`), while an exact kernel matrix of some hundred rows costs nothing.
-`compare` tries everything there is, in fresh processes, with its time and memory.
+Every family that suits the data is fitted to a sample, its kernel matrix of other rows is compared
+with the exact one, and the cheapest of the best is taken. Measured, not bounded: the theorems are
+safe but off by orders of magnitude (see `theory`), while an exact kernel matrix of some hundred
+rows costs nothing.
 """
 
 import warnings
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import dense
+from gzkcore._util.validation import check_weights, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -241,7 +240,7 @@ class KernelFeatures(KernelMap):
         """Fit on the first batch only; later batches are checked and change nothing."""
         if not hasattr(self, "_n_features_out"):
             return self.fit(X, y, sample_weight)
-        self._validate(X, reset=False)
+        check_weights(sample_weight, self._validate(X, reset=False))
         return self
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gzkcore._util.model_io import state_of
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import check_integer, check_out, dense
 from gzkcore.kernels.aliases import as_kernel
@@ -118,8 +119,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _forget(self) -> None:
-        """Be unfitted."""
-        self.__dict__.pop("_n_features_out", None)
+        """Go back to before the first fit."""
+        kept = {*self._get_param_names(), "_sklearn_output_config"}
+        for name in {*state_of(type(self)).values()} - kept:
+            if name is not None:
+                self.__dict__.pop(name, None)
 
     def _fit(self, rows: FitRows) -> None:
         """Set the fitted attributes; the width of the output, `_n_features_out`, is set."""

@@ -40,7 +40,6 @@ from gzkcore.kernels.zonal import Zonal
 from gzkcore.sphere.directions import POINT_SETS, Method, sample_directions, sphere_quadrature
 from gzkcore.sphere.special import alpha, log_alpha
 
-from .adapted import error_on_sample
 from .base import (
     TruncationWarning,
     plain_output,
@@ -50,6 +49,7 @@ from .base import (
 )
 from .block import BlockProjection
 from .fit_rows import FitRows
+from .gegenbauer_base import GegenbauerMap
 from .gegenbauer_columns import gegenbauer_features
 from .gegenbauer_layout import (
     BASES,
@@ -63,13 +63,12 @@ from .gegenbauer_layout import (
     of_directions,
     of_harmonics,
 )
-from .gegenbauer_map import GegenbauerMap
 from .polar import reduce_rows
+from .principal_axes import error_on_sample
 
 __all__ = [
     "GegenbauerFeatures",
     "PublishedGegenbauerFeatures",
-    "TruncationWarning",
     "feature_operator",
     "gegenbauer_features",
 ]

@@ -20,9 +20,9 @@ from gzkcore.sphere.harmonics import HarmonicTree
 from gzkcore.sphere.series import angles, zonal_sum
 from gzkcore.sphere.special import alpha, log_alpha
 
-from .adapted import CHOICE, WIDER, principal_axes, strongest_columns
 from .gegenbauer_columns import Directions, gegenbauer_features
 from .polar import Polar
+from .principal_axes import CHOICE, WIDER, principal_axes, strongest_columns
 
 Basis: TypeAlias = Literal["auto", "harmonic", "random", "hybrid", "adapted"]
 BASES: tuple[Basis, ...] = get_args(Basis)

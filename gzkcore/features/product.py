@@ -26,10 +26,10 @@ from gzkcore._util.validation import check_choice, check_integer, dense
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.product import Parts, Product, WithParts
 
-from .adapted import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
 from .base import STREAM_BYTES, RowMap, check_unit, tiles
 from .fit_rows import FitRows
 from .gegenbauer import GegenbauerFeatures
+from .principal_axes import CHOICE, WIDER, error_on_sample, principal_axes, strongest_columns
 
 __all__ = ["ProductFeatures", "product_columns", "product_features"]
 

@@ -71,7 +71,7 @@ def test_three_ways_to_write_algorithm_1(dim, k):
 
 
 def test_the_papers_setting_is_reachable():
-    """One pass of k blocks dealt by one permutation, normal frequencies: Algorithm 2 to the letter."""
+    """One pass of k blocks assigned by one permutation, normal frequencies: Algorithm 2 to the letter."""
     X = gaussian(4, 96)
     features = BlockFourierFeatures(
         Gaussian(0.01), 2 * 6, block_size=96 // 6, arrangement="permutation", random_state=0
@@ -173,8 +173,8 @@ def test_the_mean_is_an_average_and_too_large():
     means = {}
     for size in (1, 2, 8, 32):
         k = 4096 // size
-        deals = [assign_blocks(4096, k, "permutation", rng) for _ in range(20)]
-        energies = [np.bincount(deal, delta**2) for deal in deals]
+        assigned = [assign_blocks(4096, k, "permutation", rng) for _ in range(20)]
+        energies = [np.bincount(buckets, delta**2) for buckets in assigned]
         means[size] = np.exp(-k * np.array(energies)).mean()
     # MATH: (1 + 2 tau / b)^(-b / 2) for normal coordinates
     for size, mean in means.items():
@@ -214,13 +214,13 @@ def test_moments_of_a_projection():
 def test_variances_of_energies_and_projections(arrangement, dim, k):
     rng = rng_of(2)
     delta = rng.standard_normal(dim)
-    deals = np.array([assign_blocks(dim, k, arrangement, rng) for _ in range(20_000)])
-    rows = np.arange(len(deals))[:, None]
-    energies, v = np.zeros((len(deals), k)), np.zeros((2, len(deals), k))
-    np.add.at(energies, (rows, deals), delta**2)
-    signs = rng.integers(0, 2, deals.shape) * 2.0 - 1
-    for which, values in enumerate((signs, rng.standard_normal(deals.shape))):
-        np.add.at(v[which], (rows, deals), delta * values)
+    assigned = np.array([assign_blocks(dim, k, arrangement, rng) for _ in range(20_000)])
+    rows = np.arange(len(assigned))[:, None]
+    energies, v = np.zeros((len(assigned), k)), np.zeros((2, len(assigned), k))
+    np.add.at(energies, (rows, assigned), delta**2)
+    signs = rng.integers(0, 2, assigned.shape) * 2.0 - 1
+    for which, values in enumerate((signs, rng.standard_normal(assigned.shape))):
+        np.add.at(v[which], (rows, assigned), delta * values)
     variance = energy_variance(delta, k, arrangement)
     assert variance == pytest.approx(formulas.energy_variance(delta, k, arrangement), abs=1e-12)
     assert energies[:, 0].mean() == pytest.approx(delta @ delta / k, rel=0.05)
@@ -295,10 +295,10 @@ def test_every_coordinate_meets_every_block(arrangement, dim, k):
     draws = 4000
     counts, together = np.zeros((dim, k)), np.zeros((dim, dim))
     for _ in range(draws):
-        deal = assign_blocks(dim, k, arrangement, rng)
-        counts[np.arange(dim), deal] += 1
-        together += deal[:, None] == deal
-        sizes = np.bincount(deal, minlength=k)
+        buckets = assign_blocks(dim, k, arrangement, rng)
+        counts[np.arange(dim), buckets] += 1
+        together += buckets[:, None] == buckets
+        sizes = np.bincount(buckets, minlength=k)
         assert sorted(sizes, reverse=True) == formulas.block_sizes(dim, k)
     bound = 5.5 * math.sqrt(draws * (1 / k) * (1 - 1 / k))
     assert np.abs(counts - draws / k).max() < bound
@@ -332,11 +332,11 @@ def estimates(dim, k, arrangement, squares, draws, rng):
     """Draws of the estimate of exp(-1) for each pattern, and its mean given the blocks."""
     values = np.empty((draws, 2, len(squares)))
     for draw in range(draws):
-        deal = assign_blocks(dim, k, arrangement, rng)
-        scale = (dim / np.bincount(deal, minlength=k))[deal]
-        S = sparse.csr_array((scale, deal, np.arange(dim + 1)), (dim, k))
+        buckets = assign_blocks(dim, k, arrangement, rng)
+        scale = (dim / np.bincount(buckets, minlength=k))[buckets]
+        S = sparse.csr_array((scale, buckets, np.arange(dim + 1)), (dim, k))
         W = sparse.csr_array(
-            (np.sqrt(2 * scale) * rng.standard_normal(dim), deal, np.arange(dim + 1)), (dim, k)
+            (np.sqrt(2 * scale) * rng.standard_normal(dim), buckets, np.arange(dim + 1)), (dim, k)
         )
         values[draw, 0] = np.cos(np.sqrt(squares) @ W).mean(axis=1)
         values[draw, 1] = np.exp(-(squares @ S)).mean(axis=1)

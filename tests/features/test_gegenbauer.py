@@ -40,9 +40,9 @@ from gzkcore import (
     Zonal,
     reference,
 )
-from gzkcore.features.adapted import principal_axes
 from gzkcore.features.gegenbauer import feature_operator
 from gzkcore.features.gegenbauer_columns import Recurrence
+from gzkcore.features.principal_axes import principal_axes
 from gzkcore.kernels.radial import radial_table
 from gzkcore.kernels.truncation import truncate
 from gzkcore.sphere.directions import sphere_quadrature

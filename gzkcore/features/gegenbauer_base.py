@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.model_io import state_of, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_positive
+from gzkcore._util.validation import check_positive, check_weights
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE
@@ -104,7 +104,7 @@ class GegenbauerMap(KernelMap):
         so.
         """
         if hasattr(self, "_n_features_out"):
-            self._validate(X, reset=False)
+            check_weights(sample_weight, self._validate(X, reset=False))
             return self
         if self.radius is None and not as_kernel(self.kernel).unit_sphere:
             warnings.warn(
@@ -208,6 +208,11 @@ class GegenbauerMap(KernelMap):
                 TruncationWarning,
                 stacklevel=6,  # who called transform
             )
+
+    def _forget(self) -> None:
+        """Go back to before the first fit."""
+        super()._forget()
+        self.__dict__.pop("_layout", None)
 
     def _to_data(self) -> dict[str, Any]:
         """Say what a file keeps beside attributes, see `model_io`: the parts of the layout."""
