@@ -35,6 +35,8 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import raise_not_finite
 from gzkcore._util.wording import counted
 
+from .tile_form import TileForm
+
 __all__ = ["Kernel"]
 
 
@@ -96,6 +98,10 @@ class Kernel(BaseEstimator):
 
     def by_column(self, dim: int) -> "list[Kernel] | None":
         """Return the kernels of single columns that multiply to this one, None if none do."""
+        return None
+
+    def tile_form(self) -> TileForm | None:
+        """Return how products compute the resolved kernel; None: by its matrix, tile by tile."""
         return None
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:

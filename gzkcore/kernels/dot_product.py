@@ -13,6 +13,7 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_integer, check_positive
 
 from .base import Kernel, check_list, double_rows
+from .tile_form import EXPONENTIAL, LOG2_E, POLYNOMIAL, PRODUCT, TileForm
 
 __all__ = ["DotProduct", "ExponentialDot", "Polynomial"]
 
@@ -106,6 +107,10 @@ class ExponentialDot(DotProductKernel):
         """Return log kappa^(j)(0): exp has 1 everywhere."""
         return np.zeros(np.shape(orders))
 
+    def tile_form(self) -> TileForm:
+        """Return 2^t at scaled dot products."""
+        return TileForm(self.scale() * math.sqrt(LOG2_E), PRODUCT, EXPONENTIAL, offset=0.0)
+
 
 class Polynomial(DotProductKernel):
     """Polynomial kernel k(x, y) = (gamma <x, y> + coef0)^degree.
@@ -177,6 +182,11 @@ class Polynomial(DotProductKernel):
         """Return degree + 1."""
         return self._numbers()[0] + 1
 
+    def tile_form(self) -> TileForm:
+        """Return the power, at scaled dot products moved by coef0."""
+        degree, coef0 = self._numbers()
+        return TileForm(self.scale(), PRODUCT, POLYNOMIAL, [0.0] * degree + [1.0], coef0)
+
 
 class DotProduct(DotProductKernel):
     """Any dot-product kernel, k(x, y) = sum_j kappa^(j)(0) / j! <x, y>^j, by its derivatives at 0.
@@ -221,16 +231,15 @@ class DotProduct(DotProductKernel):
 
     def kappa(self, products: Doubles) -> Doubles:
         """Return the Taylor polynomial."""
-        taylor = np.exp(self.log_derivative(np.arange(self._numbers().size)) - self._log_factorials)
         values = np.zeros_like(products)
-        for factor in taylor[::-1]:
+        for factor in self._taylor()[::-1]:
             values = values * products + factor
         return values
 
-    @property
-    def _log_factorials(self) -> Doubles:
-        factorials: Doubles = gammaln(np.arange(np.size(self.derivatives)) + 1.0)
-        return factorials
+    def _taylor(self) -> Doubles:
+        orders = np.arange(self._numbers().size)
+        coefficients: Doubles = np.exp(self.log_derivative(orders) - gammaln(orders + 1.0))
+        return coefficients
 
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0), -inf where it is 0."""
@@ -243,3 +252,7 @@ class DotProduct(DotProductKernel):
     def n_derivatives(self) -> int | None:
         """Return how many were given."""
         return int(np.size(self.derivatives))
+
+    def tile_form(self) -> TileForm:
+        """Return the Taylor polynomial."""
+        return TileForm(self.scale(), PRODUCT, POLYNOMIAL, self._taylor(), 0.0)

@@ -15,6 +15,19 @@ from gzkcore._util.validation import check_positive, check_positives
 
 from .base import Kernel, double_rows
 from .dot_product import DotProductKernel
+from .tile_form import (
+    ABSOLUTE,
+    DIFFERENCE,
+    EXPONENTIAL,
+    LOG2_E,
+    MATERN,
+    MATERN_12,
+    MATERN_32,
+    MATERN_52,
+    PRODUCT,
+    SPHERICAL,
+    TileForm,
+)
 
 __all__ = [
     "Exponential",
@@ -188,6 +201,10 @@ class Gaussian(_WithGamma, DotProductKernel):
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / (dim * variance) if variance > 0 else 1.0
 
+    def tile_form(self) -> TileForm:
+        """Return 2^t at minus half the squared distance."""
+        return TileForm(self.scale() * math.sqrt(LOG2_E), PRODUCT, EXPONENTIAL)
+
 
 class Laplacian(_WithGamma):
     """Laplacian kernel k(x, y) = exp(-gamma sum_j |x_j - y_j|).
@@ -239,6 +256,10 @@ class Laplacian(_WithGamma):
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / (dim * math.sqrt(variance)) if variance > 0 else 1.0
 
+    def tile_form(self) -> TileForm:
+        """Return 2^t at minus the sum of the distances by column."""
+        return TileForm(self.scale() * LOG2_E, ABSOLUTE, EXPONENTIAL)
+
 
 class Spherical(ShiftInvariantKernel):
     """Spherical kernel: 1 - 1.5 s + 0.5 s^3 with s = |x - y| / theta, and 0 from s = 1 on.
@@ -283,6 +304,10 @@ class Spherical(ShiftInvariantKernel):
     def _distances(self, X: Doubles, Y: Doubles) -> Doubles:
         _check_flat(X.shape[1])
         return super()._distances(X, Y)
+
+    def tile_form(self) -> TileForm:
+        """Return the profile of its own."""
+        return TileForm(self.scale(), DIFFERENCE, SPHERICAL)
 
 
 class RadialKernel(ShiftInvariantKernel):
@@ -332,6 +357,10 @@ class Exponential(_WithGamma, RadialKernel):
 
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / math.sqrt(dim * variance) if variance > 0 else 1.0
+
+    def tile_form(self) -> TileForm:
+        """Return the Matern profile of nu = 1/2."""
+        return TileForm(self.scale(), DIFFERENCE, MATERN_12)
 
 
 class Matern(RadialKernel):
@@ -401,6 +430,22 @@ class Matern(RadialKernel):
         """Return (2 nu / chi^2 of 2 nu degrees)^(1/2): the frequencies are Student's t."""
         nu = self._check_nu()
         return np.ones_like(uniforms) if nu == math.inf else _student_spread(uniforms, nu)
+
+    def tile_form(self) -> TileForm | None:
+        """Return a polynomial of degree p times e^-r, for nu = p + 1/2 up to 20."""
+        nu = self._check_nu()
+        if nu == math.inf:
+            return Gaussian(0.5 * self.scale() ** 2).tile_form()
+        if (nu - 0.5) % 1 or nu > 20:
+            return None
+        p = int(nu - 0.5)
+        coefficients = [
+            math.comb(p, j) * math.factorial(2 * p - j) * 2**j / math.factorial(2 * p)
+            for j in range(p + 1)
+        ]
+        profile = {0: MATERN_12, 1: MATERN_32, 2: MATERN_52}.get(p, MATERN)
+        metric = DIFFERENCE if p == 0 else PRODUCT
+        return TileForm(self.scale() * math.sqrt(2 * nu), metric, profile, coefficients)
 
 
 class RationalQuadratic(RadialKernel):

@@ -1,0 +1,195 @@
+"""Products of kernel matrices with vectors, K(X, Y) V: nothing of the size of K is stored.
+
+Rows are sorted into tiles of 256 neighbours (a k-d tree, halved along the widest column), which has
+two uses: coordinates about the centre of a tile keep single precision exact enough, and pairs of
+tiles that are further apart than the kernel reaches are skipped. Where Y is X each pair of tiles
+is computed once and used in both directions.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator
+
+from gzkcore._compiled import products as _products
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Data, Doubles, Floats, Integers
+
+from .base import Kernel, double_rows
+from .tile_form import ABSOLUTE, DIFFERENCE, PRODUCT
+
+__all__ = ["KernelOperator", "kernel_product"]
+
+SUMS_BYTES = 1 << 28  # of the sums of all groups, for symmetric products
+GROUPS = 64
+
+# Rows of a tile further than this from its centre are compared by differences: the rounding error
+# of a product of coordinates grows with the square of the distance.
+FAR = {np.dtype(np.float32): 8.0, np.dtype(np.float64): 1e6}
+
+
+# ---- tiles
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Scaled rows in tiles of neighbours."""
+
+    n_rows: int
+    order: Integers  # the row at each place; the last is repeated until the tile is full
+    rows: Floats  # (n_tiles, dim, TILE), about the centres
+    centers: Doubles  # (n_tiles, dim)
+    radii: Doubles  # (n_tiles,): the largest distance of a row from its centre
+
+    @classmethod
+    def of(cls, X: Doubles, dtype: Any, centred: bool, absolute: bool) -> "Tiles":
+        """Sort rows into tiles; those of dot products stay about the origin."""
+        size = _products.tile_rows()
+        order = neighbours(X, size)
+        n_tiles = -(-order.size // size)
+        order = np.concatenate([order, np.repeat(order[-1:], n_tiles * size - order.size)])
+        placed = X[order].reshape(n_tiles, size, X.shape[1])
+        centers = (
+            (placed.min(axis=1) + placed.max(axis=1)) / 2
+            if centred
+            else np.zeros((n_tiles, X.shape[1]))
+        )
+        placed -= centers[:, None]
+        norms = (
+            np.abs(placed).sum(2) if absolute else np.sqrt(np.einsum("tid,tid->ti", placed, placed))
+        )
+        rows = np.ascontiguousarray(placed.transpose(0, 2, 1), dtype=dtype)
+        return cls(X.shape[0], order, rows, np.ascontiguousarray(centers), norms.max(axis=1))
+
+    def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
+        """Return vectors (n_rows, n_vectors) in the order of the tiles, zero where there is no row."""
+        placed = np.zeros((self.order.size, width), dtype)
+        placed[: self.n_rows, : V.shape[1]] = V[self.order[: self.n_rows]]
+        return placed.reshape(len(self.rows), -1, width)
+
+    def take(self, placed: Doubles, count: int) -> Doubles:
+        """Undo `place` on a result."""
+        found = np.empty((self.n_rows, count))
+        flat = placed.reshape(self.order.size, -1)
+        found[self.order[: self.n_rows]] = flat[: self.n_rows, :count]
+        return found
+
+
+def neighbours(X: Doubles, size: int) -> Integers:
+    """Order rows so that each run of `size` of them lies together: halved along the widest column."""
+    done, left = [], [np.arange(X.shape[0])]
+    while left:
+        rows = left.pop()
+        n_tiles = -(-rows.size // size)
+        if n_tiles <= 1:
+            done.append(rows)
+            continue
+        here = X[rows]
+        widest = int(np.argmax(here.max(axis=0) - here.min(axis=0)))
+        half = n_tiles // 2 * size
+        parted = np.argpartition(here[:, widest], half)
+        left += [rows[parted[half:]], rows[parted[:half]]]
+    return np.concatenate(done)
+
+
+class KernelOperator(LinearOperator):  # type: ignore[misc]
+    """The kernel matrix of rows as an operator: products with vectors, nothing of n^2 stored.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : array-like of shape (n_rows, dim)
+    Y : array-like of shape (n_columns, dim), optional
+        None: X, and each pair of rows is computed once.
+    dtype : dtype, optional
+        Of the arithmetic within a tile, float32 or float64; by default that of X. Results are float64.
+    tol : float, optional
+        Pairs of tiles between which the kernel is below it are skipped: an entry of K V is off by at
+        most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Data,
+        Y: Data | None = None,
+        *,
+        dtype: Any = None,
+        tol: float | None = None,
+    ) -> None:
+        given = np.asarray(X)
+        self.arithmetic = np.dtype(
+            dtype or (np.float32 if given.dtype == np.float32 else np.float64)
+        )
+        self.kernel, self.form = kernel, kernel.tile_form()
+        self.X, self.Y = double_rows(X), None if Y is None else double_rows(Y)
+        n_columns = len(self.X if self.Y is None else self.Y)
+        super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
+        self.n_tiles = 0
+        if self.form is None:
+            return
+        self.reach = self.form.reach(np.finfo(self.arithmetic).eps / 8 if tol is None else tol)
+        self.rows = self._tiles(self.X)
+        self.columns = self.rows if self.Y is None else self._tiles(self.Y)
+        self.metric = self.form.metric
+        if self.metric == PRODUCT and math.isnan(self.form.offset):
+            if self.columns.radii.max() > FAR[self.arithmetic]:
+                self.metric = DIFFERENCE
+
+    def _tiles(self, X: Doubles) -> Tiles:
+        assert self.form is not None
+        of_distances = math.isnan(self.form.offset)
+        return Tiles.of(
+            X * self.form.scale, self.arithmetic, of_distances, self.form.metric == ABSOLUTE
+        )
+
+    def _matvec(self, v: NDArray[Any]) -> Doubles:
+        return self._matmat(v.reshape(-1, 1))[:, 0]
+
+    def _adjoint(self) -> "KernelOperator":
+        if self.Y is None:
+            return self
+        return KernelOperator(self.kernel, self.Y, self.X, dtype=self.arithmetic)
+
+    def _matmat(self, V: NDArray[Any]) -> Doubles:
+        if self.form is None:
+            return self._by_matrices(V)
+        symmetric, count = self.Y is None, V.shape[1]
+        lanes = 64 // self.arithmetic.itemsize
+        width = 1 if count == 1 else -(-count // lanes) * lanes
+        n_tiles = len(self.rows.rows)
+        groups = min(n_tiles, GROUPS)
+        copies = 1
+        if symmetric:
+            copies = groups = max(1, min(groups, SUMS_BYTES // (8 * n_tiles * 256 * width)))
+        out = np.zeros((copies, n_tiles, _products.tile_rows(), width))
+        done = np.zeros(groups, np.intp)
+        _products.kernel_product(
+            self.rows.rows, self.rows.centers, self.rows.radii,
+            self.columns.rows, self.columns.centers, self.columns.radii,
+            self.columns.place(V, width, self.arithmetic),
+            self.metric, self.form.profile, np.asarray(self.form.coefficients, self.arithmetic),
+            self.form.offset, self.reach, symmetric, out, groups, done, n_threads(),
+        )  # fmt: skip
+        self.n_tiles = int(done.sum())
+        return self.rows.take(out.sum(axis=0) if copies > 1 else out[0], count)
+
+    def _by_matrices(self, V: NDArray[Any]) -> Doubles:
+        """Multiply by the kernel's own matrix, a tile of rows at a time."""
+        columns = self.X if self.Y is None else self.Y
+        step = max(1, (1 << 22) // max(1, len(columns)))
+        parts = [
+            self.kernel(self.X[i : i + step], columns) @ V for i in range(0, len(self.X), step)
+        ]
+        return np.concatenate(parts)
+
+
+def kernel_product(kernel: Kernel, X: Data, Y: Data | None, V: ArrayLike) -> Doubles:
+    """Return K(X, Y) V, with nothing of the size of K stored."""
+    vectors = np.asarray(V, dtype=np.float64)
+    product: Doubles = KernelOperator(kernel, X, Y) @ vectors
+    return product
