@@ -96,3 +96,16 @@ def load_arrays(name):
         sys.exit(f"set GZKCORE_DATA to the folder that holds {name}.npz")
     with np.load(Path(folder, f"{name}.npz")) as data:
         return dict(data)
+
+
+def load_elevation():
+    """Return unit vectors and kilometres from elevation_1deg.npz in $GZKCORE_DATA."""
+    data = load_arrays("elevation_1deg")
+    return unit_vectors(data["lat"], data["lon"]), data["elevation_m"] / 1000.0
+
+
+def unit_vectors(lat, lon):
+    """Return the points of a globe, given in degrees."""
+    lat, lon = np.deg2rad(lat.astype(np.float64)), np.deg2rad(lon.astype(np.float64))
+    X = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    return X / np.linalg.norm(X, axis=1, keepdims=True)

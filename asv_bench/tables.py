@@ -12,6 +12,7 @@
     python asv_bench/tables.py peers [fourier] [fastfood] [sketch] [polysketch] [nystrom] ...
     python asv_bench/tables.py memory
     python asv_bench/tables.py scale [disk] [dask] [simulate]
+    python asv_bench/tables.py whole [errors] [globe] [peers] [large]
     python asv_bench/tables.py import
 
 Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
@@ -62,7 +63,7 @@ from benchmarks.harmonics import Columns
 from clusters import clusters
 from families import families, mirrors
 from peers import PEERS, peers
-from printing import load_arrays, mean_and_spread, report, show
+from printing import load_arrays, load_elevation, mean_and_spread, report, show, unit_vectors
 from projection import projection
 from scale import anonymous_megabytes, scale
 from scipy.linalg.blas import dsyrk
@@ -71,6 +72,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
+from whole import whole
 
 from gzkcore import (
     Gaussian,
@@ -229,19 +231,6 @@ def elevation(options):
         f"logspace(0, 3, {len(gammas)}); the ranges are what the splits chose."
     )
     show("Elevation of the Earth", rows, notes, options)
-
-
-def load_elevation():
-    """Return unit vectors and kilometres from elevation_1deg.npz in $GZKCORE_DATA."""
-    data = load_arrays("elevation_1deg")
-    return unit_vectors(data["lat"], data["lon"]), data["elevation_m"] / 1000.0
-
-
-def unit_vectors(lat, lon):
-    """Return the points of a globe, given in degrees."""
-    lat, lon = np.deg2rad(lat.astype(np.float64)), np.deg2rad(lon.astype(np.float64))
-    X = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def _range(values):
@@ -886,6 +875,9 @@ def main():
     added.add_argument(
         "--rows", dest="rows_fitted", type=int, default=5_000_000, help="default 5,000,000"
     )
+    added = command("whole", whole)
+    added.add_argument("--splits", type=int, default=5)
+    added.add_argument("parts", nargs="*", help="errors, globe, peers, large; by default all")
     command("import", import_time)
     options = parser.parse_args()
     if options.quick:

@@ -1,0 +1,337 @@
+"""The tables of `tables.py whole`: the whole kernel beside features and beside other libraries."""
+
+import math
+import resource
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+from benchmarks.common import data_generator
+from printing import load_arrays, load_elevation, mean_and_spread, report, show
+from scales import learn_lengths
+from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.model_selection import ShuffleSplit
+
+from gzkcore import (
+    KernelRidge,
+    KernelRidgeCV,
+    LatLonToSphere,
+    Matern,
+    NystromFeatures,
+    RandomFeatureRidge,
+    RandomFeatureRidgeCV,
+)
+from gzkcore.cli.demo import airports
+
+MULTIPLES = (0.7, 1.0, 1.4, 2.0, 2.8)  # of the inverse lengths
+ALPHAS = np.logspace(-5, 0, 11)
+CHOICE_ROWS = 8000  # on which the multiple and alpha are chosen
+
+
+def whole(options):
+    """Print the parts asked for, or all."""
+    parts = {"errors": errors, "globe": globe, "peers": peers, "large": large}
+    if unknown := set(options.parts) - set(parts):
+        sys.exit(f"whole: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
+    for name, part in parts.items():
+        if name in (options.parts or parts):
+            part(options)
+
+
+# ---- tables with learned lengths
+
+
+def errors(options):
+    """Standardised tables, the ten splits 90/10 of the literature: root mean squared errors."""
+    rows = []
+    for name in ("kin40k", "pol", "elevators", "protein", "bike"):
+        found = {"whole kernel": [], "1,024 features": [], "alpha": [], "seconds": []}
+        splits = 1 if options.quick else options.splits
+        for split in range(splits):
+            report(f"{name}, split {split + 1}/{splits}")
+            train, test = standardised(name, split, options.quick)
+            start = time.perf_counter()
+            lengths, alpha = learned(*train, split)
+            model = KernelRidge(Matern(1.5, lengths), alpha).fit(*train)
+            found["seconds"].append(time.perf_counter() - start)
+            found["whole kernel"].append(rmse(model, *test))
+            found["alpha"].append(alpha)
+            features = NystromFeatures(Matern(1.5, lengths), 1024, random_state=split)
+            few = RandomFeatureRidge(features, alpha).fit(*train)
+            found["1,024 features"].append(rmse(few, *test))
+        rows.append(
+            {"table": name, "rows": len(train[1])}
+            | {key: mean_and_spread(values) for key, values in found.items()}
+        )
+    notes = (
+        "Matern-3/2, one length per column by the marginal likelihood of 1,000 rows; its multiple "
+        f"and alpha by a tenth of {CHOICE_ROWS:,} training rows. Root mean squared error of "
+        "standardised y, mean and standard deviation over the splits; seconds for learning, "
+        "choosing and fitting."
+    )
+    show("Learned lengths, whole kernel", rows, notes, options)
+
+
+def standardised(name, split, quick):
+    """Return (X, y) of the training and of the test rows, standardised on the former."""
+    data = load_arrays("protein_casp" if name == "protein" else name)
+    X, y = data["X"].astype(np.float64), data["y"].astype(np.float64)
+    if "test_mask" in data:
+        masks = np.unpackbits(data["test_mask"], axis=0)[: len(y)].astype(bool)
+        held_out = masks[:, split]
+    else:
+        held_out = np.zeros(len(y), dtype=bool)
+        held_out[data_generator(split).permutation(len(y))[: len(y) // 10]] = True
+    train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    train = train[:2000] if quick else train
+    varies = X[train].std(axis=0) > 0
+    X = (X - X[train].mean(axis=0))[:, varies] / X[train].std(axis=0)[varies]
+    y = (y - y[train].mean()) / y[train].std()
+    return (X[train], y[train]), (X[test], y[test])
+
+
+def learned(X, y, seed):
+    """Return lengths and alpha."""
+    rng = data_generator(seed)
+    lengths, _ = learn_lengths(X, y, rng)
+    chosen = rng.permutation(len(y))[:CHOICE_ROWS]
+    grid = {"length_scale": [lengths / multiple for multiple in MULTIPLES]}
+    cv = ShuffleSplit(1, test_size=0.1, random_state=seed)
+    search = KernelRidgeCV(Matern(1.5), ALPHAS, kernel_grid=grid, cv=cv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the smallest alpha need not converge
+        search.fit(X[chosen], y[chosen])
+    return search.best_params_["length_scale"], search.alpha_
+
+
+def rmse(model, X, y):
+    return math.sqrt(np.mean(np.square(model.predict(X) - y)))
+
+
+# ---- the globe
+
+
+def globe(options):
+    """Elevation of the Earth and of the airports: error, time and iterations, beside features."""
+    rows = []
+    step = 16 if options.quick else 1
+    for name, (places, heights, length, alpha, gamma) in {
+        "elevation, km^2": (*load_elevation(), 0.05, 0.03, 500.0),
+        "airports, m": (*load_airports(), 0.03, 0.1, 100.0),
+    }.items():
+        X, y = places[::step], heights[::step]
+        found = {}
+        for split in range(1 if options.quick else options.splits):
+            report(f"{name}, split {split + 1}")
+            order = data_generator(split).permutation(len(y))
+            test, train = order[: len(y) // 10], order[len(y) // 10 :]
+            mean = y[train].mean()
+            models = {
+                "whole Matern-3/2": KernelRidge(Matern(1.5, length), alpha, random_state=split),
+                "RBFSampler, 1,024": RandomFeatureRidgeCV(
+                    RBFSampler(n_components=1024, random_state=split),
+                    kernel_grid={"gamma": gamma * 2.0 ** np.arange(-4, 3)}, cv=2,
+                ),
+            }  # fmt: skip
+            for method, model in models.items():
+                start = time.perf_counter()
+                model.fit(X[train], y[train] - mean)
+                seconds = time.perf_counter() - start
+                squares = np.mean(np.square(model.predict(X[test]) + mean - y[test]))
+                error = squares if "km^2" in name else math.sqrt(squares)
+                steps = float(np.max(model.n_iter_)) if hasattr(model, "n_iter_") else math.nan
+                found.setdefault(method, []).append((error, seconds, steps))
+        for method, values in found.items():
+            error, seconds, steps = np.array(values).T
+            row = {"data": name, "rows": len(train), "model": method}
+            row |= {"error": mean_and_spread(error), "seconds": float(np.median(seconds))}
+            rows.append(row | ({} if np.isnan(steps).any() else {"iterations": int(steps.max())}))
+    notes = (
+        "Random splits 90/10, mean and standard deviation over them. Elevation: mean squared "
+        "error; airports: root mean squared error. The ridge on features chooses gamma and alpha "
+        "itself; length and alpha of the whole kernel were chosen by validation on the first split."
+    )
+    show("The globe, whole", rows, notes, options)
+
+
+def load_airports():
+    """Return unit vectors and metres."""
+    degrees, y = airports()
+    return LatLonToSphere().transform(degrees), y
+
+
+# ---- other libraries
+
+
+def peers(options):
+    """The same kernel, alpha and rows in other libraries: error, time and memory."""
+    rows = []
+    most = 1000 if options.quick else 10**6
+    for name, wanted in (("kin40k", 4000), ("kin40k", 36000), ("elevation", 58320)):
+        count = min(wanted, most)
+        for method in PEERS:
+            if count > PEERS[method][1]:
+                continue
+            report(f"{name}, {count} rows: {method}")
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                try:
+                    error, seconds, megabytes = pool.submit(_peer, method, name, count).result()
+                except ImportError as missing:
+                    rows.append({"data": name, "rows": count, "method": f"{method}: {missing}"})
+                    continue
+            rows.append(
+                {"data": name, "rows": count, "method": method, "RMSE": error, "seconds": seconds,
+                 "MB": megabytes}
+            )  # fmt: skip
+    notes = (
+        "Matern-3/2 with the same lengths and alpha for all, fit and prediction of the test rows; "
+        "MB: peak of the process above that before the fit. Residual 1e-3 where conjugate "
+        "gradients are used."
+    )
+    show("The whole kernel in other libraries", rows, notes, options)
+
+
+def _peer(method, name, count):
+    (X, y), (points, truth), lengths, alpha = _peer_data(name, count)
+    function = PEERS[method][0]
+    function(X[:200], y[:200], points[:10], lengths, alpha)  # imports and compiles
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    predicted = function(X, y, points, lengths, alpha)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return math.sqrt(np.mean(np.square(predicted - truth))), seconds, (peak - before) / 1024
+
+
+def _peer_data(name, count):
+    if name == "elevation":
+        X, y = load_elevation()
+        order = data_generator(0).permutation(len(y))
+        test, train = order[: len(y) // 10], order[len(y) // 10 :][:count]
+        lengths, alpha = np.full(3, 0.05), 0.03
+        y = (y - y[train].mean()) / y[train].std()
+        return (X[train], y[train]), (X[test], y[test]), lengths, alpha
+    train, test = standardised(name, 0, quick=False)
+    chosen = data_generator(0).permutation(len(train[1]))[:count]
+    lengths, _ = learn_lengths(*train, data_generator(0))
+    return (train[0][chosen], train[1][chosen]), test, lengths, 1e-3
+
+
+def _ours(X, y, points, lengths, alpha):
+    return KernelRidge(Matern(1.5, lengths), alpha).fit(X, y).predict(points)
+
+
+def _ours_single(X, y, points, lengths, alpha):
+    model = KernelRidge(Matern(1.5, lengths), alpha).fit(X.astype(np.float32), y)
+    return model.predict(points.astype(np.float32))
+
+
+def _features(X, y, points, lengths, alpha):
+    features = NystromFeatures(Matern(1.5, lengths), 1024, random_state=0)
+    return RandomFeatureRidge(features, alpha).fit(X, y).predict(points)
+
+
+def _sklearn_ridge(X, y, points, lengths, alpha):
+    from sklearn.gaussian_process.kernels import Matern as Function
+    from sklearn.kernel_ridge import KernelRidge as Dense
+
+    function = Function(nu=1.5)
+    model = Dense(alpha=alpha, kernel="precomputed").fit(function(X / lengths), y)
+    return model.predict(function(points / lengths, X / lengths))
+
+
+def _sklearn_process(X, y, points, lengths, alpha):
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import Matern as Function
+
+    model = GaussianProcessRegressor(Function(lengths, nu=1.5), alpha=alpha, optimizer=None)
+    return model.fit(X, y).predict(points)
+
+
+def _keops(X, y, points, lengths, alpha):
+    from pykeops.numpy import LazyTensor
+
+    def matern(a, b):
+        a = LazyTensor(np.ascontiguousarray(a / lengths * math.sqrt(3))[:, None])
+        r = ((a - LazyTensor(np.ascontiguousarray(b / lengths * math.sqrt(3))[None])) ** 2).sum(-1)
+        r = r.sqrt()
+        return (1 + r) * (-r).exp()
+
+    K = matern(X, X)
+    operator = LinearOperator(
+        (len(y), len(y)), lambda v: K @ v.reshape(-1, 1)[:, 0:1].ravel() + alpha * v
+    )
+    coef, _ = cg(operator, y, rtol=1e-3, maxiter=200)
+    return (matern(points, X) @ coef.reshape(-1, 1)).ravel()
+
+
+def _gpytorch(X, y, points, lengths, alpha):
+    import gpytorch
+    import torch
+
+    class Process(gpytorch.models.ExactGP):
+        def __init__(self, X, y, likelihood):
+            super().__init__(X, y, likelihood)
+            self.mean = gpytorch.means.ZeroMean()
+            self.kernel = gpytorch.kernels.MaternKernel(nu=1.5, ard_num_dims=X.shape[1])
+            self.kernel.lengthscale = torch.tensor(lengths)
+
+        def forward(self, X):
+            return gpytorch.distributions.MultivariateNormal(self.mean(X), self.kernel(X))
+
+    likelihood = gpytorch.likelihoods.GaussianLikelihood(
+        noise_constraint=gpytorch.constraints.GreaterThan(1e-8)
+    )
+    likelihood.noise = alpha
+    model = Process(torch.tensor(X), torch.tensor(y), likelihood).double()
+    model.eval()
+    with (
+        torch.no_grad(),
+        gpytorch.settings.skip_posterior_variances(),
+        gpytorch.settings.cg_tolerance(1e-3),
+    ):
+        return model(torch.tensor(points)).mean.numpy()
+
+
+PEERS = {  # what makes predictions, and the most rows it is asked for
+    "gzkcore.KernelRidge": (_ours, 10**6),
+    "gzkcore.KernelRidge, float32": (_ours_single, 10**6),
+    "gzkcore, 1,024 features": (_features, 10**6),
+    "sklearn KernelRidge": (_sklearn_ridge, 20_000),
+    "sklearn GaussianProcessRegressor": (_sklearn_process, 20_000),
+    "GPyTorch": (_gpytorch, 40_000),
+    "KeOps and scipy's cg": (_keops, 10_000),
+}
+
+
+# ---- many rows
+
+
+def large(options):
+    """Points of the sphere: iterations and time against the number of rows."""
+    rows = []
+    for n in (1000, 2000) if options.quick else (10_000, 100_000, 300_000, 1_000_000):
+        report(f"{n:,} rows")
+        rng = data_generator(0)
+        X = rng.standard_normal((n, 3))
+        X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+        truth = np.sin(9 * X[:, 0]) * np.cos(7 * X[:, 1]) + np.sin(40 * X[:, 1]) / 2
+        y = truth + 0.3 * rng.standard_normal(n)
+        start = time.perf_counter()
+        model = KernelRidge(Matern(1.5, 0.1), 0.1, random_state=0).fit(X, y)
+        rows.append(
+            {
+                "rows": n,
+                "iterations": int(np.max(model.n_iter_)),
+                "true residual": float(np.max(model.residual_)),
+                "setup, s": model.preconditioner_.seconds,
+                "fit, s": time.perf_counter() - start,
+                "peak, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    notes = "Matern-3/2 of length 0.1, alpha 0.1, float32 rows; to a true residual of 1e-3."
+    show("Many rows, whole kernel", rows, notes, options)
