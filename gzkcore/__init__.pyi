@@ -54,6 +54,10 @@ from .kernels import SphereHeat as SphereHeat
 from .kernels import SphereMatern as SphereMatern
 from .kernels import Spherical as Spherical
 from .kernels import Zonal as Zonal
+from .kernels.products import KernelOperator as KernelOperator
+from .kernels.products import kernel_diagonal as kernel_diagonal
+from .kernels.products import kernel_matrix as kernel_matrix
+from .kernels.products import kernel_product as kernel_product
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
 from .learn.clusters import ClusterAccumulator as ClusterAccumulator
 from .learn.gram import GramAccumulator as GramAccumulator

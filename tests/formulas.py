@@ -36,6 +36,7 @@ MODULES = {
     "pca": ["learn.pca"],
     "polysketch": ["features.polysketch"],
     "product": ["kernels.product", "features.product"],
+    "products": ["kernels.products"],
     "projection": ["features.projection"],
     "ridge": ["learn.ridge", "learn.ridge_cv", "learn.ridge_classifier"],
     "series": ["sphere.series", "kernels.radial", "kernels.truncation"],
@@ -105,6 +106,9 @@ OTHER_NAMES = {
     "nystrom.pivoted_cholesky": ("NystromFeatures", "test_proposals_have_the_law_of_one_at_a_time"),
     "nystrom.recursive_leverage": ("NystromFeatures", "test_leverage_is_the_reference"),
     "pca.principal_components": ("RandomFeaturePCA", "test_as_the_reference"),
+    "products.kernel_diagonal": ("kernel_diagonal", "test_matrices_and_products_are_the_formula"),
+    "products.kernel_matrix": ("kernel_matrix", "test_matrices_and_products_are_the_formula"),
+    "products.kernel_product": ("kernel_product", "test_matrices_and_products_are_the_formula"),
     "ridge.gcv_score": ("RandomFeatureRidgeCV", "test_every_score_as_the_reference"),
     "ridge.k_fold_error": ("RandomFeatureRidgeCV", "test_every_score_as_the_reference"),
     "ridge.loo_errors": ("RandomFeatureRidgeCV", "test_n_folds_are_leave_one_out"),
@@ -155,6 +159,8 @@ BENCHMARKS = {
     "pca": "Fit",
     "polysketch": "Against",
     "product": "ProductsToMemory",
+    "products": "Product",
+    "products.kernel_matrix": "Matrix",
     "projection": "Transform",
     "ridge": "Fit",
     "ridge.gcv_score": "Choose",
@@ -193,6 +199,7 @@ NOT_TIMED = {
     "a matrix takes what the Gaussian's takes, and a function of each entry": [
         f"kernels.{name}" for name in reference.kernels.__all__ if name.casefold() != "gaussian"
     ],
+    "one number for each row": ["products.kernel_diagonal"],
     "one of the steps that the whole map is timed with": ["kmeans.priority_sample"],
 }  # fmt: skip
 

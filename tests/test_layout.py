@@ -57,6 +57,7 @@ TOO_LONG = {
     "gzkcore/cli/maps.py:draw_map": "one picture, step by step",
     "gzkcore/_compiled/gegenbauer.pyx:gegenbauer_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/harmonics.pyx:harmonic_features": "scratch buffers, taken and freed around one loop",
+    "gzkcore/_compiled/products.pyx:kernel_product": "scratch buffers, taken and freed around one loop",
 }
 
 LIGHT = {

@@ -175,6 +175,14 @@ IDENTITY = {
     "rescaled": Tolerance(64, "one product more or less for each entry"),
 }
 
+# Products of kernel matrices with vectors, in tiles; relative to the largest sum of |k| |v|.
+PRODUCTS = {
+    "product": Tolerance(
+        16, "rounding of distances or dot products of rows: length is the largest |x|^4"
+    ),
+    "entry": Tolerance(8, "absolute; 2 units of 2^t, and distances of size 10 in a tile"),
+}  # fmt: skip
+
 # Regressions on some hundred rows and up to a hundred features, by two ways; all relative.
 RIDGE = {
     "summed": Tolerance(

@@ -17,18 +17,20 @@ from scipy.sparse.linalg import LinearOperator
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
+from gzkcore._util.validation import raise_not_finite
+from gzkcore._util.wording import counted
 
 from .base import Kernel, double_rows
-from .tile_form import ABSOLUTE, DIFFERENCE, PRODUCT
+from .tile_form import ABSOLUTE, DIFFERENCE, PRODUCT, TileForm
 
-__all__ = ["KernelOperator", "kernel_product"]
+__all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
 SUMS_BYTES = 1 << 28  # of the sums of all groups, for symmetric products
 GROUPS = 64
 
 # Rows of a tile further than this from its centre are compared by differences: the rounding error
 # of a product of coordinates grows with the square of the distance.
-FAR = {np.dtype(np.float32): 8.0, np.dtype(np.float64): 1e6}
+FAR = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 64.0}
 
 
 # ---- tiles
@@ -65,7 +67,7 @@ class Tiles:
         return cls(X.shape[0], order, rows, np.ascontiguousarray(centers), norms.max(axis=1))
 
     def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
-        """Return vectors (n_rows, n_vectors) in the order of the tiles, zero where there is no row."""
+        """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 where there is no row."""
         placed = np.zeros((self.order.size, width), dtype)
         placed[: self.n_rows, : V.shape[1]] = V[self.order[: self.n_rows]]
         return placed.reshape(len(self.rows), -1, width)
@@ -79,7 +81,7 @@ class Tiles:
 
 
 def neighbours(X: Doubles, size: int) -> Integers:
-    """Order rows so that each run of `size` of them lies together: halved along the widest column."""
+    """Order rows so that each run of `size` lies together: halved along the widest column."""
     done, left = [], [np.arange(X.shape[0])]
     while left:
         rows = left.pop()
@@ -106,10 +108,11 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
     Y : array-like of shape (n_columns, dim), optional
         None: X, and each pair of rows is computed once.
     dtype : dtype, optional
-        Of the arithmetic within a tile, float32 or float64; by default that of X. Results are float64.
+        Of the arithmetic within a tile, float32 or float64; by default that of X. Results are
+        float64.
     tol : float, optional
-        Pairs of tiles between which the kernel is below it are skipped: an entry of K V is off by at
-        most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none.
+        Pairs of tiles between which the kernel is below it are skipped: an entry of K V is off by
+        at most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none.
     """
 
     def __init__(
@@ -127,25 +130,37 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
         )
         self.kernel, self.form = kernel, kernel.tile_form()
         self.X, self.Y = double_rows(X), None if Y is None else double_rows(Y)
+        if self.Y is not None and self.Y.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"Y has {counted(self.Y.shape[1], 'column')}, but X has {self.X.shape[1]}"
+            )
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
         if self.form is None:
             return
         self.reach = self.form.reach(np.finfo(self.arithmetic).eps / 8 if tol is None else tol)
-        self.rows = self._tiles(self.X)
-        self.columns = self.rows if self.Y is None else self._tiles(self.Y)
+        self.rows = self._tiles(self.form, self.X)
+        self.columns = self.rows if self.Y is None else self._tiles(self.form, self.Y)
         self.metric = self.form.metric
-        if self.metric == PRODUCT and math.isnan(self.form.offset):
-            if self.columns.radii.max() > FAR[self.arithmetic]:
-                self.metric = DIFFERENCE
+        of_distances = self.metric == PRODUCT and math.isnan(self.form.offset)
+        if of_distances and self.columns.radii.max() > FAR[self.arithmetic]:
+            self.metric = DIFFERENCE
 
-    def _tiles(self, X: Doubles) -> Tiles:
-        assert self.form is not None
-        of_distances = math.isnan(self.form.offset)
-        return Tiles.of(
-            X * self.form.scale, self.arithmetic, of_distances, self.form.metric == ABSOLUTE
-        )
+    def diagonal(self) -> Doubles:
+        """Return k(x, x) of every row; of a square matrix its diagonal.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if self.Y is not None:
+            raise ValueError("only K(X, X) has a diagonal of k(x, x), and this is K(X, Y)")
+        return self.kernel.diag(self.X)
+
+    def _tiles(self, form: TileForm, X: Doubles) -> Tiles:
+        of_distances = math.isnan(form.offset)
+        return Tiles.of(X * form.scale, self.arithmetic, of_distances, form.metric == ABSOLUTE)
 
     def _matvec(self, v: NDArray[Any]) -> Doubles:
         return self._matmat(v.reshape(-1, 1))[:, 0]
@@ -156,6 +171,7 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
         return KernelOperator(self.kernel, self.Y, self.X, dtype=self.arithmetic)
 
     def _matmat(self, V: NDArray[Any]) -> Doubles:
+        raise_not_finite(V, "V", "leave those out")
         if self.form is None:
             return self._by_matrices(V)
         symmetric, count = self.Y is None, V.shape[1]
@@ -188,8 +204,17 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
         return np.concatenate(parts)
 
 
+def kernel_matrix(kernel: Kernel, X: Data, Y: Data | None = None) -> Doubles:
+    """Return the matrix of all k(x, y)."""
+    return kernel(X, Y)
+
+
+def kernel_diagonal(kernel: Kernel, X: Data) -> Doubles:
+    """Return all k(x, x)."""
+    return kernel.diag(double_rows(X))
+
+
 def kernel_product(kernel: Kernel, X: Data, Y: Data | None, V: ArrayLike) -> Doubles:
     """Return K(X, Y) V, with nothing of the size of K stored."""
-    vectors = np.asarray(V, dtype=np.float64)
-    product: Doubles = KernelOperator(kernel, X, Y) @ vectors
+    product: Doubles = KernelOperator(kernel, X, Y) @ np.asarray(V, dtype=np.float64)
     return product

@@ -24,7 +24,7 @@ class TileForm:
     scale: float | Doubles  # factor of the rows, or one per column
     metric: int
     profile: int
-    coefficients: Sequence[float] = (1.0,)  # of the profile, from the constant on
+    coefficients: Sequence[float] | Doubles = (1.0,)  # of the profile, from the constant on
     offset: float = math.nan  # of a dot product; NaN for distances
 
     def reach(self, tol: float) -> float:
