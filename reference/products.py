@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-__all__ = ["kernel_diagonal", "kernel_matrix", "kernel_product"]
+__all__ = ["gradient", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
 
 def kernel_matrix(kernel, X, Y=None):

@@ -180,6 +180,12 @@ PRODUCTS = {
     "product": Tolerance(
         16, "rounding of distances or dot products of rows: length is the largest |x|^4"
     ),
+    "angle": Tolerance(
+        256, "tables to 1e-7 or 2e-14; kernels of 6 layers; an entry of opposite rows, see below"
+    ),
+    "opposite": Tolerance(
+        2, "absolute; a root of 4 - |x - y|^2, which is off by eps: length is 1 / eps"
+    ),
     "entry": Tolerance(8, "absolute; 2 units of 2^t, and distances of size 10 in a tile"),
 }  # fmt: skip
 

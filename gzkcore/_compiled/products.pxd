@@ -3,38 +3,66 @@
 from cython cimport floating
 
 cdef extern from "products.h" nogil:
-    int GZK_TILE, GZK_STRIP, GZK_PRODUCT
-    ctypedef void (*gzk_strip_function_f32)(
-        const float*, const float*, const float*, const float*, Py_ssize_t, const float*, Py_ssize_t,
-        float*)
-    ctypedef void (*gzk_strip_function_f64)(
-        const double*, const double*, const double*, const double*, Py_ssize_t, const double*,
-        Py_ssize_t, double*)
-    gzk_strip_function_f32 gzk_strip_function_of_f32(int metric, int profile)
-    gzk_strip_function_f64 gzk_strip_function_of_f64(int metric, int profile)
-    void gzk_tile_f32(gzk_strip_function_f32 strip, const float* u, const float* a, const float* x,
-                      const float* b, Py_ssize_t d, const float* c, Py_ssize_t degree,
-                      const float* vj, float* wi, const float* vi, float* wj, Py_ssize_t width,
-                      int both, float* buffer)
-    void gzk_tile_f64(gzk_strip_function_f64 strip, const double* u, const double* a,
-                      const double* x, const double* b, Py_ssize_t d, const double* c,
-                      Py_ssize_t degree, const double* vj, double* wi, const double* vi, double* wj,
-                      Py_ssize_t width, int both, double* buffer)
-    void gzk_add_lanes_f32(const float* wi, double* acc)
-    void gzk_add_lanes_f64(const double* wi, double* acc)
+    int GZK_TILE, GZK_STRIP, GZK_PRODUCT, GZK_DIFFERENCE
+    ctypedef struct gzk_factor:
+        int metric, profile, of_distances
+        Py_ssize_t first, dim
+        const void* c
+        Py_ssize_t degree, shift, base, pieces
+        double fold, offset
+    unsigned gzk_flush_denormals()
+    void gzk_set_denormals(unsigned before)
+    void* gzk_strip_function_of_f32(int metric, int profile)
+    void* gzk_strip_function_of_f64(int metric, int profile)
+    void gzk_expand_f32(const gzk_factor*, float* u, float* a, const float* x, float* b)
+    void gzk_expand_f64(const gzk_factor*, double* u, double* a, const double* x, double* b)
+    void gzk_values_f32(const gzk_factor*, Py_ssize_t count, Py_ssize_t i, const float* u,
+                        const float* a, const float* x, const float* b, float* spare, float* out)
+    void gzk_values_f64(const gzk_factor*, Py_ssize_t count, Py_ssize_t i, const double* u,
+                        const double* a, const double* x, const double* b, double* spare,
+                        double* out)
+    void gzk_tile_f32(const gzk_factor*, Py_ssize_t count, const float* u, const float* a,
+                      const float* x, const float* b, const float* vj, float* wi, const float* vi,
+                      float* wj, Py_ssize_t width, int both, float* buffer)
+    void gzk_tile_f64(const gzk_factor*, Py_ssize_t count, const double* u, const double* a,
+                      const double* x, const double* b, const double* vj, double* wi,
+                      const double* vi, double* wj, Py_ssize_t width, int both, double* buffer)
+    void gzk_tile_slopes_f64(const gzk_factor* factors, const gzk_factor* slopes, Py_ssize_t count,
+                             const double* u, const double* a, const double* x, const double* b,
+                             const double* left, const double* right, Py_ssize_t width,
+                             double* sums, double* buffer)
+    void gzk_add_lanes_f32(const float* wi, double* sums)
+    void gzk_add_lanes_f64(const double* wi, double* sums)
 
 
-cdef inline void tile(int metric, int profile, const floating* u, const floating* a,
-                      const floating* x, const floating* b, Py_ssize_t d, const floating* c,
-                      Py_ssize_t degree, const floating* vj, floating* wi, const floating* vi,
-                      floating* wj, Py_ssize_t width, bint both, floating* buffer) noexcept nogil:
+cdef inline void expand(const gzk_factor* factor, floating* u, floating* a, const floating* x,
+                        floating* b) noexcept nogil:
+    """Write what the metric PRODUCT needs beside coordinates."""
+    if floating is float:
+        gzk_expand_f32(factor, u, a, x, b)
+    else:
+        gzk_expand_f64(factor, u, a, x, b)
+
+
+cdef inline void values(const gzk_factor* factors, Py_ssize_t count, Py_ssize_t i,
+                        const floating* u, const floating* a, const floating* x,
+                        const floating* b, floating* spare, floating* out) noexcept nogil:
+    """Write kernel values of a strip of rows of a tile."""
+    if floating is float:
+        gzk_values_f32(factors, count, i, u, a, x, b, spare, out)
+    else:
+        gzk_values_f64(factors, count, i, u, a, x, b, spare, out)
+
+
+cdef inline void tile(const gzk_factor* factors, Py_ssize_t count, const floating* u,
+                      const floating* a, const floating* x, const floating* b,
+                      const floating* vj, floating* wi, const floating* vi, floating* wj,
+                      Py_ssize_t width, bint both, floating* buffer) noexcept nogil:
     """Multiply a tile of kernel values by vj into wi and, with `both`, by vi into wj."""
     if floating is float:
-        gzk_tile_f32(gzk_strip_function_of_f32(metric, profile), u, a, x, b, d, c, degree, vj, wi,
-                     vi, wj, width, both, buffer)
+        gzk_tile_f32(factors, count, u, a, x, b, vj, wi, vi, wj, width, both, buffer)
     else:
-        gzk_tile_f64(gzk_strip_function_of_f64(metric, profile), u, a, x, b, d, c, degree, vj, wi,
-                     vi, wj, width, both, buffer)
+        gzk_tile_f64(factors, count, u, a, x, b, vj, wi, vi, wj, width, both, buffer)
 
 
 cdef inline void add_lanes(const floating* wi, double* sums) noexcept nogil:

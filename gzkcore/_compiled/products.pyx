@@ -7,128 +7,360 @@ Why        A kernel value costs some ten operations and is used at once, so that
            further apart than the kernel reaches are skipped. Of a symmetric matrix each pair of
            tiles is computed once and used in both directions.
 Cost       n^2 (d + 12) multiply-adds (half of it where symmetric), and n^2 for each vector. Memory: the
-           rows, the vectors, and `groups` copies of the result where symmetric.
-Order      Rows of tiles are assigned to a fixed number of groups, and threads take groups: the sums do not
-           depend on the threads. Sums within a tile are in the type of the data, across tiles in
-           double.
-Layout     X (I, d, TILE) and Y (J, d, TILE): coordinates of each tile about its centre; V (J, TILE, width)
-           and out (groups, I, TILE, width), of which the caller adds the groups.
+           rows, the vectors and the result.
+Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tournament: in each round every
+           block meets one other, so that no two threads add to the same rows, and sums don't depend
+           on the threads. Sums within a tile are in the type of the data, across tiles in double.
+           Between rounds signals are looked at, so that Ctrl-C stops a long product.
+Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J, TILE,
+           width) and out (I, TILE, width). A factor of the kernel has its columns, some after others:
+           `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange, threadid
 from libc.math cimport sqrt
 from libc.string cimport memset
 
 from .leaf cimport GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
-from .products cimport GZK_PRODUCT, GZK_STRIP, GZK_TILE, add_lanes, has_strips, tile
+from .products cimport (
+    GZK_DIFFERENCE,
+    GZK_PRODUCT,
+    GZK_STRIP,
+    GZK_TILE,
+    add_lanes,
+    expand,
+    gzk_factor,
+    gzk_flush_denormals,
+    gzk_set_denormals,
+    gzk_tile_slopes_f64,
+    has_strips,
+    tile,
+    values,
+)
+
+cdef enum:
+    MOST_FACTORS = 64
+    BLOCKS = 64
 
 
-cdef inline double apart(const double* p, const double* q, Py_ssize_t d) noexcept nogil:
-    """Distance of two centres."""
-    cdef double total = 0
-    cdef Py_ssize_t k
-    for k in range(d):
-        total += (p[k] - q[k]) * (p[k] - q[k])
-    return sqrt(total)
+cdef int fill(
+    gzk_factor* out,
+    const long long[:, ::1] factors,      # IN   (count, 9): metric, profile, of_distances, first,
+    const double[:, ::1] numbers,         # dim, start of c, degree, shift, pieces; (count, 4): base,
+    const floating[::1] coefficients,     # fold, offset, reach
+) except -1:
+    """Write what the tiles need to know of each factor."""
+    cdef Py_ssize_t f
+    if factors.shape[0] > MOST_FACTORS:
+        raise ValueError(f"{factors.shape[0]} factors are more than {MOST_FACTORS}")
+    for f in range(factors.shape[0]):
+        out[f].metric = <int> factors[f, 0]
+        out[f].profile = <int> factors[f, 1]
+        out[f].of_distances = <int> factors[f, 2]
+        out[f].first = factors[f, 3]
+        out[f].dim = factors[f, 4]
+        out[f].c = &coefficients[factors[f, 5]]
+        out[f].degree = factors[f, 6]
+        out[f].shift = factors[f, 7]
+        out[f].pieces = factors[f, 8]
+        out[f].base = <Py_ssize_t> numbers[f, 0]
+        out[f].fold = numbers[f, 1]
+        out[f].offset = numbers[f, 2]
+        if not has_strips(<floating> 0, out[f].metric, out[f].profile):
+            raise ValueError(
+                f"there are no tiles of metric {out[f].metric} and profile {out[f].profile}"
+            )
+    return 0
 
 
-cdef inline void minus_half_squares(const floating* x, Py_ssize_t d, floating* out) noexcept nogil:
-    """out[i] = -|x_i|^2 / 2 for the rows of a tile."""
-    cdef Py_ssize_t i, k
-    for i in range(GZK_TILE):
-        out[i] = 0
-    for k in range(d):
+cdef inline bint beyond(const gzk_factor* factors, Py_ssize_t count, const double* p,
+                        const double* q, const double* r, const double* s,
+                        const double* reach) noexcept nogil:
+    """Whether, in one factor, balls about p and q of radii r and s are further apart than it reaches."""
+    cdef double total
+    cdef Py_ssize_t f, k
+    for f in range(count):
+        total = 0
+        for k in range(factors[f].first, factors[f].first + factors[f].dim):
+            total += (p[k] - q[k]) * (p[k] - q[k])
+        if sqrt(total) - r[f] - s[f] > reach[f]:
+            return True
+    return False
+
+
+cdef inline void approach(const gzk_factor* factors, gzk_factor* here, Py_ssize_t count,
+                          const floating* x, const double* p, const floating* y, const double* q,
+                          const double* radii, double far, Py_ssize_t dim, floating* u,
+                          floating* a, floating* b) noexcept nogil:
+    """Prepare a tile of rows x about p for one of columns y about q: coordinates u about q, a and b.
+
+    Rows of columns that are `far` from their centre are compared by differences: the rounding error
+    of a product of coordinates grows with the square of the distance.
+    """
+    cdef Py_ssize_t f, i, k
+    cdef floating shift
+    for k in range(dim):
+        shift = <floating> (p[k] - q[k])
         for i in range(GZK_TILE):
-            out[i] -= x[k * GZK_TILE + i] * x[k * GZK_TILE + i] / 2
+            u[k * GZK_TILE + i] = x[k * GZK_TILE + i] + shift
+    for f in range(count):
+        here[f] = factors[f]
+        if here[f].metric == GZK_PRODUCT and here[f].of_distances and radii[f] > far:
+            here[f].metric = GZK_DIFFERENCE
+        if here[f].metric == GZK_PRODUCT:
+            k = here[f].first * GZK_TILE
+            expand(&here[f], u + k, a + f * GZK_TILE, y + k, b + f * GZK_TILE)
+
+
+cdef inline void match(Py_ssize_t turn, Py_ssize_t table, Py_ssize_t seats,
+                       Py_ssize_t* pair) noexcept nogil:
+    """Say who meets at a table in a round of a tournament of `seats`, an even number."""
+    cdef Py_ssize_t moving = seats - 1
+    cdef Py_ssize_t one = (turn + table) % moving
+    cdef Py_ssize_t other = moving if table == 0 else (turn - table + moving) % moving
+    pair[0] = min(one, other)
+    pair[1] = max(one, other)
+
+
+cdef Py_ssize_t multiply(
+    const gzk_factor* factors, Py_ssize_t count, const double* reach, double far,
+    Py_ssize_t first_row, Py_ssize_t end_row, Py_ssize_t first_column, Py_ssize_t end_column,
+    bint symmetric,
+    const floating[:, :, ::1] X, const double[:, ::1] X_centers, const double[:, ::1] X_radii,
+    const floating[:, :, ::1] Y, const double[:, ::1] Y_centers, const double[:, ::1] Y_radii,
+    const floating[:, :, ::1] V, double[:, :, ::1] out, floating* scratch,
+) noexcept nogil:
+    """Add the products of all pairs of these tiles to out; return how many were not skipped."""
+    cdef Py_ssize_t dim = X.shape[1], width = V.shape[2], row, column, i, done = 0
+    cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+    cdef Py_ssize_t result = GZK_TILE * (lanes if width == 1 else width)
+    cdef gzk_factor here[MOST_FACTORS]
+    cdef floating *a = scratch + dim * GZK_TILE
+    cdef floating *b = a + count * GZK_TILE
+    cdef floating *wi = b + count * GZK_TILE
+    cdef floating *wj = wi + result
+    cdef floating *buffer = wj + GZK_TILE * width
+    cdef double *target
+    cdef bint both
+    cdef unsigned before = gzk_flush_denormals()
+    for row in range(first_row, end_row):
+        for column in range(max(row, first_column) if symmetric else first_column, end_column):
+            if beyond(factors, count, &X_centers[row, 0], &Y_centers[column, 0], &X_radii[row, 0],
+                      &Y_radii[column, 0], reach):
+                continue
+            done += 1
+            both = symmetric and column > row
+            approach(factors, here, count, &X[row, 0, 0], &X_centers[row, 0], &Y[column, 0, 0],
+                     &Y_centers[column, 0], &Y_radii[column, 0], far, dim, scratch, a, b)
+            memset(wi, 0, result * sizeof(floating))
+            if both:
+                memset(wj, 0, GZK_TILE * width * sizeof(floating))
+            tile(here, count, scratch, a, &Y[column, 0, 0], b, &V[column, 0, 0], wi,
+                 &V[row if both else 0, 0, 0], wj, width, both, buffer)
+            target = &out[row, 0, 0]
+            if width == 1:
+                add_lanes(wi, target)
+            else:
+                for i in range(GZK_TILE * width):
+                    target[i] += wi[i]
+            if both:
+                target = &out[column, 0, 0]
+                for i in range(GZK_TILE * width):
+                    target[i] += wj[i]
+    gzk_set_denormals(before)
+    return done
+
+
+cdef Py_ssize_t scratch_size(Py_ssize_t dim, Py_ssize_t count, Py_ssize_t width) noexcept nogil:
+    """Elements that one thread needs: u, a and b, results of a tile, strips."""
+    cdef Py_ssize_t size = dim + 2 * count + (width if width > 1 else GZK_LANES_F32) + width
+    return (GZK_TILE * (size + 3 * GZK_STRIP) + PAGE) // 16 * 16
 
 
 def kernel_product(
-    const floating[:, :, ::1] X,          # IN   (I, d, TILE)
-    const double[:, ::1] X_centers,       # IN   (I, d)
-    const double[::1] X_radii,            # IN   (I,)
-    const floating[:, :, ::1] Y,          # IN   (J, d, TILE)
-    const double[:, ::1] Y_centers,       # IN   (J, d)
-    const double[::1] Y_radii,            # IN   (J,)
+    const floating[:, :, ::1] X,          # IN   (I, dim, TILE)
+    const double[:, ::1] X_centers,       # IN   (I, dim)
+    const double[:, ::1] X_radii,         # IN   (I, count)
+    const floating[:, :, ::1] Y,          # IN   (J, dim, TILE)
+    const double[:, ::1] Y_centers,       # IN   (J, dim)
+    const double[:, ::1] Y_radii,         # IN   (J, count)
     const floating[:, :, ::1] V,          # IN   (J, TILE, width), width 1 or a multiple of lanes
-    int metric,
-    int profile,
-    const floating[::1] coefficients,     # IN   of the profile, from the constant on
-    double offset,                        # IN   of a dot product; NaN: minus half squared distances
-    double reach,                         # IN   tiles that are further apart are skipped
+    const long long[:, ::1] factors,      # IN   (count, 9)
+    const double[:, ::1] numbers,         # IN   (count, 4), the last: how far each factor reaches
+    const floating[::1] coefficients,     # IN   of all factors
+    double far,                           # IN   from where on tiles are compared by differences
     bint symmetric,                       # IN   Y is X: every pair of tiles once
-    double[:, :, :, ::1] out,             # OUT  (groups, I, TILE, width), zeros; one group unless symmetric
-    Py_ssize_t groups,
-    Py_ssize_t[::1] n_tiles,              # OUT  (groups,): how many pairs of tiles were not skipped
+    double[:, :, ::1] out,                # OUT  (I, TILE, width), zeros
     int n_threads,
 ):
-    """out[g, i, q] = sum over j of k(x_i, y_j) V[j, q], group by group."""
-    cdef Py_ssize_t d = X.shape[1], width = V.shape[2], n_rows = X.shape[0], n_columns = Y.shape[0]
-    cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-    cdef Py_ssize_t panel = d * GZK_TILE, result = GZK_TILE * (lanes if width == 1 else width)
-    cdef Py_ssize_t size = panel + 2 * GZK_TILE + result + GZK_TILE * width + GZK_STRIP * GZK_TILE
-    cdef Py_ssize_t g, m, row, column, i, k, degree = coefficients.shape[0] - 1
+    """out[i, q] = sum over j of k(x_i, y_j) V[j, q]; return how many pairs of tiles were not skipped."""
+    cdef Py_ssize_t n_rows = X.shape[0], n_columns = Y.shape[0], count = factors.shape[0]
+    cdef Py_ssize_t size = scratch_size(X.shape[1], count, V.shape[2])
+    cdef Py_ssize_t block = (n_rows + BLOCKS - 1) // BLOCKS if symmetric else 1
+    cdef Py_ssize_t n_blocks = (n_rows + block - 1) // block, seats = n_blocks + n_blocks % 2
+    cdef Py_ssize_t turn, task, f, n_tasks, done = 0
+    cdef Py_ssize_t turns = seats if symmetric else (n_rows + BLOCKS - 1) // BLOCKS
+    cdef Py_ssize_t pair[2]
+    cdef gzk_factor known[MOST_FACTORS]
+    cdef double reach[MOST_FACTORS]
+    cdef Py_ssize_t rows[BLOCKS]
+    cdef Py_ssize_t columns[BLOCKS]
     cdef floating *scratch
-    cdef floating *u
-    cdef floating *a
-    cdef floating *b
-    cdef floating *wi
-    cdef floating *wj
-    cdef floating *buffer
-    cdef double *sums
-    cdef double *target
-    cdef floating shift
-    cdef bint both, of_distances = offset != offset
-    if not has_strips(<floating> 0, metric, profile):
-        raise ValueError(f"there are no tiles of metric {metric} and profile {profile}")
-    size = (size + PAGE) // 16 * 16
+    fill(known, factors, numbers, coefficients)
+    for f in range(count):
+        reach[f] = numbers[f, 3]
     scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
     if scratch == NULL:
         raise MemoryError("no memory for the scratch buffers of kernel_product")
-    for g in prange(groups, schedule="dynamic", chunksize=1, nogil=True, num_threads=n_threads):
-        u = scratch + threadid() * size
-        a = u + panel
-        b = a + GZK_TILE
-        wi = b + GZK_TILE
-        wj = wi + result
-        buffer = wj + GZK_TILE * width
-        n_tiles[g] = 0
-        for m in range((n_rows + groups - 1) // groups):
-            row = m * groups + (g if m % 2 == 0 else groups - 1 - g)
-            if row >= n_rows:
-                continue
-            sums = &out[g if symmetric else 0, row, 0, 0]
-            for column in range(row if symmetric else 0, n_columns):
-                if (apart(&X_centers[row, 0], &Y_centers[column, 0], d) - X_radii[row]
-                        - Y_radii[column] > reach):
-                    continue
-                n_tiles[g] = n_tiles[g] + 1
-                both = symmetric and column > row
-                for k in range(d):
-                    shift = <floating> (X_centers[row, k] - Y_centers[column, k])
-                    for i in range(GZK_TILE):
-                        u[k * GZK_TILE + i] = X[row, k, i] + shift
-                if of_distances:
-                    minus_half_squares(u, d, a)
-                    minus_half_squares(&Y[column, 0, 0], d, b)
+    try:
+        for turn in range(turns):
+            n_tasks = 0
+            for task in range(n_blocks if turn == 0 else seats // 2) if symmetric else range(
+                    min(BLOCKS, n_rows - turn * BLOCKS)):
+                if not symmetric:
+                    rows[n_tasks] = turn * BLOCKS + task
+                    columns[n_tasks] = 0
+                elif turn == 0:  # blocks meet themselves
+                    rows[n_tasks] = columns[n_tasks] = task
                 else:
-                    for i in range(GZK_TILE):
-                        a[i] = <floating> offset
-                        b[i] = 0
-                memset(wi, 0, result * sizeof(floating))
-                if both:
-                    memset(wj, 0, GZK_TILE * width * sizeof(floating))
-                tile(metric, profile, u, a, &Y[column, 0, 0], b, d, &coefficients[0], degree,
-                     &V[column, 0, 0], wi, &V[row if symmetric else 0, 0, 0], wj, width, both, buffer)
-                if width == 1:
-                    add_lanes(wi, sums)
-                else:
-                    for i in range(GZK_TILE * width):
-                        sums[i] += wi[i]
-                if both:
-                    target = &out[g, column, 0, 0]
-                    for i in range(GZK_TILE * width):
-                        target[i] += wj[i]
+                    match(turn - 1, task, seats, pair)
+                    if pair[1] >= n_blocks:
+                        continue
+                    rows[n_tasks] = pair[0]
+                    columns[n_tasks] = pair[1]
+                n_tasks += 1
+            for task in prange(n_tasks, schedule="dynamic", chunksize=1, nogil=True,
+                               num_threads=n_threads):
+                done += multiply(
+                    known, count, reach, far, rows[task] * block,
+                    min(n_rows, (rows[task] + 1) * block), columns[task] * block,
+                    min(n_columns, (columns[task] + 1) * block) if symmetric else n_columns,
+                    symmetric, X, X_centers, X_radii, Y, Y_centers, Y_radii, V, out,
+                    scratch + threadid() * size)
+            PyErr_CheckSignals()
+    finally:
+        gzk_free(scratch)
+    return done
+
+
+cdef void matrix_row(
+    const gzk_factor* factors, Py_ssize_t count, double far, Py_ssize_t row, bint symmetric,
+    const floating[:, :, ::1] X, const double[:, ::1] X_centers,
+    const floating[:, :, ::1] Y, const double[:, ::1] Y_centers, const double[:, ::1] Y_radii,
+    floating[:, ::1] out, floating* scratch,
+) noexcept nogil:
+    """Write the tiles of one row of tiles; where symmetric from the diagonal on, and across it."""
+    cdef Py_ssize_t dim = X.shape[1], column, strip, i, j, r, start = row * GZK_TILE
+    cdef Py_ssize_t first
+    cdef Py_ssize_t rows = min(GZK_TILE, out.shape[0] - start), columns
+    cdef gzk_factor here[MOST_FACTORS]
+    cdef floating *a = scratch + dim * GZK_TILE
+    cdef floating *b = a + count * GZK_TILE
+    cdef floating *buffer = b + count * GZK_TILE
+    cdef unsigned before = gzk_flush_denormals()
+    for column in range(row if symmetric else 0, Y.shape[0]):
+        first = column * GZK_TILE
+        columns = min(GZK_TILE, out.shape[1] - first)
+        approach(factors, here, count, &X[row, 0, 0], &X_centers[row, 0], &Y[column, 0, 0],
+                 &Y_centers[column, 0], &Y_radii[column, 0], far, dim, scratch, a, b)
+        for strip in range((rows + GZK_STRIP - 1) // GZK_STRIP):
+            i = strip * GZK_STRIP
+            values(here, count, i, scratch, a, &Y[column, 0, 0], b,
+                   buffer + GZK_STRIP * GZK_TILE, buffer)
+            for r in range(min(GZK_STRIP, rows - i)):
+                for j in range(columns):
+                    out[start + i + r, first + j] = buffer[r * GZK_TILE + j]
+            if symmetric:
+                for j in range(columns):
+                    for r in range(min(GZK_STRIP, rows - i)):
+                        if first + j > start + i + r:
+                            out[first + j, start + i + r] = buffer[r * GZK_TILE + j]
+    gzk_set_denormals(before)
+
+
+def kernel_matrix(
+    const floating[:, :, ::1] X,          # IN   (I, dim, TILE)
+    const double[:, ::1] X_centers,       # IN   (I, dim)
+    const floating[:, :, ::1] Y,          # IN   (J, dim, TILE)
+    const double[:, ::1] Y_centers,       # IN   (J, dim)
+    const double[:, ::1] Y_radii,         # IN   (J, count)
+    const long long[:, ::1] factors,      # IN   (count, 9)
+    const double[:, ::1] numbers,         # IN   (count, 4)
+    const floating[::1] coefficients,     # IN   of all factors
+    double far,                           # IN   from where on tiles are compared by differences
+    bint symmetric,                       # IN   Y is X
+    floating[:, ::1] out,                 # OUT  (n_rows, n_columns)
+    int n_threads,
+):
+    """out[i, j] = k(x_i, y_j)."""
+    cdef Py_ssize_t row, count = factors.shape[0], size = scratch_size(X.shape[1], count, 1)
+    cdef gzk_factor known[MOST_FACTORS]
+    cdef floating *scratch
+    fill(known, factors, numbers, coefficients)
+    scratch = <floating*> gzk_alloc(n_threads * size * sizeof(floating))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch buffers of kernel_matrix")
+    for row in prange(X.shape[0], schedule="dynamic", chunksize=1, nogil=True,
+                      num_threads=n_threads):
+        matrix_row(known, count, far, row, symmetric, X, X_centers, Y, Y_centers, Y_radii, out,
+                   scratch + threadid() * size)
+    gzk_free(scratch)
+
+
+cdef void slopes_row(
+    const gzk_factor* factors, const gzk_factor* slopes, Py_ssize_t count, Py_ssize_t row,
+    const double[:, :, ::1] X, const double[:, ::1] X_centers,
+    const double[:, :, ::1] Y, const double[:, ::1] Y_centers,
+    const double[:, :, ::1] A, const double[:, :, ::1] B, double* sums, double* scratch,
+) noexcept nogil:
+    """Add the sums of one row of tiles."""
+    cdef Py_ssize_t dim = X.shape[1], column, i, k
+    cdef double *a = scratch + dim * GZK_TILE
+    cdef double *b = a + count * GZK_TILE
+    cdef double shift
+    for i in range(count * GZK_TILE):
+        a[i] = factors[i // GZK_TILE].offset
+        b[i] = 0
+    for column in range(Y.shape[0]):
+        for k in range(dim):
+            shift = X_centers[row, k] - Y_centers[column, k]
+            for i in range(GZK_TILE):
+                scratch[k * GZK_TILE + i] = X[row, k, i] + shift
+        gzk_tile_slopes_f64(factors, slopes, count, scratch, a, &Y[column, 0, 0], b,
+                            &A[row, 0, 0], &B[column, 0, 0], A.shape[2], sums,
+                            b + count * GZK_TILE)
+
+
+def kernel_slopes(
+    const double[:, :, ::1] X,            # IN   (I, dim, TILE)
+    const double[:, ::1] X_centers,       # IN   (I, dim)
+    const double[:, :, ::1] Y,            # IN   (J, dim, TILE)
+    const double[:, ::1] Y_centers,       # IN   (J, dim)
+    const double[:, :, ::1] A,            # IN   (I, TILE, width)
+    const double[:, :, ::1] B,            # IN   (J, width, TILE)
+    const long long[:, ::1] factors,      # IN   (count, 9)
+    const long long[:, ::1] slopes,       # IN   (count, 9): their derivatives by t
+    const double[:, ::1] numbers,         # IN   (2 count, 4): of factors, and of slopes
+    const double[::1] coefficients,       # IN   of all of them
+    double[:, ::1] out,                   # OUT  (I, dim), of which the caller adds the rows
+    int n_threads,
+):
+    """out[i, c]: sums of <A, B> times the slope times what t is of column c, for a tile of rows."""
+    cdef Py_ssize_t row, count = factors.shape[0], size = scratch_size(X.shape[1], count, 1)
+    cdef gzk_factor known[MOST_FACTORS]
+    cdef gzk_factor steep[MOST_FACTORS]
+    cdef double *scratch
+    fill(known, factors, numbers, coefficients)
+    fill(steep, slopes, numbers[count:], coefficients)
+    scratch = <double*> gzk_alloc(n_threads * size * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch buffers of kernel_slopes")
+    for row in prange(X.shape[0], schedule="dynamic", chunksize=1, nogil=True,
+                      num_threads=n_threads):
+        slopes_row(known, steep, count, row, X, X_centers, Y, Y_centers, A, B, &out[row, 0],
+                   scratch + threadid() * size)
     gzk_free(scratch)
 
 

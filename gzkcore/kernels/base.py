@@ -100,7 +100,7 @@ class Kernel(BaseEstimator):
         """Return the kernels of single columns that multiply to this one, None if none do."""
         return None
 
-    def tile_form(self) -> TileForm | None:
+    def tile_form(self, dim: int) -> TileForm | None:
         """Return how products compute the resolved kernel; None: by its matrix, tile by tile."""
         return None
 

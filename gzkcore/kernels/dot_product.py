@@ -13,7 +13,7 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_integer, check_positive
 
 from .base import Kernel, check_list, double_rows
-from .tile_form import EXPONENTIAL, LOG2_E, POLYNOMIAL, PRODUCT, TileForm
+from .tile_form import EXPONENTIAL, LOG2_E, POLYNOMIAL, PRODUCT, Factor, Slope, Term, TileForm
 
 __all__ = ["DotProduct", "ExponentialDot", "Polynomial"]
 
@@ -107,9 +107,10 @@ class ExponentialDot(DotProductKernel):
         """Return log kappa^(j)(0): exp has 1 everywhere."""
         return np.zeros(np.shape(orders))
 
-    def tile_form(self) -> TileForm:
+    def tile_form(self, dim: int) -> TileForm:
         """Return 2^t at scaled dot products."""
-        return TileForm(self.scale() * math.sqrt(LOG2_E), PRODUCT, EXPONENTIAL, offset=0.0)
+        scale, slope = self.scale() * math.sqrt(LOG2_E), Slope(EXPONENTIAL, -2 / LOG2_E)
+        return [Term((Factor(scale, PRODUCT, EXPONENTIAL, (1.0,), 0.0, math.inf, slope),))]
 
 
 class Polynomial(DotProductKernel):
@@ -182,10 +183,10 @@ class Polynomial(DotProductKernel):
         """Return degree + 1."""
         return self._numbers()[0] + 1
 
-    def tile_form(self) -> TileForm:
+    def tile_form(self, dim: int) -> TileForm:
         """Return the power, at scaled dot products moved by coef0."""
         degree, coef0 = self._numbers()
-        return TileForm(self.scale(), PRODUCT, POLYNOMIAL, [0.0] * degree + [1.0], coef0)
+        return _polynomial_form(self.scale(), [0.0] * degree + [1.0], coef0)
 
 
 class DotProduct(DotProductKernel):
@@ -253,6 +254,15 @@ class DotProduct(DotProductKernel):
         """Return how many were given."""
         return int(np.size(self.derivatives))
 
-    def tile_form(self) -> TileForm:
+    def tile_form(self, dim: int) -> TileForm:
         """Return the Taylor polynomial."""
-        return TileForm(self.scale(), PRODUCT, POLYNOMIAL, self._taylor(), 0.0)
+        return _polynomial_form(self.scale(), self._taylor(), 0.0)
+
+
+def _polynomial_form(
+    scale: float | Doubles, coefficients: Sequence[float] | Doubles, offset: float
+) -> TileForm:
+    """Return a polynomial of the dot product plus an offset."""
+    steep = [j * float(c) for j, c in enumerate(coefficients)][1:] or [0.0]
+    slope = Slope(POLYNOMIAL, -2.0, steep)
+    return [Term((Factor(scale, PRODUCT, POLYNOMIAL, coefficients, offset, math.inf, slope),))]

@@ -13,6 +13,7 @@ from gzkcore._util.validation import check_integer
 
 from .aliases import as_kernel
 from .base import Kernel
+from .tile_form import TileForm, multiplied, on_columns
 
 __all__ = ["Product", "product_kernel"]
 
@@ -180,6 +181,16 @@ class Product(WithParts, Kernel):
         for index, kernel in self.parts_of(X.shape[1]):
             values *= kernel.diag(X[:, index])
         return values
+
+    def tile_form(self, dim: int) -> TileForm | None:
+        """Return the product of the parts' forms, on their columns; None if a part has none."""
+        forms = []
+        for index, kernel in self.parts_of(dim):
+            form = kernel.tile_form(len(index))
+            if form is None:
+                return None
+            forms.append(on_columns(form, index))
+        return multiplied(forms)
 
     def parts_of(
         self, width: int, names: ArrayLike | None = None

@@ -7,7 +7,8 @@ is computed once and used in both directions.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,17 @@ from gzkcore._util.typing import Data, Doubles, Floats, Integers
 from gzkcore._util.validation import raise_not_finite
 from gzkcore._util.wording import counted
 
-from .base import Kernel, double_rows
-from .tile_form import ABSOLUTE, DIFFERENCE, PRODUCT, TileForm
+from .base import Kernel, double_rows, row_norms, unit_rows
+from .tile_form import DIFFERENCE, PRODUCT, TABLE, TABLE_SLOPE, Factor, Term
+from .tile_table import table_of
 
 __all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
-SUMS_BYTES = 1 << 28  # of the sums of all groups, for symmetric products
-GROUPS = 64
-
-# Rows of a tile further than this from its centre are compared by differences: the rounding error
-# of a product of coordinates grows with the square of the distance.
+# Tiles with rows further than this from their centre are compared by differences: the rounding
+# error of a product of coordinates grows with the square of the distance.
 FAR = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 64.0}
+
+MOST_VECTORS = 64  # that are multiplied at once: their sums stay in the cache
 
 
 # ---- tiles
@@ -38,38 +39,44 @@ FAR = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 64.0}
 
 @dataclass(frozen=True)
 class Tiles:
-    """Scaled rows in tiles of neighbours."""
+    """Scaled rows in tiles of neighbours, and what each row's kernel values are multiplied by."""
 
     n_rows: int
     order: Integers  # the row at each place; the last is repeated until the tile is full
     rows: Floats  # (n_tiles, dim, TILE), about the centres
     centers: Doubles  # (n_tiles, dim)
-    radii: Doubles  # (n_tiles,): the largest distance of a row from its centre
+    radii: Doubles  # (n_tiles, n_factors): the largest distance of a row from its centre
+    factor: Doubles  # (n_rows,)
 
     @classmethod
-    def of(cls, X: Doubles, dtype: Any, centred: bool, absolute: bool) -> "Tiles":
-        """Sort rows into tiles; those of dot products stay about the origin."""
+    def of(cls, X: Doubles, term: Term, dtype: Any, in_order: bool = False) -> "Tiles":
+        """Sort rows into tiles, or keep their order; for dot products about the origin."""
+        parts = [_scaled(X, factor) for factor in term.factors]
+        rows = np.concatenate([part for part, _ in parts], axis=1)
         size = _products.tile_rows()
-        order = neighbours(X, size)
+        order = np.arange(len(X)) if in_order else neighbours(rows, size)
         n_tiles = -(-order.size // size)
         order = np.concatenate([order, np.repeat(order[-1:], n_tiles * size - order.size)])
-        placed = X[order].reshape(n_tiles, size, X.shape[1])
-        centers = (
-            (placed.min(axis=1) + placed.max(axis=1)) / 2
-            if centred
-            else np.zeros((n_tiles, X.shape[1]))
-        )
-        placed -= centers[:, None]
-        norms = (
-            np.abs(placed).sum(2) if absolute else np.sqrt(np.einsum("tid,tid->ti", placed, placed))
-        )
-        rows = np.ascontiguousarray(placed.transpose(0, 2, 1), dtype=dtype)
-        return cls(X.shape[0], order, rows, np.ascontiguousarray(centers), norms.max(axis=1))
+        placed = rows[order].reshape(n_tiles, size, rows.shape[1])
+        centers = (placed.min(axis=1) + placed.max(axis=1)) / 2
+        radii, first = np.empty((n_tiles, len(parts))), 0
+        for number, factor in enumerate(term.factors):
+            columns = slice(first, first + parts[number][0].shape[1])
+            if not factor.of_distances:
+                centers[:, columns] = 0.0
+            placed[:, :, columns] -= centers[:, None, columns]
+            here = placed[:, :, columns]
+            radii[:, number] = np.sqrt(np.einsum("tid,tid->ti", here, here).max(axis=1))
+            first = columns.stop
+        powers = np.prod([power for _, power in parts], axis=0)
+        panels = np.ascontiguousarray(placed.transpose(0, 2, 1), dtype=dtype)
+        return cls(X.shape[0], order, panels, centers, radii, powers)
 
     def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
         """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 where there is no row."""
         placed = np.zeros((self.order.size, width), dtype)
-        placed[: self.n_rows, : V.shape[1]] = V[self.order[: self.n_rows]]
+        given = V * self.factor[:, None]
+        placed[: self.n_rows, : V.shape[1]] = given[self.order[: self.n_rows]]
         return placed.reshape(len(self.rows), -1, width)
 
     def take(self, placed: Doubles, count: int) -> Doubles:
@@ -77,7 +84,26 @@ class Tiles:
         found = np.empty((self.n_rows, count))
         flat = placed.reshape(self.order.size, -1)
         found[self.order[: self.n_rows]] = flat[: self.n_rows, :count]
-        return found
+        return found * self.factor[:, None]
+
+
+def _scaled(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
+    """Return a factor's columns of the rows, scaled, and what its norms multiply the kernel by."""
+    here = X if factor.columns is None else X[:, factor.columns]
+    if np.ndim(factor.scale) == 1 and np.size(factor.scale) != here.shape[1]:
+        raise ValueError(
+            f"the kernel has parameters for {counted(np.size(factor.scale), 'column')}, but there "
+            f"are {here.shape[1]}; pass one number, or one for each column"
+        )
+    if factor.power is None:
+        return here * factor.scale, np.ones(len(X))
+    norms = row_norms(here)
+    if factor.power == 0 and not norms.all():
+        raise ValueError(
+            "the kernel has no value where a row is all 0, since it depends on the direction "
+            "alone; drop such rows"
+        )
+    return unit_rows(here, norms), norms**factor.power
 
 
 def neighbours(X: Doubles, size: int) -> Integers:
@@ -97,22 +123,108 @@ def neighbours(X: Doubles, size: int) -> Integers:
     return np.concatenate(done)
 
 
-class KernelOperator(LinearOperator):  # type: ignore[misc]
+# ---- what the compiled tiles read of a kernel
+
+
+@dataclass(frozen=True)
+class Known:
+    """The factors of a term in the arrays that `_compiled/products.pyx` reads."""
+
+    factors: NDArray[np.int64]  # (count, 9)
+    numbers: Doubles  # (count, 4)
+    coefficients: Floats
+
+    @classmethod
+    def of(
+        cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
+    ) -> "Known | None":
+        """Lay factors out one after another; None if a table is not accurate enough."""
+        whole = np.zeros((len(factors), 9), np.int64)
+        numbers = np.zeros((len(factors), 4))
+        parts: list[NDArray[Any]] = []
+        first = start = 0
+        for number, factor in enumerate(factors):
+            width = dim if factor.columns is None else len(factor.columns)
+            c: NDArray[Any] = np.asarray(factor.coefficients, dtype)
+            shift = pieces = base = 0
+            fold, degree = math.inf, c.size - 1
+            if factor.profile in (TABLE, TABLE_SLOPE):
+                table = table_of(factor, dtype)
+                if table is None:
+                    return None
+                shift, pieces, base, fold = table.shift, table.pieces, table.base, table.fold
+                c, degree = table.coefficients.ravel(), len(table.coefficients) - 1
+            whole[number] = [
+                factor.metric, factor.profile, factor.of_distances, first, width, start, degree,
+                shift, pieces,
+            ]  # fmt: skip
+            offset = 0.0 if factor.of_distances else factor.offset
+            numbers[number] = [base, fold, offset, reaches[number]]
+            first, start = first + width, start + c.size
+            parts.append(c)
+        return cls(whole, numbers, np.concatenate(parts).astype(dtype, copy=False))
+
+
+def known_terms(
+    kernel: Kernel, dim: int, dtype: Any, tol: float
+) -> list[tuple[Term, Known]] | None:
+    """Return the terms of a kernel as the tiles read them, None if it has to be by its matrix."""
+    found = []
+    form = kernel.tile_form(dim)
+    if form is None:
+        return None
+    for term in form:
+        known = Known.of(term.factors, dim, dtype, term.reaches(tol / len(form)))
+        if known is None:
+            return None
+        found.append((term, known))
+    return found
+
+
+# ---- the operator
+
+
+class KernelOperator(LinearOperator):
     """The kernel matrix of rows as an operator: products with vectors, nothing of n^2 stored.
 
     Parameters
     ----------
     kernel : Kernel
         Resolved.
-    X : array-like of shape (n_rows, dim)
-    Y : array-like of shape (n_columns, dim), optional
+    X : {array-like, sparse matrix} of shape (n_rows, dim)
+    Y : {array-like, sparse matrix} of shape (n_columns, dim), optional
         None: X, and each pair of rows is computed once.
-    dtype : dtype, optional
-        Of the arithmetic within a tile, float32 or float64; by default that of X. Results are
-        float64.
+    dtype : {np.float32, np.float64}, optional
+        Of the arithmetic within a tile; by default that of X. Results are float64.
     tol : float, optional
         Pairs of tiles between which the kernel is below it are skipped: an entry of K V is off by
         at most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    arithmetic : dtype
+    shape : tuple
+    n_tiles : int
+        How many pairs of tiles of 256 rows the last product computed.
+
+    Notes
+    -----
+    A product takes n_rows n_columns (dim + 12) multiply-adds, half of these where Y is None, and
+    n_rows n_columns for each vector (twice with Y None). Memory: the rows twice, and vectors.
+    The result is the same to the bit for any number of threads. Ctrl-C stops a product.
+
+    `GeneralizedZonal`, and kernels that no table of piecewise polynomials follows to the accuracy
+    of the type, are multiplied by their own matrix, some rows at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelOperator, Matern
+    >>> X = np.random.default_rng(0).standard_normal((1000, 3))
+    >>> K = KernelOperator(Matern(nu=1.5), X)
+    >>> bool(np.allclose(K @ X, Matern(nu=1.5)(X) @ X))
+    True
     """
 
     def __init__(
@@ -124,43 +236,98 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
         dtype: Any = None,
         tol: float | None = None,
     ) -> None:
-        given = np.asarray(X)
-        self.arithmetic = np.dtype(
-            dtype or (np.float32 if given.dtype == np.float32 else np.float64)
-        )
-        self.kernel, self.form = kernel, kernel.tile_form()
-        self.X, self.Y = double_rows(X), None if Y is None else double_rows(Y)
-        if self.Y is not None and self.Y.shape[1] != self.X.shape[1]:
-            raise ValueError(
-                f"Y has {counted(self.Y.shape[1], 'column')}, but X has {self.X.shape[1]}"
-            )
+        self.kernel, self.tol = kernel, tol
+        self.arithmetic = arithmetic_of(X, dtype)
+        self.X, self.Y = checked_rows(X, Y)
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
-        if self.form is None:
-            return
-        self.reach = self.form.reach(np.finfo(self.arithmetic).eps / 8 if tol is None else tol)
-        self.rows = self._tiles(self.form, self.X)
-        self.columns = self.rows if self.Y is None else self._tiles(self.form, self.Y)
-        self.metric = self.form.metric
-        of_distances = self.metric == PRODUCT and math.isnan(self.form.offset)
-        if of_distances and self.columns.radii.max() > FAR[self.arithmetic]:
-            self.metric = DIFFERENCE
+        reached = float(np.finfo(self.arithmetic).eps) / 8 if tol is None else tol
+        terms = known_terms(kernel, self.X.shape[1], self.arithmetic, reached)
+        self._terms = None if terms is None else [(*each, *self._tiles(each[0])) for each in terms]
+        if terms is None:
+            kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
+
+    def _tiles(self, term: Term) -> tuple[Tiles, Tiles]:
+        rows = Tiles.of(self.X, term, self.arithmetic)
+        return rows, rows if self.Y is None else Tiles.of(self.Y, term, self.arithmetic)
 
     def diagonal(self) -> Doubles:
-        """Return k(x, x) of every row; of a square matrix its diagonal.
+        """Return k(x, x) of every row of X.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            ValueError if this is K(X, Y).
         """
         if self.Y is not None:
             raise ValueError("only K(X, X) has a diagonal of k(x, x), and this is K(X, Y)")
         return self.kernel.diag(self.X)
 
-    def _tiles(self, form: TileForm, X: Doubles) -> Tiles:
-        of_distances = math.isnan(form.offset)
-        return Tiles.of(X * form.scale, self.arithmetic, of_distances, form.metric == ABSOLUTE)
+    def gradient(self, A: ArrayLike, B: ArrayLike) -> Doubles:
+        """Differentiate sum_q a_q^T K b_q with respect to the logarithm of each column's length.
+
+        The length of a column is what scales it in the kernel: 1 / (2 gamma)^(1/2) for the
+        Gaussian, `length_scale` for Matern. If all columns have one length, its derivative is the
+        sum.
+
+        Parameters
+        ----------
+        A : array-like of shape (n_rows, n_vectors) or (n_rows,)
+        B : array-like of shape (n_columns, n_vectors) or (n_columns,)
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+            In double, whatever `arithmetic` is. It takes n_rows n_columns (6 dim + n_vectors + 12)
+            multiply-adds for each factor of the kernel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gzkcore import Gaussian, KernelOperator
+        >>> K = KernelOperator(Gaussian(gamma=[0.5, 0.5]), [[0.0, 0.0]], [[1.0, 2.0]])
+        >>> K.gradient([1.0], [1.0]).round(6)  # (x_c - y_c)^2 exp(-5/2)
+        array([0.082085, 0.32834 ])
+        """
+        left, right = _vectors("A", A, self.shape[0]), _vectors("B", B, self.shape[1])
+        if left.shape[1] != right.shape[1]:
+            raise ValueError(f"A has {left.shape[1]} vectors, and B {right.shape[1]}")
+        form = self.kernel.tile_form(self.X.shape[1])
+        if form is None or any(factor.slope is None for term in form for factor in term.factors):
+            raise ValueError(f"{self.kernel!r} has no lengths to differentiate by")
+        return sum(
+            (self._gradient_of(term, left, right) for term in form), np.zeros(self.X.shape[1])
+        )
+
+    def _gradient_of(self, term: Term, A: Doubles, B: Doubles) -> Doubles:
+        dim, none = self.X.shape[1], [math.inf] * len(term.factors)
+        factors = [_by_differences(factor) for factor in term.factors]
+        slopes = [_slope_of(factor) for factor in factors]
+        known = Known.of([*factors, *slopes], dim, np.float64, none * 2)
+        if known is None:
+            raise ValueError(f"{self.kernel!r} has no table that is accurate to float64")
+        rows = Tiles.of(self.X, term, np.float64)
+        columns = rows if self.Y is None else Tiles.of(self.Y, term, np.float64)
+        count = len(factors)
+        known.factors[count:, 3] = known.factors[:count, 3]
+        out = np.zeros((len(rows.rows), rows.rows.shape[1]))
+        right = columns.place(B, B.shape[1], np.float64).transpose(0, 2, 1)
+        _products.kernel_slopes(
+            rows.rows, rows.centers, columns.rows, columns.centers,
+            rows.place(A, A.shape[1], np.float64), np.ascontiguousarray(right),
+            known.factors[:count], known.factors[count:], known.numbers, known.coefficients,
+            out, n_threads(),
+        )  # fmt: skip
+        found = np.zeros(dim)
+        first = 0
+        for factor in factors:
+            index = np.arange(dim) if factor.columns is None else np.asarray(factor.columns)
+            here = slice(first, first + index.size)
+            weight = 1.0 if factor.slope is None else factor.slope.weight
+            np.add.at(found, index, term.weight * weight * out[:, here].sum(axis=0))
+            first = here.stop
+        return found
 
     def _matvec(self, v: NDArray[Any]) -> Doubles:
         return self._matmat(v.reshape(-1, 1))[:, 0]
@@ -168,34 +335,33 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
     def _adjoint(self) -> "KernelOperator":
         if self.Y is None:
             return self
-        return KernelOperator(self.kernel, self.Y, self.X, dtype=self.arithmetic)
+        return KernelOperator(self.kernel, self.Y, self.X, dtype=self.arithmetic, tol=self.tol)
 
     def _matmat(self, V: NDArray[Any]) -> Doubles:
         raise_not_finite(V, "V", "leave those out")
-        if self.form is None:
+        if self._terms is None:
             return self._by_matrices(V)
-        symmetric, count = self.Y is None, V.shape[1]
+        self.n_tiles = 0
+        found = np.zeros((self.shape[0], V.shape[1]))
+        for start in range(0, V.shape[1], MOST_VECTORS):
+            some = slice(start, start + MOST_VECTORS)
+            for term, known, rows, columns in self._terms:
+                found[:, some] += term.weight * self._multiply(known, rows, columns, V[:, some])
+        return found
+
+    def _multiply(self, known: Known, rows: Tiles, columns: Tiles, V: NDArray[Any]) -> Doubles:
         lanes = 64 // self.arithmetic.itemsize
-        width = 1 if count == 1 else -(-count // lanes) * lanes
-        n_tiles = len(self.rows.rows)
-        groups = min(n_tiles, GROUPS)
-        copies = 1
-        if symmetric:
-            copies = groups = max(1, min(groups, SUMS_BYTES // (8 * n_tiles * 256 * width)))
-        out = np.zeros((copies, n_tiles, _products.tile_rows(), width))
-        done = np.zeros(groups, np.intp)
-        _products.kernel_product(
-            self.rows.rows, self.rows.centers, self.rows.radii,
-            self.columns.rows, self.columns.centers, self.columns.radii,
-            self.columns.place(V, width, self.arithmetic),
-            self.metric, self.form.profile, np.asarray(self.form.coefficients, self.arithmetic),
-            self.form.offset, self.reach, symmetric, out, groups, done, n_threads(),
+        width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
+        out = np.zeros((len(rows.rows), _products.tile_rows(), width))
+        self.n_tiles += _products.kernel_product(
+            rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
+            columns.place(V, width, self.arithmetic), known.factors, known.numbers,
+            known.coefficients, FAR[self.arithmetic], self.Y is None, out, n_threads(),
         )  # fmt: skip
-        self.n_tiles = int(done.sum())
-        return self.rows.take(out.sum(axis=0) if copies > 1 else out[0], count)
+        return rows.take(out, V.shape[1])
 
     def _by_matrices(self, V: NDArray[Any]) -> Doubles:
-        """Multiply by the kernel's own matrix, a tile of rows at a time."""
+        """Multiply by the kernel's own matrix, some rows at a time."""
         columns = self.X if self.Y is None else self.Y
         step = max(1, (1 << 22) // max(1, len(columns)))
         parts = [
@@ -204,17 +370,149 @@ class KernelOperator(LinearOperator):  # type: ignore[misc]
         return np.concatenate(parts)
 
 
-def kernel_matrix(kernel: Kernel, X: Data, Y: Data | None = None) -> Doubles:
-    """Return the matrix of all k(x, y)."""
-    return kernel(X, Y)
+def arithmetic_of(X: Data, dtype: Any) -> np.dtype[Any]:
+    """Return the type of arithmetic: the one that is asked for, or else that of the rows."""
+    given = np.dtype(dtype or getattr(X, "dtype", np.float64))
+    if dtype is not None and given not in FAR:
+        raise ValueError(f"dtype={dtype!r} must be float32 or float64")
+    return given if given in FAR else np.dtype(np.float64)
+
+
+def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
+    """Return rows in double, or raise."""
+    rows, others = double_rows(X), None if Y is None else double_rows(Y)
+    if others is not None and others.shape[1] != rows.shape[1]:
+        raise ValueError(f"Y has {counted(others.shape[1], 'column')}, but X has {rows.shape[1]}")
+    if not len(rows) or (others is not None and not len(others)):
+        raise ValueError("X and Y must have a row at least")
+    return rows, others
+
+
+def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:
+    vectors = np.asarray(values, dtype=np.float64)
+    if vectors.ndim not in (1, 2) or len(vectors) != n_rows:
+        raise ValueError(f"{name} has shape {vectors.shape}; pass vectors of {n_rows} numbers")
+    raise_not_finite(vectors, name, "leave those out")
+    return vectors.reshape(n_rows, -1)
+
+
+def _by_differences(factor: Factor) -> Factor:
+    metric = DIFFERENCE if factor.metric == PRODUCT and factor.of_distances else factor.metric
+    return replace(factor, metric=metric)
+
+
+def _slope_of(factor: Factor) -> Factor:
+    """Return the factor whose values are a factor's slope."""
+    slope = factor.slope
+    if slope is None:
+        return factor
+    return replace(
+        factor, profile=slope.profile, coefficients=slope.coefficients, function=slope.function
+    )
+
+
+# ---- functions
+
+
+def kernel_matrix(
+    kernel: Kernel, X: Data, Y: Data | None = None, *, dtype: Any = None
+) -> NDArray[Any]:
+    """Return the matrix of all k(x, y), by the tiles of `KernelOperator`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : {array-like, sparse matrix} of shape (n_rows, dim)
+    Y : {array-like, sparse matrix} of shape (n_columns, dim), optional
+        None: X; the matrix is symmetric to the bit then, and its diagonal `kernel_diagonal`.
+    dtype : {np.float32, np.float64}, optional
+        Of the arithmetic and of the result; by default that of X.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        In float32 each entry is right to some units in the last place of the largest.
+
+    Examples
+    --------
+    >>> from gzkcore import Gaussian, kernel_matrix
+    >>> kernel_matrix(Gaussian(gamma=0.5), [[0.0], [1.0]]).round(6)
+    array([[1.      , 0.606531],
+           [0.606531, 1.      ]])
+    """
+    arithmetic = arithmetic_of(X, dtype)
+    rows, others = checked_rows(X, Y)
+    total: NDArray[Any] | None
+    terms = known_terms(kernel, rows.shape[1], arithmetic, 0.0)
+    if terms is None:
+        total = kernel(rows, others).astype(arithmetic, copy=False)
+        return total if others is not None else np.triu(total) + np.triu(total, 1).T
+    total = None
+    for term, known in terms:
+        left = Tiles.of(rows, term, arithmetic, in_order=True)
+        right = left if others is None else Tiles.of(others, term, arithmetic, in_order=True)
+        out = np.empty((len(rows), len(rows if others is None else others)), arithmetic)
+        _products.kernel_matrix(
+            left.rows, left.centers, right.rows, right.centers, right.radii, known.factors,
+            known.numbers, known.coefficients, FAR[arithmetic], others is None, out, n_threads(),
+        )  # fmt: skip
+        if term.weight != 1.0 or any(factor.power for factor in term.factors):
+            for start in range(0, len(out), _products.tile_rows()):
+                some = slice(start, start + _products.tile_rows())
+                out[some] *= term.weight * (left.factor[some, None] * right.factor)
+        total = out if total is None else np.add(total, out, out=total)
+    if total is None:
+        raise ValueError(f"{kernel!r} has no terms")
+    if others is None:
+        np.fill_diagonal(total, kernel.diag(rows))
+    return total
 
 
 def kernel_diagonal(kernel: Kernel, X: Data) -> Doubles:
-    """Return all k(x, x)."""
+    """Return all k(x, x).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : {array-like, sparse matrix} of shape (n_rows, dim)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from gzkcore import Polynomial, kernel_diagonal
+    >>> kernel_diagonal(Polynomial(degree=2), [[1.0], [2.0]])
+    array([ 4., 25.])
+    """
     return kernel.diag(double_rows(X))
 
 
 def kernel_product(kernel: Kernel, X: Data, Y: Data | None, V: ArrayLike) -> Doubles:
-    """Return K(X, Y) V, with nothing of the size of K stored."""
+    """Return K(X, Y) V with nothing of the size of K stored; for many products, `KernelOperator`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : {array-like, sparse matrix} of shape (n_rows, dim)
+    Y : {array-like, sparse matrix} of shape (n_columns, dim), or None
+        None: X.
+    V : array-like of shape (n_columns,) or (n_columns, n_vectors)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_vectors)
+        float64; sums within a tile are in the type of X.
+
+    Examples
+    --------
+    >>> from gzkcore import Gaussian, kernel_product
+    >>> kernel_product(Gaussian(gamma=0.5), [[0.0], [1.0]], None, [1.0, 1.0]).round(6)
+    array([1.606531, 1.606531])
+    """
     product: Doubles = KernelOperator(kernel, X, Y) @ np.asarray(V, dtype=np.float64)
     return product

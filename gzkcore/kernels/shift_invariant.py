@@ -26,6 +26,13 @@ from .tile_form import (
     MATERN_52,
     PRODUCT,
     SPHERICAL,
+    SPHERICAL_SLOPE,
+    STEEP,
+    TABLE,
+    TABLE_SLOPE,
+    Factor,
+    Slope,
+    Term,
     TileForm,
 )
 
@@ -201,9 +208,11 @@ class Gaussian(_WithGamma, DotProductKernel):
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / (dim * variance) if variance > 0 else 1.0
 
-    def tile_form(self) -> TileForm:
-        """Return 2^t at minus half the squared distance."""
-        return TileForm(self.scale() * math.sqrt(LOG2_E), PRODUCT, EXPONENTIAL)
+    def tile_form(self, dim: int) -> TileForm:
+        """Return 2^t at minus the squared distance."""
+        scale = self.scale() * math.sqrt(LOG2_E / 2)
+        slope = Slope(EXPONENTIAL, 2 / LOG2_E)
+        return [Term((Factor(scale, PRODUCT, EXPONENTIAL, slope=slope),))]
 
 
 class Laplacian(_WithGamma):
@@ -256,9 +265,10 @@ class Laplacian(_WithGamma):
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / (dim * math.sqrt(variance)) if variance > 0 else 1.0
 
-    def tile_form(self) -> TileForm:
+    def tile_form(self, dim: int) -> TileForm:
         """Return 2^t at minus the sum of the distances by column."""
-        return TileForm(self.scale() * LOG2_E, ABSOLUTE, EXPONENTIAL)
+        slope = Slope(EXPONENTIAL, 1 / LOG2_E)
+        return [Term((Factor(self.scale() * LOG2_E, ABSOLUTE, EXPONENTIAL, slope=slope),))]
 
 
 class Spherical(ShiftInvariantKernel):
@@ -305,9 +315,11 @@ class Spherical(ShiftInvariantKernel):
         _check_flat(X.shape[1])
         return super()._distances(X, Y)
 
-    def tile_form(self) -> TileForm:
+    def tile_form(self, dim: int) -> TileForm:
         """Return the profile of its own."""
-        return TileForm(self.scale(), DIFFERENCE, SPHERICAL)
+        _check_flat(dim)
+        slope = Slope(SPHERICAL_SLOPE, 1.0)
+        return [Term((Factor(self.scale(), DIFFERENCE, SPHERICAL, slope=slope),))]
 
 
 class RadialKernel(ShiftInvariantKernel):
@@ -358,9 +370,10 @@ class Exponential(_WithGamma, RadialKernel):
     def _from_spread(self, dim: int, variance: float) -> float:
         return 1.0 / math.sqrt(dim * variance) if variance > 0 else 1.0
 
-    def tile_form(self) -> TileForm:
+    def tile_form(self, dim: int) -> TileForm:
         """Return the Matern profile of nu = 1/2."""
-        return TileForm(self.scale(), DIFFERENCE, MATERN_12)
+        slope = Slope(STEEP, 1.0)
+        return [Term((Factor(self.scale(), DIFFERENCE, MATERN_12, slope=slope),))]
 
 
 class Matern(RadialKernel):
@@ -431,21 +444,31 @@ class Matern(RadialKernel):
         nu = self._check_nu()
         return np.ones_like(uniforms) if nu == math.inf else _student_spread(uniforms, nu)
 
-    def tile_form(self) -> TileForm | None:
-        """Return a polynomial of degree p times e^-r, for nu = p + 1/2 up to 20."""
+    def tile_form(self, dim: int) -> TileForm:
+        """Return a polynomial of degree p times e^-r for nu = p + 1/2 up to 20, else a table."""
         nu = self._check_nu()
         if nu == math.inf:
-            return Gaussian(0.5 * self.scale() ** 2).tile_form()
+            return Gaussian(0.5 * self.scale() ** 2).tile_form(dim)
+        scale = self.scale() * math.sqrt(2 * nu)
         if (nu - 0.5) % 1 or nu > 20:
-            return None
+            slope = Slope(TABLE_SLOPE, 1.0, function=lambda t: _matern_slope(nu, t))
+            noise = 4e-16 * (30 + nu * math.log(1 + nu))  # exponents of that size, exponentiated
+            factor = Factor(
+                scale, DIFFERENCE, TABLE, slope=slope, function=self._of_squares, noise=noise
+            )
+            return [Term((factor,))]
         p = int(nu - 0.5)
-        coefficients = [
-            math.comb(p, j) * math.factorial(2 * p - j) * 2**j / math.factorial(2 * p)
-            for j in range(p + 1)
-        ]
-        profile = {0: MATERN_12, 1: MATERN_32, 2: MATERN_52}.get(p, MATERN)
-        metric = DIFFERENCE if p == 0 else PRODUCT
-        return TileForm(self.scale() * math.sqrt(2 * nu), metric, profile, coefficients)
+        c = _matern_coefficients(p)
+        if p == 0:
+            return Exponential(self.scale()).tile_form(dim)
+        # -f'(r) / r is (c - c') / r times e^-r, and c - c' begins with r.
+        steep = [c[j + 1] - (j + 2) * (c[j + 2] if j + 2 <= p else 0) for j in range(p)]
+        profile = {1: MATERN_32, 2: MATERN_52}.get(p, MATERN)
+        return [Term((Factor(scale, PRODUCT, profile, c, slope=Slope(MATERN, 1.0, steep)),))]
+
+    def _of_squares(self, t: Doubles) -> Doubles:
+        """Return the kernel at squares of (2 nu)^(1/2) |x - y| / length_scale."""
+        return self.profile(np.sqrt(t / (2 * self._check_nu())))
 
 
 class RationalQuadratic(RadialKernel):
@@ -484,6 +507,20 @@ class RationalQuadratic(RadialKernel):
         alpha = check_positive("alpha", self.alpha)
         return np.exp(-alpha * np.log1p(np.square(distances) / (2 * alpha)))
 
+    def tile_form(self, dim: int) -> TileForm:
+        """Return a table."""
+        alpha = check_positive("alpha", self.alpha)
+        steep = Slope(
+            TABLE_SLOPE,
+            1.0,
+            function=lambda t: t * np.exp(-(alpha + 1) * np.log1p(t / (2 * alpha))),
+        )
+        factor = Factor(
+            self.scale(), PRODUCT, TABLE, slope=steep,
+            function=lambda t: np.exp(-alpha * np.log1p(t / (2 * alpha))),
+        )  # fmt: skip
+        return [Term((factor,))]
+
     def spread(self, uniforms: Doubles) -> Doubles:
         """Return (a Gamma(alpha) number of mean 1)^(1/2)."""
         alpha = check_positive("alpha", self.alpha)
@@ -494,6 +531,25 @@ class RationalQuadratic(RadialKernel):
 def _student_spread(uniforms: Doubles, nu: float) -> Doubles:
     values: Doubles = 1 / np.sqrt(gammaincinv(nu, uniforms) / nu)
     return values
+
+
+def _matern_coefficients(p: int) -> list[float]:
+    """Return of the Matern kernel of nu = p + 1/2 the polynomial that e^-r is multiplied by."""
+    return [
+        math.comb(p, j) * math.factorial(2 * p - j) * 2**j / math.factorial(2 * p)
+        for j in range(p + 1)
+    ]
+
+
+def _matern_slope(nu: float, t: Doubles) -> Doubles:
+    """Return -r f'(r) of f(r) = 2^(1-nu) / Gamma(nu) r^nu K_nu(r), at t = r^2."""
+    r = np.sqrt(t)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        logarithm = np.log(kve(nu - 1, r)) + (nu + 1) * np.log(r) - r
+        values = np.exp(logarithm + (1 - nu) * math.log(2) - math.lgamma(nu))
+    values[r > 1e5] = 0.0
+    near = ~np.isfinite(values) | (r == 0)  # K overflows for a large nu only, where this is right
+    return np.where(near, t / (2 * max(nu - 1, 1)), values)
 
 
 def _check_flat(dim: int) -> None:

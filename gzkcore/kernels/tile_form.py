@@ -1,40 +1,141 @@
-"""How a kernel is computed in tiles, as `_compiled/products.h` has it: k = profile(t(x, y))."""
+"""How a kernel is computed in tiles, as `_compiled/products.h` has it: sums of products of factors.
+
+A factor is profile(t), where t is a distance or a dot product of scaled rows by a metric. Zonal
+kernels are (|x| |y|)^power times a factor of unit rows, whose t is |x - y|^2 = 2 - 2 cos.
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
 
 from gzkcore._util.typing import Doubles
 
-__all__ = ["TileForm"]
+__all__ = ["Factor", "Slope", "Term", "TileForm", "multiplied", "on_columns"]
 
 PRODUCT, DIFFERENCE, ABSOLUTE = range(3)  # metrics, as products.h has them
-EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52, MATERN, SPHERICAL, POLYNOMIAL = range(7)
+(
+    EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52, MATERN, SPHERICAL, POLYNOMIAL, TABLE, STEEP,
+    SPHERICAL_SLOPE, TABLE_SLOPE,
+) = range(11)  # fmt: skip
 
 LOG2_E = math.log2(math.e)
 
 
 @dataclass(frozen=True)
-class TileForm:
-    """A kernel as products.h computes it: k = profile(t), t by a metric on scaled rows."""
+class Slope:
+    """Minus what a factor's derivative by the logarithm of a length is, but for the column's share.
+
+    The share of column c is (x_c - y_c)^2, |x_c - y_c| or x_c y_c, of scaled rows; the rest is
+    weight times a profile. Of TABLE_SLOPE `function` is t times that, which is 0 at 0.
+    """
+
+    profile: int
+    weight: float
+    coefficients: Sequence[float] | Doubles = (1.0,)
+    function: Callable[[Doubles], Doubles] | None = None
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a kernel: profile(t), t by a metric on scaled rows."""
 
     scale: float | Doubles  # factor of the rows, or one per column
     metric: int
     profile: int
     coefficients: Sequence[float] | Doubles = (1.0,)  # of the profile, from the constant on
     offset: float = math.nan  # of a dot product; NaN for distances
+    bound: float = 1.0  # of |profile|
+    slope: Slope | None = None  # None: there are no lengths
+    columns: Sequence[int] | None = None  # None: all
+    power: int | None = None  # rows are divided by their norms, and these multiply with this power
+    # Of a table, the function of t, and of the angle where there is a power; up to what error this
+    # knows t, since it knows the cosine; and up to what error it knows its values.
+    function: Callable[[Doubles], Doubles] | None = None
+    blur: float = 0.0
+    noise: float = 0.0
+
+    @property
+    def of_distances(self) -> bool:
+        """Whether t is a distance."""
+        return math.isnan(self.offset)
 
     def reach(self, tol: float) -> float:
-        """Return the distance of scaled rows from which on the kernel is below tol."""
-        if not math.isnan(self.offset) or tol <= 0:
+        """Return the distance of scaled rows from which on the factor is below tol."""
+        if not self.of_distances or self.power is not None or tol <= 0:
             return math.inf
+        if tol >= 1:
+            return 0.0
         if self.profile == SPHERICAL:
             return 1.0
         if self.profile == EXPONENTIAL:
             bits = math.log2(1 / tol)
-            return bits if self.metric == ABSOLUTE else math.sqrt(2 * bits)
+            return bits if self.metric == ABSOLUTE else math.sqrt(bits)
+        if self.function is not None:
+            squares = np.exp2(np.arange(-60.0, 200.0, 0.25))
+            near = np.flatnonzero(self.function(squares) >= tol)
+            return math.sqrt(squares[min(near[-1] + 1, squares.size - 1)]) if near.size else 0.0
         values = np.polynomial.Polynomial(self.coefficients)
         return float(brentq(lambda r: math.log(values(r)) - r - math.log(tol), 0.0, 1e4))
+
+
+@dataclass(frozen=True)
+class Term:
+    """A number times a product of factors."""
+
+    factors: tuple[Factor, ...]
+    weight: float = 1.0
+
+    def reaches(self, tol: float) -> list[float]:
+        """Return of each factor from where on the term is below tol, whatever the others are."""
+        unbounded = any(factor.power or math.isinf(factor.bound) for factor in self.factors)
+        if unbounded or tol <= 0:
+            return [math.inf] * len(self.factors)
+        most = abs(self.weight) * math.prod(factor.bound for factor in self.factors)
+        return [factor.reach(tol * factor.bound / most) for factor in self.factors]
+
+
+TileForm: TypeAlias = list[Term]  # a sum
+
+
+def on_columns(form: TileForm, index: Sequence[int]) -> TileForm:
+    """Return a form for rows of which the columns `index` are those of the form."""
+    return [
+        replace(term, factors=tuple(_on_columns(factor, index) for factor in term.factors))
+        for term in form
+    ]
+
+
+def _on_columns(factor: Factor, index: Sequence[int]) -> Factor:
+    columns = index if factor.columns is None else [index[column] for column in factor.columns]
+    return replace(factor, columns=[*columns])
+
+
+def multiplied(forms: Sequence[TileForm]) -> TileForm:
+    """Multiply sums of terms; exponentials of one metric become one factor."""
+    terms = [Term(())]
+    for form in forms:
+        terms = [
+            Term((*one.factors, *other.factors), one.weight * other.weight)
+            for one in terms
+            for other in form
+        ]
+    return [replace(term, factors=tuple(_merged(term.factors))) for term in terms]
+
+
+def _merged(factors: Sequence[Factor]) -> list[Factor]:
+    kept: dict[object, Factor] = {}
+    for number, factor in enumerate(factors):
+        alike = factor.profile == EXPONENTIAL and factor.of_distances and factor.columns is not None
+        key = ("exponential", factor.metric) if alike else number
+        before = kept.get(key)
+        if before is None:
+            kept[key] = factor
+            continue
+        scales = [np.broadcast_to(each.scale, len(each.columns or ())) for each in (before, factor)]
+        columns = [*(before.columns or ()), *(factor.columns or ())]
+        kept[key] = replace(before, scale=np.concatenate(scales), columns=columns)
+    return [*kept.values()]

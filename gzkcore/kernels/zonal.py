@@ -15,6 +15,7 @@ from gzkcore.sphere.series import gegenbauer_series, series_noise, zonal_sum
 from gzkcore.sphere.special import log_alpha
 
 from .base import Kernel, check_list, cosines, double_rows, row_norms, unit_rows
+from .tile_form import DIFFERENCE, TABLE, Factor, Term, TileForm
 
 __all__ = [
     "ArcCosine",
@@ -26,6 +27,9 @@ __all__ = [
 
 # Where a series is cut that is evaluated as such, and what may be missing there.
 _LONGEST_SERIES, _MISSING = 4096, 1e-14
+
+# What rounding may do to 2 - 2 cos.
+_COSINE_ERROR = 1e-15
 
 
 class ZonalKernel(Kernel):
@@ -98,6 +102,23 @@ class ZonalKernel(Kernel):
             )
         t = cosines(unit_rows(X, a), unit_rows(Y, b), same)
         return self.kappa(t, X.shape[1]) * np.outer(a**self.power, b**self.power)
+
+    def at_angles(self, theta: Doubles, dim: int) -> Doubles:
+        """Return kappa(cos theta), as exactly as the kernel can say it."""
+        return self.kappa(np.cos(theta), dim)
+
+    def tile_form(self, dim: int) -> TileForm:
+        """Return a table of angles between unit rows, by the square of their difference."""
+        factor = Factor(
+            1.0,
+            DIFFERENCE,
+            TABLE,
+            bound=self.at_one(dim),
+            power=self.power,
+            function=lambda theta: self.at_angles(theta, dim),
+            blur=0.0 if type(self).at_angles is not ZonalKernel.at_angles else _COSINE_ERROR,
+        )
+        return [Term((factor,))]
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
@@ -416,6 +437,17 @@ class NeuralTangent(ZonalKernel):
             K = K + S
         return K / (depth + 1) if self.normalize else K
 
+    def at_angles(self, theta: Doubles, dim: int) -> Doubles:
+        """Return kappa(cos theta) by 1 - S_h, which for nearly equal rows S_h itself has lost."""
+        depth = check_integer("depth", self.depth, 1)
+        gap, K = 2 * np.sin(theta / 2) ** 2, np.cos(theta)
+        for _ in range(depth):
+            K = K * (1 - theta / math.pi)
+            gap = np.maximum(gap - (np.sin(theta) - theta * np.cos(theta)) / math.pi, 0.0)
+            theta = 2 * np.arcsin(np.sqrt(gap / 2))
+            K = K + 1 - gap
+        return K / (depth + 1) if self.normalize else K
+
 
 class ArcCosine(ZonalKernel):
     """Arc-cosine kernel of order n, k(x, y) = (|x| |y|)^n J_n(theta) / pi (Cho and Saul).
@@ -460,7 +492,14 @@ class ArcCosine(ZonalKernel):
     def kappa(self, t: Doubles, dim: int) -> Doubles:
         """Return J_n(theta) / pi."""
         t = np.clip(np.asarray(t, dtype=np.float64), -1.0, 1.0)
-        rest, sine = math.pi - np.arccos(t), np.sqrt(1 - t * t)
+        return self._by_parts(np.arccos(t), np.sqrt(1 - t * t), t)
+
+    def at_angles(self, theta: Doubles, dim: int) -> Doubles:
+        """Return kappa(cos theta)."""
+        return self._by_parts(theta, np.sin(theta), np.cos(theta))
+
+    def _by_parts(self, theta: Doubles, sine: Doubles, t: Doubles) -> Doubles:
+        rest = math.pi - theta
         return (
             rest / math.pi,
             (sine + rest * t) / math.pi,

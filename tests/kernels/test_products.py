@@ -1,5 +1,9 @@
 """Kernel matrices in tiles: values, products with vectors, skipping, threads, what is refused."""
 
+import importlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from naming import named
@@ -7,6 +11,7 @@ from points import gaussian, sphere
 from tolerances import PRODUCTS
 
 from gzkcore import KernelOperator, kernel_diagonal, kernel_matrix, kernel_product, reference
+from gzkcore._util.config import show_config
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels import (
     ArcCosine,
@@ -14,12 +19,17 @@ from gzkcore.kernels import (
     Exponential,
     ExponentialDot,
     Gaussian,
+    GeneralizedZonal,
     Laplacian,
     Matern,
     NeuralTangent,
     Polynomial,
+    Product,
     RationalQuadratic,
+    SphereHeat,
+    SphereMatern,
     Spherical,
+    Zonal,
 )
 
 formulas = reference.products
@@ -38,11 +48,39 @@ def kernels(dim):
         *(Matern(nu, length) for nu in (0.5, 0.8, 1.5, 2.5, 3.5, 9.5, np.inf)),
         RationalQuadratic(0.7, length),
         ExponentialDot(0.3 / dim),
+        RationalQuadratic(0.1, length),
         Polynomial(3, 1 / dim, 0.3),
         DotProduct([1, 0.5, 0.25, 0.1]),
-        *(ArcCosine(order) for order in range(3)),
     ]
-    return every + [Spherical(3.0)] * (dim <= 3)
+    if dim == 3:
+        every += [
+            Spherical(3.0),
+            Product([([0, 1], Gaussian(0.5)), ([2], Matern(1.5))]),
+            Product([([0], Gaussian(0.5)), ([2, 1], Gaussian(1.5)), ([1], Polynomial(2, 0.3))]),
+            Product([([0, 2], ArcCosine(1)), ([1], Laplacian(0.5))]),
+            GeneralizedZonal(lambda t: np.stack([np.ones_like(t), t], axis=1)),
+        ]
+    return every
+
+
+def zonals():
+    """Return kernels of angles."""
+    return [
+        *(ArcCosine(order) for order in range(3)),
+        NeuralTangent(2),
+        NeuralTangent(5),
+        Zonal(np.exp),
+        Zonal(coefficients=[0.5, 0.25, 0.25]),
+        SphereHeat(0.2),
+        SphereMatern(4.5, 0.7),
+    ]
+
+
+def exact_angles(X, Y, kernel):
+    """Return the kernel of unit rows by angles that keep small differences."""
+    apart = np.linalg.norm(X[:, None] - Y[None], axis=2)
+    theta = 2 * np.arcsin(np.minimum(apart / 2, 1.0))
+    return kernel.at_angles(theta, X.shape[1])
 
 
 def off(got, expected, K, V):
@@ -53,16 +91,148 @@ def off(got, expected, K, V):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("dim", [1, 3, 30])
 def test_products_are_those_of_the_matrix(dim, dtype):
-    X, Y = gaussian(270, dim, seed=1), gaussian(300, dim, seed=2)
+    X, Y = gaussian(260, dim, seed=1), gaussian(270, dim, seed=2)
     limit = PRODUCTS["product"](dtype, 1 + np.square(X).sum(axis=1).max() ** 2)
     for kernel in kernels(dim):
         K, square = kernel(X, Y), kernel(X)
-        for n, m, width in ((1, 1, 1), (1, 300, 3), (270, 1, 1), (270, 300, 1), (257, 290, 20)):
+        for n, m, width in ((1, 1, 1), (1, 270, 3), (260, 1, 1), (257, 270, 20)):
             V = gaussian(max(n, m), width, seed=3)
             got = KernelOperator(kernel, X[:n], Y[:m], dtype=dtype) @ V[:m]
             assert off(got, K[:n, :m] @ V[:m], K[:n, :m], V[:m]) <= limit, (kernel, n, m, width)
             got = KernelOperator(kernel, X[:n], dtype=dtype) @ V[:n]
             assert off(got, square[:n, :n] @ V[:n], square[:n, :n], V[:n]) <= limit, (kernel, n)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [2, 3, 30])
+def test_kernels_of_angles(dim, dtype):
+    """Rows that nearly agree, where 1 - <x, y> has lost its digits, and rows that are opposite."""
+    X = sphere(300, dim)
+    X[1] = X[0]
+    X[2] = X[0] + 1e-7 * X[3]
+    X[4] = X[0] + 1e-3 * X[3]
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X[5], V = -X[0], gaussian(300, 2, seed=3)
+    for kernel in zonals():
+        K = exact_angles(X, X, kernel)
+        for rows, others in ((X, None), (X[:77], X)):
+            got = KernelOperator(kernel, rows, others, dtype=dtype) @ V
+            expected = K[: len(rows)] @ V
+            apart = np.ones(len(rows), bool)
+            apart[[0, 1, 2, 4, 5]] = False  # those with a row opposite to them
+            limit = PRODUCTS["angle"](dtype)
+            assert off(got[apart], expected[apart], K, V) <= limit, kernel
+            assert off(got, expected, K, V) <= PRODUCTS["opposite"](dtype, 1 / np.finfo(dtype).eps)
+            matrix = kernel_matrix(kernel, rows, others, dtype=dtype)
+            limit = PRODUCTS["opposite"](dtype, 1 / np.finfo(dtype).eps)
+            assert np.abs(matrix - K[: len(rows)]).max() <= limit * np.abs(K).max(), kernel
+
+
+def test_norms_multiply_homogeneous_kernels():
+    X, Y, V = gaussian(90, 3), gaussian(70, 3, seed=1), gaussian(70, 2, seed=2)
+    X[7] = 0
+    for kernel in (NeuralTangent(2), ArcCosine(1), ArcCosine(2)):
+        K = kernel(X, Y)
+        assert off(KernelOperator(kernel, X, Y) @ V, K @ V, K, V) <= PRODUCTS["angle"]()
+        np.testing.assert_allclose(kernel_matrix(kernel, X, Y), K, atol=1e-11)
+        assert not (KernelOperator(kernel, X, Y) @ V)[7].any()
+    with pytest.raises(ValueError, match="has no value where a row is all 0"):
+        KernelOperator(ArcCosine(0), X)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_matrices_are_those_of_the_kernel(dtype):
+    X, Y = gaussian(300, 3), gaussian(259, 3, seed=1)
+    for kernel in kernels(3):
+        square, matrix = (
+            kernel_matrix(kernel, X, dtype=dtype),
+            kernel_matrix(kernel, X, Y, dtype=dtype),
+        )
+        assert square.dtype == matrix.dtype == dtype
+        np.testing.assert_array_equal(square, square.T)
+        for got, exact in ((square, kernel(X)), (matrix, kernel(X, Y))):
+            limit = PRODUCTS["product"](dtype, 1e3) * np.abs(exact).max()
+            np.testing.assert_allclose(got, exact, rtol=0, atol=limit, err_msg=str(kernel))
+        np.testing.assert_allclose(
+            np.diag(square), kernel_diagonal(kernel, X).astype(dtype), rtol=1e-14
+        )
+
+
+@pytest.mark.parametrize("dim", [1, 4])
+def test_gradient_is_the_formula(dim):
+    lengths = np.linspace(0.7, 2.0, dim)
+    X, Y = gaussian(9, dim, seed=1), gaussian(7, dim, seed=2)
+    A, B = gaussian(9, 2, seed=3), gaussian(7, 2, seed=4)
+    for kernel, slope in [
+        (Gaussian(0.5 / lengths**2), lambda r: np.exp(-r * r / 2)),
+        (Matern(1.5, lengths), lambda r: 3 * np.exp(-(3**0.5) * r)),
+    ]:
+        got = KernelOperator(kernel, X, Y).gradient(A, B)
+        expected = formulas.gradient(slope, lengths, X, Y, A, B)
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-13)
+
+
+def lengthened(kernel, column, step):
+    """Return a kernel with one length times e^step."""
+    factor = np.ones(3)
+    factor[column] = np.exp(step)
+    return {
+        Gaussian: lambda: Gaussian(kernel.gamma / factor**2),
+        Exponential: lambda: Exponential(kernel.gamma / factor),
+        Laplacian: lambda: Laplacian(kernel.gamma / factor),
+        Matern: lambda: Matern(kernel.nu, kernel.length_scale * factor),
+        RationalQuadratic: lambda: RationalQuadratic(kernel.alpha, kernel.length_scale * factor),
+    }[type(kernel)]()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(0.5),
+        Exponential(0.6),
+        Laplacian(0.7),
+        *(Matern(nu, 1.2) for nu in (0.5, 0.8, 1.5, 2.2, 2.5, 3.5, 9.5, np.inf)),
+        RationalQuadratic(0.7),
+    ],
+    ids=named,
+)
+def test_gradient_by_differences(kernel):
+    X, V, W = gaussian(300, 3), gaussian(300, 2, seed=1), gaussian(300, 2, seed=2)
+    found, h = KernelOperator(kernel, X).gradient(V, W), 1e-3
+    for column in range(3):
+        near, far = (
+            [np.sum(V * (lengthened(kernel, column, sign * step)(X) @ W)) for sign in (1, -1)]
+            for step in (h, 2 * h)
+        )
+        by_differences = (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * h)
+        assert found[column] == pytest.approx(
+            by_differences, rel=1e-8, abs=1e-8 * np.abs(found).max()
+        )
+
+
+def test_gradients_of_products_and_dot_products():
+    X, A, B = gaussian(40, 3), gaussian(40, 2, seed=1), gaussian(40, 2, seed=2)
+    h = 1e-4
+    for kernel in (
+        Product([([0, 2], Gaussian(0.5)), ([1], Matern(1.5)), ([0, 1], Matern(2.5))]),
+        Polynomial(3, 0.5, 1.0),
+        ExponentialDot(0.2),
+        DotProduct([1.0, 1.0, 0.5]),
+        Spherical(4.0),
+    ):
+        found = KernelOperator(kernel, X).gradient(A, B)
+        for column in range(3):
+            ends = []
+            for step in (-h, h):
+                scaled = X.copy()
+                scaled[:, column] *= np.exp(-step)
+                ends.append(np.sum(A * (kernel(scaled) @ B)))
+            slope = (ends[1] - ends[0]) / (2 * h)
+            assert found[column] == pytest.approx(slope, rel=1e-5, abs=1e-5 * np.abs(found).max())
+    with pytest.raises(ValueError, match="no lengths to differentiate by"):
+        KernelOperator(NeuralTangent(), X).gradient(A, B)
+    with pytest.raises(ValueError, match="A has 2 vectors, and B 1"):
+        KernelOperator(Gaussian(0.5), X).gradient(A, B[:, :1])
 
 
 @pytest.mark.parametrize("name", ["gaussian", "matern"])
@@ -202,6 +372,44 @@ def test_what_is_refused():
         KernelOperator(Gaussian(0.5), X, X[:, :2])
     with pytest.raises(ValueError, match="has a diagonal"):
         KernelOperator(Gaussian(0.5), X, X[:4]).diagonal()
+
+
+@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+def test_builds_agree(level, monkeypatch):
+    if level not in show_config()["supported_isa"]:
+        pytest.skip(f"this processor has no x86-64-{level}")
+    build = importlib.import_module(f"gzkcore._compiled.products_{level}")
+    X, V = gaussian(600, 3), gaussian(600, 3, seed=1)
+    for kernel in (Gaussian(0.5), Matern(1.5), Matern(0.8), Laplacian(0.5), ArcCosine(1)):
+        for dtype in DTYPES:
+            operator = KernelOperator(kernel, X, dtype=dtype)
+            ours = operator @ V
+            with monkeypatch.context() as patch:
+                patch.setattr("gzkcore.kernels.products._products", build)
+                other, gradient = operator @ V, None
+                if not isinstance(kernel, ArcCosine):
+                    gradient = operator.gradient(V, V)
+            assert off(other, ours, np.ones((600, 600)), V) <= PRODUCTS["product"](dtype)
+            if gradient is not None:
+                np.testing.assert_allclose(gradient, operator.gradient(V, V), rtol=1e-12)
+
+
+def test_ctrl_c_stops_a_product():
+    code = (
+        "import os, signal, threading, numpy as np\n"
+        "from gzkcore import KernelOperator, Matern\n"
+        "K = KernelOperator(Matern(2.5), np.random.default_rng(0).standard_normal((200_000, 3)), tol=0)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n"
+        "    K @ np.ones(200_000)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('stopped')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout.startswith("stopped"), done.stderr
 
 
 def test_nothing_of_the_callers_is_written_to():
