@@ -10,6 +10,7 @@
     python asv_bench/tables.py mirrors
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
     python asv_bench/tables.py peers [fourier] [fastfood] [sketch] [polysketch] [nystrom] ...
+    python asv_bench/tables.py products
     python asv_bench/tables.py memory
     python asv_bench/tables.py scale [disk] [dask] [simulate]
     python asv_bench/tables.py whole [errors] [globe] [peers] [large]
@@ -62,6 +63,7 @@ from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
 from clusters import clusters
 from families import families, mirrors
+from kernel_products import kernel_products
 from peers import PEERS, peers
 from printing import load_arrays, load_elevation, mean_and_spread, report, show, unit_vectors
 from projection import projection
@@ -864,6 +866,7 @@ def main():
         help="memory, footprint, matrices, features, sparse, errors, all; by default each",
     )
     command("peers", peers).add_argument("parts", nargs="*", help=f"{', '.join(PEERS)}; each")
+    command("products", kernel_products)
     command("memory", memory).add_argument(
         "--rows", dest="rows_fitted", type=int, default=2_000_000, help="default 2,000,000"
     )

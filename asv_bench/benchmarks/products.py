@@ -1,17 +1,44 @@
-"""Products of kernel matrices with vectors, against tiles by NumPy and BLAS."""
+"""Products of kernel matrices with vectors, against NumPy and BLAS; matrices; gradients."""
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
 
-from gzkcore import Gaussian, KernelOperator, Laplacian, Matern, kernel_matrix
+from gzkcore import (
+    ArcCosine,
+    Gaussian,
+    KernelOperator,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+    kernel_matrix,
+)
+from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.threads import limit_blas, limit_threads
 
-from .common import DTYPES, gaussian, interleave, largest_error, must_agree, ratio
+from .common import (
+    DTYPES,
+    THREADS,
+    Limits,
+    SkipNotImplemented,
+    gaussian,
+    interleave,
+    largest_error,
+    must_agree,
+    percent_of,
+    ratio,
+)
 
 KERNELS = {
     "gaussian": lambda dim: Gaussian(0.5 / dim),
     "matern 3/2": lambda dim: Matern(1.5, dim**0.5),
+    "matern 5/2": lambda dim: Matern(2.5, dim**0.5),
     "laplacian": lambda dim: Laplacian(1 / dim),
+    "rational quadratic": lambda dim: RationalQuadratic(1.0, dim**0.5),
+    "arc-cosine": lambda dim: ArcCosine(1),
 }
+
+# What the FMA ports do for a power of 2 in float32: 6 of a polynomial, its argument, the scaling.
+POWER = 9
 
 
 def by_numpy(X, V, gamma, rows=256):
@@ -27,10 +54,16 @@ def by_numpy(X, V, gamma, rows=256):
     return out
 
 
-class Product:
-    """K V for 20,000 rows, one thread."""
+def operations(n, dim, vectors):
+    """Count the operations of a symmetric product, two for a multiply-add."""
+    return 2 * n * (n + 1) // 2 * (dim + 1 + POWER + 2 * vectors)
 
-    params = (list(KERNELS), [3, 9, 30], [1, 16], DTYPES)
+
+class Product:
+    """K V for 20,000 rows, one thread, nothing skipped."""
+
+    params = (["gaussian", "matern 3/2"], [3, 9, 30], [1, 16], DTYPES)
+    grid = (list(KERNELS), [3, 9, 30], [1, 16], DTYPES)
     param_names = ("kernel", "dim", "vectors", "dtype")
     n = 20_000
 
@@ -55,9 +88,19 @@ class Product:
         exact = self.kernel(rows, self.X.astype(np.float64)) @ self.V
         return largest_error(self.product()[:200], exact)
 
+    def track_percent_of_fma_limit(self, kernel, dim, vectors, dtype):
+        if kernel != "gaussian" or dtype != "float32":
+            raise SkipNotImplemented("operations are counted for the Gaussian in float32")
+        limits = Limits(ISA)
+        return percent_of(
+            lambda: limits.multiply_add(dtype, 1), self.product, operations(self.n, dim, vectors)
+        )
+
+    track_percent_of_fma_limit.unit = "%"
+
     def track_times_faster_than_numpy(self, kernel, dim, vectors, dtype):
         if kernel != "gaussian":
-            raise NotImplementedError("NumPy's tiles are for the Gaussian")
+            raise SkipNotImplemented("NumPy's tiles are for the Gaussian")
         V = self.V.astype(dtype)
         must_agree("NumPy", by_numpy(self.X, V, 0.5 / dim), self.product(), 1e-4)
         calls = {"gzkcore": self.product, "numpy": lambda: by_numpy(self.X, V, 0.5 / dim)}
@@ -68,21 +111,76 @@ class Product:
 
 
 class Matrix:
-    """All of K(X, X) for 2,000 rows."""
+    """All of K(X, X) for 3,000 rows, against scikit-learn's."""
 
-    params = ([3, 64],)
-    param_names = ("dim",)
+    params = ([3, 64], DTYPES, THREADS)
+    param_names = ("dim", "dtype", "threads")
 
-    def setup(self, dim):
-        self.X, self.kernel = gaussian(2000, dim), Gaussian(0.5 / dim)
+    def setup(self, dim, dtype, threads):
+        self.X, self.gamma = gaussian(3000, dim, dtype), 0.5 / dim
+        ours, theirs = self.matrix(threads), rbf_kernel(self.X, gamma=self.gamma)
+        must_agree("rbf_kernel", theirs, ours, 1e-5)
 
-    def time_gzkcore(self, dim):
-        kernel_matrix(self.kernel, self.X)
+    def matrix(self, threads):
+        with limit_threads(threads), limit_blas(threads):
+            return kernel_matrix(Gaussian(self.gamma), self.X)
 
-    def peakmem_gzkcore(self, dim):
-        kernel_matrix(self.kernel, self.X)
+    def time_gzkcore(self, dim, dtype, threads):
+        self.matrix(threads)
 
-    def track_error(self, dim):
-        rows = self.X[:200]
+    def peakmem_gzkcore(self, dim, dtype, threads):
+        self.matrix(threads)
+
+    def time_sklearn(self, dim, dtype, threads):
+        with limit_threads(threads), limit_blas(threads):
+            rbf_kernel(self.X, gamma=self.gamma)
+
+    def track_error(self, dim, dtype, threads):
+        rows = self.X[:200].astype(np.float64)
         squares = np.square(rows[:, None] - rows[None, :]).sum(axis=2)
-        return largest_error(kernel_matrix(self.kernel, rows), np.exp(-0.5 / dim * squares))
+        return largest_error(self.matrix(threads)[:200, :200], np.exp(-self.gamma * squares))
+
+    def track_times_faster_than_sklearn(self, dim, dtype, threads):
+        calls = {
+            "gzkcore": lambda: self.matrix(threads),
+            "sklearn": lambda: self.time_sklearn(dim, dtype, threads),
+        }
+        return ratio(interleave(calls, 3), "sklearn", "gzkcore")[0]
+
+    track_times_faster_than_sklearn.unit = "times"
+
+
+class Gradient:
+    """Derivatives by nine lengths, 4,000 rows, against products of the whole matrix in NumPy."""
+
+    params = ([1, 16],)
+    param_names = ("vectors",)
+    dim = 9
+
+    def setup(self, vectors):
+        self.X, self.A = gaussian(4000, self.dim), gaussian(4000, vectors, seed=1)
+        self.kernel = Gaussian(0.5 / self.dim)
+        self.operator = KernelOperator(self.kernel, self.X)
+
+    def gradient(self):
+        with limit_threads(1), limit_blas(1):
+            return self.operator.gradient(self.A, self.A)
+
+    def by_numpy(self):
+        """Weights times the kernel, then row sums, and one product of matrices for all columns."""
+        with limit_blas(1):
+            Q = (self.A @ self.A.T) * self.kernel(self.X)
+            sums = Q.sum(axis=1) @ self.X**2
+            return (2 * sums - 2 * np.sum(self.X * (Q @ self.X), axis=0)) / self.dim
+
+    def time_gzkcore(self, vectors):
+        self.gradient()
+
+    def time_numpy(self, vectors):
+        self.by_numpy()
+
+    def peakmem_gzkcore(self, vectors):
+        self.gradient()
+
+    def track_error(self, vectors):
+        return must_agree("NumPy", self.by_numpy(), self.gradient(), 1e-9)

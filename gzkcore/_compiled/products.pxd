@@ -14,6 +14,8 @@ cdef extern from "products.h" nogil:
     void gzk_set_denormals(unsigned before)
     void* gzk_strip_function_of_f32(int metric, int profile)
     void* gzk_strip_function_of_f64(int metric, int profile)
+    void gzk_shift_f32(const float* x, float shift, float* u)
+    void gzk_shift_f64(const double* x, double shift, double* u)
     void gzk_expand_f32(const gzk_factor*, float* u, float* a, const float* x, float* b)
     void gzk_expand_f64(const gzk_factor*, double* u, double* a, const double* x, double* b)
     void gzk_values_f32(const gzk_factor*, Py_ssize_t count, Py_ssize_t i, const float* u,
@@ -33,6 +35,14 @@ cdef extern from "products.h" nogil:
                              double* sums, double* buffer)
     void gzk_add_lanes_f32(const float* wi, double* sums)
     void gzk_add_lanes_f64(const double* wi, double* sums)
+
+
+cdef inline void move(const floating* x, floating shift, floating* u) noexcept nogil:
+    """u = x + shift, for one coordinate of a tile."""
+    if floating is float:
+        gzk_shift_f32(x, shift, u)
+    else:
+        gzk_shift_f64(x, shift, u)
 
 
 cdef inline void expand(const gzk_factor* factor, floating* u, floating* a, const floating* x,

@@ -1,20 +1,20 @@
 """Products of kernel matrices with vectors, for `products`: nothing of n^2 is stored.
 
 Formula    out[i, q] = sum_j k(x_i, y_j) V[j, q].
-Why        A kernel value costs some ten operations and is used at once, so that the product is bound
-           by arithmetic and not by memory. Rows come in tiles of TILE neighbours: coordinates about the
-           centre of the column's tile keep single precision exact enough, and pairs of tiles that are
-           further apart than the kernel reaches are skipped. Of a symmetric matrix each pair of
-           tiles is computed once and used in both directions.
-Cost       n^2 (d + 12) multiply-adds (half of it where symmetric), and n^2 for each vector. Memory: the
-           rows, the vectors and the result.
-Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tournament: in each round every
-           block meets one other, so that no two threads add to the same rows, and sums don't depend
-           on the threads. Sums within a tile are in the type of the data, across tiles in double.
-           Between rounds signals are looked at, so that Ctrl-C stops a long product.
-Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J, TILE,
-           width) and out (I, TILE, width). A factor of the kernel has its columns, some after others:
-           `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
+Why        A kernel value costs some ten operations and is used at once, so that the product is
+           bound by arithmetic and not by memory. Rows come in tiles of TILE neighbours: coordinates
+           about the centre of the column's tile keep single precision exact enough, and pairs of
+           tiles that are further apart than the kernel reaches are skipped. Of a symmetric matrix
+           each pair of tiles is computed once and used in both directions.
+Cost       n^2 (d + 12) multiply-adds (half of it where symmetric), and n^2 for each vector. Memory:
+           the rows, the vectors and the result.
+Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tournament: in each round
+           every block meets one other, so that no two threads add to the same rows, and sums don't
+           depend on the threads. Sums within a tile are in the type of the data, across tiles in
+           double. Between rounds signals are looked at, so that Ctrl-C stops a long product.
+Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
+           TILE, width) and out (I, TILE, width). A factor of the kernel has its columns, those of
+           the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -36,6 +36,7 @@ from .products cimport (
     gzk_set_denormals,
     gzk_tile_slopes_f64,
     has_strips,
+    move,
     tile,
     values,
 )
@@ -47,9 +48,9 @@ cdef enum:
 
 cdef int fill(
     gzk_factor* out,
-    const long long[:, ::1] factors,      # IN   (count, 9): metric, profile, of_distances, first,
-    const double[:, ::1] numbers,         # dim, start of c, degree, shift, pieces; (count, 4): base,
-    const floating[::1] coefficients,     # fold, offset, reach
+    const long long[:, ::1] factors,      # IN   (count, 9), as read here
+    const double[:, ::1] numbers,         # IN   (count, 4): base, fold, offset, and the reach
+    const floating[::1] coefficients,     # IN   of all factors
 ) except -1:
     """Write what the tiles need to know of each factor."""
     cdef Py_ssize_t f
@@ -78,7 +79,7 @@ cdef int fill(
 cdef inline bint beyond(const gzk_factor* factors, Py_ssize_t count, const double* p,
                         const double* q, const double* r, const double* s,
                         const double* reach) noexcept nogil:
-    """Whether, in one factor, balls about p and q of radii r and s are further apart than it reaches."""
+    """Whether balls about p and q of radii r, s are further apart than one factor reaches."""
     cdef double total
     cdef Py_ssize_t f, k
     for f in range(count):
@@ -94,17 +95,14 @@ cdef inline void approach(const gzk_factor* factors, gzk_factor* here, Py_ssize_
                           const floating* x, const double* p, const floating* y, const double* q,
                           const double* radii, double far, Py_ssize_t dim, floating* u,
                           floating* a, floating* b) noexcept nogil:
-    """Prepare a tile of rows x about p for one of columns y about q: coordinates u about q, a and b.
+    """Prepare a tile of rows x about p for one of columns y about q: u (x about q), a and b.
 
     Rows of columns that are `far` from their centre are compared by differences: the rounding error
     of a product of coordinates grows with the square of the distance.
     """
-    cdef Py_ssize_t f, i, k
-    cdef floating shift
+    cdef Py_ssize_t f, k
     for k in range(dim):
-        shift = <floating> (p[k] - q[k])
-        for i in range(GZK_TILE):
-            u[k * GZK_TILE + i] = x[k * GZK_TILE + i] + shift
+        move(x + k * GZK_TILE, <floating> (p[k] - q[k]), u + k * GZK_TILE)
     for f in range(count):
         here[f] = factors[f]
         if here[f].metric == GZK_PRODUCT and here[f].of_distances and radii[f] > far:
@@ -195,7 +193,7 @@ def kernel_product(
     double[:, :, ::1] out,                # OUT  (I, TILE, width), zeros
     int n_threads,
 ):
-    """out[i, q] = sum over j of k(x_i, y_j) V[j, q]; return how many pairs of tiles were not skipped."""
+    """out[i, q] = sum over j of k(x_i, y_j) V[j, q]; return how many pairs of tiles it took."""
     cdef Py_ssize_t n_rows = X.shape[0], n_columns = Y.shape[0], count = factors.shape[0]
     cdef Py_ssize_t size = scratch_size(X.shape[1], count, V.shape[2])
     cdef Py_ssize_t block = (n_rows + BLOCKS - 1) // BLOCKS if symmetric else 1
@@ -319,15 +317,13 @@ cdef void slopes_row(
     cdef Py_ssize_t dim = X.shape[1], column, i, k
     cdef double *a = scratch + dim * GZK_TILE
     cdef double *b = a + count * GZK_TILE
-    cdef double shift
     for i in range(count * GZK_TILE):
         a[i] = factors[i // GZK_TILE].offset
         b[i] = 0
     for column in range(Y.shape[0]):
         for k in range(dim):
-            shift = X_centers[row, k] - Y_centers[column, k]
-            for i in range(GZK_TILE):
-                scratch[k * GZK_TILE + i] = X[row, k, i] + shift
+            move(&X[row, k, 0], X_centers[row, k] - Y_centers[column, k],
+                 scratch + k * GZK_TILE)
         gzk_tile_slopes_f64(factors, slopes, count, scratch, a, &Y[column, 0, 0], b,
                             &A[row, 0, 0], &B[column, 0, 0], A.shape[2], sums,
                             b + count * GZK_TILE)

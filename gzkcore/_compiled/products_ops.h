@@ -322,22 +322,29 @@ static NAME(gzk_strip_function) NAME(gzk_strip_function_of)(int metric, int prof
     return NULL;
 }
 
+/* u = x + shift, for one coordinate of a tile. */
+static void NAME(gzk_shift)(const REAL *x, REAL shift, REAL *u)
+{
+    for (ptrdiff_t i = 0; i < GZK_TILE; i += LANES) *(VEC *)(u + i) = *(const VEC *)(x + i) + shift;
+}
+
 /* Write what PRODUCT needs beside coordinates, for a tile of rows (u, which it changes) and one of
  * columns: a (GZK_TILE) and b (GZK_TILE). */
 static void NAME(gzk_expand)(const gzk_factor *factor, REAL *u, REAL *a, const REAL *x, REAL *b)
 {
     const REAL sign = factor->profile == GZK_EXPONENTIAL ? -1 : 1;
-    for (ptrdiff_t i = 0; i < GZK_TILE; i++) {
-        a[i] = factor->of_distances ? 0 : (REAL)factor->offset;
-        b[i] = 0;
-    }
-    if (!factor->of_distances) return;
-    for (ptrdiff_t k = 0; k < factor->dim; k++)
-        for (ptrdiff_t i = 0; i < GZK_TILE; i++) {
-            a[i] += sign * u[k * GZK_TILE + i] * u[k * GZK_TILE + i];
-            b[i] += sign * x[k * GZK_TILE + i] * x[k * GZK_TILE + i];
-            u[k * GZK_TILE + i] *= -2 * sign;
+    for (ptrdiff_t i = 0; i < GZK_TILE; i += LANES) {
+        VEC far = {0}, near = {0};
+        if (!factor->of_distances) far += (REAL)factor->offset;
+        for (ptrdiff_t k = 0; factor->of_distances && k < factor->dim; k++) {
+            VEC v = *(const VEC *)(u + k * GZK_TILE + i), w = *(const VEC *)(x + k * GZK_TILE + i);
+            far += sign * v * v;
+            near += sign * w * w;
+            *(VEC *)(u + k * GZK_TILE + i) = -2 * sign * v;
         }
+        *(VEC *)(a + i) = far;
+        *(VEC *)(b + i) = near;
+    }
 }
 
 /* Write the product of `count` factors for a strip of rows from row i on; u, x (all columns, GZK_TILE),

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
-from gzkcore._util.validation import raise_not_finite
+from gzkcore._util.validation import empty_aligned, raise_not_finite
 from gzkcore._util.wording import counted
 
 from .base import Kernel, double_rows, row_norms, unit_rows
@@ -69,12 +69,14 @@ class Tiles:
             radii[:, number] = np.sqrt(np.einsum("tid,tid->ti", here, here).max(axis=1))
             first = columns.stop
         powers = np.prod([power for _, power in parts], axis=0)
-        panels = np.ascontiguousarray(placed.transpose(0, 2, 1), dtype=dtype)
+        panels = empty_aligned((n_tiles, rows.shape[1], size), dtype)
+        panels[...] = placed.transpose(0, 2, 1)
         return cls(X.shape[0], order, panels, centers, radii, powers)
 
     def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
         """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 where there is no row."""
-        placed = np.zeros((self.order.size, width), dtype)
+        placed = empty_aligned((self.order.size, width), dtype)
+        placed.fill(0)
         given = V * self.factor[:, None]
         placed[: self.n_rows, : V.shape[1]] = given[self.order[: self.n_rows]]
         return placed.reshape(len(self.rows), -1, width)

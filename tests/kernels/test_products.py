@@ -394,7 +394,7 @@ def test_builds_agree(level, monkeypatch):
                 np.testing.assert_allclose(gradient, operator.gradient(V, V), rtol=1e-12)
 
 
-def test_ctrl_c_stops_a_product():
+def test_ctrl_c_stops_a_product(tmp_path):
     code = (
         "import os, signal, threading, numpy as np\n"
         "from gzkcore import KernelOperator, Matern\n"
@@ -407,7 +407,12 @@ def test_ctrl_c_stops_a_product():
         "    print('stopped')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.stdout.startswith("stopped"), done.stderr
 
