@@ -53,6 +53,7 @@ from .kernels import RationalQuadratic as RationalQuadratic
 from .kernels import SphereHeat as SphereHeat
 from .kernels import SphereMatern as SphereMatern
 from .kernels import Spherical as Spherical
+from .kernels import Sum as Sum
 from .kernels import Zonal as Zonal
 from .kernels.products import KernelOperator as KernelOperator
 from .kernels.products import kernel_diagonal as kernel_diagonal

@@ -210,6 +210,7 @@ KERNELS = {
     "SphereHeat": lambda: gzk.SphereHeat(0.1), "SphereMatern": lambda: gzk.SphereMatern(1.5, 0.5),
     "Spherical": lambda: gzk.Spherical(2.0), "Zonal": lambda: gzk.Zonal(coefficients=[0.3, 0.5, 0.2]),
     "Product": lambda: gzk.Product([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())]),
+    "Sum": lambda: gzk.Sum([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())], [0.5, 2.0]),
 }  # fmt: skip
 ON_SPHERE = {"SphereHeat", "SphereMatern", "Zonal"}
 

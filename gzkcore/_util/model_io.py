@@ -76,6 +76,7 @@ CLASSES = {
     "FastJLProjection": "gzkcore.features.projection:FastJLProjection",
     "HadamardProjection": "gzkcore.features.projection:HadamardProjection",
     "Product": "gzkcore.kernels:Product",
+    "Sum": "gzkcore.kernels:Sum",
     "ProductFeatures": "gzkcore.features.product:ProductFeatures",
     "BlockFourierFeatures": "gzkcore.features.block:BlockFourierFeatures",
     "BlockProjection": "gzkcore.features.block:BlockProjection",

@@ -29,6 +29,7 @@ from gzkcore.kernels import (
     SphereHeat,
     SphereMatern,
     Spherical,
+    Sum,
     Zonal,
 )
 
@@ -58,6 +59,10 @@ def kernels(dim):
             Product([([0, 1], Gaussian(0.5)), ([2], Matern(1.5))]),
             Product([([0], Gaussian(0.5)), ([2, 1], Gaussian(1.5)), ([1], Polynomial(2, 0.3))]),
             Product([([0, 2], ArcCosine(1)), ([1], Laplacian(0.5))]),
+            Sum(
+                [([0, 1], Gaussian(0.5)), ([2], Matern(1.5)), ([0, 2], ArcCosine(1))],
+                [2, 0.5, 0.1],
+            ),
             GeneralizedZonal(lambda t: np.stack([np.ones_like(t), t], axis=1)),
         ]
     return every
@@ -215,6 +220,7 @@ def test_gradients_of_products_and_dot_products():
     h = 1e-4
     for kernel in (
         Product([([0, 2], Gaussian(0.5)), ([1], Matern(1.5)), ([0, 1], Matern(2.5))]),
+        Sum([([0, 2], Gaussian(0.5)), ([1, 2], Matern(0.8))], [0.5, 2.0]),
         Polynomial(3, 0.5, 1.0),
         ExponentialDot(0.2),
         DotProduct([1.0, 1.0, 0.5]),

@@ -1,0 +1,108 @@
+"""Weighted sums of kernels on groups of columns: additive models, signals on several scales."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gzkcore._util.typing import Data, Doubles, Rows
+
+from .base import Kernel
+from .product import Parts, Product, WithParts
+from .tile_form import TileForm, on_columns
+
+__all__ = ["Sum"]
+
+
+class Sum(WithParts, Kernel):
+    """Sum of kernels k(x, y) = sum_k weights_k kernel_k(x[columns_k], y[columns_k]).
+
+    Parameters
+    ----------
+    parts : list of (columns, kernel), or a kernel
+        As for `Product`; one kernel for all columns is an additive model, a kernel for each column.
+        Columns may be in several parts, and in all: `slice(None)`.
+    weights : array-like of shape (n_parts,), optional
+        > 0; None: ones.
+
+    Notes
+    -----
+    `NystromFeatures` and the products of `KernelOperator` take it; other features don't.
+
+    Examples
+    --------
+    >>> from gzkcore import Gaussian, Sum
+    >>> kernel = Sum([([0], Gaussian(0.5)), (slice(None), Gaussian(2.0))], weights=[3.0, 1.0])
+    >>> kernel([[0.0, 0.0]], [[0.0, 1.0]]).round(6)  # 3 + exp(-2)
+    array([[3.135335]])
+    """
+
+    rotation_invariant: ClassVar[bool] = False
+    instead: ClassVar[str] = "it has features of each part, side by side; NystromFeatures takes it"
+
+    def __init__(self, parts: Parts, weights: Sequence[float] | Doubles | None = None) -> None:
+        self.parts = parts
+        self.weights = weights
+
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Sum":
+        """Return a copy with columns as lists of numbers, and kernels resolved on them.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, n_features)
+        names : array-like of str of shape (n_features,), optional
+            The names that columns may be given by.
+
+        Returns
+        -------
+        Sum
+        """
+        parts = Product(self.parts).resolve(X, names).parts
+        return Sum(parts, self._numbers(len(parts)))
+
+    def _numbers(self, count: int) -> Doubles:
+        if self.weights is None:
+            return np.ones(count)
+        weights = np.asarray(self.weights)
+        if weights.shape != (count,) or weights.dtype.kind not in "iuf" or not (
+            np.isfinite(weights).all() and (weights > 0).all()
+        ):  # fmt: skip
+            raise ValueError(
+                f"weights={self.weights!r} must be {count} numbers > 0, one for each part"
+            )
+        return weights.astype(np.float64)
+
+    def _weighted(self, width: int) -> list[tuple[float, list[int], Kernel]]:
+        parts = Product(self.parts).parts_of(width)
+        numbers = self._numbers(len(parts)).tolist()
+        return [(number, *part) for number, part in zip(numbers, parts, strict=True)]
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        others = None if Y is None else (Y.tocsr() if hasattr(Y, "tocsr") else np.asarray(Y))
+        values = np.zeros((rows.shape[0], rows.shape[0] if others is None else others.shape[0]))
+        for weight, index, kernel in self._weighted(rows.shape[1]):
+            values += weight * kernel(rows[:, index], None if others is None else others[:, index])
+        return values
+
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) for every row of X."""
+        values = np.zeros(X.shape[0])
+        for weight, index, kernel in self._weighted(X.shape[1]):
+            values += weight * kernel.diag(X[:, index])
+        return values
+
+    def tile_form(self, dim: int) -> TileForm | None:
+        """Return the parts' terms on their columns; None if a part has none."""
+        terms: TileForm = []
+        for weight, index, kernel in self._weighted(dim):
+            form = kernel.tile_form(len(index))
+            if form is None:
+                return None
+            terms += [
+                replace(term, weight=weight * term.weight) for term in on_columns(form, index)
+            ]
+        return terms
