@@ -13,7 +13,7 @@ from gzkcore._util.threads import limit_blas, limit_threads
 
 def kernel_products(options):
     """Print the rate of symmetric products on one thread, kernel by kernel."""
-    n = 2000 if options.quick else 40_000
+    n = 2000 if options.quick else 20_000
     rows = []
     with limit_threads(1), limit_blas(1):
         for name in KERNELS:

@@ -14,8 +14,6 @@ from scipy.optimize import brentq
 
 from gzkcore._util.typing import Doubles
 
-__all__ = ["Factor", "Slope", "Term", "TileForm", "multiplied", "on_columns"]
-
 PRODUCT, DIFFERENCE, ABSOLUTE = range(3)  # metrics, as products.h has them
 (
     EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52, MATERN, SPHERICAL, POLYNOMIAL, TABLE, STEEP,

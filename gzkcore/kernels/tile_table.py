@@ -16,8 +16,6 @@ from gzkcore._util.typing import Doubles, Floats
 
 from .tile_form import Factor
 
-__all__ = ["Table", "table_of"]
-
 DEGREE = {np.dtype(np.float32): 4, np.dtype(np.float64): 9}
 PIECES = {
     np.dtype(np.float32): range(2, 8),
