@@ -1,0 +1,19 @@
+/* What features leave of a kernel between a row and its neighbours, and its factor, for `neighbours`.
+ *
+ * For one row: the matrix S = R + alpha N of count rows, the row itself last, R(x, y) = k(x, y) - z(x).z(y),
+ * and g = S^-1 e / sqrt(e^T S^-1 e) for e the last unit vector. With S = U^T U, U upper triangular,
+ * g = U^-1 e: one back substitution. Only the upper triangle is computed, in rows of whole vectors;
+ * what lies left of the diagonal and beyond count is finite, and multiplied by 0.
+ */
+#ifndef GZK_NEIGHBOURS_H
+#define GZK_NEIGHBOURS_H
+
+#include "products.h"
+
+#define GZK_TALL 4 /* rows and columns of S whose products of features are in registers together */
+#define GZK_WIDE (GZK_CHAINS / 2)
+
+#define OPS "neighbours_ops.h"
+#include "element_types.h"
+
+#endif

@@ -1,0 +1,49 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def nearest_before(
+    leaves: NDArray[Any],
+    boxes: NDArray[Any],
+    first_rank: NDArray[Any],
+    ranks: NDArray[Any],
+    n_rows: int,
+    neighbours: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def sparse_factor(
+    X: NDArray[Any],
+    Z: NDArray[Any],
+    neighbours: NDArray[Any],
+    noise: NDArray[Any],
+    shifts: NDArray[Any],
+    metric: int,
+    profile: int,
+    coefficients: NDArray[Any],
+    offset: float,
+    values: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def multiply(
+    values: NDArray[Any],
+    neighbours: NDArray[Any],
+    V: NDArray[Any],
+    start: int,
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def multiply_transposed(
+    values: NDArray[Any],
+    starts: NDArray[Any],
+    rows: NDArray[Any],
+    places: NDArray[Any],
+    V: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def solve(
+    values: NDArray[Any],
+    neighbours: NDArray[Any],
+    order: NDArray[Any],
+    V: NDArray[Any],
+) -> None: ...

@@ -1,0 +1,276 @@
+"""A sparse factor G of the inverse of what features leave of a kernel matrix, from nearest neighbours.
+
+Formula    With R = K - Z Z^T, rows in a random order, N_i the m nearest rows before row i in it, and S
+           the matrix R + alpha N at the rows N_i and i: row i of G is g_i = S^-1 e_i / sqrt(e_i^T S^-1 e_i).
+           G^T G is near (R + alpha N)^-1.
+Why        What features leave is local: a row tells about its neighbours, and nothing of the rest.
+Cost       The search compares a row with those in the boxes that it can't rule out: a few hundred in
+           three columns, at most all, which is a kernel product. A row of G takes m^2 p / 2 multiply-adds
+           for products of features, m^2 (d + 12) / 2 for kernel values and m^3 / 6 for each alpha.
+Order      Rows are independent. They come in the order of a k-d tree, in which neighbours lie near in
+           memory, too: each row of Z is fetched once and used by the m rows about it.
+Layout     values (n, m + 1): G by row, the diagonal last; neighbours (n, m), the nearest first, and the
+           row itself, with the value 0, where there are fewer. The tree is a heap of boxes: node v has the
+           children 2v and 2v + 1, and the last nodes are leaves of equally many rows.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange, threadid
+from libc.math cimport INFINITY
+from libc.string cimport memcpy
+
+from .leaf cimport GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
+from .neighbours cimport (GZK_TALL, GZK_WIDE, kernel_of_few, last_of_inverse_factor,
+                          subtract_features)
+
+cdef enum:
+    DEPTH = 64    # of the stack of a search: one node for each level of the tree
+    CHUNK = 64    # rows of G that a thread takes at a time
+
+ctypedef fused element:
+    float
+    double
+
+
+# ---- nearest rows before a row
+
+
+cdef inline float apart(const float* box, const float* x, Py_ssize_t d) noexcept nogil:
+    """Squared distance of a point from a box: its lowest corner, then its highest."""
+    cdef float total = 0, beyond
+    cdef Py_ssize_t k
+    for k in range(d):
+        beyond = max(box[k] - x[k], x[k] - box[d + k])
+        beyond = max(beyond, <float> 0)
+        total += beyond * beyond
+    return total
+
+
+cdef inline void squared_distances(const float* leaf, const float* x, Py_ssize_t d, Py_ssize_t size,
+                                   float* out) noexcept nogil:
+    """out[r] = |x - row r of the leaf|^2."""
+    cdef Py_ssize_t k, r
+    for r in range(size):
+        out[r] = 0
+    for k in range(d):
+        for r in range(size):
+            out[r] += (x[k] - leaf[k * size + r]) * (x[k] - leaf[k * size + r])
+
+
+cdef inline void insert(float distance, int row, float* best, int* found,
+                        Py_ssize_t m) noexcept nogil:
+    """Put a row among the m nearest, sorted by distance; the last drops out."""
+    cdef Py_ssize_t place = m - 1
+    while place > 0 and best[place - 1] > distance:
+        best[place] = best[place - 1]
+        found[place] = found[place - 1]
+        place -= 1
+    best[place] = distance
+    found[place] = row
+
+
+cdef void search(const float* x, int rank, const float* leaves, const float* boxes,
+                 const int* first_rank, const int* ranks, Py_ssize_t n_leaves, Py_ssize_t size,
+                 Py_ssize_t d, Py_ssize_t m, float* distances, float* best, int* found) noexcept nogil:
+    """Find the m nearest rows of a smaller rank, the nearer of two boxes first."""
+    cdef Py_ssize_t nodes[DEPTH]
+    cdef float least[DEPTH]
+    cdef Py_ssize_t top = 1, node, leaf, r, near
+    cdef float left, right
+    nodes[0] = 1
+    least[0] = 0
+    while top:
+        top -= 1
+        node = nodes[top]
+        if least[top] >= best[m - 1] or first_rank[node] >= rank:
+            continue
+        if node >= n_leaves:
+            leaf = (node - n_leaves) * size
+            squared_distances(leaves + leaf * d, x, d, size, distances)
+            for r in range(size):
+                if distances[r] < best[m - 1] and ranks[leaf + r] < rank:
+                    insert(distances[r], <int> (leaf + r), best, found, m)
+            continue
+        left = apart(boxes + 4 * node * d, x, d)
+        right = apart(boxes + (4 * node + 2) * d, x, d)
+        near = 1 if right < left else 0
+        nodes[top] = 2 * node + 1 - near
+        least[top] = max(left, right)
+        nodes[top + 1] = 2 * node + near
+        least[top + 1] = min(left, right)
+        top += 2
+
+
+def nearest_before(
+    const float[:, :, ::1] leaves,     # IN   (n_leaves, d, size): coordinates, n_leaves a power of two
+    const float[:, :, ::1] boxes,      # IN   (2 n_leaves, 2, d): lowest and highest corner of each node
+    const int[::1] first_rank,         # IN   (2 n_leaves,): the smallest rank in each node
+    const int[::1] ranks,              # IN   (n_leaves * size,): of the rows, < 0 is none's
+    Py_ssize_t n_rows,                 # the first so many rows are asked for
+    int[:, ::1] neighbours,            # OUT  (n_rows, m): nearest first; the row itself if there is none
+    int n_threads,
+):
+    """Find, for each row, the nearest m rows of a smaller rank."""
+    cdef Py_ssize_t n_leaves = leaves.shape[0], d = leaves.shape[1], size = leaves.shape[2]
+    cdef Py_ssize_t m = neighbours.shape[1], i, k, stride = (d + size + m + PAGE) // 16 * 16
+    cdef float *scratch
+    cdef float *x
+    cdef float *distances
+    cdef float *best
+    if m == 0:
+        return
+    scratch = <float*> gzk_alloc(n_threads * stride * sizeof(float))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch buffers of nearest_before")
+    for i in prange(n_rows, schedule="dynamic", chunksize=CHUNK, nogil=True,
+                    num_threads=n_threads):
+        x = scratch + threadid() * stride
+        distances = x + d
+        best = distances + size
+        for k in range(d):
+            x[k] = leaves[i // size, k, i % size]
+        for k in range(m):
+            best[k] = INFINITY
+            neighbours[i, k] = <int> i
+        search(x, ranks[i], &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0], &ranks[0], n_leaves,
+               size, d, m, distances, best, &neighbours[i, 0])
+    gzk_free(scratch)
+
+
+# ---- the factor
+
+
+def sparse_factor(
+    const double[:, ::1] X,              # IN   (n, d), scaled
+    const floating[:, ::1] Z,            # IN   (n, p), p a multiple of lanes
+    const int[:, ::1] neighbours,        # IN   (n, m)
+    const double[::1] noise,             # IN   (n,)
+    const double[::1] shifts,            # IN   (s,)
+    int metric,
+    int profile,
+    const floating[::1] coefficients,    # IN   of the profile, from the constant on
+    double offset,                       # of a dot product; NaN: of distances
+    floating[:, :, ::1] values,          # OUT  (s, n, m + 1)
+    int n_threads,
+):
+    """Make the rows of G for each shift alpha: the last row of the inverse factor of S."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], p = Z.shape[1], m = neighbours.shape[1]
+    cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
+    cdef Py_ssize_t width = (m + lanes) // lanes * lanes, square = (m + 1) * width
+    cdef Py_ssize_t stride = d * width + 2 * square + 2 * width
+    cdef Py_ssize_t pointers = m + 1 + GZK_TALL + GZK_WIDE
+    cdef Py_ssize_t i, j, k, s, count, row, degree = coefficients.shape[0] - 1
+    cdef bint of_distances = offset != offset
+    cdef floating *scratch
+    cdef floating *u
+    cdef floating *R
+    cdef floating *S
+    cdef floating *own
+    cdef floating *g
+    cdef const floating **rows
+    cdef const floating **z
+    stride = (stride + PAGE) // 16 * 16
+    scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
+    rows = <const floating**> gzk_alloc(n_threads * pointers * sizeof(void*))
+    if scratch == NULL or rows == NULL:
+        gzk_free(scratch)
+        gzk_free(rows)
+        raise MemoryError("no memory for the scratch buffers of sparse_factor")
+    for i in prange(n, schedule="dynamic", chunksize=CHUNK, nogil=True, num_threads=n_threads):
+        u = scratch + threadid() * stride
+        R = u + d * width
+        S = R + square
+        own = S + square
+        g = own + width
+        z = rows + threadid() * pointers
+        count = 0
+        while count < m and neighbours[i, count] != i:
+            count = count + 1
+        for j in range(width):
+            row = neighbours[i, j] if j < count else i
+            for k in range(d):
+                u[k * width + j] = <floating> (X[row, k] - X[i, k] if of_distances else X[row, k])
+        for j in range(count + GZK_TALL + GZK_WIDE):
+            z[j] = &Z[neighbours[i, j] if j < count else i, 0]
+        kernel_of_few(u, d, count + 1, width, metric, profile, &coefficients[0], degree, offset, R)
+        subtract_features(z, p, count + 1, width, R)
+        for s in range(shifts.shape[0]):
+            memcpy(S, R, (count + 1) * width * sizeof(floating))
+            for j in range(count + 1):
+                own[j] = <floating> (shifts[s] * noise[neighbours[i, j] if j < count else i])
+                S[j * width + j] += own[j]
+            last_of_inverse_factor(S, count + 1, width, own, g)
+            for j in range(m):
+                values[s, i, j] = g[j] if j < count else 0
+            values[s, i, m] = g[count]
+    gzk_free(scratch)
+    gzk_free(rows)
+
+
+# ---- its products
+
+
+def multiply(
+    const floating[:, ::1] values,       # IN   (n, m + 1)
+    const int[:, ::1] neighbours,        # IN   (n, m)
+    const element[:, ::1] V,             # IN   (n, k)
+    Py_ssize_t start,                    # the first row that is asked for
+    double[:, ::1] out,                  # OUT  (n_rows, k)
+    int n_threads,
+):
+    """out = G[start:start + n_rows] V."""
+    cdef Py_ssize_t m = neighbours.shape[1], k = V.shape[1], i, j, q, row
+    cdef double value
+    for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        value = values[start + i, m]
+        for q in range(k):
+            out[i, q] = value * V[start + i, q]
+        for j in range(m):
+            row = neighbours[start + i, j]
+            value = values[start + i, j]
+            for q in range(k):
+                out[i, q] += value * V[row, q]
+
+
+def multiply_transposed(
+    const floating[:, ::1] values,       # IN   (n, m + 1)
+    const Py_ssize_t[::1] starts,        # IN   (n + 1,): where the entries of each column begin
+    const int[::1] rows,                 # IN   (entries,)
+    const unsigned char[::1] places,     # IN   (entries,): of an entry in its row
+    const double[:, ::1] V,              # IN   (n, k)
+    double[:, ::1] out,                  # OUT  (n, k)
+    int n_threads,
+):
+    """out = G^T V, column by column."""
+    cdef Py_ssize_t m = values.shape[1] - 1, k = V.shape[1], i, e, q, row
+    cdef double value
+    for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        value = values[i, m]
+        for q in range(k):
+            out[i, q] = value * V[i, q]
+        for e in range(starts[i], starts[i + 1]):
+            row = rows[e]
+            value = values[row, places[e]]
+            for q in range(k):
+                out[i, q] += value * V[row, q]
+
+
+def solve(
+    const floating[:, ::1] values,       # IN   (n, m + 1)
+    const int[:, ::1] neighbours,        # IN   (n, m)
+    const int[::1] order,                # IN   (n,): rows by rank
+    double[:, ::1] V,                    # IN OUT (n, k): V, then G^-1 V
+):
+    """Solve G X = V, row after row in the order of the ranks."""
+    cdef Py_ssize_t m = neighbours.shape[1], k = V.shape[1], i, j, q, row, other
+    with nogil:
+        for i in range(order.shape[0]):
+            row = order[i]
+            for j in range(m):
+                other = neighbours[row, j]
+                if other == row:
+                    break
+                for q in range(k):
+                    V[row, q] -= values[row, j] * V[other, q]
+            for q in range(k):
+                V[row, q] /= values[row, m]

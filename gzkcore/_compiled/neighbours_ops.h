@@ -1,0 +1,106 @@
+/* The operations of neighbours.h for one element type; included there. */
+
+/* sums[v] = the sum of the lanes of x[v], for LANES vectors at once, which are overwritten: two by two
+ * they are interleaved, and halves added, until one vector is left. */
+GZK_INLINE void NAME(gzk_sums_of_lanes)(VEC *x, REAL *sums)
+{
+#if GZK_CAN_SHUFFLE
+    GZK_UNROLL
+    for (int count = LANES; count > 1; count /= 2)
+        GZK_UNROLL
+        for (int v = 0; v < count / 2; v++) {
+            VEC a = x[v], b = x[v + count / 2];
+            x[v] = __builtin_shufflevector(a, b, CONSTANT(GZK_LO)) +
+                   __builtin_shufflevector(a, b, CONSTANT(GZK_HI));
+        }
+    *(VEC *)sums = x[0];
+#else
+    for (int v = 0; v < LANES; v++) {
+        REAL part[LANES];
+        memcpy(part, x + v, sizeof part);
+        sums[v] = 0;
+        for (int l = 0; l < LANES; l++) sums[v] += part[l];
+    }
+#endif
+}
+
+/* S[j, l] = k(x_j, x_l) for l >= j. u (d, width): coordinates by column; S (count, width). */
+static void NAME(gzk_kernel_of_few)(const REAL *u, ptrdiff_t d, ptrdiff_t count, ptrdiff_t width,
+                                    int metric, int profile, const REAL *c, ptrdiff_t degree,
+                                    double offset, REAL *S)
+{
+    const int of_distances = offset != offset;
+    for (ptrdiff_t j = 0; j < count; j++)
+        for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES) {
+            VEC t = (VEC){0};
+            for (ptrdiff_t k = 0; k < d; k++) {
+                VEC other = *(const VEC *)(u + k * width + l);
+                REAL own = u[k * width + j];
+                if (!of_distances) {
+                    t += own * other;
+                    continue;
+                }
+                VEC apart = own - other;
+                if (metric == GZK_ABSOLUTE) t -= NAME(gzk_magnitude)(apart);
+                else t -= apart * apart * (REAL)0.5;
+            }
+            if (!of_distances) t += (REAL)offset;
+            *(VEC *)(S + j * width + l) = NAME(gzk_profile)(t, profile, c, degree);
+        }
+}
+
+/* S[j, l] -= z_j . z_l for l >= j. z: pointers to rows of p numbers, as many as whole blocks need. */
+static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t count, ptrdiff_t width,
+                                        REAL *S)
+{
+    for (ptrdiff_t j = 0; j < count; j += GZK_TALL)
+        for (ptrdiff_t l = j / GZK_WIDE * GZK_WIDE; l < count; l += GZK_WIDE) {
+            VEC acc[GZK_TALL * GZK_WIDE > LANES ? GZK_TALL * GZK_WIDE : LANES];
+            REAL sums[sizeof acc / sizeof(REAL) / LANES];
+            GZK_UNROLL
+            for (int v = 0; v < (int)(sizeof acc / sizeof *acc); v++) acc[v] = (VEC){0};
+            for (ptrdiff_t k = 0; k < p; k += LANES) {
+                VEC own[GZK_TALL];
+                GZK_UNROLL
+                for (int r = 0; r < GZK_TALL; r++) own[r] = *(const VEC *)(z[j + r] + k);
+                GZK_UNROLL
+                for (int q = 0; q < GZK_WIDE; q++) {
+                    VEC other = *(const VEC *)(z[l + q] + k);
+                    GZK_UNROLL
+                    for (int r = 0; r < GZK_TALL; r++) acc[r * GZK_WIDE + q] += own[r] * other;
+                }
+            }
+            GZK_UNROLL
+            for (int v = 0; v < (int)(sizeof acc / sizeof *acc); v += LANES)
+                NAME(gzk_sums_of_lanes)(acc + v, sums + v);
+            for (ptrdiff_t r = 0; r < GZK_TALL && j + r < count; r++)
+                for (ptrdiff_t q = 0; q < GZK_WIDE && l + q < width; q++)
+                    S[(j + r) * width + l + q] -= sums[r * GZK_WIDE + q];
+        }
+}
+
+/* g = U^-1 e for S = U^T U, which overwrites S; e the last unit vector. Without rounding no pivot is
+ * below the row's own noise, where R is positive semidefinite: where one is, the noise takes its place. */
+static void NAME(gzk_last_of_inverse_factor)(REAL *S, ptrdiff_t count, ptrdiff_t width,
+                                             const REAL *noise, REAL *g)
+{
+    for (ptrdiff_t k = 0; k < count; k++) {
+        REAL *row = S + k * width;
+        REAL pivot = row[k] > noise[k] ? row[k] : noise[k];
+        REAL scale = 1 / (REAL)sqrt((double)pivot);
+        for (ptrdiff_t l = k / LANES * LANES; l < width; l += LANES) *(VEC *)(row + l) *= scale;
+        for (ptrdiff_t j = k + 1; j < count; j++) {
+            REAL factor = row[j];
+            for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES)
+                *(VEC *)(S + j * width + l) -= factor * *(const VEC *)(row + l);
+        }
+        row[k] = scale;
+    }
+    for (ptrdiff_t l = 0; l < width; l++) g[l] = 0;
+    g[count - 1] = S[(count - 1) * width + count - 1];
+    for (ptrdiff_t j = count - 2; j >= 0; j--) {
+        REAL sum = 0, *row = S + j * width;
+        for (ptrdiff_t l = j + 1; l < count; l++) sum += row[l] * g[l];
+        g[j] = -sum * row[j];
+    }
+}
