@@ -55,10 +55,11 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
 {
     for (ptrdiff_t j = 0; j < count; j += GZK_TALL)
         for (ptrdiff_t l = j / GZK_WIDE * GZK_WIDE; l < count; l += GZK_WIDE) {
-            VEC acc[GZK_TALL * GZK_WIDE > LANES ? GZK_TALL * GZK_WIDE : LANES];
-            REAL sums[sizeof acc / sizeof(REAL) / LANES];
+            enum { COUNT = GZK_TALL * GZK_WIDE > LANES ? GZK_TALL * GZK_WIDE : LANES };
+            VEC acc[COUNT];
+            REAL sums[COUNT];
             GZK_UNROLL
-            for (int v = 0; v < (int)(sizeof acc / sizeof *acc); v++) acc[v] = (VEC){0};
+            for (int v = 0; v < COUNT; v++) acc[v] = (VEC){0};
             for (ptrdiff_t k = 0; k < p; k += LANES) {
                 VEC own[GZK_TALL];
                 GZK_UNROLL
@@ -71,7 +72,7 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
                 }
             }
             GZK_UNROLL
-            for (int v = 0; v < (int)(sizeof acc / sizeof *acc); v += LANES)
+            for (int v = 0; v < COUNT; v += LANES)
                 NAME(gzk_sums_of_lanes)(acc + v, sums + v);
             for (ptrdiff_t r = 0; r < GZK_TALL && j + r < count; r++)
                 for (ptrdiff_t q = 0; q < GZK_WIDE && l + q < width; q++)
@@ -79,17 +80,19 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
         }
 }
 
-/* g = U^-1 e for S = U^T U, which overwrites S; e the last unit vector. Without rounding no pivot is
- * below the row's own noise, where R is positive semidefinite: where one is, the noise takes its place. */
+/* g = U^-1 e for S = U^T U, which overwrites S; e the last unit vector. A row's pivot is what the rows
+ * before it leave of it, and where R is positive semidefinite its own noise at least: a neighbour of
+ * which not even that is left, by rounding or since features are off, tells nothing and is left out. */
 static void NAME(gzk_last_of_inverse_factor)(REAL *S, ptrdiff_t count, ptrdiff_t width,
                                              const REAL *noise, REAL *g)
 {
     for (ptrdiff_t k = 0; k < count; k++) {
         REAL *row = S + k * width;
-        REAL pivot = row[k] > noise[k] ? row[k] : noise[k];
-        REAL scale = 1 / (REAL)sqrt((double)pivot);
-        for (ptrdiff_t l = k / LANES * LANES; l < width; l += LANES) *(VEC *)(row + l) *= scale;
-        for (ptrdiff_t j = k + 1; j < count; j++) {
+        int told = row[k] >= noise[k];
+        REAL scale = 1 / (REAL)sqrt((double)(told ? row[k] : noise[k]));
+        for (ptrdiff_t l = k / LANES * LANES; l < width; l += LANES)
+            *(VEC *)(row + l) *= told ? scale : 0;
+        for (ptrdiff_t j = k + 1; told && j < count; j++) {
             REAL factor = row[j];
             for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES)
                 *(VEC *)(S + j * width + l) -= factor * *(const VEC *)(row + l);

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gzkcore._compiled import neighbours as _neighbours
@@ -13,6 +14,9 @@ from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore.kernels.tile_form import TileForm
 
 __all__ = ["Neighbours", "SparseFactor", "tree_order"]
+
+# Numbers of rows where there are many of them.
+Numbers: TypeAlias = NDArray[np.int32]
 
 LEAF = 32  # rows of a leaf of the tree, at most
 MOST = 255  # neighbours of a row: places in a row of G are bytes
@@ -56,7 +60,9 @@ class Neighbours:
 
     order: Integers  # (n,): the row at each place
     ranks: Integers  # (n,): of the row at each place in the random order
-    table: Integers  # (n, m): places of neighbours, nearest first; its own place where there are fewer
+    table: (
+        Integers  # (n, m): places of neighbours, nearest first; its own place where there are fewer
+    )
     starts: Integers  # (n + 1,), and `rows`, `places`: the entries of the table by column
     rows: Integers
     places: Integers
@@ -69,8 +75,9 @@ class Neighbours:
         n_leaves = order.size // size
         valid = order < n
         rows = np.minimum(order, n - 1)
-        ranks = np.where(valid, rng.permutation(n)[rows], np.iinfo(np.int32).max).astype(np.int32)
-        table = np.empty((order.size, min(count, n - 1, MOST)), np.int32)
+        ranks: Numbers = rng.permutation(n)[rows].astype(np.int32)
+        ranks[~valid] = np.iinfo(np.int32).max
+        table: Numbers = np.empty((order.size, min(count, n - 1, MOST)), np.int32)
         center = np.median(X, axis=0)
         leaves = (X[rows] - center).astype(np.float32).reshape(n_leaves, size, d)
         _neighbours.nearest_before(
@@ -80,10 +87,11 @@ class Neighbours:
             ranks, order.size, table, n_threads(),
         )  # fmt: skip
         if not valid.all():
-            numbers = np.cumsum(valid, dtype=np.int32) - 1
+            numbers = np.cumsum(valid, dtype=np.int32) - np.int32(1)
             table = numbers[table[valid]]
             order, ranks = order[valid], ranks[valid]
-        return cls(order, ranks, table, *_by_column(table))
+        starts, by_column, places = _by_column(table)
+        return cls(order, ranks, table, starts, by_column, places)
 
     @property
     def nbytes(self) -> int:
@@ -100,7 +108,7 @@ def _heap(leaves: Any) -> Any:
     return np.concatenate([levels[-1], *levels[::-1]])
 
 
-def _by_column(table: Integers) -> tuple[Integers, Integers, Integers]:
+def _by_column(table: Numbers) -> tuple[Integers, Numbers, NDArray[np.uint8]]:
     """Return where the entries of each column of G begin, their rows, and their places in them."""
     n, m = table.shape
     given = table != np.arange(n)[:, None]
@@ -111,11 +119,12 @@ def _by_column(table: Integers) -> tuple[Integers, Integers, Integers]:
 
 
 class SparseFactor:
-    """G with G^T G near (R + alpha N)^-1 for each alpha, R = K - Z Z^T; rows in the neighbours' order.
+    """G with G^T G near (R + alpha N)^-1 for each alpha, R = K - Z Z^T.
 
     Parameters
     ----------
     neighbours : Neighbours
+        In whose order all rows are.
     X : ndarray of shape (n, d)
         Scaled by the form.
     Z : ndarray of shape (n, p)
@@ -146,14 +155,19 @@ class SparseFactor:
         """Return these rows of G V."""
         out = np.empty((rows.stop - rows.start, V.shape[1]))
         _neighbours.multiply(
-            self.values[shift], self.neighbours.table, V, rows.start, out, n_threads()
+            self.values[shift],
+            self.neighbours.table,
+            np.ascontiguousarray(V),
+            rows.start,
+            out,
+            n_threads(),
         )
         return out
 
     def apply(self, shift: int, V: Doubles) -> Doubles:
         """Return G^T G V."""
-        half, out = self.multiply(shift, V, slice(0, len(V))), np.empty_like(V)
-        its = self.neighbours
+        half, its = self.multiply(shift, V, slice(0, len(V))), self.neighbours
+        out = np.empty_like(half)
         _neighbours.multiply_transposed(
             self.values[shift], its.starts, its.rows, its.places, half, out, n_threads()
         )
@@ -161,7 +175,7 @@ class SparseFactor:
 
     def solve(self, shift: int, V: Doubles) -> Doubles:
         """Return G^-1 V."""
-        found, its = V.copy(), self.neighbours
+        found, its = np.array(V, order="C"), self.neighbours
         order = np.empty(len(V), np.int32)
         order[its.ranks] = np.arange(len(V))
         _neighbours.solve(self.values[shift], its.table, order, found)

@@ -1,43 +1,60 @@
 """Preconditioners of K + alpha N, the kernel matrix of all rows and noise: P near it, P^-1 cheap.
 
-Conjugate gradients take about sqrt(c) / 2 log(2 / tol) steps, c the condition number of P^-1 (K +
-alpha N). Features Z of the kernel are what makes c small: Z Z^T near K is spectral approximation.
-N is a diagonal matrix, the noise of each row relative to alpha.
+Conjugate gradients take about sqrt(c) / 2 log(2 / tol) steps, where c is the condition number of
+P^-1 (K + alpha N): without a preconditioner up to n / alpha. Features Z of the kernel, Z Z^T near
+K, take care of what is smooth, the far part; what they leave is local, and a sparse factor on
+nearest neighbours takes care of it. N is diagonal: the noise of each row relative to alpha.
 """
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore._util.wording import counted
-from gzkcore.features.base import tiles
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.tile_form import TileForm
 
-__all__ = ["Diagonal", "LowRank", "Preconditioner", "preconditioner_for"]
+from .kept_features import WHOLE, KeptFeatures
+from .neighbours import Neighbours, SparseFactor
 
-COMPONENTS = 512
-SAMPLE = 16  # landmarks are chosen among so many rows for each of them
+__all__ = ["Diagonal", "LowRank", "NearAndFar", "Preconditioner", "preconditioner_for"]
+
+# Landmarks are chosen among so many rows for each of them, by their residual on so many others.
+SAMPLE = 16
+PROBES = 1000
+# Below so many rows features alone are cheap enough. Neighbours: with the row itself whole vectors.
+FEW_ROWS = 2000
+NEIGHBOURS = 31
+# Components: from and to, and what they may hold in memory.
+FEWEST, MOST, LOW_RANK = 256, 4096, 512
+BUDGET = 1 << 30
+# A condition number for which no preconditioner is made: eight steps to 1e-3.
+WELL_CONDITIONED = 4.0
+# A preconditioner in single precision is one for alphas from here on, relative to k(x, x).
+SINGLE = 1e-4
 
 
 class Preconditioner:
-    """Base: `solve` returns P^-1 R, with a P for each column's alpha; P is symmetric and positive.
+    """Base of P, symmetric and positive definite, near K + alpha N for each of several alphas.
 
     Attributes
     ----------
     n_components : int
         Columns of Z.
     n_neighbours : int
-        Rows that each row is compared with.
+        Rows before it that a row is compared with.
     nbytes : int
         Memory held.
     seconds : float
@@ -50,165 +67,465 @@ class Preconditioner:
     seconds = 0.0
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return P^-1 R of shape (n, len(columns)): column j with the shift of number columns[j]."""
+        """Return P^-1 R.
+
+        Parameters
+        ----------
+        R : ndarray of shape (n, k)
+        columns : ndarray of shape (k,)
+            The number of each column's alpha among those that the preconditioner was made for.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
         raise NotImplementedError
 
     def condition_bound(self, column: int) -> float:
-        """Return a number that the condition number is at most, inf if none is known."""
+        """Return what the condition number of P^-1 (K + alpha N) is at most; inf if unknown."""
         return math.inf
 
     def log_determinant(self, column: int) -> float:
-        """Return log det P for the shift of this number."""
+        """Return log det P for the alpha of this number."""
         raise NotImplementedError
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        parts = [counted(self.n_components, "component")]
+        if self.n_neighbours:
+            parts.append(counted(self.n_neighbours, "neighbour"))
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class Diagonal(Preconditioner):
-    """The diagonal of K + alpha N."""
+    """The diagonal of K + alpha N.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        k(x, x).
+    shifts : ndarray of shape (n_shifts,)
+        The alphas.
+    noise : ndarray of shape (n,)
+        The diagonal of N.
+    """
 
     def __init__(self, diagonal: Doubles, shifts: Doubles, noise: Doubles) -> None:
         self.diagonal, self.shifts, self.noise = diagonal, shifts, noise
+        self.nbytes = diagonal.nbytes + noise.nbytes
 
     def __repr__(self) -> str:
-        return "the diagonal"
+        return "Diagonal()"
 
     def _of(self, columns: Integers) -> Doubles:
         values: Doubles = self.diagonal[:, None] + self.noise[:, None] * self.shifts[columns]
         return values
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Divide by the diagonal."""
+        """Divide by the diagonal, see `Preconditioner`."""
         return R / self._of(columns)
 
     def log_determinant(self, column: int) -> float:
-        """Return log det P."""
+        """Return log det P for the alpha of this number."""
         return float(np.log(self._of(np.array([column]))).sum())
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n, k) into k draws of N(0, P)."""
+        return normals * np.sqrt(self._of(np.array([column])))
 
 
 class LowRank(Preconditioner):
-    """P = Z Z^T + mu N, inverted by Woodbury's identity."""
+    """P = Z Z^T + mu N, inverted by Woodbury's identity.
 
-    def __init__(self, Z: Floats, diagonal: Doubles, shifts: Doubles, noise: Doubles) -> None:
-        began = time.perf_counter()
-        self.Z, self.shifts, self.noise = Z, shifts, noise
-        self.n_components = Z.shape[1]
-        left = np.maximum(diagonal - _squares(Z), 0.0)
-        self.left = float((left / noise).sum())
-        self.mu = np.maximum(shifts, self.left / len(Z))
-        self.nbytes = Z.nbytes
-        self._gram = _gram(Z, 1 / noise)
-        self._factors: dict[float, Any] = {}
-        self.seconds = time.perf_counter() - began
+    P^-1 = (N^-1 - N^-1 Z (mu I + Z^T N^-1 Z)^-1 Z^T N^-1) / mu. What the features leave, K - Z Z^T,
+    is replaced by its mean on the diagonal: mu = max(alpha, tr N^-1 (K - Z Z^T) / n, least).
 
-    def __repr__(self) -> str:
-        return f"{counted(self.n_components, 'component')}"
+    Parameters
+    ----------
+    features : KeptFeatures
+        Z (n, p).
+    diagonal, shifts, noise
+        See `Diagonal`.
+    least : float or None, default=None
+        The least mu, for features by which Z Z^T may exceed K. None: those of landmarks, for which
+        K - Z Z^T is positive semidefinite.
 
-    def _factor(self, mu: float) -> Any:
-        if mu not in self._factors:
-            with limit_blas(1):
-                matrix = self._gram + mu * np.eye(self.n_components)
-                self._factors[mu] = cho_factor(matrix, lower=True, overwrite_a=True)
-        return self._factors[mu]
+    Notes
+    -----
+    Making it takes n p^2 operations, and p^3 / 3 for each alpha; `solve` 4 n p for a column.
+    """
+
+    def __init__(
+        self,
+        features: KeptFeatures,
+        diagonal: Doubles,
+        shifts: Doubles,
+        noise: Doubles,
+        least: float | None = None,
+    ) -> None:
+        self.features, self.shifts, self.noise = features, shifts, noise
+        self.semidefinite = least is None
+        self.n_components, self.nbytes = features.width, features.nbytes
+        self.left = float((np.maximum(diagonal - features.squares(), 0.0) / noise).sum())
+        self.mu = np.maximum(shifts, max(self.left / len(noise), least or 0.0))
+        roots = 1 / np.sqrt(noise)
+        gram = features.gram(lambda rows, Z: Z * roots[rows, None])
+        self._factors = {mu: _cholesky(gram, mu) for mu in np.unique(self.mu).tolist()}
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return (N^-1 R - N^-1 Z (mu I + Z^T N^-1 Z)^-1 Z^T N^-1 R) / mu."""
-        scaled: Doubles = R / self.noise[:, None]
-        inner = _transposed_product(self.Z, scaled)
-        for j, mu in enumerate(self.mu[columns]):
-            inner[:, j] = cho_solve(self._factor(mu), inner[:, j])
-        found = scaled - _product(self.Z, inner) / self.noise[:, None]
-        return found / self.mu[columns]
+        """Return P^-1 R by Woodbury's identity, see `Preconditioner`."""
+        mu, noise = self.mu[columns], self.noise[:, None]
+        scaled: Doubles = R / noise
+        inner = self.features.transposed_product(scaled)
+        for j, value in enumerate(mu.tolist()):
+            inner[:, j] = cho_solve((self._factors[value], True), inner[:, j])
+        scaled -= self.features.product(inner) / noise
+        scaled /= mu
+        return scaled
 
     def condition_bound(self, column: int) -> float:
-        """Return 1 + trace(N^-1 (K - Z Z^T)) / alpha, for Z Z^T that nowhere exceeds K."""
-        return 1.0 + self.left / float(self.shifts[column])
+        """Return 1 + tr(N^-1 (K - Z Z^T)) / alpha for landmarks; of other features inf.
+
+        With R = K - Z Z^T, semidefinite, and rho the largest eigenvalue of N^-1 R: P is at most
+        mu / alpha times K + alpha N, and this at most max(1, (rho + alpha) / mu) times P. Hence
+        1 + rho / alpha, or mu / alpha if that is more; the trace is no less than either. Where
+        features leave much it is far larger, and steps are far fewer than by this bound.
+        """
+        return 1.0 + self.left / float(self.shifts[column]) if self.semidefinite else math.inf
 
     def log_determinant(self, column: int) -> float:
-        """Return log det P, by the determinant of what Woodbury inverts."""
+        """Return log det P for the alpha of this number."""
         mu = float(self.mu[column])
-        inner = 2 * np.log(np.diag(self._factor(mu)[0])).sum()
-        n, p = self.Z.shape
-        return float(inner + (n - p) * math.log(mu) + np.log(self.noise).sum())
+        inner = 2 * float(np.log(np.diag(self._factors[mu])).sum())
+        n, p = self.features.Z.shape
+        return inner + (int(n) - int(p)) * math.log(mu) + float(np.log(self.noise).sum())
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
+        far, near = np.split(normals, [self.n_components])
+        own: Doubles = np.sqrt(self.mu[column] * self.noise)[:, None] * near
+        return own + self.features.product(self.features.padded(far))
+
+
+class NearAndFar(Preconditioner):
+    """P = Z Z^T + (G^T G)^-1: features for the far, a sparse factor on neighbours for the near.
+
+    G^T G = M is near (K - Z Z^T + alpha N)^-1, and P^-1 = M - M Z (I + Z^T M Z)^-1 Z^T M.
+
+    Parameters
+    ----------
+    features : KeptFeatures
+        Z (n, p), in the order of the neighbours.
+    neighbours : Neighbours
+    X : ndarray of shape (n, d)
+        Rows scaled by the form, in the order of the neighbours.
+    form : TileForm
+        How the kernel is computed.
+    shifts, noise
+        See `Diagonal`; noise in the order of the rows.
+
+    Notes
+    -----
+    Making it takes n m (m p + m^2 / 3 + m d) / 2 operations for m neighbours, n p^2 for each alpha,
+    and a search that is no more than a kernel product. `solve` takes 4 n (p + 2 m) for a column.
+    Memory: n (4 p + 9 m) bytes, and 4 n m for each alpha, twice as much in double precision.
+    """
+
+    def __init__(
+        self,
+        features: KeptFeatures,
+        neighbours: Neighbours,
+        X: Doubles,
+        form: TileForm,
+        shifts: Doubles,
+        noise: Doubles,
+    ) -> None:
+        self.features, self.neighbours = features, neighbours
+        distinct, self._which = np.unique(shifts, return_inverse=True)
+        self.factor = SparseFactor(
+            neighbours, X, features.Z, form, noise[neighbours.order], distinct
+        )
+        self._cores = [self._core(s) for s in range(len(distinct))]
+        self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
+        cores = sum(core.nbytes for core in self._cores)
+        self.nbytes = features.nbytes + neighbours.nbytes + self.factor.values.nbytes + cores
+
+    def _core(self, s: int) -> Doubles:
+        """Return the factor of I + Z^T M Z = I + (G Z)^T G Z."""
+        Z = self.features.Z
+        return _cholesky(self.features.gram(lambda rows, _: self.factor.multiply(s, Z, rows)), 1.0)
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R, see `Preconditioner`."""
+        found, which = np.empty(R.shape), self._which[columns]
+        for s in np.unique(which):
+            mine = which == s
+            near = self.factor.apply(s, R[self.neighbours.order][:, mine])
+            inner = cho_solve((self._cores[s], True), self.features.transposed_product(near))
+            near -= self.factor.apply(s, self.features.product(inner))
+            found[np.ix_(self.neighbours.order, mine)] = near
+        return found
+
+    def log_determinant(self, column: int) -> float:
+        """Return log det P for the alpha of this number."""
+        s = self._which[column]
+        far = 2 * float(np.log(np.diag(self._cores[s])).sum())
+        return far + self.factor.log_determinant(s)
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
+        far, near = np.split(normals, [self.n_components])
+        drawn = self.factor.solve(self._which[column], near)
+        drawn += self.features.product(self.features.padded(far))
+        found = np.empty_like(drawn)
+        found[self.neighbours.order] = drawn
+        return found
+
+
+def _cholesky(gram: Doubles, ridge: float) -> Doubles:
+    """Return the lower factor of gram + ridge I."""
+    with limit_blas(1):
+        factor: Doubles = cho_factor(gram + ridge * np.eye(len(gram)), lower=True)[0]
+    return factor
+
+
+# ---- the choice
 
 
 def preconditioner_for(
     given: Any,
     kernel: Kernel,
     X: Floats,
-    shifts: Doubles,
+    shifts: ArrayLike,
     *,
-    noise: Doubles | None = None,
+    noise: ArrayLike | None = None,
     random_state: Seed = None,
 ) -> Preconditioner:
-    """Make the preconditioner of K(X, X) + alpha N for each alpha of shifts."""
+    """Make a preconditioner of K(X, X) + alpha N for each of several alphas.
+
+    Parameters
+    ----------
+    given : "auto", int, feature map, None or Preconditioner
+        "auto": what costs least, see Notes; an int: so many Nystrom features, and neighbours where
+        the kernel has a compiled form and there are more than 2,000 rows; a transformer, fitted or
+        not: its features, with neighbours if they don't exceed the kernel; None: the diagonal; a
+        preconditioner: itself.
+    kernel : Kernel
+        Every parameter a number.
+    X : ndarray of shape (n, d)
+    shifts : array-like of shape (n_shifts,)
+        The alphas, >= 0; one below rounding (2e-16 of k(x, x)) is taken for that.
+    noise : array-like of shape (n,), optional
+        The diagonal of N, > 0; None: ones.
+    random_state : int, RandomState, Generator or None, default=None
+        Chooses landmarks and the order of rows.
+
+    Returns
+    -------
+    Preconditioner
+
+    Notes
+    -----
+    "auto": the diagonal where that leaves a condition number below 4; up to 2,000 rows 512
+    features; else features and 31 neighbours, with as many features (256 to 4,096, and 1 GiB) as
+    can be multiplied in the time of a kernel product. For kernels without a compiled form features
+    alone, twice as many as long as they leave more than alpha.
+
+    References
+    ----------
+    Diaz, Epperly, Frangella, Tropp, Webber, Robust, randomized preconditioning for kernel ridge
+    regression, 2023; Zhao, Xu, Huang, Chow, Xi, An adaptive factorized Nystrom preconditioner for
+    regularized kernel matrices, 2023; Kolotilina, Yeremin, Factorized sparse approximate inverse
+    preconditionings, 1993.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Matern
+    >>> from gzkcore.learn.preconditioners import preconditioner_for
+    >>> X = np.random.default_rng(0).uniform(size=(3000, 2))
+    >>> P = preconditioner_for("auto", Matern(nu=1.5, length_scale=0.2), X, [0.1], random_state=0)
+    >>> P
+    NearAndFar(256 components, 31 neighbours)
+    >>> P.solve(np.ones((3000, 1)), np.array([0])).shape
+    (3000, 1)
+    """
     if isinstance(given, Preconditioner):
         return given
     began = time.perf_counter()
-    X = np.asarray(X, dtype=np.float64)
-    shifts = np.asarray(shifts, dtype=np.float64)
-    noise = np.ones(len(X)) if noise is None else np.asarray(noise, dtype=np.float64)
-    diagonal = kernel.diag(X)
-    if given is None:
-        return Diagonal(diagonal, shifts, noise)
-    if given == "auto":
-        given = COMPONENTS
-    features = (
-        NystromFeatures(kernel, min(int(given), len(X)), random_state=random_state)
-        if isinstance(given, int | np.integer)
-        else given
-    )
-    made = LowRank(_features(features, X), diagonal, shifts, noise)
+    rows: Doubles = np.asarray(X, dtype=np.float64)
+    problem = _Problem(kernel, rows, shifts, noise, generator(random_state))
+    made = _make(given, problem)
     made.seconds = time.perf_counter() - began
     return made
 
 
-def _features(features: Any, X: Doubles) -> Floats:
-    """Return Z in single precision: its arithmetic is in double, so P stays what it is said to be."""
+class _Problem:
+    """The matrix that is to be preconditioned: kernel, rows, alphas and noise."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Doubles,
+        shifts: ArrayLike,
+        noise: ArrayLike | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.kernel, self.X, self.rng = kernel, X, rng
+        self.shifts = _checked("shifts", shifts, None)
+        self.noise = np.ones(len(X)) if noise is None else _checked("noise", noise, len(X))
+        if not (self.noise > 0).all():
+            raise ValueError(
+                f"noise has a least value of {self.noise.min():g}; it must be > 0: leave out rows "
+                "of infinite weight, and for rows without noise pass a small number"
+            )
+        self.diagonal = kernel.diag(X)
+        rounding = np.finfo(np.float64).eps * float((self.diagonal / self.noise).max())
+        self.shifts = np.maximum(self.shifts, max(rounding, np.finfo(np.float64).tiny))
+
+    def sample(self, size: int) -> Doubles:
+        """Return some of the rows, all if there are no more."""
+        return self.X[self._some(size)]
+
+    def _some(self, size: int) -> Integers:
+        n = len(self.X)
+        return self.rng.choice(n, size, replace=False) if size < n else np.arange(n)
+
+    @property
+    def dtype(self) -> Any:
+        """In what the features are held: single where alpha is far above its rounding."""
+        least = self.shifts.min() * self.noise.min()
+        return np.float32 if least >= SINGLE * self.diagonal.max() else np.float64
+
+    def is_well_conditioned(self) -> bool:
+        """Whether K + alpha N needs no more than its diagonal."""
+        return self._largest(self.kernel) <= (WELL_CONDITIONED - 1) * float(self.shifts.min())
+
+    def excess(self, features: Any) -> float:
+        """Estimate by how much Z Z^T exceeds K: the largest eigenvalue of the difference, or 0."""
+
+        def difference(X: Doubles) -> Doubles:
+            Z = np.asarray(features.transform(X), dtype=np.float64)
+            values: Doubles = Z @ Z.T - self.kernel(X)
+            return values
+
+        return max(self._largest(difference), 0.0)
+
+    def _largest(self, matrix: Callable[[Doubles], Doubles]) -> float:
+        """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
+        some = self._some(PROBES // 2)
+        roots = 1 / np.sqrt(self.noise[some])
+        values = eigvalsh(roots[:, None] * matrix(self.X[some]) * roots)
+        return float(values[-1]) * len(self.X) / len(some)
+
+
+def _checked(name: str, values: ArrayLike, size: int | None) -> Doubles:
+    """Return finite numbers >= 0, or raise."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
+        wanted = "(n_shifts,)" if size is None else f"({size},), one for each row"
+        raise ValueError(f"{name} has shape {array.shape}; pass an array of shape {wanted}")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(
+            f"{name} has values from {array.min():g} to {array.max():g}; they must be finite and "
+            ">= 0"
+        )
+    return array
+
+
+def _make(given: Any, problem: _Problem) -> Preconditioner:
+    """Choose the kind, see `preconditioner_for`."""
+    if isinstance(given, str) and given != "auto":
+        raise ValueError(
+            f"preconditioner={given!r} is unknown; use 'auto', None, a number of components or a "
+            "feature map"
+        )
+    n = len(problem.X)
+    auto = isinstance(given, str)
+    if given is None or (auto and problem.is_well_conditioned()):
+        return Diagonal(problem.diagonal, problem.shifts, problem.noise)
+    form = problem.kernel.tile_form() if n > FEW_ROWS else None
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        if given < 1:
+            raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
+        features = _landmarks(problem, min(int(given), n))
+    elif not auto:
+        return _by_features(problem, _fitted(given, problem.X), form)
+    elif form is not None:
+        features = _landmarks(problem, _components(n, problem.X.shape[1], problem.dtype))
+    else:
+        features = _enough(problem)
+    if form is not None:
+        return _near_and_far(problem, features, form)
+    return _low_rank(problem, features)
+
+
+def _by_features(problem: _Problem, features: Any, form: TileForm | None) -> Preconditioner:
+    """Take a feature map for the far part; neighbours only where Z Z^T stays below K + alpha N.
+
+    Random features exceed the kernel in some directions. There mu must not be small: for an excess
+    e the condition number is up to (e / mu)^2. Of e, e / 4 and 0 the second was best or nearly so
+    for Fourier and Gegenbauer features of Gaussian and Matern kernels in 2, 3 and 8 columns.
+    """
+    excess = problem.excess(features)
+    if form is not None and excess <= problem.shifts.min():
+        return _near_and_far(problem, features, form)
+    return _low_rank(problem, features, excess / 4)
+
+
+def _low_rank(problem: _Problem, features: Any, least: float | None = None) -> LowRank:
+    kept = KeptFeatures.of(features, problem.X, problem.dtype)
+    return LowRank(kept, problem.diagonal, problem.shifts, problem.noise, least)
+
+
+def _near_and_far(problem: _Problem, features: Any, form: TileForm) -> NearAndFar:
+    scaled = np.ascontiguousarray(problem.X * form.scale)
+    neighbours = Neighbours.of(scaled, NEIGHBOURS, problem.rng)
+    kept = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
+    placed = scaled[neighbours.order]
+    return NearAndFar(kept, neighbours, placed, form, problem.shifts, problem.noise)
+
+
+def _landmarks(problem: _Problem, count: int) -> NystromFeatures:
+    """Choose landmarks by randomly pivoted Cholesky, among some of the rows."""
+    features = NystromFeatures(problem.kernel, count, random_state=problem.rng)
+    return features.fit(problem.sample(SAMPLE * count))
+
+
+def _enough(problem: _Problem) -> NystromFeatures:
+    """Double the landmarks as long as they leave more than alpha, within what they may cost."""
+    n = len(problem.X)
+    most = max(min(LOW_RANK, n), _components(n, problem.X.shape[1], problem.dtype))
+    probes = problem.sample(PROBES)
+    diagonal = problem.kernel.diag(probes)
+    count = min(LOW_RANK, n)
+    while True:
+        features = _landmarks(problem, count)
+        left = float(np.mean(diagonal - np.square(features.transform(probes)).sum(axis=1)))
+        if left <= problem.shifts.min() or 2 * count > most:
+            return features
+        count *= 2
+
+
+def _components(n: int, d: int, dtype: Any) -> int:
+    """Count the features whose Gram matrix costs as much as a kernel product, within limits."""
+    count, held = math.sqrt(n * (d + 12) / 6), BUDGET // (n * int(np.dtype(dtype).itemsize))
+    affordable = min(held, max(FEWEST, int(count)), MOST) // WHOLE * WHOLE
+    return min(n, max(FEWEST // 2, affordable))
+
+
+def _fitted(features: Any, X: Doubles) -> Any:
+    """Return the feature map, fitted to X unless it is fitted already."""
+    if not hasattr(features, "transform"):
+        raise TypeError(
+            f"preconditioner={features!r} has no transform; use 'auto', None, a number of "
+            "components, a feature map or a preconditioner"
+        )
     try:
         check_is_fitted(features)
     except NotFittedError:
-        rows = X
-        if isinstance(features, NystromFeatures):
-            size = SAMPLE * features.n_components
-            rows = X[np.random.default_rng(0).permutation(len(X))[:size]]
-        features = clone(features).fit(rows)
-    parts = [
-        np.asarray(features.transform(X[rows]), dtype=np.float32)
-        for rows in tiles(len(X), 8 * (X.shape[1] + 1024))
-    ]
-    return np.concatenate(parts)
-
-
-# ---- products with Z: held in single precision, multiplied in double, a tile of rows at a time
-
-
-def _doubles(Z: Floats) -> Iterator[tuple[slice, Doubles]]:
-    buffer = np.empty((0, Z.shape[1]))
-    for rows in tiles(len(Z), 16 * Z.shape[1]):
-        if len(buffer) < rows.stop - rows.start:
-            buffer = np.empty((rows.stop - rows.start, Z.shape[1]))
-        tile = buffer[: rows.stop - rows.start]
-        np.copyto(tile, Z[rows])
-        yield rows, tile
-
-
-def _squares(Z: Floats) -> Doubles:
-    return np.concatenate([np.einsum("ij,ij->i", tile, tile) for _, tile in _doubles(Z)])
-
-
-def _gram(Z: Floats, weights: Doubles) -> Doubles:
-    total = np.zeros((Z.shape[1], Z.shape[1]))
-    for rows, tile in _doubles(Z):
-        tile *= np.sqrt(weights[rows, None])
-        total += tile.T @ tile
-    return total
-
-
-def _transposed_product(Z: Floats, V: Doubles) -> Doubles:
-    total = np.zeros((Z.shape[1], V.shape[1]))
-    for rows, tile in _doubles(Z):
-        total += tile.T @ V[rows]
-    return total
-
-
-def _product(Z: Floats, V: Doubles) -> Doubles:
-    return np.concatenate([tile @ V for _, tile in _doubles(Z)])
+        return clone(features).fit(X)
+    return features

@@ -1,0 +1,124 @@
+"""Features of all rows, kept in memory: products with Z in double, whatever Z is held in."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gzkcore._util.threads import limit_blas, limit_threads, n_threads
+from gzkcore._util.typing import Doubles, Floats
+
+from .tiles import for_each_tile, width_of
+
+__all__ = ["KeptFeatures"]
+
+# Columns are padded to a multiple of this, and compiled kernels take whole vectors.
+WHOLE = 16
+# Rows are worked on in so many groups, whatever the threads: sums are the same for any number.
+GROUPS = 8
+TILE_BYTES = 1 << 20
+
+Result = TypeVar("Result")
+
+
+class KeptFeatures:
+    """Z (n, p) and what preconditioners ask of it.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, p)
+        float32 or float64. Products are of these numbers, in double: rounding to float32 changes
+        Z Z^T once, and what is inverted is exactly that of the rounded features.
+    """
+
+    def __init__(self, Z: Floats, width: int | None = None) -> None:
+        self.Z = Z
+        self.width = Z.shape[1] if width is None else width
+
+    @classmethod
+    def of(cls, features: Any, X: Floats, dtype: Any) -> "KeptFeatures":
+        """Return those of the rows of X, by a fitted feature map."""
+        width = int(width_of(features, X))
+        Z = np.zeros((len(X), -(-width // WHOLE) * WHOLE), dtype)
+
+        def keep(_thread: int, part: slice, tile: Floats) -> None:
+            Z[part, :width] = tile
+
+        for_each_tile(features, X, keep)
+        return cls(Z, width)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return int(self.Z.nbytes)
+
+    def padded(self, V: Doubles) -> Doubles:
+        """Return V of `width` rows with rows of zeros for the columns that Z was padded with."""
+        return np.pad(V, ((0, self.Z.shape[1] - self.width), (0, 0)))
+
+    def squares(self) -> Doubles:
+        """Return |z|^2 of every row."""
+        return np.concatenate(
+            self._by_group(
+                lambda tiles: np.concatenate([np.einsum("ij,ij->i", Z, Z) for _, Z in tiles])
+            )
+        )
+
+    def product(self, V: Doubles) -> Doubles:
+        """Return Z V."""
+        return np.concatenate(
+            self._by_group(lambda tiles: np.concatenate([Z @ V for _, Z in tiles]))
+        )
+
+    def transposed_product(self, V: Doubles) -> Doubles:
+        """Return Z^T V."""
+        return self._sum(lambda rows, Z: Z.T @ V[rows])
+
+    def gram(self, factor: Callable[[slice, Doubles], Doubles]) -> Doubles:
+        """Return W^T W for W = factor(rows, Z[rows]), a tile at a time."""
+
+        def square(rows: slice, Z: Doubles) -> Doubles:
+            W = factor(rows, Z)
+            return W.T @ W
+
+        return self._sum(square)
+
+    def _sum(self, term: Callable[[slice, Doubles], Doubles]) -> Doubles:
+        """Add up the terms of all tiles, in the same order for any number of threads."""
+
+        def add(tiles: Iterator[tuple[slice, Doubles]]) -> Any:
+            return sum(term(rows, Z) for rows, Z in tiles)
+
+        parts = self._by_group(add)
+        total: Doubles = parts[0]
+        for part in parts[1:]:
+            total += part
+        return total
+
+    def _by_group(self, use: Callable[[Iterator[tuple[slice, Doubles]]], Result]) -> list[Result]:
+        """Call use(tiles) for each group of tiles."""
+        n = len(self.Z)
+        step = max(1, -(-n // GROUPS))
+        parts = [slice(i, min(i + step, n)) for i in range(0, n, step)]
+        threads = min(n_threads(), len(parts))
+
+        def run(part: slice) -> Result:
+            with limit_threads(1):
+                return use(self._tiles(part))
+
+        with limit_blas(1):
+            if threads == 1:
+                return [run(part) for part in parts]
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(run, parts))
+
+    def _tiles(self, part: slice) -> Iterator[tuple[slice, Doubles]]:
+        """Yield tiles of doubles, which last until the next."""
+        step = max(1, TILE_BYTES // (8 * self.Z.shape[1]))
+        buffer = np.empty((min(step, part.stop - part.start), self.Z.shape[1]))
+        for start in range(part.start, part.stop, step):
+            rows = slice(start, min(start + step, part.stop))
+            tile = buffer[: rows.stop - rows.start]
+            np.copyto(tile, self.Z[rows])
+            yield rows, tile
