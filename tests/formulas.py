@@ -35,6 +35,7 @@ MODULES = {
     "nystrom": ["features.nystrom"],
     "pca": ["learn.pca"],
     "polysketch": ["features.polysketch"],
+    "preconditioners": ["learn.preconditioners", "learn.neighbours"],
     "product": ["kernels.product", "features.product"],
     "products": ["kernels.products"],
     "projection": ["features.projection"],
@@ -110,6 +111,11 @@ OTHER_NAMES = {
     "products.kernel_diagonal": ("kernel_diagonal", "test_matrices_and_products_are_the_formula"),
     "products.kernel_matrix": ("kernel_matrix", "test_matrices_and_products_are_the_formula"),
     "products.kernel_product": ("kernel_product", "test_matrices_and_products_are_the_formula"),
+    "preconditioners.low_rank_inverse": ("LowRank", "test_low_rank_is_the_reference"),
+    "preconditioners.low_rank_shift": ("LowRank", "test_low_rank_is_the_reference"),
+    "preconditioners.near_and_far_inverse": ("NearAndFar", "test_near_and_far_is_the_reference"),
+    "preconditioners.nearest_before": ("Neighbours", "test_neighbours_are_those_of_the_reference"),
+    "preconditioners.sparse_factor": ("SparseFactor", "test_the_factor_is_that_of_the_reference"),
     "ridge.gcv_score": ("RandomFeatureRidgeCV", "test_every_score_as_the_reference"),
     "ridge.k_fold_error": ("RandomFeatureRidgeCV", "test_every_score_as_the_reference"),
     "ridge.loo_errors": ("RandomFeatureRidgeCV", "test_n_folds_are_leave_one_out"),
@@ -159,6 +165,9 @@ BENCHMARKS = {
     "nystrom": "Landmarks",
     "pca": "Fit",
     "polysketch": "Against",
+    "preconditioners": "Setup",
+    "preconditioners.near_and_far_inverse": "Solve",
+    "preconditioners.low_rank_inverse": "Solve",
     "product": "ProductsToMemory",
     "products": "Product",
     "products.kernel_matrix": "Matrix",
@@ -203,6 +212,7 @@ NOT_TIMED = {
     ],
     "one number for each row": ["products.kernel_diagonal"],
     "one of the steps that the whole map is timed with": ["kmeans.priority_sample"],
+    "a sum of n numbers": ["preconditioners.low_rank_shift"],
 }  # fmt: skip
 
 

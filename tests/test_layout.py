@@ -43,6 +43,7 @@ NUMPY_IN_REFERENCE = {
     "nystrom": "Algorithm 3 has inverses, and eigenvalues",
     "pca": "a covariance has eigenvectors",
     "cca": "covariances have roots and singular vectors",
+    "preconditioners": "preconditioners are inverses",
     "ridge": "the normal equations are an inverse",
     "theory": "Eq 17 has an inverse, Lemma 18 norms of matrices",
 }

@@ -169,6 +169,9 @@ IDENTITY = {
     "inverse root": Tolerance(
         2**16, "eigenvectors over the roots of eigenvalues down to 1e-3 of the largest, squared"
     ),
+    "preconditioners": Tolerance(
+        2**18, "relative to the largest entry; rounding times a condition number of at most 1e5"
+    ),
     "closed form": Tolerance(64, "coefficients of size 1 from quadrature or logarithms"),
     "unit": Tolerance(4, "a norm and a division"),
     "same kernel": Tolerance(4096, "one kernel in two bases; each may be off by its Horner loss"),

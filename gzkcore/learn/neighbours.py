@@ -59,13 +59,11 @@ class Neighbours:
     """
 
     order: Integers  # (n,): the row at each place
-    ranks: Integers  # (n,): of the row at each place in the random order
-    table: (
-        Integers  # (n, m): places of neighbours, nearest first; its own place where there are fewer
-    )
-    starts: Integers  # (n + 1,), and `rows`, `places`: the entries of the table by column
-    rows: Integers
-    places: Integers
+    ranks: Numbers  # (n,): of the row at each place in the random order
+    table: Numbers  # (n, m): places of neighbours, nearest first; its own where there are fewer
+    starts: Integers  # (n + 1,): where the entries of each column begin,
+    rows: Numbers  # of each entry its row
+    places: NDArray[np.uint8]  # and its place in that
 
     @classmethod
     def of(cls, X: Doubles, count: int, rng: np.random.Generator) -> "Neighbours":

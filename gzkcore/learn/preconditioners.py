@@ -44,6 +44,8 @@ BUDGET = 1 << 30
 WELL_CONDITIONED = 4.0
 # A preconditioner in single precision is one for alphas from here on, relative to k(x, x).
 SINGLE = 1e-4
+# A smaller alpha, relative to k(x, x), is taken for this: Z^T M Z + I would be rounding errors.
+ROUNDING = 1e-9
 
 
 class Preconditioner:
@@ -317,7 +319,7 @@ def preconditioner_for(
         Every parameter a number.
     X : ndarray of shape (n, d)
     shifts : array-like of shape (n_shifts,)
-        The alphas, >= 0; one below rounding (2e-16 of k(x, x)) is taken for that.
+        The alphas, >= 0; one below 1e-9 of k(x, x) is taken for that, for P alone.
     noise : array-like of shape (n,), optional
         The diagonal of N, > 0; None: ones.
     random_state : int, RandomState, Generator or None, default=None
@@ -383,8 +385,8 @@ class _Problem:
                 "of infinite weight, and for rows without noise pass a small number"
             )
         self.diagonal = kernel.diag(X)
-        rounding = np.finfo(np.float64).eps * float((self.diagonal / self.noise).max())
-        self.shifts = np.maximum(self.shifts, max(rounding, np.finfo(np.float64).tiny))
+        least = ROUNDING * float((self.diagonal / self.noise).max())
+        self.shifts = np.maximum(self.shifts, max(least, np.finfo(np.float64).tiny))
 
     def sample(self, size: int) -> Doubles:
         """Return some of the rows, all if there are no more."""

@@ -1,0 +1,391 @@
+"""Preconditioners: the inverses that they claim to be, near the matrix, and steps that stay few."""
+
+import numpy as np
+import pytest
+from points import sphere
+from scipy.linalg import cholesky, eigvalsh
+from sklearn.kernel_approximation import RBFSampler
+from tolerances import IDENTITY
+
+from gzkcore import (
+    ArcCosine,
+    Gaussian,
+    GegenbauerFeatures,
+    Laplacian,
+    Matern,
+    NystromFeatures,
+    Polynomial,
+    RandomFourierFeatures,
+    RationalQuadratic,
+    reference,
+)
+from gzkcore._util.random import generator
+from gzkcore._util.threads import limit_threads
+from gzkcore.learn import preconditioners
+from gzkcore.learn.kept_features import KeptFeatures
+from gzkcore.learn.neighbours import Neighbours, SparseFactor
+from gzkcore.learn.preconditioners import (
+    Diagonal,
+    LowRank,
+    NearAndFar,
+    preconditioner_for,
+)
+
+KERNELS = [
+    Gaussian(2.0),
+    Matern(nu=0.5, length_scale=0.5),
+    Matern(nu=1.5, length_scale=0.5),
+    Matern(nu=2.5, length_scale=[0.5, 0.7, 2.0]),
+    Laplacian(2.0),
+    Polynomial(degree=3),
+]
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: repr(kernel)[:24])
+KINDS = {"diagonal": None, "low rank": RationalQuadratic(), "near and far": Matern(nu=1.5)}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def rows(n=60, d=3, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def noises(n, seed=1):
+    return np.random.default_rng(seed).uniform(0.5, 2.0, n)
+
+
+def made(kind, X, shifts, noise=None, **options):
+    """Return a preconditioner of a kind, and the kernel that it is for."""
+    kernel = (KINDS[kind] or Gaussian(0.5)).resolve(X)
+    given = None if kind == "diagonal" else 40
+    options = {"random_state": 0, **options}
+    return preconditioner_for(given, kernel, X, shifts, noise=noise, **options), kernel
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch):
+    """Take neighbours from 50 rows on, so that dense matrices can check what they give."""
+    monkeypatch.setattr(preconditioners, "FEW_ROWS", 50)
+
+
+def inverse(preconditioner, n, column=0):
+    return preconditioner.solve(np.eye(n), np.full(n, column))
+
+
+def close(found, expected, what):
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * IDENTITY[what]())
+
+
+# ---- as the reference
+
+
+def test_low_rank_is_the_reference():
+    X, shifts = rows(), [0.01, 5.0]
+    noise, kernel = noises(60), RationalQuadratic().resolve(X)
+    features = NystromFeatures(kernel, 20, random_state=0).fit(X)
+    kept = KeptFeatures.of(features, X, np.float64)
+    P = LowRank(kept, kernel.diag(X), np.array(shifts), noise)
+    Z = features.transform(X)
+    for column, alpha in enumerate(shifts):
+        mu = reference.preconditioners.low_rank_shift(kernel(X), Z, alpha, noise)
+        close(P.mu[column], mu, "preconditioners")
+        expected = reference.preconditioners.low_rank_inverse(Z, mu, noise)
+        close(inverse(P, 60, column), expected, "preconditioners")
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "count"), [(1, 2, 3), (2, 1, 1), (31, 1, 4), (33, 3, 5), (200, 9, 31)]
+)
+def test_neighbours_are_those_of_the_reference(n, d, count):
+    X = rows(n, d)
+    found = Neighbours.of(X, count, np.random.default_rng(0))
+    placed = X[found.order].astype(np.float32)
+    expected = reference.preconditioners.nearest_before(placed.tolist(), found.ranks, count)
+    assert sorted(found.order) == sorted(found.ranks) == list(range(n))
+    for i in range(n):
+        assert [j for j in found.table[i] if j != i] == expected[i]
+
+
+@every_kernel
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_factor_is_that_of_the_reference(kernel, dtype):
+    X, shifts, noise = rows(), np.array([0.1, 3.0]), noises(60)
+    kernel = kernel.resolve(X)
+    form = kernel.tile_form()
+    scaled = X * form.scale
+    neighbours = Neighbours.of(scaled, 11, np.random.default_rng(0))
+    X, noise = X[neighbours.order], noise[neighbours.order]
+    Z = KeptFeatures.of(NystromFeatures(kernel, 16, random_state=0).fit(X), X, dtype).Z
+    factor = SparseFactor(
+        neighbours, np.ascontiguousarray(scaled[neighbours.order]), Z, form, noise, shifts
+    )
+    R = kernel(X) - Z.astype(np.float64) @ Z.astype(np.float64).T
+    lists = [[j for j in table if j != i] for i, table in enumerate(neighbours.table)]
+    V = rows(60, 4, seed=5)
+    for s, alpha in enumerate(shifts):
+        S = R + alpha * np.diag(noise)
+        G = reference.preconditioners.sparse_factor(S, lists)
+        spread = np.sqrt(np.linalg.cond(S) * np.abs(kernel(X)).max())
+        off = spread * IDENTITY["preconditioners"](dtype) * np.abs(G).max()
+        found = factor.multiply(s, np.eye(60), slice(0, 60))
+        np.testing.assert_allclose(found, G, rtol=0, atol=off)
+        np.testing.assert_allclose(found[7:20], factor.multiply(s, np.eye(60), slice(7, 20)))
+        close(factor.apply(s, V), found.T @ found @ V, "preconditioners")
+        close(found @ factor.solve(s, V), V, "preconditioners")
+        np.testing.assert_allclose(
+            factor.log_determinant(s), -np.linalg.slogdet(found.T @ found)[1], rtol=1e-9
+        )
+
+
+def test_near_and_far_is_the_reference():
+    X, shifts, noise = rows(), [0.01, 1.0], noises(60)
+    P, _ = made("near and far", X, shifts, noise)
+    order = P.neighbours.order
+    assert isinstance(P, NearAndFar)
+    for column in range(2):
+        G = P.factor.multiply(column, np.eye(60), slice(0, 60))
+        Z = P.features.Z.astype(np.float64)
+        expected = np.empty((60, 60))
+        expected[np.ix_(order, order)] = reference.preconditioners.near_and_far_inverse(Z, G)
+        close(inverse(P, 60, column), expected, "preconditioners")
+
+
+# ---- what every kind promises
+
+
+@every_kind
+def test_solve_is_the_inverse_of_a_positive_matrix(kind):
+    X, shifts, noise = rows(90), [0.05, 2.0], noises(90)
+    P, _ = made(kind, X, shifts, noise)
+    for column in range(2):
+        B = inverse(P, 90, column)
+        close(B, B.T, "preconditioners")
+        values = eigvalsh((B + B.T) / 2)
+        assert values[0] > 0
+        np.testing.assert_allclose(P.log_determinant(column), -np.log(values).sum(), rtol=1e-8)
+        roots = P.sample(np.eye(P.n_components + 90), column)  # P = roots roots^T
+        close(B @ (roots @ roots.T), np.eye(90), "preconditioners")
+
+
+@every_kind
+def test_columns_have_their_own_alpha(kind):
+    X, shifts = rows(80), [0.1, 1.0, 0.1]
+    P, _ = made(kind, X, shifts)
+    R = rows(80, 4, seed=3)
+    together = P.solve(R, np.array([0, 1, 2, 1]))
+    for j, column in enumerate([0, 1, 0, 1]):
+        close(together[:, [j]], P.solve(R[:, [j]], np.array([column])), "preconditioners")
+
+
+@every_kind
+def test_bits_are_the_same_for_any_number_of_threads(kind):
+    X, R = rows(3000), rows(3000, 2, seed=4)
+    results = []
+    for threads in (1, 2, 5):
+        with limit_threads(threads):
+            P, _ = made(kind, X, [0.1, 1.0])
+            results.append(P.solve(R, np.array([1, 0])))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+@every_kind
+def test_the_callers_arrays_are_not_written_to(kind):
+    X, shifts, noise, R = rows(), np.array([0.1]), noises(60), rows(60, 2)
+    for array in (X, shifts, noise, R):
+        array.setflags(write=False)
+    P, _ = made(kind, X, shifts, noise)
+    P.solve(R, np.array([0, 0]))
+
+
+def test_what_it_says_of_itself():
+    X = rows(80)
+    P, _ = made("near and far", X, [0.1])
+    assert repr(P) == "NearAndFar(40 components, 31 neighbours)"
+    assert (P.n_components, P.n_neighbours) == (40, 31)
+    assert P.seconds > 0
+    assert P.nbytes > 80 * (40 + 31) * 4
+    assert repr(made("low rank", X, [0.1])[0]) == "LowRank(40 components)"
+    assert repr(made("diagonal", X, [0.1])[0]) == "Diagonal()"
+
+
+# ---- near the matrix
+
+
+def condition(P, A):
+    root = cholesky(A, lower=True)
+    values = eigvalsh(root.T @ inverse(P, len(A)) @ root)
+    return values[-1] / values[0]
+
+
+@every_kernel
+def test_the_condition_number_falls(kernel):
+    X = rows(400)
+    kernel = kernel.resolve(X)
+    A = kernel(X) + 0.1 * np.eye(400)
+    P = preconditioner_for(64, kernel, X, [0.1], random_state=0)
+    assert isinstance(P, NearAndFar)
+    assert condition(P, A) < 4 < np.linalg.cond(A) / 10
+
+
+def test_the_bound_of_low_rank_holds():
+    X, noise = rows(200), noises(200)
+    kernel = RationalQuadratic(length_scale=0.5).resolve(X)
+    for alpha in (1e-3, 0.1, 10.0):
+        P = preconditioner_for(30, kernel, X, [alpha], noise=noise, random_state=0)
+        assert isinstance(P, LowRank)
+        found = condition(P, kernel(X) + alpha * np.diag(noise))
+        assert found <= P.condition_bound(0) * (1 + 1e-9)
+
+
+def steps(kernel, X, alpha, tol=1e-3, **options):
+    """Count the steps of conjugate gradients to a relative residual, by a dense matrix."""
+    rng = np.random.default_rng(0)
+    y = np.sin(9 * X[:, 0]) * np.cos(7 * X[:, 1]) + 0.3 * rng.standard_normal(len(X))
+    A = kernel(X) + alpha * np.eye(len(X))
+    P = preconditioner_for("auto", kernel, X, [alpha], random_state=0, **options)
+    x, r = np.zeros((len(X), 1)), y[:, None].copy()
+    zero = np.array([0])
+    z = P.solve(r, zero)
+    p = z.copy()
+    for step in range(1, 200):
+        q = A @ p
+        a = np.sum(r * z) / np.sum(p * q)
+        x, before, r = x + a * p, np.sum(r * z), r - a * q
+        if np.linalg.norm(y[:, None] - A @ x) < tol * np.linalg.norm(y):
+            return step
+        z = P.solve(r, zero)
+        p = z + np.sum(r * z) / before * p
+    return 200
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.01])
+@pytest.mark.parametrize("kernel", [Matern(nu=1.5, length_scale=0.1), Gaussian(50.0)], ids=repr)
+def test_few_steps_on_the_sphere(kernel, alpha):
+    X = sphere(4000, 3)
+    assert steps(kernel.resolve(X), X, alpha) <= 10
+
+
+def test_features_of_any_map():
+    X = sphere(600, 3)
+    kernel = Gaussian(4.0).resolve(X)
+    A = kernel(X) + 0.1 * np.eye(600)
+    plain = np.linalg.cond(A)
+    exact = GegenbauerFeatures(kernel, 144, random_state=0)
+    for features in (exact, exact.fit(X), NystromFeatures(kernel, 100, random_state=0)):
+        P = preconditioner_for(features, kernel, X, [0.1], random_state=0)
+        assert isinstance(P, NearAndFar)  # they stay below the kernel
+        assert condition(P, A) < 2
+    drawn = RandomFourierFeatures(kernel, 512, random_state=0)
+    for features in (drawn, RBFSampler(gamma=4.0, n_components=512, random_state=0)):
+        P = preconditioner_for(features, kernel, X, [0.1], random_state=0)
+        assert isinstance(P, LowRank)
+        assert P.condition_bound(0) == np.inf
+        assert condition(P, A) < plain / 4
+
+
+# ---- the choice
+
+
+def test_the_choice_by_rows_and_kernel(monkeypatch):
+    monkeypatch.undo()
+    X = rows(2100)
+    kernel = Gaussian(0.5).resolve(X)
+    assert isinstance(preconditioner_for("auto", kernel, X, [0.1], random_state=0), NearAndFar)
+    assert repr(preconditioner_for("auto", kernel, X[:300], [0.1])) == "LowRank(300 components)"
+    assert isinstance(preconditioner_for("auto", kernel, X, [1e4]), Diagonal)
+    assert isinstance(preconditioner_for(None, kernel, X, [0.1]), Diagonal)
+    P = preconditioner_for(20, kernel, X[:300], [0.1])
+    assert preconditioner_for(P, kernel, X, [0.1]) is P
+
+
+def test_features_alone_are_doubled_while_they_leave_much(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(preconditioners, "LOW_RANK", 32)
+    X = rows(1500, 6)
+    rough = RationalQuadratic(length_scale=0.5).resolve(X)
+    smooth = RationalQuadratic(length_scale=50.0).resolve(X)
+    assert preconditioner_for("auto", rough, X, [1e-3], random_state=0).n_components > 64
+    assert preconditioner_for("auto", smooth, X, [0.1], random_state=0).n_components == 32
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "match"),
+    [
+        ("best", ValueError, "preconditioner='best' is unknown; use"),
+        (0, ValueError, "preconditioner=0 components; use 1 or more"),
+        (object(), TypeError, "has no transform; use"),
+    ],
+)
+def test_what_is_no_preconditioner(given, error, match):
+    X = rows()
+    with pytest.raises(error, match=match):
+        preconditioner_for(given, Gaussian(0.5), X, [0.1])
+
+
+def test_what_is_no_alpha_and_no_noise():
+    X, kernel = rows(), Gaussian(0.5)
+    with pytest.raises(ValueError, match="shifts has shape"):
+        preconditioner_for("auto", kernel, X, [])
+    for alpha in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"shifts has values .* must be finite and >= 0"):
+            preconditioner_for("auto", kernel, X, [alpha])
+    with pytest.raises(ValueError, match=r"noise has shape .* one for each row"):
+        preconditioner_for("auto", kernel, X, [0.1], noise=np.ones(3))
+    with pytest.raises(ValueError, match="noise has a least value of 0; it must be > 0"):
+        preconditioner_for("auto", kernel, X, [0.1], noise=np.zeros(60))
+
+
+# ---- rows that are awkward
+
+
+def awkward():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    outlying = X.copy()
+    outlying[5] = 1e8
+    constant = X.copy()
+    constant[:, 1] = 7.0
+    return {
+        "one row": X[:1],
+        "two rows": X[:2],
+        "fewer rows than neighbours": X[:20],
+        "duplicates": np.repeat(X[:12], 10, axis=0),
+        "all the same": np.ones((100, 2)),
+        "outlying": outlying,
+        "far from the origin": X + 1e6,
+        "constant column": constant,
+        "no spread in one column": X * [1.0, 1e-9, 1.0],
+        "float32": X.astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-8, 1e-2, 1e4])
+@pytest.mark.parametrize("name", awkward())
+@pytest.mark.parametrize("given", ["auto", 8, None])
+def test_awkward_rows_leave_it_finite_and_positive(name, alpha, given, monkeypatch):
+    monkeypatch.setattr(preconditioners, "FEW_ROWS", 0)
+    X = awkward()[name]
+    kernel = Matern(nu=1.5).resolve(X.astype(np.float64))
+    P = preconditioner_for(given, kernel, X, [alpha], random_state=0)
+    B = inverse(P, len(X))
+    assert np.isfinite(B).all()
+    assert (np.einsum("ij,ij->j", rows(len(X), 5), B @ rows(len(X), 5)) > 0).all()
+    assert np.isfinite(P.log_determinant(0))
+
+
+def test_noise_over_eight_decades():
+    X = rows(500, 2)
+    noise = 10.0 ** np.random.default_rng(0).uniform(-4, 4, 500)
+    kernel = Matern(nu=1.5).resolve(X)
+    A = kernel(X) + 0.1 * np.diag(noise)
+    P = preconditioner_for(64, kernel, X, [0.1], noise=noise, random_state=0)
+    assert isinstance(P, NearAndFar)
+    assert condition(P, A) < 10
+
+
+def test_kernels_of_unit_rows():
+    X = sphere(300, 4)
+    kernel = ArcCosine(order=1).resolve(X)
+    A = kernel(X) + 0.01 * np.eye(300)
+    P = preconditioner_for("auto", kernel, X, [0.01], random_state=generator(0))
+    assert condition(P, A) < 3
