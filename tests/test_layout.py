@@ -59,6 +59,7 @@ TOO_LONG = {
     "gzkcore/_compiled/gegenbauer.pyx:gegenbauer_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/harmonics.pyx:harmonic_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/products.pyx:kernel_product": "scratch buffers, taken and freed around one loop",
+    "gzkcore/_compiled/neighbours.pyx:sparse_factor": "scratch buffers, taken and freed around one loop",
 }
 
 LIGHT = {

@@ -1,4 +1,4 @@
-"""Preconditioners beside what they spare: a product with the kernel matrix, and steps of the solver."""
+"""Preconditioners beside what they spare: products with the kernel matrix, steps of the solver."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class _Problem:
 
 
 class Setup(_Problem):
-    """Neighbours, landmarks, features and the sparse factor; a product of the same rows beside it."""
+    """Neighbours, landmarks, features and the sparse factor; a product of the rows beside it."""
 
     params = (list(KERNELS), ROWS, THREADS)
     param_names = ("kernel", "n_samples", "threads")

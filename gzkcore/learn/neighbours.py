@@ -13,7 +13,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore.kernels.tile_form import TileForm
 
-__all__ = ["Neighbours", "SparseFactor", "tree_order"]
+__all__ = ["Neighbours", "SparseFactor"]
 
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]
