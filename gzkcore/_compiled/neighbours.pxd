@@ -2,16 +2,14 @@
 
 from cython cimport floating
 
-from .products cimport GZK_TILE  # noqa: F401  products.h comes first
+from .products cimport gzk_factor
 
 cdef extern from "neighbours.h" nogil:
     int GZK_TALL, GZK_WIDE
-    void gzk_kernel_of_few_f32(const float* u, Py_ssize_t d, Py_ssize_t count, Py_ssize_t width,
-                               int metric, int profile, const float* c, Py_ssize_t degree,
-                               double offset, float* S)
-    void gzk_kernel_of_few_f64(const double* u, Py_ssize_t d, Py_ssize_t count, Py_ssize_t width,
-                               int metric, int profile, const double* c, Py_ssize_t degree,
-                               double offset, double* S)
+    void gzk_kernel_of_few_f32(const gzk_factor*, Py_ssize_t n_factors, const float* u, Py_ssize_t d,
+                               Py_ssize_t count, Py_ssize_t width, float* S)
+    void gzk_kernel_of_few_f64(const gzk_factor*, Py_ssize_t n_factors, const double* u, Py_ssize_t d,
+                               Py_ssize_t count, Py_ssize_t width, double* S)
     void gzk_subtract_features_f32(const float** z, Py_ssize_t p, Py_ssize_t count, Py_ssize_t width,
                                    float* S)
     void gzk_subtract_features_f64(const double** z, Py_ssize_t p, Py_ssize_t count,
@@ -22,14 +20,14 @@ cdef extern from "neighbours.h" nogil:
                                         const double* noise, double* g)
 
 
-cdef inline void kernel_of_few(const floating* u, Py_ssize_t d, Py_ssize_t count, Py_ssize_t width,
-                               int metric, int profile, const floating* c, Py_ssize_t degree,
-                               double offset, floating* S) noexcept nogil:
-    """S[j, l] = k(x_j, x_l) for l >= j."""
+cdef inline void kernel_of_few(const gzk_factor* factors, Py_ssize_t n_factors, const floating* u,
+                               Py_ssize_t d, Py_ssize_t count, Py_ssize_t width,
+                               floating* S) noexcept nogil:
+    """S[j, l] = w_j w_l k(x_j, x_l) for l >= j."""
     if floating is float:
-        gzk_kernel_of_few_f32(u, d, count, width, metric, profile, c, degree, offset, S)
+        gzk_kernel_of_few_f32(factors, n_factors, u, d, count, width, S)
     else:
-        gzk_kernel_of_few_f64(u, d, count, width, metric, profile, c, degree, offset, S)
+        gzk_kernel_of_few_f64(factors, n_factors, u, d, count, width, S)
 
 
 cdef inline void subtract_features(const floating** z, Py_ssize_t p, Py_ssize_t count,

@@ -17,10 +17,10 @@ def sparse_factor(
     neighbours: NDArray[Any],
     noise: NDArray[Any],
     shifts: NDArray[Any],
-    metric: int,
-    profile: int,
+    weights: NDArray[Any],
+    factors: NDArray[Any],
+    numbers: NDArray[Any],
     coefficients: NDArray[Any],
-    offset: float,
     values: NDArray[Any],
     n_threads: int,
 ) -> None: ...

@@ -22,6 +22,7 @@ from libc.string cimport memcpy
 from .leaf cimport GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
 from .neighbours cimport (GZK_TALL, GZK_WIDE, kernel_of_few, last_of_inverse_factor,
                           subtract_features)
+from .products cimport MOST_FACTORS, fill, gzk_factor
 
 cdef enum:
     DEPTH = 64    # of the stack of a search: one node for each level of the tree
@@ -141,15 +142,15 @@ def nearest_before(
 
 
 def sparse_factor(
-    const double[:, ::1] X,              # IN   (n, d), scaled
+    const double[:, ::1] X,              # IN   (n, d), scaled, the columns of factor after factor
     const floating[:, ::1] Z,            # IN   (n, p), p a multiple of lanes
     const int[:, ::1] neighbours,        # IN   (n, m)
     const double[::1] noise,             # IN   (n,)
     const double[::1] shifts,            # IN   (s,)
-    int metric,
-    int profile,
-    const floating[::1] coefficients,    # IN   of the profile, from the constant on
-    double offset,                       # of a dot product; NaN: of distances
+    const double[::1] weights,           # IN   (n,): w
+    const long long[:, ::1] factors,     # IN   (count, 9), (count, 4): see `fill` of products.pxd
+    const double[:, ::1] numbers,
+    const floating[::1] coefficients,
     floating[:, :, ::1] values,          # OUT  (s, n, m + 1)
     int n_threads,
 ):
@@ -157,10 +158,10 @@ def sparse_factor(
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], p = Z.shape[1], m = neighbours.shape[1]
     cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
     cdef Py_ssize_t width = (m + lanes) // lanes * lanes, square = (m + 1) * width
-    cdef Py_ssize_t stride = d * width + 2 * square + 2 * width
+    cdef Py_ssize_t stride = (d + 1) * width + 2 * square + 2 * width
     cdef Py_ssize_t pointers = m + 1 + GZK_TALL + GZK_WIDE
-    cdef Py_ssize_t i, j, k, s, count, row, degree = coefficients.shape[0] - 1
-    cdef bint of_distances = offset != offset
+    cdef Py_ssize_t i, j, k, f, s, count, row, n_factors = factors.shape[0]
+    cdef gzk_factor known[MOST_FACTORS]
     cdef floating *scratch
     cdef floating *u
     cdef floating *R
@@ -169,6 +170,7 @@ def sparse_factor(
     cdef floating *g
     cdef const floating **rows
     cdef const floating **z
+    fill(known, factors, numbers, coefficients)
     stride = (stride + PAGE) // 16 * 16
     scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
     rows = <const floating**> gzk_alloc(n_threads * pointers * sizeof(void*))
@@ -178,7 +180,7 @@ def sparse_factor(
         raise MemoryError("no memory for the scratch buffers of sparse_factor")
     for i in prange(n, schedule="dynamic", chunksize=CHUNK, nogil=True, num_threads=n_threads):
         u = scratch + threadid() * stride
-        R = u + d * width
+        R = u + (d + 1) * width
         S = R + square
         own = S + square
         g = own + width
@@ -188,11 +190,14 @@ def sparse_factor(
             count = count + 1
         for j in range(width):
             row = neighbours[i, j] if j < count else i
-            for k in range(d):
-                u[k * width + j] = <floating> (X[row, k] - X[i, k] if of_distances else X[row, k])
+            u[d * width + j] = <floating> weights[row]
+            for f in range(n_factors):
+                for k in range(known[f].first, known[f].first + known[f].dim):
+                    u[k * width + j] = <floating> (
+                        X[row, k] - X[i, k] if known[f].of_distances else X[row, k])
         for j in range(count + GZK_TALL + GZK_WIDE):
             z[j] = &Z[neighbours[i, j] if j < count else i, 0]
-        kernel_of_few(u, d, count + 1, width, metric, profile, &coefficients[0], degree, offset, R)
+        kernel_of_few(known, n_factors, u, d, count + 1, width, R)
         subtract_features(z, p, count + 1, width, R)
         for s in range(shifts.shape[0]):
             memcpy(S, R, (count + 1) * width * sizeof(floating))

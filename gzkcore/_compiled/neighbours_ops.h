@@ -24,28 +24,30 @@ GZK_INLINE void NAME(gzk_sums_of_lanes)(VEC *x, REAL *sums)
 #endif
 }
 
-/* S[j, l] = k(x_j, x_l) for l >= j. u (d, width): coordinates by column; S (count, width). */
-static void NAME(gzk_kernel_of_few)(const REAL *u, ptrdiff_t d, ptrdiff_t count, ptrdiff_t width,
-                                    int metric, int profile, const REAL *c, ptrdiff_t degree,
-                                    double offset, REAL *S)
+/* S[j, l] = w_j w_l k(x_j, x_l) for l >= j, k a product of factors. u (d + 1, width): coordinates by
+ * column, and w; S (count, width). */
+static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_factors, const REAL *u,
+                                    ptrdiff_t d, ptrdiff_t count, ptrdiff_t width, REAL *S)
 {
-    const int of_distances = offset != offset;
+    const REAL *w = u + d * width;
     for (ptrdiff_t j = 0; j < count; j++)
         for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES) {
-            VEC t = (VEC){0};
-            for (ptrdiff_t k = 0; k < d; k++) {
-                VEC other = *(const VEC *)(u + k * width + l);
-                REAL own = u[k * width + j];
-                if (!of_distances) {
-                    t += own * other;
-                    continue;
+            VEC value = w[j] * *(const VEC *)(w + l);
+            for (ptrdiff_t f = 0; f < n_factors; f++) {
+                const gzk_factor *factor = factors + f;
+                const REAL sign = factor->profile == GZK_EXPONENTIAL ? -1 : 1;
+                VEC t = (VEC){0};
+                if (!factor->of_distances) t += (REAL)factor->offset;
+                for (ptrdiff_t k = factor->first; k < factor->first + factor->dim; k++) {
+                    REAL own = u[k * width + j];
+                    VEC other = *(const VEC *)(u + k * width + l), apart = own - other;
+                    if (!factor->of_distances) t += own * other;
+                    else if (factor->metric == GZK_ABSOLUTE) t += sign * NAME(gzk_magnitude)(apart);
+                    else t += sign * apart * apart;
                 }
-                VEC apart = own - other;
-                if (metric == GZK_ABSOLUTE) t -= NAME(gzk_magnitude)(apart);
-                else t -= apart * apart * (REAL)0.5;
+                value *= NAME(gzk_profile)(t, factor->profile, factor);
             }
-            if (!of_distances) t += (REAL)offset;
-            *(VEC *)(S + j * width + l) = NAME(gzk_profile)(t, profile, c, degree);
+            *(VEC *)(S + j * width + l) = value;
         }
 }
 

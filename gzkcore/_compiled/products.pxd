@@ -2,6 +2,9 @@
 
 from cython cimport floating
 
+cdef enum:
+    MOST_FACTORS = 64
+
 cdef extern from "products.h" nogil:
     int GZK_TILE, GZK_STRIP, GZK_PRODUCT, GZK_DIFFERENCE
     ctypedef struct gzk_factor:
@@ -89,3 +92,33 @@ cdef inline bint has_strips(floating unused, int metric, int profile) noexcept n
         return gzk_strip_function_of_f32(metric, profile) != NULL
     else:
         return gzk_strip_function_of_f64(metric, profile) != NULL
+
+
+cdef inline int fill(
+    gzk_factor* out,
+    const long long[:, ::1] factors,      # IN   (count, 9): metric, profile, of_distances, first,
+    const double[:, ::1] numbers,         # dim, start of c, degree, shift, pieces; (count, 4): base,
+    const floating[::1] coefficients,     # fold, offset, reach
+) except -1:
+    """Write what the tiles need to know of each factor."""
+    cdef Py_ssize_t f
+    if factors.shape[0] > MOST_FACTORS:
+        raise ValueError(f"{factors.shape[0]} factors are more than {MOST_FACTORS}")
+    for f in range(factors.shape[0]):
+        out[f].metric = <int> factors[f, 0]
+        out[f].profile = <int> factors[f, 1]
+        out[f].of_distances = <int> factors[f, 2]
+        out[f].first = factors[f, 3]
+        out[f].dim = factors[f, 4]
+        out[f].c = &coefficients[factors[f, 5]]
+        out[f].degree = factors[f, 6]
+        out[f].shift = factors[f, 7]
+        out[f].pieces = factors[f, 8]
+        out[f].base = <Py_ssize_t> numbers[f, 0]
+        out[f].fold = numbers[f, 1]
+        out[f].offset = numbers[f, 2]
+        if not has_strips(<floating> 0, out[f].metric, out[f].profile):
+            raise ValueError(
+                f"there are no tiles of metric {out[f].metric} and profile {out[f].profile}"
+            )
+    return 0

@@ -29,8 +29,10 @@ from .products cimport (
     GZK_PRODUCT,
     GZK_STRIP,
     GZK_TILE,
+    MOST_FACTORS,
     add_lanes,
     expand,
+    fill,
     gzk_factor,
     gzk_flush_denormals,
     gzk_set_denormals,
@@ -42,7 +44,6 @@ from .products cimport (
 )
 
 cdef enum:
-    MOST_FACTORS = 64
     BLOCKS = 64
 
 

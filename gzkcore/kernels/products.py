@@ -183,6 +183,30 @@ def known_terms(
     return found
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """A kernel of one term at pairs of rows: w_x w_y times what the compiled factors give."""
+
+    rows: Doubles  # (n, columns of factor after factor), scaled
+    weights: Doubles  # (n,): w
+    known: Known
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Doubles, dtype: Any) -> "Pairs | None":
+        """Return None for kernels that are no product of compiled factors."""
+        terms = known_terms(kernel, X.shape[1], dtype, 0.0)
+        if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
+            return None
+        term, known = terms[0]
+        parts = [_scaled(X, factor) for factor in term.factors]
+        weights = math.sqrt(term.weight) * np.prod([power for _, power in parts], axis=0)
+        return cls(np.concatenate([part for part, _ in parts], axis=1), weights, known)
+
+    def take(self, order: Integers) -> "Pairs":
+        """Return that of some rows."""
+        return Pairs(self.rows[order], self.weights[order], self.known)
+
+
 # ---- the operator
 
 

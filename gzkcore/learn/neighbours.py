@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from gzkcore._compiled import neighbours as _neighbours
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
-from gzkcore.kernels.tile_form import TileForm
+from gzkcore.kernels.products import Pairs
 
 __all__ = ["Neighbours", "SparseFactor"]
 
@@ -123,11 +123,10 @@ class SparseFactor:
     ----------
     neighbours : Neighbours
         In whose order all rows are.
-    X : ndarray of shape (n, d)
-        Scaled by the form.
+    pairs : Pairs
+        The kernel at pairs of rows.
     Z : ndarray of shape (n, p)
         float32 or float64: the arithmetic, and the type of G; p a multiple of 16.
-    form : TileForm
     noise : ndarray of shape (n,)
     shifts : ndarray of shape (n_shifts,)
     """
@@ -135,9 +134,8 @@ class SparseFactor:
     def __init__(
         self,
         neighbours: Neighbours,
-        X: Doubles,
+        pairs: Pairs,
         Z: Floats,
-        form: TileForm,
         noise: Doubles,
         shifts: Doubles,
     ) -> None:
@@ -145,8 +143,8 @@ class SparseFactor:
         n, m = neighbours.table.shape
         self.values = np.empty((len(shifts), n, m + 1), Z.dtype)
         _neighbours.sparse_factor(
-            X, Z, neighbours.table, noise, shifts, form.metric, form.profile,
-            np.asarray(form.coefficients, Z.dtype), form.offset, self.values, n_threads(),
+            pairs.rows, Z, neighbours.table, noise, shifts, pairs.weights, pairs.known.factors,
+            pairs.known.numbers, pairs.known.coefficients, self.values, n_threads(),
         )  # fmt: skip
 
     def multiply(self, shift: int, V: Floats, rows: slice) -> Doubles:

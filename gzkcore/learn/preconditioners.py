@@ -24,7 +24,7 @@ from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.tile_form import TileForm
+from gzkcore.kernels.products import Pairs
 
 from .kept_features import WHOLE, KeptFeatures
 from .neighbours import Neighbours, SparseFactor
@@ -222,10 +222,8 @@ class NearAndFar(Preconditioner):
     features : KeptFeatures
         Z (n, p), in the order of the neighbours.
     neighbours : Neighbours
-    X : ndarray of shape (n, d)
-        Rows scaled by the form, in the order of the neighbours.
-    form : TileForm
-        How the kernel is computed.
+    pairs : Pairs
+        The kernel at pairs of rows, in the order of the neighbours.
     shifts, noise
         See `Diagonal`; noise in the order of the rows.
 
@@ -240,16 +238,13 @@ class NearAndFar(Preconditioner):
         self,
         features: KeptFeatures,
         neighbours: Neighbours,
-        X: Doubles,
-        form: TileForm,
+        pairs: Pairs,
         shifts: Doubles,
         noise: Doubles,
     ) -> None:
         self.features, self.neighbours = features, neighbours
         distinct, self._which = np.unique(shifts, return_inverse=True)
-        self.factor = SparseFactor(
-            neighbours, X, features.Z, form, noise[neighbours.order], distinct
-        )
+        self.factor = SparseFactor(neighbours, pairs, features.Z, noise[neighbours.order], distinct)
         self._cores = [self._core(s) for s in range(len(distinct))]
         self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
         cores = sum(core.nbytes for core in self._cores)
@@ -449,23 +444,23 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     auto = isinstance(given, str)
     if given is None or (auto and problem.is_well_conditioned()):
         return Diagonal(problem.diagonal, problem.shifts, problem.noise)
-    form = problem.kernel.tile_form() if n > FEW_ROWS else None
+    pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > FEW_ROWS else None
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         if given < 1:
             raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
         features = _landmarks(problem, min(int(given), n))
     elif not auto:
-        return _by_features(problem, _fitted(given, problem.X), form)
-    elif form is not None:
+        return _by_features(problem, _fitted(given, problem.X), pairs)
+    elif pairs is not None:
         features = _landmarks(problem, _components(n, problem.X.shape[1], problem.dtype))
     else:
         features = _enough(problem)
-    if form is not None:
-        return _near_and_far(problem, features, form)
+    if pairs is not None:
+        return _near_and_far(problem, features, pairs)
     return _low_rank(problem, features)
 
 
-def _by_features(problem: _Problem, features: Any, form: TileForm | None) -> Preconditioner:
+def _by_features(problem: _Problem, features: Any, pairs: Pairs | None) -> Preconditioner:
     """Take a feature map for the far part; neighbours only where Z Z^T stays below K + alpha N.
 
     Random features exceed the kernel in some directions. There mu must not be small: for an excess
@@ -473,8 +468,8 @@ def _by_features(problem: _Problem, features: Any, form: TileForm | None) -> Pre
     for Fourier and Gegenbauer features of Gaussian and Matern kernels in 2, 3 and 8 columns.
     """
     excess = problem.excess(features)
-    if form is not None and excess <= problem.shifts.min():
-        return _near_and_far(problem, features, form)
+    if pairs is not None and excess <= problem.shifts.min():
+        return _near_and_far(problem, features, pairs)
     return _low_rank(problem, features, excess / 4)
 
 
@@ -483,12 +478,11 @@ def _low_rank(problem: _Problem, features: Any, least: float | None = None) -> L
     return LowRank(kept, problem.diagonal, problem.shifts, problem.noise, least)
 
 
-def _near_and_far(problem: _Problem, features: Any, form: TileForm) -> NearAndFar:
-    scaled = np.ascontiguousarray(problem.X * form.scale)
-    neighbours = Neighbours.of(scaled, NEIGHBOURS, problem.rng)
+def _near_and_far(problem: _Problem, features: Any, pairs: Pairs) -> NearAndFar:
+    neighbours = Neighbours.of(pairs.rows, NEIGHBOURS, problem.rng)
     kept = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
-    placed = scaled[neighbours.order]
-    return NearAndFar(kept, neighbours, placed, form, problem.shifts, problem.noise)
+    placed = pairs.take(neighbours.order)
+    return NearAndFar(kept, neighbours, placed, problem.shifts, problem.noise)
 
 
 def _landmarks(problem: _Problem, count: int) -> NystromFeatures:

@@ -15,12 +15,15 @@ from gzkcore import (
     Matern,
     NystromFeatures,
     Polynomial,
+    Product,
     RandomFourierFeatures,
     RationalQuadratic,
     reference,
 )
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
+from gzkcore.features.nystrom import FunctionKernel
+from gzkcore.kernels.products import Pairs
 from gzkcore.learn import preconditioners
 from gzkcore.learn.kept_features import KeptFeatures
 from gzkcore.learn.neighbours import Neighbours, SparseFactor
@@ -38,9 +41,16 @@ KERNELS = [
     Matern(nu=2.5, length_scale=[0.5, 0.7, 2.0]),
     Laplacian(2.0),
     Polynomial(degree=3),
+    RationalQuadratic(length_scale=0.5),
+    ArcCosine(order=1),
+    Product([([0], Matern(nu=1.5)), ([1, 2], Gaussian(1.0))]),
 ]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: repr(kernel)[:24])
-KINDS = {"diagonal": None, "low rank": RationalQuadratic(), "near and far": Matern(nu=1.5)}
+KINDS = {
+    "diagonal": None,
+    "low rank": FunctionKernel(RationalQuadratic()),  # a function is in no compiled form
+    "near and far": Matern(nu=1.5),
+}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -110,14 +120,11 @@ def test_neighbours_are_those_of_the_reference(n, d, count):
 def test_the_factor_is_that_of_the_reference(kernel, dtype):
     X, shifts, noise = rows(), np.array([0.1, 3.0]), noises(60)
     kernel = kernel.resolve(X)
-    form = kernel.tile_form()
-    scaled = X * form.scale
-    neighbours = Neighbours.of(scaled, 11, np.random.default_rng(0))
-    X, noise = X[neighbours.order], noise[neighbours.order]
+    pairs = Pairs.of(kernel, X, dtype)
+    neighbours = Neighbours.of(pairs.rows, 11, np.random.default_rng(0))
+    X, noise, pairs = X[neighbours.order], noise[neighbours.order], pairs.take(neighbours.order)
     Z = KeptFeatures.of(NystromFeatures(kernel, 16, random_state=0).fit(X), X, dtype).Z
-    factor = SparseFactor(
-        neighbours, np.ascontiguousarray(scaled[neighbours.order]), Z, form, noise, shifts
-    )
+    factor = SparseFactor(neighbours, pairs, Z, noise, shifts)
     R = kernel(X) - Z.astype(np.float64) @ Z.astype(np.float64).T
     lists = [[j for j in table if j != i] for i, table in enumerate(neighbours.table)]
     V = rows(60, 4, seed=5)
@@ -229,7 +236,7 @@ def test_the_condition_number_falls(kernel):
 
 def test_the_bound_of_low_rank_holds():
     X, noise = rows(200), noises(200)
-    kernel = RationalQuadratic(length_scale=0.5).resolve(X)
+    kernel = FunctionKernel(RationalQuadratic(length_scale=0.5))
     for alpha in (1e-3, 0.1, 10.0):
         P = preconditioner_for(30, kernel, X, [alpha], noise=noise, random_state=0)
         assert isinstance(P, LowRank)
@@ -302,8 +309,8 @@ def test_features_alone_are_doubled_while_they_leave_much(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(preconditioners, "LOW_RANK", 32)
     X = rows(1500, 6)
-    rough = RationalQuadratic(length_scale=0.5).resolve(X)
-    smooth = RationalQuadratic(length_scale=50.0).resolve(X)
+    rough = FunctionKernel(RationalQuadratic(length_scale=0.5))
+    smooth = FunctionKernel(RationalQuadratic(length_scale=50.0))
     assert preconditioner_for("auto", rough, X, [1e-3], random_state=0).n_components > 64
     assert preconditioner_for("auto", smooth, X, [0.1], random_state=0).n_components == 32
 
