@@ -96,9 +96,9 @@ cdef inline bint has_strips(floating unused, int metric, int profile) noexcept n
 
 cdef inline int fill(
     gzk_factor* out,
-    const long long[:, ::1] factors,      # IN   (count, 9): metric, profile, of_distances, first,
-    const double[:, ::1] numbers,         # dim, start of c, degree, shift, pieces; (count, 4): base,
-    const floating[::1] coefficients,     # fold, offset, reach
+    const long long[:, ::1] factors,      # IN   (count, 9), as read here
+    const double[:, ::1] numbers,         # IN   (count, 4): base, fold, offset, and the reach
+    const floating[::1] coefficients,     # IN   of all factors
 ) except -1:
     """Write what the tiles need to know of each factor."""
     cdef Py_ssize_t f

@@ -14,7 +14,7 @@ Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tourname
            double. Between rounds signals are looked at, so that Ctrl-C stops a long product.
 Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
            TILE, width) and out (I, TILE, width). A factor of the kernel has its columns, those of
-           the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
+           the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`, in products.pxd.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -45,36 +45,6 @@ from .products cimport (
 
 cdef enum:
     BLOCKS = 64
-
-
-cdef int fill(
-    gzk_factor* out,
-    const long long[:, ::1] factors,      # IN   (count, 9), as read here
-    const double[:, ::1] numbers,         # IN   (count, 4): base, fold, offset, and the reach
-    const floating[::1] coefficients,     # IN   of all factors
-) except -1:
-    """Write what the tiles need to know of each factor."""
-    cdef Py_ssize_t f
-    if factors.shape[0] > MOST_FACTORS:
-        raise ValueError(f"{factors.shape[0]} factors are more than {MOST_FACTORS}")
-    for f in range(factors.shape[0]):
-        out[f].metric = <int> factors[f, 0]
-        out[f].profile = <int> factors[f, 1]
-        out[f].of_distances = <int> factors[f, 2]
-        out[f].first = factors[f, 3]
-        out[f].dim = factors[f, 4]
-        out[f].c = &coefficients[factors[f, 5]]
-        out[f].degree = factors[f, 6]
-        out[f].shift = factors[f, 7]
-        out[f].pieces = factors[f, 8]
-        out[f].base = <Py_ssize_t> numbers[f, 0]
-        out[f].fold = numbers[f, 1]
-        out[f].offset = numbers[f, 2]
-        if not has_strips(<floating> 0, out[f].metric, out[f].profile):
-            raise ValueError(
-                f"there are no tiles of metric {out[f].metric} and profile {out[f].profile}"
-            )
-    return 0
 
 
 cdef inline bint beyond(const gzk_factor* factors, Py_ssize_t count, const double* p,
