@@ -14,7 +14,7 @@ Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tourname
            double. Between rounds signals are looked at, so that Ctrl-C stops a long product.
 Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
            TILE, width) and out (I, TILE, width). A factor of the kernel has its columns, those of
-           the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`, in products.pxd.
+           the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
