@@ -1,17 +1,18 @@
-"""A sparse factor G of the inverse of what features leave of a kernel matrix, from nearest neighbours.
+"""A sparse factor G of the inverse of what features leave of a kernel, from nearest neighbours.
 
-Formula    With R = K - Z Z^T, rows in a random order, N_i the m nearest rows before row i in it, and S
-           the matrix R + alpha N at the rows N_i and i: row i of G is g_i = S^-1 e_i / sqrt(e_i^T S^-1 e_i).
-           G^T G is near (R + alpha N)^-1.
+Formula    With R = K - Z Z^T, rows in a random order, N_i the m nearest rows before row i in it,
+           and S the matrix R + alpha N at the rows N_i and i: row i of G is g_i = S^-1 e_i /
+           sqrt(e_i^T S^-1 e_i). G^T G is near (R + alpha N)^-1.
 Why        What features leave is local: a row tells about its neighbours, and nothing of the rest.
-Cost       The search compares a row with those in the boxes that it can't rule out: a few hundred in
-           three columns, at most all, which is a kernel product. A row of G takes m^2 p / 2 multiply-adds
-           for products of features, m^2 (d + 12) / 2 for kernel values and m^3 / 6 for each alpha.
-Order      Rows are independent. They come in the order of a k-d tree, in which neighbours lie near in
-           memory, too: each row of Z is fetched once and used by the m rows about it.
-Layout     values (n, m + 1): G by row, the diagonal last; neighbours (n, m), the nearest first, and the
-           row itself, with the value 0, where there are fewer. The tree is a heap of boxes: node v has the
-           children 2v and 2v + 1, and the last nodes are leaves of equally many rows.
+Cost       The search compares a row with those in the boxes that it can't rule out: a few hundred
+           in three columns, at most all, which is a kernel product. A row of G takes m^2 p / 2
+           multiply-adds for products of features, m^2 (d + 12) / 2 for kernel values and m^3 / 6
+           for each alpha.
+Order      Rows are independent. They come in the order of a k-d tree, in which neighbours lie near
+           in memory, too: each row of Z is fetched once and used by the m rows about it.
+Layout     values (n, m + 1): G by row, the diagonal last; neighbours (n, m), the nearest first, and
+           the row itself, with the value 0, where there are fewer. The tree is a heap of boxes:
+           node v has the children 2v and 2v + 1, the last nodes are leaves of equally many rows.
 """
 
 from cython cimport floating
@@ -72,7 +73,8 @@ cdef inline void insert(float distance, int row, float* best, int* found,
 
 cdef void search(const float* x, int rank, const float* leaves, const float* boxes,
                  const int* first_rank, const int* ranks, Py_ssize_t n_leaves, Py_ssize_t size,
-                 Py_ssize_t d, Py_ssize_t m, float* distances, float* best, int* found) noexcept nogil:
+                 Py_ssize_t d, Py_ssize_t m, float* distances, float* best,
+                 int* found) noexcept nogil:
     """Find the m nearest rows of a smaller rank, the nearer of two boxes first."""
     cdef Py_ssize_t nodes[DEPTH]
     cdef float least[DEPTH]
@@ -103,12 +105,12 @@ cdef void search(const float* x, int rank, const float* leaves, const float* box
 
 
 def nearest_before(
-    const float[:, :, ::1] leaves,     # IN   (n_leaves, d, size): coordinates, n_leaves a power of two
-    const float[:, :, ::1] boxes,      # IN   (2 n_leaves, 2, d): lowest and highest corner of each node
+    const float[:, :, ::1] leaves,     # IN   (n_leaves, d, size), n_leaves a power of two
+    const float[:, :, ::1] boxes,      # IN   (2 n_leaves, 2, d): lowest and highest corners
     const int[::1] first_rank,         # IN   (2 n_leaves,): the smallest rank in each node
     const int[::1] ranks,              # IN   (n_leaves * size,): of the rows, < 0 is none's
     Py_ssize_t n_rows,                 # the first so many rows are asked for
-    int[:, ::1] neighbours,            # OUT  (n_rows, m): nearest first; the row itself if there is none
+    int[:, ::1] neighbours,            # OUT  (n_rows, m): nearest first; itself if there is none
     int n_threads,
 ):
     """Find, for each row, the nearest m rows of a smaller rank."""
