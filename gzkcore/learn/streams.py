@@ -95,7 +95,7 @@ class Reader:
         one_pass: bool = False,
     ) -> None:
         self.survey: Survey | None = None
-        self.checkpoint = _as_checkpoint(checkpoint)
+        self.checkpoint = as_checkpoint(checkpoint)
         self.progress: _Progress | None = None
         self.array: Any = None if is_source(X) else X
         self.targets, self.weight = y, sample_weight
@@ -509,7 +509,8 @@ def _merge_hashed(parts: Sequence[tuple[Any, list[bytes]]]) -> tuple[Any, list[b
     return _merge([part[0] for part in parts]), _chain([part[1] for part in parts])
 
 
-def _as_checkpoint(given: Any) -> Checkpoint | None:
+def as_checkpoint(given: Any) -> Checkpoint | None:
+    """Return what a user gave as `checkpoint`, checked."""
     if given is None:
         return None
     if not isinstance(given, (Checkpoint, str, os.PathLike)):
