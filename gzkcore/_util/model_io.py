@@ -57,7 +57,7 @@ CLASSES = {
     "MomentsAccumulator": "gzkcore.learn.moments:MomentsAccumulator",
     "ClusterAccumulator": "gzkcore.learn.clusters:ClusterAccumulator",
     "_Progress": "gzkcore.learn.streams:_Progress",
-    "_Solve": "gzkcore.learn.solve:State",
+    "_Solve": "gzkcore.learn.solve_state:State",
     "KernelFeatures": "gzkcore.features.auto:KernelFeatures",
     "GegenbauerFeatures": "gzkcore.features.gegenbauer:GegenbauerFeatures",
     "PublishedGegenbauerFeatures": "gzkcore.features.gegenbauer:PublishedGegenbauerFeatures",

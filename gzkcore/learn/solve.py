@@ -20,11 +20,10 @@ from each true residual took a tenth more steps, and up to four times more with 
 preconditioner in single precision is not quite the same in every step.
 """
 
-import enum
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -39,6 +38,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_integer, check_matrix, check_positive, check_positives
 from gzkcore._util.wording import counted
 
+from .solve_state import State, Status, resumed
 from .streams import Checkpoint, as_checkpoint
 
 __all__ = ["NotPositiveDefinite", "Solution", "SolveProgress", "conjugate_gradients"]
@@ -58,24 +58,12 @@ class NotPositiveDefinite(np.linalg.LinAlgError):
     """K + alpha N, or the preconditioner, has a direction with negative curvature."""
 
 
-class Status(enum.IntEnum):
-    """Where a column is: on its way, waiting for a check, or done for one of five reasons."""
-
-    RUNNING = 0
-    WAITING = 1
-    CONVERGED = 2
-    OUT_OF_STEPS = 3
-    STOPPED = 4
-    STAGNATED = 5
-    SINGULAR = 6
-
-
 WORDS = {
-    Status.OUT_OF_STEPS: "needs more steps; use a larger max_iter, or a stronger preconditioner",
-    Status.STOPPED: "was stopped",
-    Status.STAGNATED: "stagnates, since rounding errors are as large as its residual; use a larger "
+    "out of steps": "needs more steps; use a larger max_iter, or a stronger preconditioner",
+    "stopped": "was stopped",
+    "stagnated": "stagnates, since rounding errors are as large as its residual; use a larger "
     "alpha or tol, or an exact_product in double",
-    Status.SINGULAR: "is singular to working precision (duplicates among the rows, and no alpha?); "
+    "singular": "is singular to working precision (duplicates among the rows, and no alpha?); "
     "use a larger alpha",
 }
 
@@ -96,11 +84,12 @@ class Solution:
         Whether the residual is at most tol.
     status : list of k str
         "converged", "out of steps", "stopped", "stagnated" or "singular".
+    shifts : ndarray of shape (k,)
+    tol : float
+        As they were asked for.
     history : ndarray of shape (n_steps, k)
         What the recurrence said of the relative residual after each step of the block; NaN for
         columns that were not in it.
-    trouble : str
-        What did not converge, why, and what to do; empty if all did.
     """
 
     coef: Doubles
@@ -108,8 +97,46 @@ class Solution:
     n_iter: Integers
     converged: NDArray[np.bool_]
     status: list[str]
+    shifts: Doubles
+    tol: float
     history: Doubles
-    trouble: str = ""
+
+    @property
+    def trouble(self) -> str:
+        """What did not converge, why, and what to do, of each reason the worst; "" if all did."""
+        parts = []
+        for status, words in WORDS.items():
+            columns = np.flatnonzero([each == status for each in self.status])
+            if columns.size:
+                worst = int(columns[np.argmax(self.residual[columns])])
+                parts.append(
+                    f"column {worst} (alpha={self.shifts[worst]:g}, residual "
+                    f"{self.residual[worst]:.2g} after {counted(int(self.n_iter[worst]), 'step')}) "
+                    + words
+                )
+        if not parts:
+            return ""
+        lost = counted(int((~self.converged).sum()), "column")
+        return f"{lost} of {len(self.status)} did not reach tol={self.tol:g}: {'; '.join(parts)}"
+
+    @classmethod
+    def beside(cls, parts: Sequence["Solution"]) -> "Solution":
+        """Put solutions of some columns after another together."""
+        longest = max(len(part.history) for part in parts)
+        histories = [
+            np.pad(part.history, ((0, longest - len(part.history)), (0, 0)), constant_values=np.nan)
+            for part in parts
+        ]
+        return cls(
+            np.concatenate([part.coef for part in parts], axis=1),
+            np.concatenate([part.residual for part in parts]),
+            np.concatenate([part.n_iter for part in parts]),
+            np.concatenate([part.converged for part in parts]),
+            [each for part in parts for each in part.status],
+            np.concatenate([part.shifts for part in parts]),
+            parts[0].tol,
+            np.concatenate(histories, axis=1),
+        )
 
 
 @dataclass
@@ -350,32 +377,6 @@ def check_shifts(shifts: ArrayLike, n_columns: int) -> Doubles:
 # ---- the solver
 
 
-@dataclass
-class State:
-    """All that a solver knows between two steps: what a checkpoint holds."""
-
-    _state = model_io.stored(
-        "digest", "x", "r", "p", "power", "peak", "best", "best_x", "since", "wait", "n_iter",
-        "lies", "exact", "status", "history",
-    )  # fmt: skip
-
-    digest: str  # of the systems
-    x: Doubles  # (n, k), of scaled targets
-    r: Doubles  # (n, k): residuals, by recurrence since the last check
-    p: Doubles  # (n, k): directions
-    power: Doubles  # (k,): r^T P^-1 r
-    peak: Doubles  # (k,): largest |r| since the last check
-    best: Doubles  # (k,): smallest true |r| so far
-    best_x: Doubles | None  # (n, k): the x that had it; None while it is the start
-    since: Integers  # (k,): steps since the last check
-    wait: Integers  # (k,): steps after which there will be one anyway
-    n_iter: Integers  # (k,)
-    lies: Integers  # (k,): checks in a row that found a recurrence of exact products wrong
-    exact: NDArray[np.bool_]  # (k,): columns that need exact products
-    status: Integers  # (k,)
-    history: list[Doubles]  # (k,) for each step: |r|
-
-
 class Solver:
     """The steps of all columns, with checks, progress and checkpoints between them."""
 
@@ -400,7 +401,8 @@ class Solver:
             check_place(self.checkpoint.path)
         self.state = self._begin()
         if self.checkpoint is not None:
-            self._resume(self.checkpoint)
+            self.state.digest = self._digest()
+            self.state = resumed(self.state, self.checkpoint)
         self.steps_before = len(self.state.history)
         self.begun = written = time.monotonic()
         while self._are(Status.RUNNING).size:
@@ -635,51 +637,8 @@ class Solver:
         sizes = np.where(system.size > 0, system.size, 1.0)
         history = np.array(s.history).reshape(-1, s.status.size) / sizes
         status = [Status(each).name.lower().replace("_", " ") for each in s.status.tolist()]
-        found = Solution(s.x, s.best / sizes, s.n_iter, converged, status, history)
-        found.trouble = self._trouble(found)
-        return found
-
-    def _trouble(self, found: Solution) -> str:
-        """Say which columns did not converge, and what to do; of each reason the worst one."""
-        parts = []
-        for status, words in WORDS.items():
-            columns = self._are(status)
-            if columns.size:
-                worst = int(columns[np.argmax(found.residual[columns])])
-                parts.append(
-                    f"column {worst} (alpha={self.system.shifts[worst]:g}, residual "
-                    f"{found.residual[worst]:.2g} after {counted(int(found.n_iter[worst]), 'step')}"
-                    f") {words}"
-                )
-        if not parts:
-            return ""
-        lost = counted(int((~found.converged).sum()), "column")
-        return f"{lost} of {found.converged.size} did not reach tol={self.tol:g}: " + "; ".join(
-            parts
-        )
-
-    # -- checkpoints ------------------------------------------------------------------------------
-
-    def _resume(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint, if there is one, and it is of the same systems."""
-        path = Path(checkpoint.path)
-        self.state.digest = self._digest()
-        if not path.exists():
-            return
-        found = model_io.load(path)
-        if not isinstance(found, State):
-            reason = f"it holds a {type(found).__name__}, no solution under way"
-        elif found.digest != self.state.digest:
-            reason = (
-                "it is of other targets, shifts, rows, kernel, preconditioner or tol (or the bits "
-                "of the product are others on this machine)"
-            )
-        else:
-            self.state = found
-            return
-        raise ValueError(
-            f"cannot resume from {str(path)!r}: {reason}; solve with the same data and settings, "
-            "or delete the file to start afresh"
+        return Solution(
+            s.x, s.best / sizes, s.n_iter, converged, status, system.shifts, self.tol, history
         )
 
     def _digest(self) -> str:
