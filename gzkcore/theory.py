@@ -23,8 +23,10 @@ from gzkcore.sphere.special import alpha, gegenbauer
 
 __all__ = [
     "clustering_bound",
+    "condition_bound",
     "dot_product_directions",
     "gaussian_directions",
+    "iterations_bound",
     "johnson_lindenstrauss",
     "leverage_bound",
     "matrix_bernstein",
@@ -838,6 +840,96 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     if not gamma >= 0:
         raise ValueError(f"gamma={gamma} is negative; use a number >= 0")
     return math.ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * math.log(n))
+
+
+def condition_bound(epsilon: float, mu: float, alpha: float) -> float:
+    """Bound the condition number of a kernel system that features precondition.
+
+    (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu) bounds that of (Z Z^T + mu I)^(-1) (K + alpha I).
+
+    Parameters
+    ----------
+    epsilon : float
+        Between 0 and 1: of Eq 1 at the ridge mu, `metrics.spectral_error`.
+    mu : float
+        > 0, the ridge of the features.
+    alpha : float
+        > 0, the ridge of the system.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    Eq 1 says (1 - eps)(K + mu I) <= Z Z^T + mu I <= (1 + eps)(K + mu I), which is the claim for
+    alpha = mu. Another alpha changes K + mu I by factors between 1 and alpha/mu. So the yardstick
+    of features is also that of their use as a preconditioner; see `iterations_bound`.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 1.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import condition_bound
+    >>> condition_bound(0.5, 0.1, 0.1), condition_bound(0.5, 0.5, 0.25)
+    (3.0, 6.0)
+    """
+    epsilon = _share("epsilon", epsilon)
+    mu, alpha = check_positive("mu", mu), check_positive("alpha", alpha)
+    return (1 + epsilon) / (1 - epsilon) * max(mu / alpha, alpha / mu)
+
+
+def iterations_bound(condition: float, tol: float) -> int:
+    """Count the steps after which conjugate gradients have certainly reduced the error to tol.
+
+    The smallest m with 2 ((sqrt(c) - 1) / (sqrt(c) + 1))^m <= tol: about sqrt(c)/2 log(2/tol).
+
+    Parameters
+    ----------
+    condition : float
+        c >= 1, the condition number of P^(-1) A, with P the preconditioner.
+    tol : float
+        Between 0 and 1, of the error's norm |x_m - x|_A relative to the first one.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    A bound for the worst spectrum of this condition. As many steps as A has distinct eigenvalues,
+    or clusters of them, are enough, so practice takes fewer. A solver that looks at the residual
+    instead sees another norm, which may be sqrt(c) times larger.
+
+    References
+    ----------
+    Saad, Iterative Methods for Sparse Linear Systems, 2nd edition, Eq 6.128.
+
+    Examples
+    --------
+    >>> from gzkcore.theory import iterations_bound
+    >>> iterations_bound(9.0, 1e-3), iterations_bound(1e4, 1e-3)
+    (11, 381)
+    """
+    condition, tol = check_positive("condition", condition), _share("tol", tol)
+    if condition < 1:
+        raise ValueError(f"condition={condition} is below 1; pass largest / smallest eigenvalue")
+    root = math.sqrt(condition)
+    if root == 1:
+        return 1
+    return math.ceil(math.log(2 / tol) / (2 * math.atanh(1 / root)))
 
 
 # ---- what they share

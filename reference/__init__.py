@@ -63,6 +63,7 @@ from . import (
     ridge,
     series,
     sketch,
+    solve,
     special,
     theory,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "ridge",
     "series",
     "sketch",
+    "solve",
     "special",
     "theory",
 ]

@@ -4,7 +4,7 @@ All numbers are those of Han, Zandieh, Avron, if nothing else is said. Several s
 printed with slips; `printed=True` gives the number as printed, the default what the proof bears.
 """
 
-from math import ceil, comb, exp, factorial, log, pi, sqrt
+from math import atanh, ceil, comb, exp, factorial, log, pi, sqrt
 from math import gamma as gamma_function
 
 import numpy as np
@@ -13,8 +13,10 @@ from .special import alpha
 
 __all__ = [
     "clustering_bound",
+    "condition_bound",
     "dot_product_directions",
     "gaussian_directions",
+    "iterations_bound",
     "johnson_lindenstrauss",
     "leverage_bound",
     "matrix_bernstein",
@@ -629,3 +631,59 @@ def johnson_lindenstrauss(n, epsilon, gamma=1.0):
     498
     """
     return ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * log(n))
+
+
+def condition_bound(epsilon, mu, alpha):
+    """Bound the condition number of a kernel system that features precondition.
+
+    Eq 1 is (1 - eps)(K + mu I) <= Z Z^T + mu I <= (1 + eps)(K + mu I). K + alpha I lies between
+    K + mu I and alpha/mu times it. So the condition number of (Z Z^T + mu I)^(-1) (K + alpha I) is
+    at most (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu).
+
+    Parameters
+    ----------
+    epsilon : float
+        Between 0 and 1.
+    mu : float
+        > 0, the ridge of the features.
+    alpha : float
+        > 0, the ridge of the system.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> condition_bound(0.5, 0.5, 0.25)
+    6.0
+    """
+    return (1 + epsilon) / (1 - epsilon) * max(mu / alpha, alpha / mu)
+
+
+def iterations_bound(condition, tol):
+    """Count the steps after which conjugate gradients have certainly reduced the error to tol.
+
+    |x_m - x|_A <= 2 ((sqrt(c) - 1) / (sqrt(c) + 1))^m |x_0 - x|_A for the condition number c:
+    Saad, Iterative Methods for Sparse Linear Systems, Eq 6.128. One step is enough for c = 1.
+
+    Parameters
+    ----------
+    condition : float
+        c >= 1.
+    tol : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    2 / 2^11 = 1/1024. The logarithm of (sqrt(c) + 1) / (sqrt(c) - 1) is 2 artanh(1 / sqrt(c)):
+
+    >>> iterations_bound(9.0, 1e-3)
+    11
+    """
+    root = sqrt(condition)
+    return 1 if root == 1 else ceil(log(2 / tol) / (2 * atanh(1 / root)))

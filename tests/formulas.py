@@ -42,6 +42,7 @@ MODULES = {
     "ridge": ["learn.ridge", "learn.ridge_cv", "learn.ridge_classifier"],
     "series": ["sphere.series", "kernels.radial", "kernels.truncation"],
     "sketch": ["features.sketch"],
+    "solve": ["learn.solve", "learn.lanczos"],
     "special": ["sphere.special"],
     "theory": ["theory"],
 }
@@ -121,6 +122,9 @@ OTHER_NAMES = {
     "ridge.loo_errors": ("RandomFeatureRidgeCV", "test_n_folds_are_leave_one_out"),
     "ridge.ridge": ("RandomFeatureRidge", "test_every_score_as_the_reference"),
     "ridge.ridge_classifier": ("RandomFeatureRidgeClassifier", "test_classes_as_the_reference"),
+    "solve.conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
+    "solve.preconditioned_conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
+    "solve.quadrature_log_determinant": ("log_determinant", "test_as_the_reference"),
     "theory.ridge_leverage_minimum": ("ridge_leverage", "test_leverage_is_the_same_by_operator_by_rows_and_by_lemma_17"),
 }  # fmt: skip
 
@@ -182,6 +186,8 @@ BENCHMARKS = {
     "series.radial_table": "RadialTable",
     "series.truncate": "Truncation",
     "sketch": "Transform",
+    "solve": "Steps",
+    "solve.quadrature_log_determinant": "LogDeterminant",
     "special": "Polynomial",
     "theory": "StatisticalDimension",
     "theory.ridge_leverage": "Leverage",
@@ -196,8 +202,8 @@ NOT_TIMED = {
         "projection.fast_jl_variance", "projection.hadamard_projection_variance",
         "series.angular_energy", "series.growth_constants", "sketch.tensor_sketch_variance",
         "special.alpha", "special.gegenbauer_coefficients", "special.mu", "special.sphere_area",
-        "theory.clustering_bound", "theory.dot_product_directions", "theory.gaussian_directions",
-        "theory.johnson_lindenstrauss", "theory.matrix_bernstein", "theory.projection_directions",
+        "theory.clustering_bound", "theory.condition_bound", "theory.dot_product_directions",
+        "theory.gaussian_directions", "theory.iterations_bound", "theory.johnson_lindenstrauss", "theory.matrix_bernstein", "theory.projection_directions",
         "theory.required_directions", "theory.table_1",
     ],
     "a few products of matrices, which are BLAS's": [

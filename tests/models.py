@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 import gzkcore as gzk
+from gzkcore.learn.solve import conjugate_gradients
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N, DIM = 30, 3
@@ -242,6 +243,31 @@ def write_checkpoint(X, path):
     raise AssertionError("the fit was not cut off")
 
 
+def unknowns(state, _X):
+    return {"x": state.x, "r": state.r, "history": state.history}
+
+
+def write_solution(X, path):
+    """Leave the checkpoint of a linear system whose product fails in the fifth step."""
+    diagonal, products = np.arange(1.0, len(X) + 1)[:, None], []
+
+    def product(V):
+        products.append(None)
+        if len(products) > 5:
+            raise KeyboardInterrupt
+        return diagonal * V
+
+    checkpoint = gzk.Checkpoint(path, seconds=1e-9)
+    try:
+        conjugate_gradients(product, X, np.ones(DIM), checkpoint=checkpoint)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("the solver was not cut off")
+
+
+CHECKPOINTS = {"checkpoint": (write_checkpoint, sums), "solution": (write_solution, unknowns)}
+
+
 def cases():
     """Yield (name, unit rows?, maker of the fitted model, what it says)."""
     for name, (make, unit) in FEATURES.items():
@@ -258,17 +284,13 @@ def head_of(path):
         return json.loads(archive.read("model.json"))
 
 
-def write(name, X, say, make=None):
+def write(name, X, say, leave):
+    """Let `leave` write a file that isn't there yet, and keep what is said of it."""
     path = FOLDER / f"{name}.gzk"
     if path.exists():
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if make is None:
-        write_checkpoint(X, path)
-    else:
-        from gzkcore import save
-
-        save(make(X), path)
+    leave(X, path)
     answers = say(gzk.load(path), X)
     np.savez_compressed(FOLDER / f"{name}.npz", X=X, **answers)
 
@@ -277,5 +299,6 @@ if __name__ == "__main__":
     for name, unit, make, say in cases():
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
-        write(name, rows(unit), say, make)
-    write("checkpoint", rows(True), sums)
+        write(name, rows(unit), say, lambda X, path, make=make: gzk.save(make(X), path))
+    for name, (leave, say) in CHECKPOINTS.items():
+        write(name, rows(True), say, leave)

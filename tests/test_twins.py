@@ -517,6 +517,8 @@ VALUES = {
         lambda K, lam, *_: (len(K) / lam) ** 2,
     ),
     "theory.clustering_bound": (st.tuples(sizes, shares, shares), lambda *_: 1),
+    "theory.condition_bound": (st.tuples(shares, ridges, ridges), lambda *_: 1),
+    "theory.iterations_bound": (st.tuples(st.floats(1, 1e12), shares), lambda *_: 1),
     "theory.table_1": (
         st.tuples(st.integers(6, 10**6), ridges, DIMS, radii, sizes, counts),
         lambda *_: 1,

@@ -54,8 +54,10 @@ TWINS = {
     ),
     "metrics.whitened_error": Tolerance(64, "relative eigenvalues to |K|/lam"),
     "theory.clustering_bound": EXACT,
+    "theory.condition_bound": EXACT,
     "theory.dot_product_directions": EXACT,
     "theory.gaussian_directions": EXACT,
+    "theory.iterations_bound": EXACT,
     "theory.johnson_lindenstrauss": EXACT,
     "theory.leverage_bound": Tolerance(16, "relative; a sum of positive numbers"),
     "theory.matrix_bernstein": Tolerance(
@@ -226,6 +228,17 @@ LEARNERS = {
     "offset": Tolerance(2**25, "features 1e5 from 0 are rounded to 1e5 eps, and then solved for"),
     "single, split": Tolerance(2**6, "float32 tiles of the same rows, cut elsewhere: below 1e-5"),
     "single": Tolerance(2**10, "float32 features with their own eps, then the gaps"),
+}
+
+# Linear systems; all relative.
+SOLVE = {
+    "residual": Tolerance(
+        64, "two sums of n products of |A| and |x|: times the norm of |A| |x|, over that of b"
+    ),
+    "solved": Tolerance(64, "two ways to the same iterate: length is the condition squared"),
+    "quadrature": Tolerance(
+        2**12, "two ways to Lanczos' matrix, whose rounding errors grow with the steps; of n"
+    ),
 }
 
 # Cosines and sines of angles that are exact.

@@ -431,7 +431,8 @@ class Solver:
         return State(
             digest="", x=x, r=r, p=p, power=power, peak=true.copy(), best=true, best_x=None,
             since=none, wait=none + PLATEAU, n_iter=none.copy(), lies=none.copy(),
-            exact=np.full(k, system.exact is system.product), status=status, history=[],
+            exact=np.full(k, system.exact is system.product), status=status,
+            history=np.empty((0, k)),
         )  # fmt: skip
 
     def _start(self) -> Doubles:
@@ -500,8 +501,8 @@ class Solver:
         s.n_iter[columns] += 1
         s.since[columns] += 1
         s.peak[columns] = np.maximum(s.peak[columns], sizes)
-        s.history.append(np.full(s.status.size, np.nan))
-        s.history[-1][columns] = sizes
+        s.history = np.pad(s.history, ((0, 1), (0, 0)), constant_values=np.nan)
+        s.history[-1, columns] = sizes
         self.stopped = self._tell(columns)
         arrived = (sizes <= self.goal[columns]) | (s.n_iter[columns] >= self.max_iter)
         s.status[columns[arrived | self.stopped]] = Status.WAITING
@@ -603,7 +604,7 @@ class Solver:
             return False
         history = self.state.history
         seconds = time.monotonic() - self.begun
-        ratios = history[-1][columns] / self.system.size[columns]
+        ratios = history[-1, columns] / self.system.size[columns]
         left = max((self._steps_left(c) for c in columns.tolist()), default=0.0)
         told = SolveProgress(
             len(history),
@@ -617,7 +618,7 @@ class Solver:
     def _steps_left(self, column: int) -> float:
         """Return the steps that a column still needs, at the rate of the later half of its own."""
         most = self.max_iter - int(self.state.n_iter[column])
-        sizes = [row[column] for row in self.state.history[-int(self.state.n_iter[column]) :]]
+        sizes = self.state.history[-int(self.state.n_iter[column]) :, column]
         now, before = sizes[-1], sizes[len(sizes) // 2 - 1] if len(sizes) > 1 else math.nan
         steps = len(sizes) - len(sizes) // 2
         if now <= self.goal[column]:
@@ -635,10 +636,16 @@ class Solver:
             s.x[:, ~converged] = self._start()[:, ~converged]
         s.x /= system.scale
         sizes = np.where(system.size > 0, system.size, 1.0)
-        history = np.array(s.history).reshape(-1, s.status.size) / sizes
         status = [Status(each).name.lower().replace("_", " ") for each in s.status.tolist()]
         return Solution(
-            s.x, s.best / sizes, s.n_iter, converged, status, system.shifts, self.tol, history
+            s.x,
+            s.best / sizes,
+            s.n_iter,
+            converged,
+            status,
+            system.shifts,
+            self.tol,
+            s.history / sizes,
         )
 
     def _digest(self) -> str:

@@ -48,7 +48,7 @@ class State:
     lies: Integers  # (k,): checks in a row that found a recurrence of exact products wrong
     exact: NDArray[np.bool_]  # (k,): columns that need exact products
     status: Integers  # (k,)
-    history: list[Doubles]  # (k,) for each step: |r|
+    history: Doubles  # (n_steps, k): |r|
 
 
 def resumed(state: State, checkpoint: Checkpoint) -> State:

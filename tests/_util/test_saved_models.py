@@ -9,7 +9,8 @@ import pytest
 from gzkcore import load
 from gzkcore._util.model_io import CLASSES
 
-CASES = {name: say for name, _, _, say in models.cases()} | {"checkpoint": models.sums}
+CASES = {name: say for name, _, _, say in models.cases()}
+CASES |= {name: say for name, (_, say) in models.CHECKPOINTS.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
