@@ -842,7 +842,7 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     return math.ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * math.log(n))
 
 
-def condition_bound(epsilon: float, mu: float, alpha: float) -> float:
+def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = False) -> float:
     """Bound the condition number of a kernel system that features precondition.
 
     (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu) bounds that of (Z Z^T + mu I)^(-1) (K + alpha I).
@@ -850,11 +850,14 @@ def condition_bound(epsilon: float, mu: float, alpha: float) -> float:
     Parameters
     ----------
     epsilon : float
-        Between 0 and 1: of Eq 1 at the ridge mu, `metrics.spectral_error`.
+        Of Eq 1 at the ridge mu, `metrics.spectral_error`: between 0 and 1, or > 0 if `below`.
     mu : float
         > 0, the ridge of the features.
     alpha : float
         > 0, the ridge of the system.
+    below : bool, default=False
+        Whether K - Z Z^T is positive semidefinite, as that of Nystrom features is: then the upper
+        side of Eq 1 holds without epsilon, and the bound without its denominator.
 
     Returns
     -------
@@ -867,9 +870,10 @@ def condition_bound(epsilon: float, mu: float, alpha: float) -> float:
 
     Notes
     -----
-    Eq 1 says (1 - eps)(K + mu I) <= Z Z^T + mu I <= (1 + eps)(K + mu I), which is the claim for
-    alpha = mu. Another alpha changes K + mu I by factors between 1 and alpha/mu. So the yardstick
-    of features is also that of their use as a preconditioner; see `iterations_bound`.
+    Eq 1 says that the eigenvalues of (Z Z^T + mu I)^(-1) (K + mu I) lie between 1 - eps and
+    1 + eps, which is the claim for alpha = mu. Another alpha changes K + mu I by factors between 1
+    and alpha/mu. So the yardstick of features is also that of their use as a preconditioner; see
+    `iterations_bound`.
 
     References
     ----------
@@ -880,10 +884,13 @@ def condition_bound(epsilon: float, mu: float, alpha: float) -> float:
     >>> from gzkcore.theory import condition_bound
     >>> condition_bound(0.5, 0.1, 0.1), condition_bound(0.5, 0.5, 0.25)
     (3.0, 6.0)
+    >>> condition_bound(2.0, 0.1, 0.1, below=True)
+    3.0
     """
-    epsilon = _share("epsilon", epsilon)
+    epsilon = check_positive("epsilon", epsilon) if below else _share("epsilon", epsilon)
     mu, alpha = check_positive("mu", mu), check_positive("alpha", alpha)
-    return (1 + epsilon) / (1 - epsilon) * max(mu / alpha, alpha / mu)
+    spread = 1 + epsilon if below else (1 + epsilon) / (1 - epsilon)
+    return spread * max(mu / alpha, alpha / mu)
 
 
 def iterations_bound(condition: float, tol: float) -> int:

@@ -633,21 +633,24 @@ def johnson_lindenstrauss(n, epsilon, gamma=1.0):
     return ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * log(n))
 
 
-def condition_bound(epsilon, mu, alpha):
+def condition_bound(epsilon, mu, alpha, *, below=False):
     """Bound the condition number of a kernel system that features precondition.
 
-    Eq 1 is (1 - eps)(K + mu I) <= Z Z^T + mu I <= (1 + eps)(K + mu I). K + alpha I lies between
-    K + mu I and alpha/mu times it. So the condition number of (Z Z^T + mu I)^(-1) (K + alpha I) is
-    at most (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu).
+    Eq 1 puts the eigenvalues of (Z Z^T + mu I)^(-1) (K + mu I) between 1 - eps and 1 + eps, and
+    K + alpha I lies between K + mu I and alpha/mu times it. So the condition number of
+    (Z Z^T + mu I)^(-1) (K + alpha I) is at most (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu). If
+    Z Z^T <= K, no eigenvalue is below 1, and the denominator is 1.
 
     Parameters
     ----------
     epsilon : float
-        Between 0 and 1.
+        Between 0 and 1; > 0 if `below`.
     mu : float
         > 0, the ridge of the features.
     alpha : float
         > 0, the ridge of the system.
+    below : bool
+        Whether Z Z^T <= K.
 
     Returns
     -------
@@ -658,7 +661,8 @@ def condition_bound(epsilon, mu, alpha):
     >>> condition_bound(0.5, 0.5, 0.25)
     6.0
     """
-    return (1 + epsilon) / (1 - epsilon) * max(mu / alpha, alpha / mu)
+    spread = 1 + epsilon if below else (1 + epsilon) / (1 - epsilon)
+    return spread * max(mu / alpha, alpha / mu)
 
 
 def iterations_bound(condition, tol):

@@ -528,3 +528,46 @@ def test_johnson_lindenstrauss(impl):
 def test_errors_name_what_is_wrong(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+@both
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize(("mu", "alpha"), [(0.5, 0.5), (0.5, 0.1), (0.1, 2.0)])
+def test_the_condition_of_preconditioned_systems(impl, mu, alpha, below):
+    rng = np.random.default_rng(0)
+    values, vectors = np.linalg.eigh(KERNEL(rng.standard_normal((40, 2))))
+    factors = 1 - 0.4 * rng.random(40) if below else 1 + 0.4 * (rng.random(40) - 0.5)
+    Z = vectors * np.sqrt(np.maximum(values, 0) * factors)
+    K, eye = vectors * values @ vectors.T, np.eye(40)
+    epsilon = metrics.spectral_error(K, Z, mu)
+    ratios = np.linalg.eigvals(np.linalg.solve(Z @ Z.T + mu * eye, K + alpha * eye)).real
+    bound = impl.condition_bound(epsilon, mu, alpha, below=below)
+    assert ratios.max() / ratios.min() <= bound * (1 + exact)
+    if mu == alpha:
+        assert bound <= (1.0 if below else 1.3) * ratios.max() / ratios.min() * (1 + 1e-2)
+
+
+@both
+def test_the_steps_of_conjugate_gradients(impl):
+    """The smallest number whose power is small enough."""
+    for condition in (1.0, 1.0000001, 2.0, 9.0, 1e4, 1e8):
+        for tol in (0.5, 1e-3, 1e-9):
+            steps = impl.iterations_bound(condition, tol)
+            factor = (sqrt(condition) - 1) / (sqrt(condition) + 1)
+            assert 2 * factor**steps <= tol * (1 + exact)
+            assert steps == 1 or 2 * factor ** (steps - 1) >= tol * (1 - exact)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: theory.condition_bound(1.0, 1, 1), "epsilon=1.0 is not below 1"),
+        (lambda: theory.condition_bound(0.5, 0, 1), "mu=0"),
+        (lambda: theory.condition_bound(0.5, 1, -1), "alpha=-1"),
+        (lambda: theory.iterations_bound(0.5, 0.1), "condition=0.5 is below 1"),
+        (lambda: theory.iterations_bound(2, 2), "tol=2"),
+    ],
+)
+def test_bounds_of_solvers_name_what_is_wrong(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
