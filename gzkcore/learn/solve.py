@@ -47,7 +47,7 @@ Product: TypeAlias = Callable[[Doubles], ArrayLike]
 
 FALLEN, APART = 0.1, 32  # a check, where a residual fell by this, so many steps after the last one
 PLATEAU = 64  # a check after so many steps in any case, then after twice as many
-LATE = 128  # after so many steps, and a quarter of max_iter, it counts if one will be too late
+LATE = 128  # after so many steps, and a quarter of max_iter, columns are asked if they'll be late
 HONEST = 0.5  # largest part of the true residual that the recurrence may not know of
 ALIKE = 0.3  # the same, where the direction stays
 WORTH = 0.1  # a recurrence that isn't honest goes on in its precision if the truth fell by this
@@ -544,11 +544,11 @@ class Solver:
             self._note(column, size)
             if s.status[column] != Status.RUNNING:
                 continue
-            late = not s.exact[column] and self._is_late(column, size)
-            if column not in broken and off <= HONEST * size and not late:
+            failed = column in broken or (not s.exact[column] and self._is_late(column, size))
+            if off <= HONEST * size and not failed:
                 s.lies[column] = 0
                 kept[column] = off <= ALIKE * size
-            elif column in broken or late or size > WORTH * peak:
+            elif failed or size > WORTH * peak:  # and if not, it starts anew from the truth
                 self._distrust(column, size <= best / 2, column in broken)
                 if s.best[column] < size and s.status[column] == Status.RUNNING:
                     back.append(column)
@@ -617,8 +617,9 @@ class Solver:
 
     def _steps_left(self, column: int) -> float:
         """Return the steps that a column still needs, at the rate of the later half of its own."""
-        most = self.max_iter - int(self.state.n_iter[column])
-        sizes = self.state.history[-int(self.state.n_iter[column]) :, column]
+        sizes = self.state.history[:, column]
+        sizes = sizes[np.isfinite(sizes)]
+        most = self.max_iter - len(sizes)
         now, before = sizes[-1], sizes[len(sizes) // 2 - 1] if len(sizes) > 1 else math.nan
         steps = len(sizes) - len(sizes) // 2
         if now <= self.goal[column]:
