@@ -115,29 +115,17 @@ def check_whole(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} must be >= 1")
 
 
-class FeatureLearner(CallbackSupportMixin, BaseEstimator):
-    """Base of learners on features.
+class Learner(CallbackSupportMixin, BaseEstimator):
+    """Base of all learners.
 
     What a fit gives a learner is declared in `_state`, see `model_io`: files and checkpoints keep
     it, and the next fit forgets it. The rest of a learner are its parameters.
     """
 
     # recipe_: what the command `gzkcore predict` needs to know of a table.
-    _state = stored("features_", "moments_", "_solution", "recipe_")
+    _state = stored("recipe_")
 
-    features: Any
     random_state: Any
-    moments_: Any
-    _solution: dict[str, Any]
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `features__...` on None first replaces it by its default instance."""
-        for name in ("features", "features_y"):
-            given = params.get(name, getattr(self, name, name))
-            if given is None and any(key.startswith(f"{name}__") for key in params):
-                params[name] = KernelFeatures()
-        super().set_params(**params)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -159,8 +147,7 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
         return {name: value for name, value in vars(self).items() if name in held}
 
     def _outdate(self) -> None:
-        """Drop what was worked out from the sums, before these change."""
-        self.__dict__.pop("_solution", None)
+        """Drop what was worked out from fitted attributes, before these change."""
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -168,6 +155,55 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        raise NotImplementedError
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """Check rows, of the first batch with `reset`: return X, y and their weights."""
+        raise NotImplementedError
+
+    def _summands(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """Return what a fit takes of rows that were checked."""
+        return X, y, sample_weight
+
+    def _for_workers(self) -> Self:
+        """Return a copy that can predict or transform and no more: what goes to workers."""
+        self._check_fitted()
+        return copy.copy(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        save(self, path)
+
+
+class FeatureLearner(Learner):
+    """Base of learners on features."""
+
+    _state = stored("features_", "moments_", "_solution")
+
+    features: Any
+    moments_: Any
+    _solution: dict[str, Any]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `features__...` on None first replaces it by its default instance."""
+        for name in ("features", "features_y"):
+            given = params.get(name, getattr(self, name, name))
+            if given is None and any(key.startswith(f"{name}__") for key in params):
+                params[name] = KernelFeatures()
+        super().set_params(**params)
+        return self
+
+    def _outdate(self) -> None:
+        self.__dict__.pop("_solution", None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
@@ -178,35 +214,15 @@ class FeatureLearner(CallbackSupportMixin, BaseEstimator):
             self._solution = self._solve()
         return self._solution
 
-    def _rows(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool = False
-    ) -> tuple[Any, Any, Any]:
-        """Check rows, of the first batch with `reset`: return X, y and their weights."""
-        raise NotImplementedError
-
-    def _summands(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """Return what the accumulator takes of rows that were checked."""
-        return X, y, sample_weight
-
     def _solve(self, found: Any = None) -> dict[str, Any]:
         """Work out the fitted attributes from the sums, and what was found beside them."""
         raise NotImplementedError
 
-    def _without_moments(self) -> Self:
-        """Return a copy that can transform and no more: what goes to workers."""
+    def _for_workers(self) -> Self:
         self._solved()
-        model = copy.copy(self)
+        model = super()._for_workers()
         model.moments_ = type(self.moments_)(None)
         return model
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, see `gzkcore.load`; its features must be gzkcore's.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        save(self, path)
 
 
 def signs_of(vectors: Doubles) -> Any:

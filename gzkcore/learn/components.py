@@ -158,7 +158,7 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
 
     def _batches_mapped(self, X: Any) -> Any:
         """Transform the batches of a source."""
-        work: Callable[[Any], Any] = self._without_moments().transform
+        work: Callable[[Any], Any] = self._for_workers().transform
         return map_rows(work, X, (self._n_features_out,), type_of(X))
 
 

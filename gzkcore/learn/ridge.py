@@ -4,29 +4,20 @@ Everything follows from the moments of `gram` without looking at the data again:
 (`normal_equations`), residuals, degrees of freedom and standard deviations.
 """
 
-import functools
-import os
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import validate_data
 
-from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
-from gzkcore._util.validation import check_targets, check_weights
-from gzkcore._util.wording import counted
-from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import Batch, is_dask, is_source
 
 from .base import FeatureLearner, Solved, check_one_batch, check_same_features, new_features
 from .gram import GramAccumulator
 from .normal_equations import System, centred, coefficients
-from .streams import Checkpoint, R2Sums, Reader, Step, map_rows
+from .regression import Regressor, check_alphas
+from .streams import Reader, Step
 from .tiles import for_each_tile
 
 __all__ = ["RandomFeatureRidge"]
@@ -36,15 +27,13 @@ LEAST_FREE = 1e-2  # rows less degrees of freedom, from which on noise is not es
 Solution: TypeAlias = dict[str, Any]  # what a fitted model worked out, by name
 
 
-class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
-    """What both regressors share: reading rows, predicting, saving."""
+class FeatureRegressor(Regressor, FeatureLearner):
+    """What the regressors on features share: the sums of their rows, and what follows from them."""
 
     _state = stored("y_offset_")
 
     coef_ = Solved()
     intercept_ = Solved()
-
-    fit_intercept: bool  # a parameter, named here for type checkers
 
     features_: Any
     moments_: GramAccumulator
@@ -53,57 +42,8 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Data,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Fit the features and the regression, or the regressions of a classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-            A memory map is read tile by tile and never copied. A source is an iterable of batches
-            (X, y) or (X, y, sample_weight), such as `gzkcore.open_batches` gives, or a
-            Dask array or data frame. If it can be read again, a first pass reads the norms and the
-            variance, so that the features are those of the same rows in one array; a classifier
-            reads the labels too, and an iterator must show it all classes in its first batch.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; of a classifier labels, numbers or strings, of shape (n_samples,). None for an
-            iterable of batches; for a Dask collection, another one.
-        sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows. As y for sources.
-        checkpoint : Checkpoint, str or path, optional
-            File that the sums are written to every minute (see `Checkpoint`). If it is there
-            already, the fit goes on where it was: it must be of the same data, in the same batches,
-            and of the same parameters. Needs features of this package.
-
-        Returns
-        -------
-        self
-            Unfitted, if anything fails or interrupts on the way.
-        """
-        self._forget()
-        try:
-            progress = Progress(self, None, "batch", X, y)
-            self._look_ahead(X, y, sample_weight)
-            reader = Reader(X, y, sample_weight, checkpoint)
-            reader.begin(self)
-            found = self._start(reader, progress.step)
-            self._solution = self._solve(found)
-            progress.end()
-        except BaseException:
-            self._forget()
-            raise
-        reader.finish()
-        return self
+    def _fit(self, reader: Reader, step: Step) -> None:
+        self._solution = self._solve(self._start(reader, step))
 
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows to those seen so far. Features are fitted on the first batch.
@@ -130,9 +70,6 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
             self._forget()
             raise
         return self
-
-    def _look_ahead(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
-        """Find out what must be known of all rows before the first are read."""
 
     def _start(self, reader: Reader, step: Step | None = None) -> Any:
         """Read the first rows, or all; return what `_solve` can't know from the moments."""
@@ -174,31 +111,6 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         self.moments_.merge(moved)
         return self
 
-    def _rows(
-        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, Doubles, Doubles | None]:
-        """Check rows, of the first batch with `reset`: return X, targets and weights.
-
-        The values of X are checked when they are read.
-        """
-        if y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
-                "targets; a source yields (X, y)"
-            )
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
-        targets = self._targets(y, X, reset)
-        if not reset and targets.shape[1:] != self.y_offset_.shape:
-            raise ValueError(
-                f"y has shape {targets.shape}, but the first batch had {self.y_offset_.shape} "
-                "after the rows; pass the same targets in every batch"
-            )
-        return X, targets, check_weights(sample_weight, X)
-
-    def _targets(self, y: ArrayLike, X: Any, reset: bool) -> Doubles:
-        """Return the numbers to be regressed, checked."""
-        return np.asarray(check_targets(y, X))
-
     def _summands(
         self, X: Any, y: Doubles, sample_weight: Doubles | None
     ) -> tuple[Any, Doubles, Doubles | None]:
@@ -212,6 +124,10 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         return new_features(self.features, self.random_state, **parameters)
 
     # -- state --------------------------------------------------------------------------------
+
+    @property
+    def _target_shape(self) -> tuple[int, ...]:
+        return self.y_offset_.shape
 
     def _outdate(self) -> None:
         super()._outdate()
@@ -228,92 +144,29 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
 
     # -- what a fitted model can do -----------------------------------------------------------
 
-    def predict(self, X: Data, return_std: bool = False) -> Any:
-        """Predict the targets, tile by tile.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-        return_std : bool, default=False
-            Also return the standard deviation of a new observation, see Notes.
-
-        Returns
-        -------
-        y : ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
-        std : ndarray of the same shape
-            Only if `return_std` is True. For an iterable of batches, an iterator of what is
-            returned for each; for a Dask collection, a Dask array (or two), not computed yet.
-
-        Notes
-        -----
-        Ridge regression is the posterior mean for coefficients with prior variance s^2 / alpha and
-        noise of variance s^2, estimated by `noise_variance_`. The variance of a new observation is
-
-            s^2 (1 + 1/n + (z - z_mean)^T (G + alpha I)^-1 (z - z_mean) + (k(x, x) - |z|^2) / alpha)
-
-        where 1/n is the intercept's, and the last term, the prior variance of what the features
-        leave out of the kernel, needs features that know it (`kernel_.diag`) and alpha > 0.
-        """
+    def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
         solution = self._solved()
-        if is_source(X):
-            return self._predict_source(X, return_std)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         coef = np.atleast_2d(solution["coef_"]).T
         mean = np.empty((X.shape[0], coef.shape[1]))
-        variance = np.empty_like(mean if return_std else mean[:0])
+        variance = np.empty_like(mean) if return_std else None
         spread = self._spreads() if return_std else {}
 
         def use(_thread: int, rows: slice, Z: Floats) -> None:
             mean[rows] = Z @ coef.astype(Z.dtype, copy=False)
-            if return_std:
+            if variance is not None:
                 variance[rows] = self._variance(X[rows], Z, spread)
 
         for_each_tile(self.features_, X, use)
         mean += np.atleast_1d(solution["intercept_"])
-        shape = (X.shape[0], *self.y_offset_.shape)
-        if not return_std:
-            return mean.reshape(shape)
-        return mean.reshape(shape), np.sqrt(variance).reshape(shape)
+        return mean, variance
 
-    def _predict_source(self, X: Any, return_std: bool) -> Any:
-        model = self._without_moments(return_std)
-        if not (return_std and is_dask(X)):
-            work = functools.partial(model.predict, return_std=return_std)
-            return map_rows(work, X, self.y_offset_.shape, results=1 + return_std)
-        std = functools.partial(_std_of_rows, model)
-        return tuple(map_rows(work, X, self.y_offset_.shape) for work in (model.predict, std))
-
-    def _without_moments(self, return_std: bool = False) -> Self:
-        """Return a copy that can predict and no more: what goes to workers."""
+    def _for_workers(self, return_std: bool = False) -> Self:
         if return_std:
             self._spreads()
-        return super()._without_moments()
-
-    def score(
-        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-            The mean over the targets.
-        """
-        if not is_source(X):
-            return float(super().score(X, y, sample_weight))
-        scored = as_source(X, y, sample_weight).reduce(
-            _score_of_batch, R2Sums.merge, self._without_moments()
-        )
-        if scored is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        return float(scored.r2())
+        return super()._for_workers(return_std)
 
     def _variance(self, X: Any, Z: Floats, spread: Solution) -> Doubles:
+        """Return the variance of new observations at rows of features Z, see the class."""
         kernel: Any = getattr(self.features_, "kernel_", None)
         missing: Any = 0.0
         if hasattr(kernel, "diag"):
@@ -369,17 +222,6 @@ class FeatureRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
         }
 
 
-def _std_of_rows(model: FeatureRegressor, X: Any) -> Any:
-    return model.predict(X, return_std=True)[1]
-
-
-def _score_of_batch(batch: Batch, model: FeatureRegressor) -> R2Sums:
-    if batch.y is None:
-        raise ValueError("score needs the targets; let the source yield (X, y)")
-    X, y, sample_weight, _ = batch
-    return R2Sums(check_targets(y, X), model.predict(X), check_weights(sample_weight, X))
-
-
 class RandomFeatureRidge(FeatureRegressor):
     """Ridge regression on the features of any transformer: kernel ridge regression in linear time.
 
@@ -426,6 +268,15 @@ class RandomFeatureRidge(FeatureRegressor):
     precision, they come from its eigenvalues: directions lost in rounding errors are left out, and
     a warning says so.
 
+    Ridge regression is the posterior mean for coefficients with prior variance s^2 / alpha and
+    noise of variance s^2, estimated by `noise_variance_`. The variance of a new observation, whose
+    root `predict(X, return_std=True)` returns, is
+
+        s^2 (1 + 1/n + (z - z_mean)^T (G + alpha I)^-1 (z - z_mean) + (k(x, x) - |z|^2) / alpha)
+
+    where 1/n is the intercept's, and the last term, the prior variance of what the features leave
+    out of the kernel, needs features that know it (`kernel_.diag`) and alpha > 0.
+
     Examples
     --------
     >>> import numpy as np
@@ -463,23 +314,3 @@ class RandomFeatureRidge(FeatureRegressor):
         alphas = check_alphas(self.alpha, "alpha", self.y_offset_.shape)
         solution = {"alphas": np.array(np.broadcast_to(alphas, self.y_offset_.size))}
         return solution | self._coefficients(*self._system(solution))
-
-
-def check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> Doubles:
-    """Return one alpha, or one per target, or (shape=None) a list of candidates, in float64."""
-    try:
-        values = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}={alphas!r} is not numeric; use numbers >= 0") from None
-    if shape is None:
-        values = np.atleast_1d(values)
-        if values.ndim != 1 or values.size == 0:
-            raise ValueError(f"{name}={alphas!r} must be a list of one or more numbers >= 0")
-    elif values.shape not in ((), shape):
-        raise ValueError(
-            f"{name} has shape {values.shape}, but y has "
-            f"{counted(int(np.prod(shape)), 'target')}; give one number, or one for each target"
-        )
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError(f"{name}={alphas!r} must be finite and >= 0")
-    return values

@@ -25,7 +25,8 @@ from gzkcore.kernels.aliases import as_kernel
 from .base import Solved
 from .gram import GramAccumulator
 from .normal_equations import centred, dots, eigen, penalties_of, scaled, solve_candidates
-from .ridge import LEAST_FREE, FeatureRegressor, Solution, check_alphas
+from .regression import check_alphas
+from .ridge import LEAST_FREE, FeatureRegressor, Solution
 from .streams import Reader, Step
 from .tiles import for_each_tile
 

@@ -1,0 +1,209 @@
+"""What all classifiers share: labels become targets of +-1, regressions become labels again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from gzkcore._util.model_io import stored
+from gzkcore._util.typing import Data, Doubles
+from gzkcore._util.validation import check_weights
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import Batch, can_reread, is_source
+
+from .regression import Regressor
+from .streams import map_rows
+
+
+class Classifier(ClassifierMixin, Regressor):
+    """Turns a regression into a classification: labels to targets of +-1, predictions to labels."""
+
+    _state = stored("classes_", "_of_class", _announced=None)
+
+    classes_: NDArray[Any]
+    class_weight: Any
+    _of_class: Any = None  # the weights of the classes, where the rows tell them
+
+    def _look_ahead(self, X: Data, y: Any, sample_weight: ArrayLike | None) -> None:
+        """Take the classes, and their weights, from the labels of all rows."""
+        if is_source(X):
+            if not can_reread(X):
+                return
+            counts = as_source(X, y, sample_weight).reduce(_count_labels, _merge_counts)
+        elif self._balanced():
+            counts = _count_labels(Batch(X, y, None, 0))
+        else:
+            return
+        if counts is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        labels = sorted(counts)
+        self.classes_ = np.array(labels)
+        if self._balanced():
+            counted = np.array([counts[label] for label in labels], dtype=np.float64)
+            self._of_class = counted.sum() / (len(labels) * counted)
+
+    def _balanced(self) -> bool:
+        if self.class_weight is None or isinstance(self.class_weight, dict):
+            return False
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            return True
+        raise ValueError(
+            f'class_weight={self.class_weight!r} must be None, "balanced" or a dict of weights'
+        )
+
+    def _weighted(self, targets: Doubles, sample_weight: Any) -> Any:
+        """Multiply sample weights by those of the classes, for targets of +-1."""
+        if self.class_weight is None:
+            return sample_weight
+        of_class = self._of_class
+        if of_class is None:
+            if self._balanced():
+                raise ValueError(
+                    'class_weight="balanced" needs the labels of all rows, and partial_fit sees a '
+                    "batch; use a dict of weights, as sklearn.utils.compute_class_weight tells them"
+                )
+            of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+        places = targets.argmax(axis=1) if targets.ndim == 2 else (targets > 0).astype(int)
+        weight = np.asarray(of_class, dtype=np.float64)[places]
+        if sample_weight is None:
+            return weight
+        return sample_weight * weight
+
+    def _summands(self, X: Any, y: Doubles, sample_weight: Any) -> tuple[Any, Doubles, Any]:
+        return super()._summands(X, y, self._weighted(y, sample_weight))
+
+    def _targets(self, y: Any, X: Any, reset: bool) -> Doubles:
+        """Return targets of +-1, one column for each of 3 or more classes."""
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        if reset:
+            self._set_classes(y)
+        places = np.searchsorted(self.classes_, y)
+        places = np.minimum(places, len(self.classes_) - 1)
+        unknown = np.flatnonzero(self.classes_[places] != y)
+        if unknown.size:
+            raise ValueError(
+                f"y[{unknown[0]}] = {y[unknown[0]]!r} is none of the classes "
+                f"{self.classes_.tolist()}; name all of them with the first batch, "
+                "partial_fit(X, y, classes=[...])"
+            )
+        if len(self.classes_) == 2:
+            return np.asarray(2.0 * places - 1.0)
+        targets = np.full((len(y), len(self.classes_)), -1.0)
+        targets[np.arange(len(y)), places] = 1.0
+        return targets
+
+    def _set_classes(self, y: NDArray[Any]) -> None:
+        """Take the classes from the first labels, unless they are known already."""
+        if not hasattr(self, "classes_"):
+            self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
+                "more; pass rows of other classes too, or classes=[...] to partial_fit"
+            )
+
+    def decision_function(self, X: Data) -> Any:
+        """Return the regressions' values, tile by tile.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes, positive for the second. For an iterable of batches, an iterator of
+            these; for a Dask collection, a Dask array.
+        """
+        self._check_fitted()
+        if is_source(X):
+            return map_rows(self._for_workers().decision_function, X, self._target_shape)
+        return super().predict(X)
+
+    def predict(self, X: Data) -> Any:  # type: ignore[override]  # there is no return_std
+        """Predict the class of each row: that of the largest decision function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
+        """
+        self._check_fitted()
+        if is_source(X):
+            return map_rows(self._for_workers().predict, X, (), self.classes_.dtype)
+        values = self.decision_function(X)
+        places = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
+        return self.classes_[places]
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        if not is_source(X):
+            return float(ClassifierMixin.score(self, X, y, sample_weight))
+        model = self._for_workers()
+        hits = as_source(X, y, sample_weight).reduce(_count_hits, _add_pairs, model)
+        if hits is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(hits[0] / hits[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags = None
+        tags.target_tags.multi_output = False
+        return tags
+
+
+def _count_labels(batch: Batch) -> dict[Any, int]:
+    if batch.y is None:
+        raise ValueError("a classifier needs labels; let the source yield (X, y)")
+    y = column_or_1d(batch.y)
+    assert_all_finite(y, input_name="y")
+    try:
+        labels, counts = np.unique(y, return_counts=True)
+    except TypeError as error:  # None among texts, say
+        raise ValueError(f"y has labels that can't be sorted; give all one kind: {error}") from None
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
+
+def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
+    labels = set().union(*parts)
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError(
+            f"labels are texts in one batch and numbers in another, {sorted(labels, key=repr)}; "
+            "let all batches have labels of one kind"
+        )
+    return {label: sum(part.get(label, 0) for part in parts) for label in labels}
+
+
+def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
+    X, y, sample_weight, _ = batch
+    y = column_or_1d(y)
+    weight = check_weights(sample_weight, y[:, None])
+    weight = np.ones(len(y)) if weight is None else weight
+    return float(weight @ (model.predict(X) == y)), float(weight.sum())
+
+
+def _add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return sum(part[0] for part in parts), sum(part[1] for part in parts)

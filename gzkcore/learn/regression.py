@@ -1,0 +1,224 @@
+"""What all regressors share: reading rows with targets, predicting sources, scores."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import validate_data
+
+from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.typing import Data, Doubles
+from gzkcore._util.validation import check_targets, check_weights
+from gzkcore._util.wording import counted
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import Batch, is_dask, is_source
+
+from .base import Learner
+from .streams import Checkpoint, R2Sums, Reader, Step, map_rows
+
+
+class Regressor(MultiOutputMixin, RegressorMixin, Learner):
+    """Base of all regressors: a class says by `_fit` what `fit` does with the rows of a reader."""
+
+    fit_intercept: bool  # a parameter, named here for type checkers
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Data,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit the regression, or the regressions of a classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A memory map is read tile by tile and never copied by learners on features. A source is
+            an iterable of batches (X, y) or (X, y, sample_weight), such as `gzkcore.open_batches`
+            gives, or a Dask array or data frame. If it can be read again, a first pass reads the
+            norms and the variance, so that features are those of the same rows in one array; a
+            classifier reads the labels too, and an iterator must show it all classes in its first
+            batch. A `KernelRidge` puts the rows of a source together.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; of a classifier labels, numbers or strings, of shape (n_samples,). None for an
+            iterable of batches; for a Dask collection, another one.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a row of weight 2 counts as two rows. As y for sources.
+        checkpoint : Checkpoint, str or path, optional
+            File that the state of the fit is written to every minute (see `Checkpoint`). If it is
+            there already, the fit goes on where it was: it must be of the same data, in the same
+            batches, and of the same parameters. Needs features of this package.
+
+        Returns
+        -------
+        self
+            Unfitted, if anything fails or interrupts on the way.
+        """
+        self._forget()
+        try:
+            progress = Progress(self, None, self._step, X, y)
+            self._look_ahead(X, y, sample_weight)
+            reader = Reader(X, y, sample_weight, checkpoint)
+            reader.begin(self)
+            self._fit(reader, progress.step)
+            progress.end()
+        except BaseException:
+            self._forget()
+            raise
+        reader.finish()
+        return self
+
+    _step: ClassVar[str] = "batch"  # what callbacks hear of
+
+    def _look_ahead(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        """Find out what must be known of all rows before the first are read."""
+
+    def _fit(self, reader: Reader, step: Step) -> None:
+        """Fit to the rows of a reader that has begun; each step is run by `step`."""
+        raise NotImplementedError
+
+    def _rows(
+        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
+    ) -> tuple[Any, Doubles, Doubles | None]:
+        """Check rows, of the first batch with `reset`: return X, targets and weights.
+
+        The values of X are checked when they are read.
+        """
+        if y is None:
+            raise ValueError(
+                f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
+                "targets; a source yields (X, y)"
+            )
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
+        targets = self._targets(y, X, reset)
+        if not reset and targets.shape[1:] != self._target_shape:
+            raise ValueError(
+                f"y has shape {targets.shape}, but the first batch had {self._target_shape} "
+                "after the rows; pass the same targets in every batch"
+            )
+        return X, targets, check_weights(sample_weight, X)
+
+    def _targets(self, y: ArrayLike, X: Any, reset: bool) -> Doubles:
+        """Return the numbers to be regressed, checked."""
+        return np.asarray(check_targets(y, X))
+
+    @property
+    def _target_shape(self) -> tuple[int, ...]:
+        """Shape of the targets of one row: () or (n_targets,)."""
+        raise NotImplementedError
+
+    # -- what a fitted model can do -----------------------------------------------------------
+
+    def predict(self, X: Data, return_std: bool = False) -> Any:
+        """Predict the targets, tile by tile.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+        return_std : bool, default=False
+            Also return the standard deviation of a new observation, see the Notes of the class.
+
+        Returns
+        -------
+        y : ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
+        std : ndarray of the same shape
+            Only if `return_std` is True. For an iterable of batches, an iterator of what is
+            returned for each; for a Dask collection, a Dask array (or two), not computed yet.
+        """
+        self._check_fitted()
+        if is_source(X):
+            return self._predict_source(X, return_std)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
+        mean, variance = self._predict(X, return_std)
+        shape = (X.shape[0], *self._target_shape)
+        if variance is None:
+            return mean.reshape(shape)
+        return mean.reshape(shape), np.sqrt(variance).reshape(shape)
+
+    def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
+        """Return means and, with `return_std`, variances, of shape (n_samples, n_targets).
+
+        The form of X was checked; its values are to be when they are read.
+        """
+        raise NotImplementedError
+
+    def _predict_source(self, X: Any, return_std: bool) -> Any:
+        model = self._for_workers(return_std)
+        if not (return_std and is_dask(X)):
+            work = functools.partial(model.predict, return_std=return_std)
+            return map_rows(work, X, self._target_shape, results=1 + return_std)
+        std = functools.partial(_std_of_rows, model)
+        each: tuple[Callable[[Any], Any], ...] = (model.predict, std)
+        return tuple(map_rows(work, X, self._target_shape) for work in each)
+
+    def _for_workers(self, return_std: bool = False) -> Self:
+        """Return a copy that can predict and no more: what goes to workers."""
+        return super()._for_workers()
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            The mean over the targets.
+        """
+        if not is_source(X):
+            return float(super().score(X, y, sample_weight))
+        scored = as_source(X, y, sample_weight).reduce(
+            _score_of_batch, R2Sums.merge, self._for_workers()
+        )
+        if scored is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(scored.r2())
+
+
+def _std_of_rows(model: Regressor, X: Any) -> Any:
+    return model.predict(X, return_std=True)[1]
+
+
+def _score_of_batch(batch: Batch, model: Regressor) -> R2Sums:
+    if batch.y is None:
+        raise ValueError("score needs the targets; let the source yield (X, y)")
+    X, y, sample_weight, _ = batch
+    return R2Sums(check_targets(y, X), model.predict(X), check_weights(sample_weight, X))
+
+
+def check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> Doubles:
+    """Return one alpha, or one per target, or (shape=None) a list of candidates, in float64."""
+    try:
+        values = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={alphas!r} is not numeric; use numbers >= 0") from None
+    if shape is None:
+        values = np.atleast_1d(values)
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"{name}={alphas!r} must be a list of one or more numbers >= 0")
+    elif values.shape not in ((), shape):
+        raise ValueError(
+            f"{name} has shape {values.shape}, but y has "
+            f"{counted(int(np.prod(shape)), 'target')}; give one number, or one for each target"
+        )
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError(f"{name}={alphas!r} must be finite and >= 0")
+    return values
