@@ -61,6 +61,7 @@ from .kernels.products import kernel_matrix as kernel_matrix
 from .kernels.products import kernel_product as kernel_product
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
 from .learn.clusters import ClusterAccumulator as ClusterAccumulator
+from .learn.full import KernelRidge as KernelRidge
 from .learn.gram import GramAccumulator as GramAccumulator
 from .learn.kmeans import RandomFeatureKMeans as RandomFeatureKMeans
 from .learn.moments import MomentsAccumulator as MomentsAccumulator

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gzkcore._util.model_io import state_of
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import check_integer, check_out, dense
-from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask
 from gzkcore.rows.survey import Survey
@@ -181,18 +181,10 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
 
-class KernelMap(RowMap):
+class KernelMap(WithKernel, RowMap):
     """Base of the maps whose features stand for a kernel, which is a parameter."""
 
-    kernel: Any
     kernel_: Any
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if any(name.startswith("kernel__") for name in params):
-            params["kernel"] = as_kernel(params.get("kernel", self.kernel))
-        super().set_params(**params)
-        return self
 
 
 class SumMap(RowMap):

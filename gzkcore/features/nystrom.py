@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, eigvalsh, solve_triangular
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
 from gzkcore._util.linalg import eigh
@@ -79,7 +78,7 @@ class FunctionKernel(Kernel):
         return np.concatenate([np.diag(self(part)) for part in parts])
 
 
-class _Precomputed(Kernel):
+class Precomputed(Kernel):
     """The kernel of rows that are values of it already; landmarks are numbers of columns."""
 
     _state = stored()
@@ -195,7 +194,7 @@ class NystromFeatures(KernelMap):
         kernel = rows.resolve(as_exact_kernel(self.kernel))
         if kernel.unit_sphere:
             check_unit(X)
-        if isinstance(kernel, _Precomputed) and X.shape[0] != X.shape[1]:
+        if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"X has shape {X.shape}, but with kernel='precomputed' fit takes the square matrix "
                 "of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to transform"
@@ -207,7 +206,7 @@ class NystromFeatures(KernelMap):
             self.landmarks_, self.landmark_indices_ = gram.points(chosen), rows.numbers(chosen)
         else:
             self.landmarks_, self.landmark_indices_ = _given(self.landmarks, kernel, X)
-        if isinstance(kernel, _Precomputed):
+        if isinstance(kernel, Precomputed):
             square = kernel(dense(X[self.landmarks_]), self.landmarks_)
         else:
             square = kernel(self.landmarks_)
@@ -220,15 +219,8 @@ class NystromFeatures(KernelMap):
         self.root_: Doubles = axes[:, :count] / np.sqrt(values[:count])
         self.n_effective_ = _count(values, X.dtype)
         self.kernel_ = kernel
-        if not isinstance(kernel, _Precomputed):
+        if not isinstance(kernel, Precomputed):
             warn_if_trivial(kernel, X)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
-        if callable(params.get("kernel", self.kernel)):  # with parameters of its own
-            BaseEstimator.set_params(self, **params)
-            return self
-        return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -280,7 +272,7 @@ class _Gram:
 
     def __init__(self, kernel: Kernel, X: Rows) -> None:
         self.kernel, self.X, self.size = kernel, X, X.shape[0]
-        self.precomputed = isinstance(kernel, _Precomputed)
+        self.precomputed = isinstance(kernel, Precomputed)
 
     @functools.cached_property
     def diagonal(self) -> Doubles:
@@ -381,7 +373,7 @@ def _count(values: Doubles, dtype: Any) -> int:
 def as_exact_kernel(kernel: Any) -> Kernel:
     """Return the kernel of an alias, of "precomputed", of a function of rows, or the kernel."""
     if isinstance(kernel, str) and kernel == "precomputed":
-        return _Precomputed()
+        return Precomputed()
     if callable(kernel) and not isinstance(kernel, Kernel | type):
         return FunctionKernel(kernel)
     return as_kernel(kernel)
@@ -389,7 +381,7 @@ def as_exact_kernel(kernel: Any) -> Kernel:
 
 def _given(landmarks: Any, kernel: Kernel, X: Rows) -> tuple[Any, Integers | None]:
     """Check landmarks that were given: points, or numbers of rows of a precomputed kernel."""
-    if isinstance(kernel, _Precomputed):
+    if isinstance(kernel, Precomputed):
         rows = np.asarray(landmarks)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
             raise ValueError(

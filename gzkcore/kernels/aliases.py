@@ -2,6 +2,9 @@
 
 import difflib
 from collections.abc import Callable
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
 
 from .base import Kernel
 from .dot_product import ExponentialDot, Polynomial
@@ -15,7 +18,7 @@ from .shift_invariant import (
 )
 from .zonal import ArcCosine, NeuralTangent
 
-__all__ = ["as_kernel"]
+__all__ = ["WithKernel", "as_kernel"]
 
 ALIASES: dict[str, Callable[[], Kernel]] = {
     "arccosine": ArcCosine,
@@ -47,3 +50,18 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
         + (f" (did you mean {near[0]!r}?)" if near else "")
         + f"; use one of {sorted(ALIASES)} or an instance from gzkcore.kernels"
     )
+
+
+class WithKernel(BaseEstimator):
+    """Estimators with a parameter `kernel`, which may be an alias."""
+
+    kernel: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__gamma` on an alias first replaces it by its instance."""
+        kernel = params.get("kernel", self.kernel)
+        named = any(name.startswith("kernel__") for name in params)
+        if named and (isinstance(kernel, type) or not callable(kernel)):
+            params["kernel"] = as_kernel(kernel)
+        super().set_params(**params)
+        return self

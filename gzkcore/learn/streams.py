@@ -38,7 +38,7 @@ from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
-from gzkcore.rows.survey import Survey, survey_of, without_zeros
+from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
 
 from .tiles import float_dtype
 
@@ -146,6 +146,19 @@ class Reader:
         """Return what a learner sums of a batch, and check it unless it is cut from arrays."""
         rows = learner._rows(*batch) if self.array is None else batch
         return learner._summands(*rows)
+
+    def gather(self, learner: Any) -> tuple[Any, Any, Any]:
+        """Return what a learner takes of all rows, put together in this process."""
+        if self.array is not None:
+            rows, y, weight = learner._summands(self.rows, self.targets, self.weight)
+            return valid_rows(rows), y, weight
+        batches = list(self.summands(learner))
+        rows, targets, weights = zip(*batches, strict=True)
+        weight = None
+        if any(part is not None for part in weights):
+            given = zip(weights, targets, strict=True)
+            weight = np.concatenate([np.ones(len(y)) if w is None else w for w, y in given])
+        return valid_rows(stack(list(rows))), np.concatenate(targets), weight
 
     def fit(self, features: Any, y: Any = None) -> Any:
         """Fit features to all rows, or to the first batch where rows come only once.
@@ -343,7 +356,7 @@ def fit_on_rows(
     if sample_weight is not None and not sample_weight.any():
         raise ValueError("all sample weights are zero; give some rows a positive weight")
     if isinstance(features, RowMap) and not one_pass:
-        return features.fit_valid(FitRows.of_array(_valid(X, name), sample_weight))
+        return features.fit_valid(FitRows.of_array(valid_rows(X, name), sample_weight))
     in_batches = one_pass and not isinstance(features, FrozenEstimator)
     fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
     rows, weight, used = without_zeros(X, sample_weight)
@@ -356,7 +369,7 @@ def fit_on_rows(
         raise
 
 
-def _valid(X: Any, name: str) -> Any:
+def valid_rows(X: Any, name: str = "X") -> Any:
     """Return rows as our feature maps take them: finite, float32 or float64."""
     raise_not_finite(X, name)
     if sparse.issparse(X):

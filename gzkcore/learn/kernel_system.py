@@ -1,0 +1,238 @@
+"""The linear systems of kernel ridge regression, (K + alpha N) x = b, for many alphas and b.
+
+K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. Up to HELD_ROWS rows K is
+held and factored; beyond, nothing of its size is stored.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from gzkcore._util.linalg import eigh
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.validation import dense
+from gzkcore._util.wording import counted
+from gzkcore.features.nystrom import NystromFeatures, Precomputed
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.products import KernelOperator
+
+from .preconditioners import COMPONENTS, Preconditioner, preconditioner_for
+from .solve import NotPositiveDefinite, Solution, conjugate_gradients
+from .streams import Step
+
+HELD_ROWS = 1024  # up to which K takes no more than 8 MB, and its factor less than a product's time
+BLOCK = 64  # columns that are solved together
+SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
+PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
+
+Product = Callable[[Doubles], Doubles]
+
+
+class Factored(Preconditioner):
+    """K + alpha N itself, by its Cholesky factor: one step and what rounding leaves.
+
+    A matrix that is singular to working precision is inverted where it is not.
+    """
+
+    def __init__(self, matrix: Doubles, shifts: Doubles, noise: Doubles) -> None:
+        self.matrix, self.shifts, self.noise = matrix, shifts, noise
+        self.n_components = len(matrix)
+        self.nbytes = matrix.nbytes
+        self._inverses: dict[int, Product] = {}
+
+    def __repr__(self) -> str:
+        return f"the whole matrix of {counted(len(self.matrix), 'row')}"
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return (K + alpha N)^-1 R, each column with the shift of its number."""
+        found = np.empty_like(R)
+        for shift in np.unique(columns).tolist():
+            if shift not in self._inverses:
+                self._inverses[shift] = self._inverse(shift)
+            found[:, columns == shift] = self._inverses[shift](R[:, columns == shift])
+        return found
+
+    def _inverse(self, shift: int) -> Product:
+        matrix = self.matrix.copy()
+        matrix[np.diag_indices_from(matrix)] += self.shifts[shift] * self.noise
+        try:
+            with limit_blas(1):
+                factor = cho_factor(matrix, lower=True, check_finite=False)
+        except LinAlgError:
+            return self._pseudo_inverse(matrix, shift)
+        return lambda R: cho_solve(factor, R, check_finite=False)
+
+    def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
+        values, vectors = eigh(matrix)
+        nothing = len(matrix) * float(np.finfo(np.float64).eps) * values[-1]
+        if values[0] < -nothing:
+            raise NotPositiveDefinite(
+                f"K + alpha N with alpha={self.shifts[shift]:g} has the eigenvalue "
+                f"{values[0]:.3g}: the kernel is not positive definite on these rows; use another "
+                f"kernel, or an alpha above {self.shifts[shift] - values[0]:.3g}"
+            )
+        kept = vectors[:, values > nothing]
+        inverses = 1.0 / values[values > nothing, None]
+        return lambda R: kept @ (inverses * (kept.T @ R))
+
+    def condition_bound(self, column: int) -> float:
+        """Return 1."""
+        return 1.0
+
+
+class KernelSystem:
+    """K + alpha N of some rows: products with it, a preconditioner, solutions.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : {ndarray, sparse matrix} of shape (n, dim)
+    alphas : ndarray
+        The alphas that systems may have.
+    noise : ndarray of shape (n,), optional
+        The diagonal of N. None: ones.
+    preconditioner, tol, max_iter, random_state
+        As for `KernelRidge`.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Rows,
+        alphas: Doubles,
+        noise: Doubles | None = None,
+        *,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel, self.noise, self.tol, self.max_iter = kernel, noise, tol, max_iter
+        self.rows: Floats = dense(X)
+        self.n_rows = len(self.rows)
+        self.alphas = np.unique(alphas)
+        automatic = isinstance(preconditioner, str) and preconditioner == "auto"
+        self.held = automatic and self.n_rows <= HELD_ROWS
+        matrix = self._matrix()
+        self.exact: Product
+        self.product: Product
+        if matrix is not None:
+            self.exact = self.product = matrix.__matmul__
+        else:
+            self.exact = KernelOperator(kernel, self.rows, dtype=np.float64).matmat
+            self.product = self.exact
+            if tol >= SINGLE_TOL:
+                self.product = KernelOperator(kernel, self.rows, dtype=np.float32).matmat
+        if matrix is not None and self.held:
+            ones = np.ones(self.n_rows) if noise is None else noise
+            self.preconditioner: Preconditioner = Factored(matrix, self.alphas, ones)
+            return
+        if isinstance(kernel, Precomputed):
+            preconditioner = _of_matrix(preconditioner, self.rows, random_state)
+        self.preconditioner = preconditioner_for(
+            preconditioner, kernel, self.rows, self.alphas, noise=noise, random_state=random_state
+        )
+
+    def _matrix(self) -> Doubles | None:
+        """Return K where it is held."""
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(self.rows, dtype=np.float64)
+        return self.kernel(self.rows) if self.held else None
+
+    def columns_of(self, alphas: Doubles) -> Integers:
+        """Return the number of each alpha among those of the system."""
+        return np.searchsorted(self.alphas, alphas)
+
+    def solve(
+        self,
+        targets: Doubles,
+        alphas: Doubles,
+        *,
+        start: Doubles | None = None,
+        step: Step | None = None,
+        checkpoint: Any = None,
+    ) -> Solution:
+        """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n, n_columns)
+        alphas : ndarray of shape (n_columns,)
+            Of those of the system.
+        start : ndarray of shape (n, n_columns), optional
+        step : callable, optional
+            Runs each product.
+        checkpoint : Checkpoint, optional
+        """
+        parts = [slice(i, i + BLOCK) for i in range(0, targets.shape[1], BLOCK)]
+        found = [
+            conjugate_gradients(
+                _stepping(self.product, step), targets[:, part], alphas[part], noise=self.noise,
+                preconditioner=_OfColumns(self.preconditioner, self.columns_of(alphas[part])),
+                exact_product=self.exact, tol=self.tol, max_iter=self.max_iter,
+                start=None if start is None else start[:, part], checkpoint=checkpoint,
+            )
+            for part in parts
+        ]  # fmt: skip
+        return Solution(
+            np.concatenate([one.coef for one in found], axis=1),
+            np.concatenate([one.residual for one in found]),
+            np.concatenate([one.n_iter for one in found]),
+            np.concatenate([one.converged for one in found]),
+        )
+
+    def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
+        """Return v^T (K + alpha N) v of each column."""
+        noise = alpha if self.noise is None else alpha * self.noise[:, None]
+        forms: Doubles = np.einsum("ij,ij->j", V, self.exact(V) + noise * V)
+        return forms
+
+
+class _OfColumns:
+    """A preconditioner for a block, of which each column has one of the system's alphas."""
+
+    def __init__(self, preconditioner: Preconditioner, places: Integers) -> None:
+        self.preconditioner, self.places = preconditioner, places
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        return self.preconditioner.solve(R, self.places[columns])
+
+
+def _stepping(product: Product, step: Step | None) -> Product:
+    """Return the product with each call of it run as a step."""
+    if step is None:
+        return product
+
+    def run(V: Doubles) -> Doubles:
+        found: list[Doubles] = []
+        step(lambda: found.append(product(V)))
+        return found[0]
+
+    return run
+
+
+def _of_matrix(given: Any, K: Floats, random_state: Seed) -> Any:
+    """Return what makes a preconditioner of a matrix that was precomputed."""
+    if isinstance(given, str) and given == "auto":
+        given = COMPONENTS
+    if not isinstance(given, int | np.integer):
+        return given
+    features = NystromFeatures("precomputed", min(int(given), len(K)), random_state=random_state)
+    return features.fit(K)
+
+
+def cross_product(kernel: Kernel, X: Rows, Y: Rows, V: Doubles) -> Doubles:
+    """Return K(X, Y) V for new rows X, in double and with nothing of the size of K stored."""
+    if isinstance(kernel, Precomputed):
+        return np.asarray(X @ V, dtype=np.float64)
+    parts = [slice(i, i + PREDICTED_ROWS) for i in range(0, X.shape[0], PREDICTED_ROWS)]
+    columns = dense(Y)
+    found = [
+        KernelOperator(kernel, dense(X[rows]), columns, dtype=np.float64).matmat(V)
+        for rows in parts
+    ]
+    return np.concatenate(found)

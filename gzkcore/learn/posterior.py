@@ -1,0 +1,182 @@
+"""What a kernel ridge regression does not know: variances and draws of f given y.
+
+f is a Gaussian process of covariance k, y = f(x) + noise of variance alpha N. Both are in units of
+the prior scale s, and independent of y. Exactly, for a few points, or by draws from the prior that
+Matheron's rule conditions on y, for any number of points.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky
+
+from gzkcore._util.linalg import eigh
+from gzkcore._util.random import generator
+from gzkcore._util.typing import Doubles, Rows, Seed
+from gzkcore._util.validation import dense
+from gzkcore._util.wording import counted
+from gzkcore.features.base import tiles
+from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
+from gzkcore.features.gegenbauer import GegenbauerFeatures
+from gzkcore.features.nystrom import FunctionKernel, Precomputed
+from gzkcore.kernels.base import Kernel
+
+from .kernel_system import BLOCK, KernelSystem, cross_product
+
+PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost little beside the solve
+JOINT_ROWS = 1 << 12  # old and new, up to which draws are made from their whole matrix
+N_DRAWS = 64  # that a variance is the mean square of
+FEW_ROWS = 64  # new ones, whose variances cost no more solves than the draws
+
+Prior = Callable[[Rows], Doubles]  # draws of f at rows, of shape (n_rows, n_draws)
+
+
+@dataclass
+class Correction:
+    """What y takes from draws of the prior, at any rows."""
+
+    coef: Doubles  # (n, n_draws)
+    intercepts: Doubles  # (n_draws,)
+
+    def at(self, kernel: Kernel, X: Rows, fitted: Rows) -> Doubles:
+        """Return it at rows X, of shape (n_rows, n_draws)."""
+        return cross_product(kernel, X, fitted, self.coef) + self.intercepts
+
+
+class Posterior:
+    """Variances and draws of f given y, in units of the prior scale.
+
+    Parameters
+    ----------
+    system : KernelSystem
+    fit_intercept : bool
+        Whether a constant is unknown too.
+    """
+
+    def __init__(self, system: KernelSystem, fit_intercept: bool) -> None:
+        self.system, self.fit_intercept = system, fit_intercept
+        self._ones: dict[float, Doubles] = {}
+
+    def of_ones(self, alpha: float) -> Doubles:
+        """Return (K + alpha N)^-1 1."""
+        if alpha not in self._ones:
+            ones = np.ones((self.system.n_rows, 1))
+            self._ones[alpha] = self.system.solve(ones, np.array([alpha])).coef[:, 0]
+        return self._ones[alpha]
+
+    def variances(self, X: Rows, alpha: float) -> Doubles:
+        """Return the variance of f at each row, exactly: a block of solves for 64 rows.
+
+        With x = A^-1 k_x up to an error, k(x, x) - 2 k_x^T x + x^T A x is too large by the
+        square of the error, and never negative.
+        """
+        system, found = self.system, np.empty(X.shape[0])
+        for start in range(0, X.shape[0], BLOCK):
+            rows = slice(start, start + BLOCK)
+            cross = self._kernel_with(X[rows])
+            weights = system.solve(cross, np.full(cross.shape[1], alpha)).coef
+            found[rows] = self._diagonal(X[rows])
+            found[rows] += system.quadratic_forms(weights, alpha)
+            found[rows] -= 2 * np.einsum("ij,ij->j", cross, weights)
+            if self.fit_intercept:
+                missing = 1.0 - weights.sum(axis=0)
+                found[rows] += np.square(missing) / self.of_ones(alpha).sum()
+        return np.maximum(found, 0.0)
+
+    def _kernel_with(self, X: Rows) -> Doubles:
+        """Return k between the fitted rows and some new ones, of shape (n, n_new)."""
+        if isinstance(self.system.kernel, Precomputed):
+            return np.ascontiguousarray(dense(X).T, dtype=np.float64)
+        return self.system.kernel(self.system.rows, dense(X))
+
+    def _diagonal(self, X: Rows) -> Doubles:
+        if isinstance(self.system.kernel, Precomputed):
+            raise ValueError(  # noqa: TRY004  the type is right, and not enough
+                "with kernel='precomputed' k(x, x) of new rows is not known, which their standard "
+                "deviation needs; use the kernel itself"
+            )
+        return self.system.kernel.diag(X)
+
+    def correction(self, values: Doubles, alpha: float, rng: np.random.Generator) -> Correction:
+        """Return what y takes from draws of f, given at the rows: a solve for each.
+
+        A draw with noise added is what y might have been: f less what a regression makes of it
+        has the distribution of f less its mean.
+        """
+        system, n_draws = self.system, values.shape[1]
+        noise = np.ones(system.n_rows) if system.noise is None else system.noise
+        errors = rng.standard_normal(values.shape) * np.sqrt(alpha * noise)[:, None]
+        coef = system.solve(values + errors, np.full(n_draws, alpha)).coef
+        if not self.fit_intercept:
+            return Correction(coef, np.zeros(n_draws))
+        of_ones = self.of_ones(alpha)
+        intercepts = coef.sum(axis=0) / of_ones.sum()
+        return Correction(coef - of_ones[:, None] * intercepts, intercepts)
+
+
+# ---- draws from the prior
+
+
+def feature_prior(kernel: Kernel, X: Rows, n_draws: int, random_state: Seed) -> Prior | None:
+    """Return draws of a process of covariance k, by features; None for kernels without.
+
+    f = Z w for independent w has the covariance Z Z^T, which is k up to 1 / sqrt(n_components).
+    """
+    rng = generator(random_state)
+    if isinstance(kernel, FunctionKernel | Precomputed):
+        return None
+    frequencies: Frequencies = "orthogonal" if kernel.rotation_invariant else "iid"
+    seed = int(rng.integers(2**31))
+    for features in (
+        RandomFourierFeatures(kernel, PRIOR_COMPONENTS, frequencies=frequencies, random_state=seed),
+        GegenbauerFeatures(kernel, PRIOR_COMPONENTS, basis="random", random_state=seed),
+    ):
+        try:
+            features.fit(X)
+        except ValueError:  # no spectrum, no series
+            continue
+        weights = rng.standard_normal((PRIOR_COMPONENTS, n_draws))
+        return _FeaturePrior(features, weights)
+    return None
+
+
+@dataclass
+class _FeaturePrior:
+    features: Any
+    weights: Doubles
+
+    def __call__(self, X: Rows) -> Doubles:
+        parts = [
+            self.features.transform(X[rows]) @ self.weights
+            for rows in tiles(X.shape[0], 8 * PRIOR_COMPONENTS)
+        ]
+        return np.concatenate(parts).astype(np.float64, copy=False)
+
+
+def joint_draws(
+    kernel: Kernel, old: Rows, new: Rows, n_draws: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Return exact draws at old and at new rows, from the kernel matrix of both."""
+    n_rows = old.shape[0] + new.shape[0]
+    if n_rows > JOINT_ROWS or isinstance(kernel, Precomputed):
+        raise ValueError(
+            f"{kernel!r} has no features to draw from, and the kernel matrix of "
+            f"{counted(n_rows, 'row')}, old and new, would be factored, of which there may be "
+            f"{JOINT_ROWS:,}; use fewer rows, or a shift-invariant kernel (Gaussian, Matern)"
+        )
+    rows = np.concatenate([dense(old), dense(new)])
+    values = _root(kernel(rows)) @ rng.standard_normal((n_rows, n_draws))
+    return values[: old.shape[0]], values[old.shape[0] :]
+
+
+def _root(matrix: Doubles) -> NDArray[np.float64]:
+    """Return a square root of a positive semidefinite matrix."""
+    try:
+        root: Doubles = cholesky(matrix, lower=True)
+    except LinAlgError:
+        values, vectors = eigh(matrix)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
