@@ -50,6 +50,9 @@ CLASSES = {
     "RandomFeatureRidgeClassifierCV": (
         "gzkcore.learn.ridge_classifier:RandomFeatureRidgeClassifierCV"
     ),
+    "KernelRidge": "gzkcore.learn.full:KernelRidge",
+    "KernelRidgeCV": "gzkcore.learn.full_cv:KernelRidgeCV",
+    "KernelRidgeClassifier": "gzkcore.learn.full_classifier:KernelRidgeClassifier",
     "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
     "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
     "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",

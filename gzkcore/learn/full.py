@@ -5,7 +5,7 @@ unknown.
 """
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -38,7 +38,6 @@ from .posterior import (
 )
 from .preconditioners import Preconditioner
 from .regression import Regressor, check_alphas
-from .solve import Solution
 from .streams import Reader, Step, valid_rows
 
 __all__ = ["KernelRidge"]
@@ -51,6 +50,7 @@ class TrainingRows:
     X: Rows
     y: Doubles  # (n, n_targets)
     weight: Doubles | None
+    place: Integers | None = None  # of each row given among these, -1 if it is not
 
     @classmethod
     def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
@@ -59,7 +59,16 @@ class TrainingRows:
         if X.shape[0] == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
         y = y.reshape(len(y), -1)
-        return cls(X, y if used is None else y[used], weight)
+        if used is None:
+            return cls(X, y, weight)
+        place = np.full(len(y), -1)
+        place[used] = np.arange(used.size)
+        return cls(X, y[used], weight, place)
+
+    def part(self, rows: Integers) -> "TrainingRows":
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TrainingRows(self.X[rows], self.y[rows], weight)
 
     @property
     def noise(self) -> Doubles | None:
@@ -139,13 +148,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
         system, alphas, shape = self._system, self._alphas, self._target_shape
-        constant = np.zeros(y.shape[1])
-        if self.fit_intercept:
-            constant, first = self._intercepts(y, step, checkpoint)
-            found = system.solve(y - constant, alphas, start=first.coef, step=step)
-            found.n_iter += first.n_iter
-        else:
-            found = system.solve(y, alphas, step=step, checkpoint=checkpoint)
+        found, constant = system.regress(y, alphas, self.fit_intercept, step, checkpoint)
         places = system.columns_of(alphas)
         bounds = [system.preconditioner.condition_bound(place) for place in places.tolist()]
         scale = np.einsum("ij,ij->j", y - constant, found.coef)
@@ -159,21 +162,6 @@ class WholeKernelRegressor(WithKernel, Regressor):
         self._scale = np.maximum(scale, 0.0)
         if not found.converged.all():
             self._warn(found.residual.max(), found.n_iter)
-
-    def _intercepts(self, y: Doubles, step: Step, checkpoint: Any) -> tuple[Doubles, Solution]:
-        """Return 1^T A^-1 y / 1^T A^-1 1 of each target, and the solution that goes with it."""
-        n_targets, centre = y.shape[1], y.mean(axis=0)
-        different, places = np.unique(self._alphas, return_inverse=True)
-        found = self._system.solve(
-            np.column_stack([y - centre, np.ones((len(y), different.size))]),
-            np.concatenate([self._alphas, different]),
-            step=step,
-            checkpoint=checkpoint,
-        )
-        of_y, of_ones = found.coef[:, :n_targets], found.coef[:, n_targets:][:, places]
-        constant = of_y.sum(axis=0) / of_ones.sum(axis=0)
-        first = replace(found, coef=of_y - of_ones * constant, n_iter=found.n_iter[:n_targets])
-        return centre + constant, first
 
     def _warn(self, residual: float, n_iter: Integers) -> None:
         stopped = f"stopped after {counted(int(n_iter.max()), 'step')}"
@@ -246,14 +234,15 @@ class WholeKernelRegressor(WithKernel, Regressor):
         for alpha in np.unique(self._alphas).tolist():
             targets = self._alphas == alpha
             found[:, targets] = (self._unit_variance(X, alpha) + alpha)[:, None]
-        return found * self._scale
+        found *= self._scale
+        return found
 
     def _unit_variance(self, X: Rows, alpha: float) -> Doubles:
         draws = None
         if not self._system.held and X.shape[0] > self._few_rows:
             draws = self._prepared_draws()
         if draws is None:
-                return self._posterior.variances(X, alpha)
+            return self._posterior.variances(X, alpha)
         prior, corrections = draws
         left = prior(X) - corrections[alpha].at(self.kernel_, X, self.X_fit_)
         return np.asarray(np.square(left).mean(axis=1))

@@ -5,6 +5,7 @@ held and factored; beyond, nothing of its size is stored.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,38 @@ class KernelSystem:
             np.concatenate([one.n_iter for one in found]),
             np.concatenate([one.converged for one in found]),
         )
+
+    def regress(
+        self,
+        y: Doubles,
+        alphas: Doubles,
+        fit_intercept: bool,
+        step: Step | None = None,
+        checkpoint: Any = None,
+    ) -> tuple[Solution, Doubles]:
+        """Return (K + alphas[k] N)^-1 (y_k - b_k) for all targets k, and b.
+
+        The intercept that is free to choose is b = 1^T A^-1 y / 1^T A^-1 1, 0 without; so there is
+        one system more for each different alpha. The residual is that of y - b.
+        """
+        n_targets = y.shape[1]
+        if not fit_intercept:
+            found = self.solve(y, alphas, step=step, checkpoint=checkpoint)
+            return found, np.zeros(n_targets)
+        centre = y.mean(axis=0)
+        different, places = np.unique(alphas, return_inverse=True)
+        both = self.solve(
+            np.column_stack([y - centre, np.ones((len(y), different.size))]),
+            np.concatenate([alphas, different]),
+            step=step,
+            checkpoint=checkpoint,
+        )
+        of_y, of_ones = both.coef[:, :n_targets], both.coef[:, n_targets:][:, places]
+        constant = of_y.sum(axis=0) / of_ones.sum(axis=0)
+        start = of_y - of_ones * constant
+        constant += centre
+        found = self.solve(y - constant, alphas, start=start, step=step)
+        return replace(found, n_iter=both.n_iter[:n_targets] + found.n_iter), constant
 
     def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
         """Return v^T (K + alpha N) v of each column."""

@@ -166,7 +166,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             yield moments, candidates
 
     def _check_one_basis(self, candidates: list[Candidate]) -> None:
-        if len(candidates) < len(_grid(self.kernel_grid or {})):
+        if len(candidates) < len(grid_of(self.kernel_grid or {})):
             raise ValueError(
                 "checkpoint= keeps the sums of one pass, but these features need a pass for each "
                 "entry of kernel_grid; choose the kernel on part of the rows, then fit with it"
@@ -174,7 +174,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
 
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_cv(one_pass=True)
-        if len(self.candidates_) < len(_grid(self.kernel_grid or {})):
+        if len(self.candidates_) < len(grid_of(self.kernel_grid or {})):
             raise ValueError(ONE_BASIS)
         super()._continue(X, y, sample_weight)
 
@@ -201,7 +201,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             features = reader.fit(self._new_features(), reader.targets)
             yield features, [{"params": {}, "kernel": None}]
             return
-        grid = _grid(self.kernel_grid)
+        grid = grid_of(self.kernel_grid)
         full = self._full_names()
         maps = self._maps(grid, full)
         first = reader.fit(maps[0], reader.targets)
@@ -311,7 +311,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             "features_": features,
             "best_params_": {"alpha": alpha, **chosen["params"]},
             "best_score_": -float(pooled[i, a]),
-            "cv_results_": _results([c["params"] for c in candidates], alphas, errors, pooled),
+            "cv_results_": results_of([c["params"] for c in candidates], alphas, errors, pooled),
         }
         return solution | self._coefficients(*self._system(solution))
 
@@ -392,7 +392,7 @@ def _pooled(errors: Doubles, moments: GramAccumulator) -> Any:
     return errors @ (weights / weights.sum())
 
 
-def _grid(kernel_grid: Any) -> list[dict[str, Any]]:
+def grid_of(kernel_grid: Any) -> list[dict[str, Any]]:
     """Return the combinations of a grid's values."""
     try:
         return list(ParameterGrid(kernel_grid))
@@ -403,7 +403,7 @@ def _grid(kernel_grid: Any) -> list[dict[str, Any]]:
         ) from None
 
 
-def _results(
+def results_of(
     params: list[dict[str, Any]], alphas: Doubles, errors: Doubles, pooled: Doubles
 ) -> dict[str, Any]:
     """Lay all candidates out as GridSearchCV does."""
@@ -417,5 +417,6 @@ def _results(
         results |= {f"split{f}_test_score": splits[:, f].copy() for f in range(splits.shape[1])}
         results["std_test_score"] = splits.std(axis=1)
     results["mean_test_score"] = -pooled.ravel()
-    results["rank_test_score"] = rankdata(pooled.ravel(), method="min").astype(int)
+    ranked = np.where(np.isnan(pooled), np.inf, pooled).ravel()
+    results["rank_test_score"] = rankdata(ranked, method="min").astype(int)
     return results

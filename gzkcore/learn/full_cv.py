@@ -1,0 +1,222 @@
+"""Kernel ridge regression that chooses its alpha and its kernel by rows that it holds out.
+
+All alphas of a kernel are columns of one block: each step is one product for all of them.
+"""
+
+import numbers
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import PredefinedSplit, ShuffleSplit, check_cv
+
+from gzkcore._util.model_io import stored
+from gzkcore._util.random import generator
+from gzkcore._util.typing import Doubles, Integers, Seed
+from gzkcore._util.wording import plain
+from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
+from gzkcore.kernels.base import Kernel
+
+from .full import TrainingRows, WholeKernelRegressor
+from .kernel_system import cross_product
+from .regression import check_alphas
+from .ridge_cv import grid_of, results_of
+from .solve import NotPositiveDefinite
+from .streams import Step
+
+__all__ = ["KernelRidgeCV"]
+
+ALPHAS = tuple(np.logspace(-6, 2, 9).tolist())
+HELD_OUT = 0.2  # share of the rows that cv=None holds out
+
+Split: TypeAlias = tuple[Integers, Integers]  # rows to fit to, rows held out
+
+
+class KernelRidgeCV(WholeKernelRegressor):
+    """Kernel ridge regression with the whole kernel that chooses alpha, and the kernel, by itself.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        As for `KernelRidge`.
+    alphas : array-like of shape (n_alphas,), default=logspace(-6, 2, 9)
+        Candidates for alpha.
+    kernel_grid : dict of str to list, default=None
+        Candidates for the kernel's parameters, such as ``{"gamma": [0.5, 1, 2]}``, tried in all
+        combinations; ``{"kernel": [...]}`` has whole kernels.
+    cv : None, int, splitter or iterable, default=None
+        None: a fifth of the rows, at random, is held out once. An int k: k folds, row i in fold
+        i mod k. A splitter of scikit-learn, or an iterable of (rows to fit to, rows held out).
+    fit_intercept, preconditioner, tol, max_iter, random_state
+        As for `KernelRidge`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The alpha chosen.
+    best_params_ : dict
+        `alpha` and the names in `kernel_grid`.
+    best_score_ : float
+        Minus the mean squared error on the rows held out.
+    cv_results_ : dict of str to array
+        All candidates, laid out as `GridSearchCV` does: `params`, `param_alpha` ...,
+        `mean_test_score` (minus the mean squared error, each row with its weight),
+        `rank_test_score` and, for several splits, `split0_test_score` ...; `converged` says whose
+        systems were solved. The scores of others are NaN: nothing is known of their errors.
+    kernel_, dual_coef_, X_fit_, intercept_, n_iter_, residual_, converged_, noise_variance_
+        As for `KernelRidge`, of the choice fitted to all rows.
+    preconditioner_, condition_bound_
+        As for `KernelRidge`.
+
+    Notes
+    -----
+    A kernel costs one block solve for each split, whatever the number of alphas; the smallest alpha
+    takes the most steps. The choice is fitted to all rows at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (2000, 2))
+    >>> y = np.sin(5 * X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(2000)
+    >>> model = KernelRidgeCV(kernel_grid={"gamma": [0.1, 1.0, 10.0]}, random_state=0).fit(X, y)
+    >>> sorted(model.best_params_)
+    ['alpha', 'gamma']
+    """
+
+    _state = stored("alpha_", "best_params_", "best_score_", "cv_results_")
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alphas: ArrayLike = ALPHAS,
+        *,
+        kernel_grid: dict[str, Sequence[Any]] | None = None,
+        cv: Any = None,
+        fit_intercept: bool = False,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alphas = alphas
+        self.kernel_grid = kernel_grid
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.preconditioner = preconditioner
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
+        alphas = np.unique(check_alphas(self.alphas, "alphas"))
+        grid = grid_of(self.kernel_grid or {})
+        kernels = [rows.resolve(kernel) for kernel in self._kernels(grid)]
+        splits = self._splits(rows)
+        of_all = [
+            [self._errors(kernel, rows, split, alphas, step) for split in splits]
+            for kernel in kernels
+        ]
+        errors = np.array(of_all).transpose(0, 2, 1)
+        counted = np.array([_total(rows, held_out) for _, held_out in splits])
+        pooled = errors @ (counted / counted.sum())
+        if np.isnan(pooled).all():
+            raise ValueError(
+                f"no candidate came to tol={self.tol:g}: use larger alphas, a larger max_iter, or "
+                "another preconditioner"
+            )
+        i, a = np.unravel_index(np.nanargmin(pooled), pooled.shape)
+        self.alpha_ = float(alphas[a])
+        self.best_params_ = {"alpha": self.alpha_, **grid[i]}
+        self.best_score_ = -float(pooled[i, a])
+        self.cv_results_ = results_of(grid, alphas, errors, pooled)
+        self.cv_results_["converged"] = ~np.isnan(pooled).ravel()
+        if a > 0 and np.isnan(pooled[i, a - 1]):
+            warnings.warn(
+                f"alpha={self.alpha_:g} is the best of those that were solved for, and smaller "
+                f"ones of {plain(repr(kernels[i]))} were not; use a larger max_iter, or another "
+                "preconditioner",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return kernels[i], np.array(self.alpha_)
+
+    def _kernels(self, grid: list[dict[str, Any]]) -> list[Kernel]:
+        """Return the kernel of each entry of the grid."""
+        own = clone(self).set_params(kernel_grid=None)
+        made = []
+        for params in grid:
+            full = {
+                name if name.startswith("kernel") else f"kernel__{name}": value
+                for name, value in params.items()
+            }
+            try:
+                made.append(as_exact_kernel(clone(own).set_params(**full).kernel))
+            except (AttributeError, ValueError) as error:
+                raise ValueError(
+                    f"kernel_grid names {sorted(params)}, which must be parameters of the kernel, "
+                    f"{self.kernel!r}: {error}"
+                ) from None
+        return made
+
+    def _splits(self, rows: TrainingRows) -> list[Split]:
+        n, cv = rows.X.shape[0], self.cv
+        if isinstance(cv, numbers.Integral):
+            if not 2 <= int(cv) <= n:
+                raise ValueError(f"cv={cv} must be from 2 to n_samples={n}, a number of folds")
+            folds = np.arange(n) % int(cv)
+            cv = PredefinedSplit(folds)
+        elif cv is None:
+            if n < 2:
+                raise ValueError(f"cv=None holds rows out, and n_samples={n}; use 2 rows or more")
+            seed = int(generator(self.random_state).integers(2**31))
+            cv = ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
+        elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+            raise ValueError(
+                f"cv={cv!r} must be None, a whole number of folds >= 2, a splitter of "
+                "sklearn.model_selection, or an iterable of (rows to fit to, rows held out)"
+            )
+        elif rows.place is not None:  # rows of weight 0 are among those that it names
+            splits = check_cv(cv).split(rows.place)
+            named = [[rows.place[part] for part in split] for split in splits]
+            return [(fitted[fitted >= 0], out[out >= 0]) for fitted, out in named]
+        return list(check_cv(cv).split(rows.X, rows.y))
+
+    def _errors(
+        self, kernel: Kernel, rows: TrainingRows, split: Split, alphas: Doubles, step: Step
+    ) -> Doubles:
+        """Return the mean squared error of each alpha on held-out rows; NaN where not solved."""
+        fitted, held_out = split
+        train, test = rows.part(fitted), rows.part(held_out)
+        if isinstance(kernel, Precomputed):
+            train.X, test.X = train.X[:, fitted], test.X[:, fitted]
+        errors, n_targets = np.full(alphas.size, np.nan), rows.y.shape[1]
+        tried = alphas
+        while tried.size:
+            system = self._system_of(kernel, train.X, tried, train.noise)
+            columns = np.repeat(tried, n_targets)
+            try:
+                found, constant = system.regress(
+                    np.tile(train.y, tried.size), columns, self.fit_intercept, step
+                )
+            except NotPositiveDefinite:  # the smallest alpha comes to this first
+                tried = tried[1:]
+                continue
+            mean = cross_product(kernel, test.X, train.X, found.coef) + constant
+            missed = mean.reshape(len(mean), tried.size, n_targets) - test.y[:, None]
+            each = np.average(np.square(missed).mean(axis=2), axis=0, weights=test.weight)
+            solved = found.converged.reshape(tried.size, n_targets).all(axis=1)
+            errors[alphas.size - tried.size :] = np.where(solved, each, np.nan)
+            break
+        return errors
+
+
+def _total(rows: TrainingRows, held_out: Integers) -> float:
+    """Return the weight of held-out rows."""
+    return float(len(held_out) if rows.weight is None else rows.weight[held_out].sum())
