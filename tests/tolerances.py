@@ -241,6 +241,14 @@ SOLVE = {
     ),
 }
 
+# Regressions with the whole kernel, relative to the largest value.
+WHOLE = {
+    "dense": Tolerance(2**20, "two dense solves of matrices of condition up to 1e5"),
+    "tight": Tolerance(2**30, "residuals of 1e-10 times a condition of some hundreds: 1e-7"),
+    "solved": Tolerance(2**40, "residuals of 1e-6 times a condition of some hundreds: 1e-4"),
+    "single": Tolerance(2**13, "rows of float32, with their own eps, then the condition"),
+}
+
 # Cosines and sines of angles that are exact.
 TRIG = Tolerance(1.75, "1.2 eps in float, 1.6 in double; 1.5 and 1.7 without fused multiply-add")
 

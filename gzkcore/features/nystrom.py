@@ -366,7 +366,7 @@ def _tiles(X: Rows, width: int) -> Iterator[slice]:
 
 def _count(values: Doubles, dtype: Any) -> int:
     """How many eigenvalues, largest first, are more than rounding."""
-    least = _ROUNDING * float(np.finfo(dtype).eps) * max(values[0], 0.0)
+    least = _ROUNDING * float(np.finfo(dtype).eps) * values[:1].max(initial=0.0)
     return int(np.count_nonzero(values > least))
 
 

@@ -17,7 +17,6 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive
-from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
@@ -160,20 +159,13 @@ class WholeKernelRegressor(WithKernel, Regressor):
         self.converged_ = found.converged.reshape(shape)[()]
         self.condition_bound_ = np.array(bounds).reshape(shape)[()]
         self._scale = np.maximum(scale, 0.0)
-        if not found.converged.all():
-            self._warn(found.residual.max(), found.n_iter)
-
-    def _warn(self, residual: float, n_iter: Integers) -> None:
-        stopped = f"stopped after {counted(int(n_iter.max()), 'step')}"
-        if n_iter.max() < self.max_iter:
-            stopped = f"came no further after {counted(int(n_iter.max()), 'step')} in double"
-        warnings.warn(
-            f"{type(self).__name__} {stopped}, at a relative residual of {residual:.2g} instead of "
-            f"tol={self.tol:g}: its predictions may be far off. Use a larger alpha, a larger "
-            f"max_iter, or a better preconditioner than {self.preconditioner_!r}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        if found.trouble:
+            warnings.warn(
+                f"{type(self).__name__} may predict far off: {found.trouble}. It was "
+                f"preconditioned by {system.preconditioner!r}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
 
     # -- state --------------------------------------------------------------------------------
 

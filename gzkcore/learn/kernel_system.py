@@ -5,7 +5,7 @@ held and factored; beyond, nothing of its size is stored.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -124,8 +124,7 @@ class KernelSystem:
         if matrix is not None:
             self.exact = self.product = matrix.__matmul__
         else:
-            self.exact = KernelOperator(kernel, self.rows, dtype=np.float64).matmat
-            self.product = self.exact
+            self.exact = self.product = KernelOperator(kernel, self.rows, dtype=np.float64).matmat
             if tol >= SINGLE_TOL:
                 self.product = KernelOperator(kernel, self.rows, dtype=np.float32).matmat
         if matrix is not None and self.held:
@@ -169,22 +168,19 @@ class KernelSystem:
             Runs each product.
         checkpoint : Checkpoint, optional
         """
-        parts = [slice(i, i + BLOCK) for i in range(0, targets.shape[1], BLOCK)]
-        found = [
-            conjugate_gradients(
-                _stepping(self.product, step), targets[:, part], alphas[part], noise=self.noise,
-                preconditioner=_OfColumns(self.preconditioner, self.columns_of(alphas[part])),
-                exact_product=self.exact, tol=self.tol, max_iter=self.max_iter,
-                start=None if start is None else start[:, part], checkpoint=checkpoint,
-            )
-            for part in parts
-        ]  # fmt: skip
-        return Solution(
-            np.concatenate([one.coef for one in found], axis=1),
-            np.concatenate([one.residual for one in found]),
-            np.concatenate([one.n_iter for one in found]),
-            np.concatenate([one.converged for one in found]),
-        )
+        width = BLOCK if checkpoint is None else targets.shape[1]
+        parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
+        with limit_blas(1) if self.held else nullcontext():
+            return _joined([
+                conjugate_gradients(
+                    _stepping(self.product, step), targets[:, part], alphas[part],
+                    noise=self.noise, exact_product=self.exact,
+                    preconditioner=_OfColumns(self.preconditioner, self.columns_of(alphas[part])),
+                    start=None if start is None else start[:, part],
+                    tol=self.tol, max_iter=self.max_iter, checkpoint=checkpoint,
+                )
+                for part in parts
+            ])  # fmt: skip
 
     def regress(
         self,
@@ -216,7 +212,8 @@ class KernelSystem:
         start = of_y - of_ones * constant
         constant += centre
         found = self.solve(y - constant, alphas, start=start, step=step)
-        return replace(found, n_iter=both.n_iter[:n_targets] + found.n_iter), constant
+        found.n_iter += both.n_iter[:n_targets]
+        return found, constant
 
     def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
         """Return v^T (K + alpha N) v of each column."""
@@ -233,6 +230,21 @@ class _OfColumns:
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         return self.preconditioner.solve(R, self.places[columns])
+
+
+def _joined(found: list[Solution]) -> Solution:
+    """Return the solutions of several blocks as one."""
+    if len(found) == 1:
+        return found[0]
+    return Solution(
+        np.concatenate([one.coef for one in found], axis=1),
+        np.concatenate([one.residual for one in found]),
+        np.concatenate([one.n_iter for one in found]),
+        np.concatenate([one.converged for one in found]),
+        [status for one in found for status in one.status],
+        np.empty((0, sum(one.residual.size for one in found))),
+        "; ".join(one.trouble for one in found if one.trouble),
+    )
 
 
 def _stepping(product: Product, step: Step | None) -> Product:

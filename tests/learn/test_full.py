@@ -1,0 +1,766 @@
+"""Kernel ridge regression with the whole kernel: as scikit-learn's, as dense solves, or it says so."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.datasets import make_regression
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.kernel_ridge import KernelRidge as Dense
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tolerances import WHOLE
+
+import gzkcore
+from gzkcore import (
+    ArcCosine,
+    Checkpoint,
+    DotProduct,
+    Gaussian,
+    GegenbauerFeatures,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeCV,
+    Laplacian,
+    Matern,
+    NystromFeatures,
+    Polynomial,
+    Product,
+    RandomFeatureRidge,
+    SphereMatern,
+    reference,
+)
+from gzkcore._util.random import generator
+from gzkcore._util.threads import limit_threads
+from gzkcore.learn.kernel_system import HELD_ROWS
+from gzkcore.learn.posterior import FEW_ROWS, N_DRAWS, feature_prior
+from gzkcore.learn.solve import NotPositiveDefinite
+
+LINEAR = DotProduct([0.0, 1.0])
+GAUSSIAN = Gaussian(0.5)
+
+
+def data(n=300, n_targets=1, seed=0, dim=3):
+    """Rows, targets and weights, some of them 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, dim))
+    y = np.sin(X @ rng.standard_normal((dim, n_targets))) + 0.1 * rng.standard_normal(
+        (n, n_targets)
+    )
+    weight = rng.uniform(0.1, 2, n)
+    weight[::7] = 0
+    return X, y if n_targets > 1 else y[:, 0], weight
+
+
+def close(found, wanted, what="dense", dtype=np.float64):
+    wanted = np.asarray(wanted)
+    atol = WHOLE[what](dtype) * max(np.abs(wanted).max(), 1e-300)
+    assert_allclose(found, wanted, rtol=0, atol=atol)
+
+
+def iterated(**parameters):
+    """Return parameters that leave nothing to a factor of the whole matrix."""
+    return {"preconditioner": 64, "tol": 1e-10, "random_state": 0} | parameters
+
+
+SOLVERS = {"factored": {}, "iterated": iterated(), "diagonal": iterated(preconditioner=None)}
+by_every_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+# ---- scikit-learn's own tests of KernelRidge
+
+X10, Y10 = make_regression(n_features=10, random_state=0)
+
+
+@by_every_solver
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array, sp.csr_matrix])
+def test_linear_kernels_are_ridge_regression(container, solver):
+    X = container(X10)
+    wanted = Ridge(alpha=1, fit_intercept=False).fit(X10, Y10).predict(X10)
+    found = KernelRidge(LINEAR, alpha=1, **SOLVERS[solver]).fit(X, Y10).predict(X)
+    close(found, wanted, "tight")
+
+
+def test_a_singular_kernel_without_alpha():
+    wanted = Ridge(alpha=0, fit_intercept=False).fit(X10, Y10).predict(X10)
+    close(KernelRidge(LINEAR, alpha=0).fit(X10, Y10).predict(X10), wanted, "tight")
+
+
+@by_every_solver
+@pytest.mark.parametrize("metric", ["linear", "rbf", "poly", "cosine"])
+def test_precomputed_kernels(metric, solver):
+    K = pairwise_kernels(X10, metric=metric)
+    before = K.copy()
+    wanted = Dense(kernel=metric).fit(X10, Y10).predict(X10)
+    model = KernelRidge("precomputed", **SOLVERS[solver]).fit(K, Y10)
+    close(model.predict(K), wanted, "tight")
+    assert_array_equal(K, before)
+
+
+@by_every_solver
+def test_sample_weights(solver):
+    weight = np.random.RandomState(0).rand(len(X10))
+    wanted = Ridge(alpha=1, fit_intercept=False).fit(X10, Y10, sample_weight=weight).predict(X10)
+    options = SOLVERS[solver]
+    found = KernelRidge(LINEAR, alpha=1, **options).fit(X10, Y10, sample_weight=weight)
+    close(found.predict(X10), wanted, "tight")
+    K = X10 @ X10.T
+    found = KernelRidge("precomputed", alpha=1, **options).fit(K, Y10, sample_weight=weight)
+    close(found.predict(K), wanted, "tight")
+
+
+@by_every_solver
+def test_several_targets(solver):
+    both = np.column_stack([Y10, Y10])
+    model = KernelRidge(LINEAR, alpha=1, **SOLVERS[solver])
+    one = model.fit(X10, Y10).predict(X10)
+    close(model.fit(X10, both).predict(X10), np.column_stack([one, one]), "tight")
+
+
+# ---- as scikit-learn's, and as the reference
+
+KERNELS = {
+    "gaussian": (Gaussian(0.5), {"kernel": "rbf", "gamma": 0.5}),
+    "laplacian": (Laplacian(0.3), {"kernel": "laplacian", "gamma": 0.3}),
+    "polynomial": (Polynomial(3), {"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1.0}),
+    "function": (laplacian_kernel, {"kernel": "laplacian"}),
+}
+
+
+@by_every_solver
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_as_scikit_learn(name, weighted, solver):
+    kernel, theirs = KERNELS[name]
+    X, Y, weight = data(n_targets=2)
+    weight = weight if weighted else None
+    new = data(50, seed=1)[0]
+    alpha = np.array([0.1, 1.0])
+    wanted = Dense(alpha=alpha, **theirs).fit(X, Y, weight)
+    found = KernelRidge(kernel, alpha, **SOLVERS[solver]).fit(X, Y, weight)
+    close(found.predict(new), wanted.predict(new), "tight")
+    assert found.converged_.all()
+    assert found.dual_coef_.shape == (len(found.X_fit_), 2)
+
+
+@by_every_solver
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
+def test_coefficients_as_the_reference(fit_intercept, weighted, solver):
+    X, y, weight = data(60)
+    y, weight = y + 5, np.maximum(weight, 0.1) if weighted else None
+    model = KernelRidge(GAUSSIAN, 0.1, fit_intercept=fit_intercept, **SOLVERS[solver])
+    model.fit(X, y, weight)
+    args = GAUSSIAN(X), y, 0.1, weight, fit_intercept
+    coef, intercept = reference.kernel_ridge.dual_coefficients(*args)
+    close(model.dual_coef_, coef, "tight")
+    close(model.intercept_, intercept, "tight")
+    close(model.noise_variance_, 0.1 * reference.kernel_ridge.prior_scale(*args), "tight")
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_the_intercept_is_that_of_a_regression_on_features(weighted):
+    X, y, weight = data(200)
+    y, weight = y + 100, weight if weighted else None
+    kept = slice(None) if weight is None else weight > 0
+    features = NystromFeatures(GAUSSIAN, len(X[kept]), landmarks=X[kept])
+    wanted = RandomFeatureRidge(features, 0.1).fit(X, y, weight)
+    found = KernelRidge(GAUSSIAN, 0.1, fit_intercept=True).fit(X, y, weight)
+    new = data(50, seed=1)[0]
+    close(found.predict(new), wanted.predict(new), "tight")
+    close(found.intercept_, np.mean(found.intercept_), "tight")
+
+
+def test_one_alpha_for_each_target_with_an_intercept():
+    X, Y, _ = data(n_targets=3)
+    Y += [10, -10, 0]
+    options = iterated(fit_intercept=True)
+    model = KernelRidge(GAUSSIAN, [1.0, 0.1, 1.0], **options).fit(X, Y)
+    for target, alpha in enumerate([1.0, 0.1, 1.0]):
+        one = KernelRidge(GAUSSIAN, alpha, **options).fit(X, Y[:, target])
+        close(model.predict(X)[:, target], one.predict(X), "tight")
+    assert model.n_iter_.shape == model.residual_.shape == model.intercept_.shape == (3,)
+
+
+def test_a_better_preconditioner_takes_fewer_steps():
+    X, y, _ = data(1500)
+    steps = {}
+    for name, given in {
+        "none": None,
+        "few": 50,
+        "many": 400,
+        "map": GegenbauerFeatures(Gaussian(0.1), 400, random_state=0),
+        "fitted": NystromFeatures(Gaussian(0.1), 400, random_state=0).fit(X),
+    }.items():
+        model = KernelRidge(Gaussian(0.1), 1e-3, preconditioner=given, random_state=0).fit(X, y)
+        assert model.converged_
+        steps[name] = model.n_iter_
+        again = KernelRidge(Gaussian(0.1), 1e-3, preconditioner=model.preconditioner_).fit(X, y)
+        assert again.n_iter_ == model.n_iter_
+    assert steps["many"] < steps["few"] < steps["none"]
+    assert max(steps["map"], steps["fitted"]) < steps["few"]
+
+
+def test_the_residual_is_the_true_one():
+    X, y, weight = data(400)
+    for tol in (1e-2, 1e-5):
+        model = KernelRidge(GAUSSIAN, 1e-2, preconditioner=30, tol=tol, random_state=0)
+        model.fit(X, y, weight)
+        kept = weight > 0
+        A = GAUSSIAN(X[kept]) + 1e-2 * np.diag(1 / weight[kept])
+        wanted = np.linalg.norm(y[kept] - A @ model.dual_coef_) / np.linalg.norm(y[kept])
+        assert_allclose(model.residual_, wanted, rtol=1e-6)
+        assert model.residual_ <= tol
+
+
+# ---- what is not known: standard deviations and draws
+
+
+@by_every_solver
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
+def test_variances_as_the_reference(fit_intercept, solver):
+    X, Y, weight = data(60, n_targets=2)
+    weight, new = np.maximum(weight, 0.1), data(5, seed=1)[0] * 2
+    alphas = [0.1, 1.0]
+    model = KernelRidge(GAUSSIAN, alphas, fit_intercept=fit_intercept, **SOLVERS[solver])
+    _, std = model.fit(X, Y, weight).predict(new, return_std=True)
+    K, cross = GAUSSIAN(X), GAUSSIAN(new, X)
+    for t, alpha in enumerate(alphas):
+        scale = reference.kernel_ridge.prior_scale(K, Y[:, t], alpha, weight, fit_intercept)
+        for i in range(5):
+            unit = reference.kernel_ridge.predictive_variance(
+                K, cross[i], 1.0, alpha, weight, fit_intercept
+            )
+            close(std[i, t] ** 2, scale * (alpha + unit), "tight")
+
+
+def test_standard_deviations_are_those_of_a_gaussian_process():
+    X, y, _ = data(200)
+    new = data(40, seed=1)[0] * 2
+    model = KernelRidge(GAUSSIAN, 0.1).fit(X, y)
+    scale = model.noise_variance_ / 0.1
+    kernel = ConstantKernel(scale) * RBF(1.0) + WhiteKernel(0.1 * scale)
+    gp = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
+    mean, std = model.predict(new, return_std=True)
+    wanted, wanted_std = gp.predict(new, return_std=True)
+    close(mean, wanted, "tight")
+    close(std, wanted_std, "tight")
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
+def test_draws_follow_the_rule_of_the_reference(fit_intercept):
+    """Matheron's rule with the same draws: those of `sample_y`, made again here."""
+    X, y, weight = data(40)
+    weight, new = np.maximum(weight, 0.1), data(7, seed=1)[0]
+    model = KernelRidge(GAUSSIAN, 0.3, fit_intercept=fit_intercept).fit(X, y, weight)
+    found = model.sample_y(new, 3, random_state=5)
+    rng = generator(5)
+    root = np.linalg.cholesky(GAUSSIAN(np.concatenate([X, new])))
+    prior = root @ rng.standard_normal((47, 3))
+    noise = rng.standard_normal((40, 3))
+    scale = reference.kernel_ridge.prior_scale(GAUSSIAN(X), y, 0.3, weight, fit_intercept)
+    for s in range(3):
+        wanted = reference.kernel_ridge.conditioned_draw(
+            GAUSSIAN(X), GAUSSIAN(new, X), y, 0.3, prior[:40, s], prior[40:, s], -noise[:, s],
+            scale, weight, fit_intercept,
+        )  # fmt: skip
+        # A draw from the prior and its negative are as likely: ours corrects by f + e.
+        mirrored = reference.kernel_ridge.conditioned_draw(
+            GAUSSIAN(X), GAUSSIAN(new, X), y, 0.3, prior[:40, s], prior[40:, s], noise[:, s],
+            scale, weight, fit_intercept,
+        )  # fmt: skip
+        assert wanted != mirrored
+        close(found[:, s], mirrored, "tight")
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Matern(1.5, 0.5), Laplacian(1.0)])
+def test_variances_by_draws_are_the_exact_ones(kernel):
+    """The mean of 64 squares is off by sqrt(2 / 64) of the variance of f, four times in 16,000."""
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-1, 1, (1500, 2)), rng.uniform(-1.5, 1.5, (400, 2))
+    model = KernelRidge(kernel, 0.1, preconditioner=300, random_state=0)
+    model.fit(X, np.sin(3 * X[:, 0]))
+    assert len(new) > FEW_ROWS
+    _, sampled = model.predict(new, return_std=True)
+    exact = np.concatenate(
+        [model.predict(new[i : i + 50], return_std=True)[1] for i in range(0, 400, 50)]
+    )
+    unit = model.noise_variance_ / 0.1
+    off = (sampled**2 - exact**2) / (exact**2 - model.noise_variance_ + 1e-3 * unit)
+    spread = np.sqrt(2 / N_DRAWS)
+    assert np.sqrt(np.mean(off**2)) < 1.5 * spread
+    assert abs(off.mean()) < 1.5 * spread  # draws of all rows are the same 64
+
+
+@pytest.mark.parametrize("n", [300, 2000])
+def test_95_of_100_observations_are_within_two_standard_deviations(n):
+    """y drawn from the model itself: f of covariance s k, noise of variance s alpha."""
+    kernel, alpha, scale = Matern(1.5, 0.4), 0.2, 3.0
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-1, 1, (n + 400, 2))
+    root = np.linalg.cholesky(kernel.resolve(rows)(rows) + 1e-10 * np.eye(len(rows)))
+    inside, noise = [], []
+    for _ in range(5):
+        f = np.sqrt(scale) * root @ rng.standard_normal(len(rows))
+        y = f + np.sqrt(scale * alpha) * rng.standard_normal(len(rows))
+        model = KernelRidge(kernel, alpha, random_state=0).fit(rows[:n], y[:n])
+        mean, std = model.predict(rows[n:], return_std=True)
+        inside.append(np.abs(y[n:] - mean) < norm.ppf(0.975) * std)
+        noise.append(model.noise_variance_)
+    assert 0.93 < np.mean(inside) < 0.97, np.mean(inside)
+    assert_allclose(np.mean(noise), scale * alpha, rtol=4 * np.sqrt(2 / (5 * n)))
+
+
+@pytest.mark.parametrize("n", [200, 5000])
+def test_draws_have_the_mean_and_the_variance_of_predictions(n):
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-1, 1, (n, 2)), rng.uniform(-1.2, 1.2, (30, 2))
+    Y = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1]])
+    model = KernelRidge(Gaussian(3.0), [0.1, 1.0], preconditioner=200, random_state=0).fit(X, Y)
+    mean, std = model.predict(new, return_std=True)
+    drawn = model.sample_y(new, 600, random_state=1)
+    assert drawn.shape == (30, 2, 600)
+    of_f = np.sqrt(std**2 - model.noise_variance_)
+    assert_allclose(drawn.mean(axis=2), mean, rtol=0, atol=5 * (of_f / np.sqrt(600)).max())
+    assert_allclose(drawn.std(axis=2), of_f, rtol=0.25, atol=1e-3)
+    assert_array_equal(drawn, model.sample_y(new, 600, random_state=1))
+    assert model.sample_y(new).shape == (30, 2, 1)
+
+
+def test_kernels_without_features_are_solved_for_exactly():
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-1, 1, (1200, 2)), rng.uniform(-1, 1, (FEW_ROWS + 1, 2))
+    kernel = Product([(0, Gaussian(1.0)), (1, Matern())])
+    assert feature_prior(kernel.resolve(X), X, 2, 0) is None
+    model = KernelRidge(kernel, 0.1, preconditioner=200, random_state=0).fit(X, X[:, 0])
+    std = model.predict(new, return_std=True)[1]
+    close(std[:10], model.predict(new[:10], return_std=True)[1], "solved")
+    assert model.sample_y(new, 2).shape == (FEW_ROWS + 1, 2)
+    with pytest.raises(ValueError, match=r"5,200 rows, old and new, .* at most|4,096; use fewer"):
+        model.sample_y(np.tile(X, (4, 1))[:4000], 2)
+
+
+def test_what_a_precomputed_kernel_cannot_say():
+    X, y, _ = data(50)
+    K = GAUSSIAN(X)
+    model = KernelRidge("precomputed").fit(K, y)
+    with pytest.raises(ValueError, match=r"k\(x, x\) of new rows is not known"):
+        model.predict(K, return_std=True)
+    with pytest.raises(ValueError, match="no features to draw from"):
+        model.sample_y(K)
+
+
+# ---- difficult data: converged, or it says so
+
+
+def difficult():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    outlier = X.copy()
+    outlier[0] *= 1e6
+    yield "smooth", X * 1e-3
+    yield "duplicates", np.repeat(X[:20], 10, axis=0)
+    yield "outlying", outlier
+    yield "constant", np.ones((200, 3))
+    yield "one row", X[:1]
+    yield "two rows", X[:2]
+    yield "wide", rng.standard_normal((30, 300))
+    yield "large", X * 1e150
+    yield "apart", X * 1e6
+
+
+@by_every_solver
+@pytest.mark.parametrize("alpha", [1e-8, 1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("X", [pytest.param(X, id=name) for name, X in difficult()])
+def test_converges_or_says_that_it_did_not(X, alpha, solver):
+    y = np.random.default_rng(1).standard_normal(len(X)) + 3
+    options = SOLVERS[solver] | {"tol": 1e-6, "max_iter": 300}
+    kernel = Matern(1.5, 1.0)
+    model = KernelRidge(kernel, alpha, **options)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    about = [str(each.message) for each in told if issubclass(each.category, ConvergenceWarning)]
+    A = kernel(X) + alpha * np.eye(len(X))
+    residual = np.linalg.norm(y - A @ model.dual_coef_) / np.linalg.norm(y)
+    assert model.converged_ == (not about)
+    if model.converged_:
+        assert residual <= 2e-6
+        if np.linalg.cond(A) < 1e6:
+            close(model.predict(X), kernel(X) @ np.linalg.solve(A, y), "solved")
+    else:
+        assert "may predict far off" in about[0]
+        assert f"alpha={alpha:g}" in about[0]
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_duplicates_without_alpha_are_told():
+    X = np.repeat(data(50)[0], 2, axis=0)
+    y = np.arange(100.0)
+    for options in SOLVERS.values():
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                model = KernelRidge(GAUSSIAN, 0.0, **options).fit(X, y)
+            except NotPositiveDefinite:
+                continue
+        assert not model.converged_
+        assert any(issubclass(each.category, ConvergenceWarning) for each in told)
+
+
+@by_every_solver
+def test_indefinite_kernels_are_refused(solver):
+    X, y, _ = data(100)
+    K = -rbf_kernel(X)
+    with pytest.raises(NotPositiveDefinite, match="not positive definite"):
+        KernelRidge("precomputed", 0.1, **SOLVERS[solver]).fit(K, y)
+
+
+def test_too_few_steps_are_told():
+    X, y, _ = data(1500)
+    model = KernelRidge(Gaussian(0.1), 1e-6, preconditioner=None, max_iter=5)
+    with pytest.warns(ConvergenceWarning, match=r"may predict far off.*larger max_iter"):
+        model.fit(X, y)
+    assert (model.converged_, model.n_iter_) == (False, 5)
+    assert model.residual_ > model.tol
+
+
+def test_targets_of_zero():
+    X, y, _ = data(80)
+    for options in SOLVERS.values():
+        model = KernelRidge(GAUSSIAN, 0.1, **options).fit(X, np.zeros_like(y))
+        assert model.converged_
+        mean, std = model.predict(X, return_std=True)
+        assert_array_equal(mean, 0)
+        assert_array_equal(std, 0)
+
+
+# ---- any kind of rows
+
+
+def kinds():
+    X = data(120)[0]
+    X[X < 0] = 0
+    locked = X.copy()
+    locked.flags.writeable = False
+    yield "list", X.tolist()
+    yield "DataFrame", pd.DataFrame(X, columns=list("abc"))
+    yield "fortran", np.asfortranarray(X)
+    yield "read-only", locked
+    yield "big-endian", X.astype(">f8")
+    yield "csr_array", sp.csr_array(X)
+    yield "csc_matrix", sp.csc_matrix(X)
+    yield "batches", [(X[:50], None), (X[50:], None)]
+
+
+@by_every_solver
+@pytest.mark.parametrize("X", [pytest.param(X, id=kind) for kind, X in kinds()])
+def test_every_kind_of_rows(X, solver):
+    rows, (_, y, weight) = next(kinds())[1], data(120)
+    model = clone(KernelRidge(GAUSSIAN, 0.1, **SOLVERS[solver]))
+    wanted = clone(model).fit(rows, y, weight)
+    if isinstance(X, list) and isinstance(X[0], tuple):
+        model.fit([(X[0][0], y[:50], weight[:50]), (X[1][0], y[50:], weight[50:])])
+        found = np.concatenate(list(model.predict([X[0][0], X[1][0]])))
+        assert model.score([(X[0][0], y[:50]), (X[1][0], y[50:])]) == pytest.approx(
+            wanted.score(rows, y)
+        )
+    else:
+        model.fit(X, y, weight)
+        found = model.predict(X)
+    close(found, wanted.predict(np.asarray(rows)), "tight")
+    if isinstance(X, pd.DataFrame):
+        assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+
+
+def test_a_batch_without_weights_counts_once():
+    X, y, weight = data(100)
+    model = KernelRidge(GAUSSIAN).fit([(X[:60], y[:60], weight[:60]), (X[60:], y[60:])])
+    wanted = KernelRidge(GAUSSIAN).fit(X, y, np.append(weight[:60], np.ones(40)))
+    assert_array_equal(model.predict(X), wanted.predict(X))
+
+
+@pytest.mark.parametrize("n", [100, 1500])
+def test_float32_rows(n):
+    X, y, _ = data(n)
+    model = KernelRidge(GAUSSIAN, 0.1, tol=1e-6, random_state=0)
+    wanted = model.fit(X, y).predict(X)
+    single = clone(model).fit(X.astype(np.float32), y.astype(np.float32))
+    assert single.X_fit_.dtype == np.float32
+    close(single.predict(X.astype(np.float32)), wanted, "single", np.float32)
+
+
+def test_memory_maps_and_files(tmp_path):
+    X, y, _ = data(1500)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = KernelRidge(GAUSSIAN, 0.1, random_state=0)
+    wanted = model.fit(X, y).predict(X)
+    assert_array_equal(clone(model).fit(mapped, y).predict(mapped), wanted)
+    np.save(tmp_path / "all.npy", np.column_stack([X, y]))
+    source = gzkcore.open_batches(tmp_path / "all.npy", "3", batch_rows=400)
+    found = clone(model).fit(source)
+    assert_array_equal(found.predict(X), wanted)
+    std = list(found.predict((X for X, _ in source), return_std=True))
+    whole = found._for_workers(return_std=True).predict(X, return_std=True)[1]
+    close(np.concatenate([part[1] for part in std]), whole)
+
+
+def test_dask():
+    da = pytest.importorskip("dask.array")
+    X, y, weight = data(1300)
+    model = KernelRidge(GAUSSIAN, 0.1, random_state=0)
+    wanted = model.fit(X, y, weight)
+    rows, targets, weights = (da.from_array(each, chunks=300) for each in (X, y, weight))
+    found = clone(model).fit(rows.rechunk((300, 3)), targets, weights)
+    assert_array_equal(found.dual_coef_, wanted.dual_coef_)
+    mean, std = found.predict(rows.rechunk((100, 3)), return_std=True)
+    close(mean.compute(), wanted.predict(X))
+    sampled = wanted._for_workers(return_std=True).predict(X, return_std=True)[1]
+    close(std.compute(), sampled)
+    assert found.score(rows.rechunk((300, 3)), targets) == pytest.approx(wanted.score(X, y))
+
+
+def test_nothing_of_the_caller_is_written():
+    X, y, weight = data(1300)
+    given = [X, y, weight]
+    before = [each.copy() for each in given]
+    for each in given:
+        each.flags.writeable = False
+    model = KernelRidge(GAUSSIAN, 0.1, fit_intercept=True, random_state=0).fit(*given)
+    model.predict(X, return_std=True)
+    for each, copy in zip(given, before, strict=True):
+        assert_array_equal(each, copy)
+
+
+@pytest.mark.parametrize("n", [200, 1500])
+def test_threads_agree(n):
+    X, y, _ = data(n)
+    found = []
+    for threads in (1, 2, 5):
+        with limit_threads(threads):
+            model = KernelRidge(Matern(), 0.1, preconditioner="auto", random_state=0).fit(X, y)
+            found.append(np.append(model.predict(X), model.predict(X[:9], return_std=True)[1]))
+    assert_array_equal(found[1], found[0])
+    assert_array_equal(found[2], found[0])
+
+
+def test_rows_on_the_sphere_only():
+    X, y, _ = data(100)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    model = KernelRidge(SphereMatern(1.5, 0.5), 0.1).fit(unit, y)
+    for call in (lambda: model.predict(X), lambda: clone(model).fit(X, y)):
+        with pytest.raises(ValueError, match="defined on the unit sphere"):
+            call()
+
+
+# ---- as an estimator
+
+
+@parametrize_with_checks(
+    [
+        KernelRidge(),
+        KernelRidge(fit_intercept=True),
+        KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
+        KernelRidgeClassifier(),
+        KernelRidgeCV(),
+        KernelRidgeCV(cv=3, fit_intercept=True),
+    ]
+)
+@pytest.mark.filterwarnings("ignore:.*is numerically")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_files_and_pickles(tmp_path):
+    X, y, weight = data(1200)
+    model = KernelRidge(Matern(), 0.1, preconditioner=50, random_state=0).fit(X, y, weight)
+    wanted = model.predict(X, return_std=True)
+    model.save(tmp_path / "model.gzk")
+    for other in (gzkcore.load(tmp_path / "model.gzk"), pickle.loads(pickle.dumps(model))):
+        for found, each in zip(other.predict(X, return_std=True), wanted, strict=True):
+            assert_array_equal(found, each)
+        assert other.noise_variance_ == model.noise_variance_
+        assert repr(other.preconditioner_) == repr(model.preconditioner_)
+        assert_array_equal(other.sample_y(X[:5], 2), model.sample_y(X[:5], 2))
+
+
+def test_a_kernel_that_is_a_function_is_refused_by_files(tmp_path):
+    X, y, _ = data(50)
+    model = KernelRidge(laplacian_kernel).fit(X, y)
+    with pytest.raises(TypeError, match="keep this model with skops"):
+        model.save(tmp_path / "model.gzk")
+
+
+def test_parameters_of_the_kernel_can_be_searched():
+    X, y, _ = data(200)
+    search = GridSearchCV(KernelRidge(alpha=0.1), {"kernel__gamma": [0.01, 0.5]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"kernel__gamma": 0.5}
+    K = GAUSSIAN(X)
+    search = GridSearchCV(KernelRidge("precomputed"), {"alpha": [0.1, 1e3]}, cv=3).fit(K, y)
+    assert search.best_params_ == {"alpha": 0.1}
+
+
+def test_interrupted_fits_leave_the_model_unfitted(monkeypatch):
+    X, y, _ = data(1500)
+    model = KernelRidge(GAUSSIAN, 0.1, random_state=0).fit(X, y)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gzkcore.learn.kernel_system.conjugate_gradients", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not model.__sklearn_is_fitted__()
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_callbacks_hear_of_every_product():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9")
+    X, y, _ = data(1500)
+    steps = []
+
+    class Count(callback.FitCallback if hasattr(callback, "FitCallback") else object):
+        def on_fit_task_end(self, *_, **__):
+            steps.append(1)
+            return False
+
+    model = KernelRidge(GAUSSIAN, 0.1, preconditioner=20, random_state=0)
+    if not hasattr(model, "set_callbacks"):
+        pytest.skip("no callbacks")
+    try:
+        model.set_callbacks(Count())
+    except TypeError:
+        pytest.skip("callbacks have another form")
+    model.fit(X, y)
+    assert len(steps) >= model.n_iter_
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from gzkcore import Checkpoint, KernelRidge, Matern
+from gzkcore._util import model_io
+from gzkcore.learn import solve
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (3000, 2))
+y = np.sin(9 * X[:, 0])
+written = [0]
+save = model_io.save
+
+def save_and_die(*args):
+    save(*args)
+    written[0] += 1
+    if written[0] == 3 and "die" in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+model_io.save = save_and_die
+model = KernelRidge(Matern(), 1e-3, preconditioner=20, tol=1e-6, random_state=0)
+model.fit(X, y, checkpoint=Checkpoint(sys.argv[1], seconds=1e-9))
+np.save(sys.argv[2], model.dual_coef_)
+print(written[0])
+"""
+
+
+def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
+    path = tmp_path / "run.gzk"
+
+    def run(*args):
+        return subprocess.run(
+            [sys.executable, "-c", KILLED, *map(str, args)],
+            cwd=tmp_path, env=os.environ, check=False, capture_output=True, text=True,
+        )  # fmt: skip
+
+    whole = run(tmp_path / "other.gzk", tmp_path / "whole.npy")
+    assert whole.returncode == 0, whole.stderr
+    killed = run(path, tmp_path / "nothing.npy", "die")
+    assert killed.returncode == -signal.SIGKILL
+    assert path.exists()
+    resumed = run(path, tmp_path / "resumed.npy")
+    assert resumed.returncode == 0, resumed.stderr
+    assert int(resumed.stdout) < int(whole.stdout)
+    assert not path.exists()
+    assert_array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "whole.npy"))
+
+
+def test_checkpoints_of_other_data_are_refused(tmp_path):
+    X, y, _ = data(1500)
+    path = tmp_path / "run.gzk"
+    gzkcore.save(GAUSSIAN, path)
+    with pytest.raises(ValueError, match="cannot resume"):
+        KernelRidge(GAUSSIAN, random_state=0).fit(X, y, checkpoint=Checkpoint(path))
+
+
+# ---- bad input
+
+X40, Y40, _ = data(40, 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
+        ({"alpha": "big"}, TypeError, "alpha='big' is not numeric"),
+        ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
+        ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
+        ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),
+        ({"kernel": "gauss"}, ValueError, "kernel='gauss' is unknown"),
+        ({"kernel": "precomputed"}, ValueError, "takes the square matrix"),
+        ({"preconditioner": "best"}, (TypeError, ValueError), "best"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        KernelRidge(**parameters).fit(X40, Y40)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40, "X contains NaN.*row 7"),
+        (X40, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
+        (X40, Y40[:39], "inconsistent numbers"),
+        (X40, None, "requires y"),
+        ([["a", "b"]] * 40, Y40, "numeric"),
+    ],
+)
+def test_bad_rows(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        KernelRidge().fit(X, y)
+
+
+def test_bad_new_rows_and_weights():
+    model = KernelRidge().fit(X40, Y40)
+    with pytest.raises(ValueError, match=r"NaN.*row 1, column 0"):
+        model.predict(np.where(np.arange(40)[:, None] == 1, np.nan, X40))
+    with pytest.raises(ValueError, match="X has 2 features, but KernelRidge is expecting 3"):
+        model.predict(X40[:, :2])
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        model.fit(X40, Y40, np.zeros(40))
+    with pytest.raises(ValueError, match="n_samples=0 is too small"):
+        KernelRidge().fit(X40, Y40).sample_y(X40, 0)
+
+
+def test_small_fits_hold_the_matrix_and_large_ones_do_not():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (HELD_ROWS + 1, 2))
+    small = KernelRidge(ArcCosine(1)).fit(X[:-1], X[:-1, 0])
+    assert repr(small.preconditioner_) == "the whole matrix of 1,024 rows"
+    large = KernelRidge(Matern(), random_state=0).fit(X, X[:, 0])
+    assert "whole" not in repr(large.preconditioner_)
+    assert large.preconditioner_.nbytes < 8 * len(X) ** 2
