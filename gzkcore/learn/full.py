@@ -37,6 +37,7 @@ from .posterior import (
 )
 from .preconditioners import Preconditioner
 from .regression import Regressor, check_alphas
+from .solve import NotPositiveDefinite
 from .streams import Reader, Step, valid_rows
 
 __all__ = ["KernelRidge"]
@@ -82,6 +83,12 @@ class TrainingRows:
                 f"X has shape {self.X.shape}, but with kernel='precomputed' fit takes the square "
                 "matrix of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to "
                 "predict"
+            )
+        if isinstance(kernel, Precomputed) and kernel.diag(self.X).min() < 0:
+            row = int(np.argmin(kernel.diag(self.X)))
+            raise NotPositiveDefinite(
+                f"the kernel matrix has {self.X[row, row]:.3g} on its diagonal, in row {row}, and "
+                "is not positive definite; pass one that is"
             )
         if kernel.unit_sphere:
             check_unit(self.X)
@@ -148,8 +155,6 @@ class WholeKernelRegressor(WithKernel, Regressor):
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
         system, alphas, shape = self._system, self._alphas, self._target_shape
         found, constant = system.regress(y, alphas, self.fit_intercept, step, checkpoint)
-        places = system.columns_of(alphas)
-        bounds = [system.preconditioner.condition_bound(place) for place in places.tolist()]
         scale = np.einsum("ij,ij->j", y - constant, found.coef)
         scale /= max(system.n_rows - self.fit_intercept, 1)
         self.dual_coef_ = found.coef.reshape(system.n_rows, *shape)
@@ -157,7 +162,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
         self.n_iter_ = found.n_iter.reshape(shape)[()]
         self.residual_ = found.residual.reshape(shape)[()]
         self.converged_ = found.converged.reshape(shape)[()]
-        self.condition_bound_ = np.array(bounds).reshape(shape)[()]
+        self.condition_bound_ = system.condition_bounds(alphas).reshape(shape)[()]
         self._scale = np.maximum(scale, 0.0)
         if found.trouble:
             warnings.warn(

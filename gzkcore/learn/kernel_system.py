@@ -18,7 +18,7 @@ from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import KernelOperator
+from gzkcore.kernels.products import KernelOperator, kernel_matrix
 
 from .preconditioners import COMPONENTS, Preconditioner, preconditioner_for
 from .solve import NotPositiveDefinite, Solution, conjugate_gradients
@@ -141,7 +141,7 @@ class KernelSystem:
         """Return K where it is held."""
         if isinstance(self.kernel, Precomputed):
             return np.asarray(self.rows, dtype=np.float64)
-        return self.kernel(self.rows) if self.held else None
+        return kernel_matrix(self.kernel, self.rows) if self.held else None
 
     def columns_of(self, alphas: Doubles) -> Integers:
         """Return the number of each alpha among those of the system."""
@@ -171,7 +171,7 @@ class KernelSystem:
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
         with limit_blas(1) if self.held else nullcontext():
-            return _joined([
+            return Solution.beside([
                 conjugate_gradients(
                     _stepping(self.product, step), targets[:, part], alphas[part],
                     noise=self.noise, exact_product=self.exact,
@@ -215,6 +215,14 @@ class KernelSystem:
         found.n_iter += both.n_iter[:n_targets]
         return found, constant
 
+    def condition_bounds(self, alphas: Doubles) -> Doubles:
+        """Return what the condition number of each alpha's system is at most; inf if unknown."""
+        places = self.columns_of(alphas).tolist()
+        return np.array([
+            self.preconditioner.condition_bound(place) if self.alphas[place] > 0 else np.inf
+            for place in places
+        ])  # fmt: skip
+
     def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
         """Return v^T (K + alpha N) v of each column."""
         noise = alpha if self.noise is None else alpha * self.noise[:, None]
@@ -230,21 +238,6 @@ class _OfColumns:
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         return self.preconditioner.solve(R, self.places[columns])
-
-
-def _joined(found: list[Solution]) -> Solution:
-    """Return the solutions of several blocks as one."""
-    if len(found) == 1:
-        return found[0]
-    return Solution(
-        np.concatenate([one.coef for one in found], axis=1),
-        np.concatenate([one.residual for one in found]),
-        np.concatenate([one.n_iter for one in found]),
-        np.concatenate([one.converged for one in found]),
-        [status for one in found for status in one.status],
-        np.empty((0, sum(one.residual.size for one in found))),
-        "; ".join(one.trouble for one in found if one.trouble),
-    )
 
 
 def _stepping(product: Product, step: Step | None) -> Product:

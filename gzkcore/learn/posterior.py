@@ -23,6 +23,7 @@ from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.features.nystrom import FunctionKernel, Precomputed
 from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.products import kernel_diagonal, kernel_matrix
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
 
@@ -90,7 +91,7 @@ class Posterior:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""
         if isinstance(self.system.kernel, Precomputed):
             return np.ascontiguousarray(dense(X).T, dtype=np.float64)
-        return self.system.kernel(self.system.rows, dense(X))
+        return kernel_matrix(self.system.kernel, self.system.rows, dense(X))
 
     def _diagonal(self, X: Rows) -> Doubles:
         if isinstance(self.system.kernel, Precomputed):
@@ -98,7 +99,7 @@ class Posterior:
                 "with kernel='precomputed' k(x, x) of new rows is not known, which their standard "
                 "deviation needs; use the kernel itself"
             )
-        return self.system.kernel.diag(X)
+        return kernel_diagonal(self.system.kernel, X)
 
     def correction(self, values: Doubles, alpha: float, rng: np.random.Generator) -> Correction:
         """Return what y takes from draws of f, given at the rows: a solve for each.
@@ -168,7 +169,7 @@ def joint_draws(
             f"{JOINT_ROWS:,}; use fewer rows, or a shift-invariant kernel (Gaussian, Matern)"
         )
     rows = np.concatenate([dense(old), dense(new)])
-    values = _root(kernel(rows)) @ rng.standard_normal((n_rows, n_draws))
+    values = _root(kernel_matrix(kernel, rows)) @ rng.standard_normal((n_rows, n_draws))
     return values[: old.shape[0]], values[old.shape[0] :]
 
 
