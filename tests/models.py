@@ -49,6 +49,11 @@ def regression(model, X):
     return {"predict": mean, "std": std, "coef": model.coef_}
 
 
+def whole_kernel(model, X):
+    mean, std = model.predict(X, return_std=True)
+    return {"predict": mean, "std": std, "intercept": np.asarray(model.intercept_)}
+
+
 def classification(model, X):
     return {
         "decision": model.decision_function(X),
@@ -185,6 +190,24 @@ LEARNERS = {
     "classifier": (fitted(gzk.RandomFeatureRidgeClassifier(nine(), 0.1), labels), classification),
     "classifier-cv": (
         fitted(gzk.RandomFeatureRidgeClassifierCV(nine(), alphas=[0.1, 1.0]), labels),
+        classification,
+    ),
+    "kernel-ridge": (
+        fitted(gzk.KernelRidge(gzk.Matern(1.5), 0.1, fit_intercept=True), targets),
+        whole_kernel,
+    ),
+    "kernel-ridge-two-targets": (
+        fitted(gzk.KernelRidge(alpha=[0.1, 1.0]), lambda X: X[:, :2] ** 2),
+        whole_kernel,
+    ),
+    "kernel-ridge-cv": (
+        fitted(
+            gzk.KernelRidgeCV(alphas=[0.1, 1.0], kernel_grid={"gamma": [0.5, 2.0]}, cv=2), targets
+        ),
+        whole_kernel,
+    ),
+    "kernel-ridge-classifier": (
+        fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels),
         classification,
     ),
     "pca": (fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),

@@ -1,0 +1,214 @@
+"""The whole kernel with alpha and kernel chosen by held-out rows, and the classifier."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from tolerances import WHOLE
+
+import gzkcore
+from gzkcore import (
+    Gaussian,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeCV,
+    Matern,
+    NystromFeatures,
+    RandomFeatureRidgeClassifier,
+)
+
+GRID = {"gamma": [0.1, 1.0]}
+ALPHAS = [1e-3, 0.1, 10.0]
+KINDS = {"factored": {}, "iterated": {"preconditioner": 64, "tol": 1e-10, "random_state": 0}}
+either_way = pytest.mark.parametrize("kind", KINDS)
+
+
+def data(n=240, n_targets=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    y = np.sin(X @ rng.standard_normal((3, n_targets))) + 2
+    y += 0.1 * rng.standard_normal((n, n_targets))
+    return X, y if n_targets > 1 else y[:, 0], rng.uniform(0.1, 2, n)
+
+
+def close(found, wanted):
+    assert_allclose(found, wanted, rtol=0, atol=WHOLE["tight"]() * np.abs(wanted).max())
+
+
+@either_way
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_scores_are_those_of_single_fits(kind, fit_intercept, weighted):
+    X, Y, weight = data()
+    weight = weight if weighted else None
+    options = KINDS[kind] | {"fit_intercept": fit_intercept}
+    cv = KFold(3, shuffle=True, random_state=0)
+    model = KernelRidgeCV(Gaussian(), ALPHAS, kernel_grid=GRID, cv=cv, **options)
+    model.fit(X, Y, weight)
+    results = model.cv_results_
+    for i, params in enumerate(results["params"]):
+        kernel = Gaussian(params["gamma"])
+        for f, (train, test) in enumerate(cv.split(X)):
+            of_train, of_test = (None if weight is None else weight[r] for r in (train, test))
+            one = KernelRidge(kernel, params["alpha"], **options).fit(X[train], Y[train], of_train)
+            error = mean_squared_error(Y[test], one.predict(X[test]), sample_weight=of_test)
+            close(results[f"split{f}_test_score"][i], -error)
+    best = np.argmax(results["mean_test_score"])
+    assert model.best_params_ == results["params"][best]
+    assert model.best_score_ == results["mean_test_score"][best]
+    assert results["rank_test_score"][best] == 1
+    assert results["converged"].all()
+    again = KernelRidge(Gaussian(model.best_params_["gamma"]), model.alpha_, **options)
+    assert_array_equal(again.fit(X, Y, weight).predict(X), model.predict(X))
+
+
+def test_the_choice_is_that_of_a_grid_search():
+    X, y, _ = data(n_targets=1)
+    cv = KFold(4)
+    wanted = GridSearchCV(
+        KernelRidge(Gaussian()), {"alpha": ALPHAS, "kernel__gamma": GRID["gamma"]}, cv=cv,
+        scoring="neg_mean_squared_error",
+    ).fit(X, y)  # fmt: skip
+    found = KernelRidgeCV(Gaussian(), ALPHAS, kernel_grid=GRID, cv=cv).fit(X, y)
+    assert found.alpha_ == wanted.best_params_["alpha"]
+    assert found.kernel_.gamma == wanted.best_params_["kernel__gamma"]
+    close(found.best_score_, wanted.best_score_)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [None, 3, ShuffleSplit(2, random_state=0), [(np.arange(200), np.arange(200, 240))]],
+    ids=["none", "folds", "splitter", "splits"],
+)
+def test_ways_to_hold_rows_out(cv):
+    X, y, _ = data(n_targets=1)
+    model = KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=cv, random_state=0).fit(X, y)
+    assert model.alpha_ in ALPHAS
+    n_splits = {None: 1, 3: 3}.get(cv if cv is None or isinstance(cv, int) else "", 0)
+    splits = [name for name in model.cv_results_ if name.startswith("split")]
+    assert not n_splits or len(splits) == (n_splits if n_splits > 1 else 0)
+
+
+def test_folds_take_every_third_row():
+    X, y, _ = data(n_targets=1)
+    folds = [(np.flatnonzero(np.arange(240) % 3 != f), np.arange(f, 240, 3)) for f in range(3)]
+    both = [KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=cv).fit(X, y) for cv in (3, folds)]
+    for name, scores in both[0].cv_results_.items():
+        assert_array_equal(both[1].cv_results_[name], scores)
+
+
+def test_whole_kernels_may_be_candidates():
+    X, y, _ = data(n_targets=1)
+    grid = {"kernel": ["gaussian", Matern(2.5), Gaussian(50.0)]}
+    model = KernelRidgeCV(kernel_grid=grid, alphas=ALPHAS, random_state=0).fit(X, y)
+    assert isinstance(model.best_params_["kernel"], (str, Matern))
+    K = Gaussian(0.5)(X)
+    chosen = KernelRidgeCV("precomputed", ALPHAS, cv=3).fit(K, y)
+    wanted = KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=3).fit(X, y)
+    close(chosen.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
+    close(chosen.predict(K), wanted.predict(X))
+
+
+def test_candidates_that_were_not_solved_are_no_bad_alphas():
+    """Eight steps are too few for the smallest alphas: nothing is known of their errors."""
+    X, y, _ = data(1200, n_targets=1)
+    model = KernelRidgeCV(
+        Gaussian(0.5), [1e-9, 1e-6, 10.0, 100.0], preconditioner=30, max_iter=8, random_state=0
+    )
+    with pytest.warns(ConvergenceWarning, match=r"alpha=10 is the best of those.*smaller ones"):
+        model.fit(X, y)
+    assert_array_equal(model.cv_results_["converged"], [False, False, True, True])
+    assert_array_equal(np.isnan(model.cv_results_["mean_test_score"]), [True, True, False, False])
+    assert_array_equal(model.cv_results_["rank_test_score"][2:], [1, 2])
+    model.set_params(alphas=[1e-9], max_iter=2)
+    with pytest.raises(ValueError, match=r"no candidate came to tol=0\.001"):
+        model.fit(X, y)
+
+
+def test_indefinite_candidates_leave_the_others():
+    X, y, _ = data(100, n_targets=1)
+    K = Gaussian(0.5)(X) - 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelRidgeCV("precomputed", [1e-6, 1e-3, 10.0], cv=3).fit(K, y)
+    assert model.cv_results_["converged"][2]
+    assert model.alpha_ in (1e-3, 10.0)
+
+
+def test_rows_of_weight_zero_are_not_there():
+    X, y, weight = data(n_targets=1)
+    weight[::3] = 0
+    cv = list(KFold(4).split(X))
+    model = KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=cv).fit(X, y, weight)
+    kept = weight > 0
+    places = np.cumsum(kept) - 1
+    theirs = [tuple(places[rows[kept[rows]]] for rows in split) for split in cv]
+    wanted = KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=theirs).fit(X[kept], y[kept], weight[kept])
+    assert_array_equal(model.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
+
+
+def test_files(tmp_path):
+    X, y, _ = data(n_targets=1)
+    model = KernelRidgeCV(Gaussian(), ALPHAS, kernel_grid=GRID, cv=3).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    other = gzkcore.load(tmp_path / "model.gzk")
+    assert_array_equal(other.predict(X), model.predict(X))
+    assert other.best_params_ == model.best_params_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
+        ({"alphas": [1.0, -2.0]}, ValueError, r"alphas=\[1.0, -2.0\] must be finite and >= 0"),
+        ({"cv": 1}, ValueError, "cv=1 must be from 2 to n_samples=240"),
+        ({"cv": "two"}, ValueError, "cv='two' must be None"),
+        ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid names \['gama'\]"),
+        ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    X, y, _ = data()
+    with pytest.raises(error, match=message):
+        KernelRidgeCV(Gaussian(), **parameters).fit(X, y)
+
+
+# ---- the classifier
+
+
+def labelled(n=300, n_classes=3):
+    X, y, weight = data(n, 1)
+    edges = np.quantile(y, np.arange(1, n_classes) / n_classes)
+    return X, np.array(["low", "middle", "high"])[np.digitize(y, edges)], weight
+
+
+@either_way
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"low": 3.0}], ids=str)
+@pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "none"])
+def test_classes_as_on_features_of_all_rows(n_classes, class_weight, fit_intercept, kind):
+    X, y, weight = labelled(n_classes=n_classes)
+    options = {"fit_intercept": fit_intercept, "class_weight": class_weight}
+    features = NystromFeatures(Gaussian(0.5), len(X), landmarks=X)
+    wanted = RandomFeatureRidgeClassifier(features, 0.1, **options).fit(X, y, weight)
+    found = KernelRidgeClassifier(Gaussian(0.5), 0.1, **options, **KINDS[kind]).fit(X, y, weight)
+    new = data(50, seed=1)[0]
+    close(found.decision_function(new), wanted.decision_function(new))
+    assert_array_equal(found.predict(new), wanted.predict(new))
+    assert_array_equal(found.classes_, wanted.classes_)
+    assert found.score(X, y) == wanted.score(X, y)
+
+
+def test_classes_of_batches():
+    X, y, _ = labelled()
+    batches = [(X[:100], y[:100]), (X[100:], y[100:])]
+    found = KernelRidgeClassifier(Gaussian(0.5), 0.1).fit(batches)
+    wanted = KernelRidgeClassifier(Gaussian(0.5), 0.1).fit(X, y)
+    assert_array_equal(np.concatenate(list(found.predict([X[:100], X[100:]]))), wanted.predict(X))
+    assert found.score(batches) == wanted.score(X, y)
+    with pytest.raises(ValueError, match="y has one class"):
+        KernelRidgeClassifier().fit(X, ["low"] * len(X))
