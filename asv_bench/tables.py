@@ -13,6 +13,7 @@
     python asv_bench/tables.py products
     python asv_bench/tables.py memory
     python asv_bench/tables.py scale [disk] [dask] [simulate]
+    python asv_bench/tables.py dense
     python asv_bench/tables.py whole [errors] [globe] [peers] [large]
     python asv_bench/tables.py import
 
@@ -62,6 +63,7 @@ from benchmarks.competitors import (
 from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
 from clusters import clusters
+from dense import dense
 from families import families, mirrors
 from kernel_products import kernel_products
 from peers import PEERS, peers
@@ -877,6 +879,9 @@ def main():
     added.add_argument("--latency", type=float, default=0.5, help="of it, in ms; default 0.5")
     added.add_argument(
         "--rows", dest="rows_fitted", type=int, default=5_000_000, help="default 5,000,000"
+    )
+    command("dense", dense).add_argument(
+        "--rows", dest="rows_fitted", type=int, default=20_000, help="default 20,000, with 10 GB"
     )
     added = command("whole", whole)
     added.add_argument("--splits", type=int, default=5)
