@@ -44,8 +44,8 @@ def dense(options):
     ]
     notes = (
         f"{n:,} rows in {dim} columns, Gaussian with gamma={GAMMA:g}, alpha={ALPHA:g}; differences "
-        "of predictions for 1,000 new rows, of standard deviation 1; memory at the peak of the fit, "
-        "beyond what was held before."
+        "of predictions for 1,000 new rows, of standard deviation 1; memory at the peak of the "
+        "fit, beyond what was held before."
     )
     show("The whole kernel, beside its matrix", rows, notes, options)
 

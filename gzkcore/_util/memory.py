@@ -2,8 +2,12 @@
 
 import contextlib
 import ctypes
+import os
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 
 def resident_memory() -> tuple[int, int]:
@@ -21,6 +25,22 @@ def resident_memory() -> tuple[int, int]:
     status = dict(line.split(":", 1) for line in lines)
     now, peak = (1024 * int(status[key].split()[0]) for key in ("VmRSS", "VmHWM"))
     return now, peak
+
+
+def check_fits_dense(X: Any, copies: int = 3) -> None:
+    """Raise if some copies of sparse rows, dense and in double, are more than this machine has."""
+    needed = 8 * copies * X.shape[0] * X.shape[1]
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return
+    if not isinstance(X, np.ndarray) and needed > there:
+        raise MemoryError(
+            f"X is sparse, of shape {X.shape}, and kernel products take its rows dense: "
+            f"{needed / 2**30:,.0f} GB of {there / 2**30:,.0f} GB of memory; use fewer columns "
+            "(CountSketch, HadamardProjection), or RandomFeatureRidge, whose features take sparse "
+            "rows"
+        )
 
 
 def forget_peak() -> None:

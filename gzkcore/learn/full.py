@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
@@ -56,6 +57,7 @@ class TrainingRows:
     def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
         """Take rows that were checked; those of weight 0 are not there."""
         X, weight, used = without_zeros(X, weight)
+        check_fits_dense(X)
         if X.shape[0] == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
         y = y.reshape(len(y), -1)

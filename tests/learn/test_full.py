@@ -764,6 +764,12 @@ def test_bad_new_rows_and_weights():
         KernelRidge().fit(X40, Y40).sample_y(X40, 0)
 
 
+def test_sparse_rows_that_are_too_many_when_dense_are_told():
+    wide = sp.csr_array((40, 10**11))
+    with pytest.raises(MemoryError, match=r"X is sparse.* GB; use fewer|GB of memory; use fewer"):
+        KernelRidge().fit(wide, Y40)
+
+
 def test_small_fits_hold_the_matrix_and_large_ones_do_not():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (HELD_ROWS + 1, 2))
