@@ -20,12 +20,13 @@ from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, kernel_matrix
 
-from .preconditioners import COMPONENTS, Preconditioner, preconditioner_for
+from .preconditioners import Preconditioner, preconditioner_for
 from .solve import NotPositiveDefinite, Solution, conjugate_gradients
 from .streams import Step
 
 HELD_ROWS = 1024  # up to which K takes no more than 8 MB, and its factor less than a product's time
 BLOCK = 64  # columns that are solved together
+LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
 SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
 PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
 
@@ -256,7 +257,7 @@ def _stepping(product: Product, step: Step | None) -> Product:
 def _of_matrix(given: Any, K: Floats, random_state: Seed) -> Any:
     """Return what makes a preconditioner of a matrix that was precomputed."""
     if isinstance(given, str) and given == "auto":
-        given = COMPONENTS
+        given = LANDMARKS
     if not isinstance(given, int | np.integer):
         return given
     features = NystromFeatures("precomputed", min(int(given), len(K)), random_state=random_state)
