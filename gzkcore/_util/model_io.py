@@ -56,6 +56,7 @@ CLASSES = {
     "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
     "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
     "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",
+    "CrossAccumulator": "gzkcore.learn.wide:CrossAccumulator",
     "GramAccumulator": "gzkcore.learn.gram:GramAccumulator",
     "MomentsAccumulator": "gzkcore.learn.moments:MomentsAccumulator",
     "ClusterAccumulator": "gzkcore.learn.clusters:ClusterAccumulator",

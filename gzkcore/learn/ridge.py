@@ -4,7 +4,7 @@ Everything follows from the moments of `gram` without looking at the data again:
 (`normal_equations`), residuals, degrees of freedom and standard deviations.
 """
 
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,17 +12,22 @@ from sklearn.exceptions import NotFittedError
 
 from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
+from gzkcore._util.validation import check_choice, check_integer, check_positive
 
 from .base import FeatureLearner, Solved, check_one_batch, check_same_features, new_features
 from .gram import GramAccumulator
 from .normal_equations import System, centred, coefficients
+from .passes import Passes, check_reread
 from .regression import Regressor, check_alphas
 from .streams import Reader, Step
-from .tiles import for_each_tile
+from .tiles import for_each_tile, width_of
+from .wide import WIDE, CrossAccumulator, solve_wide
 
 __all__ = ["RandomFeatureRidge"]
 
 LEAST_FREE = 1e-2  # rows less degrees of freedom, from which on noise is not estimated
+
+SOLVERS = ("auto", "cholesky", "cg")
 
 Solution: TypeAlias = dict[str, Any]  # what a fitted model worked out, by name
 
@@ -36,7 +41,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
     intercept_ = Solved()
 
     features_: Any
-    moments_: GramAccumulator
+    moments_: Any
     y_offset_: Doubles
     _spread: Solution
 
@@ -75,7 +80,21 @@ class FeatureRegressor(Regressor, FeatureLearner):
         """Read the first rows, or all; return what `_solve` can't know from the moments."""
         raise NotImplementedError
 
+    @property
+    def _has_gram(self) -> bool:
+        return not isinstance(self.moments_, CrossAccumulator)
+
+    def _need_gram(self, what: str) -> None:
+        """Raise unless the fit has summed the Gram matrix."""
+        if not self._has_gram:
+            raise ValueError(
+                f"{what} needs the Gram matrix of the features, and this model was fitted by "
+                'conjugate gradients without it; fit with solver="cholesky", on fewer features '
+                "where these are too many"
+            )
+
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        self._need_gram("partial_fit")
         summands = self._summands(*self._rows(X, y, sample_weight))
         self._outdate()
         self.moments_.add(*summands)
@@ -96,6 +115,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
         for model in (self, other):
             if not model.__sklearn_is_fitted__():
                 raise NotFittedError(f"a {type(model).__name__} to be merged is not fitted yet")
+            model._need_gram("merge")
         if other.y_offset_.shape != self.y_offset_.shape:
             raise ValueError(
                 f"the other model has targets of shape {other.y_offset_.shape}, this one "
@@ -135,7 +155,10 @@ class FeatureRegressor(Regressor, FeatureLearner):
 
     def _coefficients(self, sums: Doubles, alphas: Doubles) -> Solution:
         """Solve the ridge systems of all targets."""
-        coef, intercept = coefficients(sums, alphas, self.fit_intercept, self.moments_.dtype)
+        return self._shaped(*coefficients(sums, alphas, self.fit_intercept, self.moments_.dtype))
+
+    def _shaped(self, coef: Doubles, intercept: Doubles) -> Solution:
+        """Give coefficients and intercepts of all targets the shape of y."""
         shape = self.y_offset_.shape
         return {
             "coef_": coef.reshape(*shape, coef.shape[1]),
@@ -191,6 +214,8 @@ class FeatureRegressor(Regressor, FeatureLearner):
 
     def _spreads(self) -> Solution:
         if not hasattr(self, "_spread"):
+            self._check_fitted()
+            self._need_gram("a standard deviation, or the degrees of freedom,")
             self._spread = self._solve_spread()
         return self._spread
 
@@ -239,6 +264,14 @@ class RandomFeatureRidge(FeatureRegressor):
         The intercept is not penalised.
     random_state : int, RandomState, Generator or None, default=None
         Passed on to features whose own `random_state` is None.
+    solver : {"auto", "cholesky", "cg"}, default="auto"
+        "cholesky" sums the Gram matrix of the features, in one pass. "cg", conjugate gradients,
+        forms none: each step reads the rows again and makes their features anew, for up to a
+        million columns. "auto" takes "cg" beyond 16,384 columns, where rows can be read again.
+    tol : float, default=1e-4
+        "cg": > 0, the norm of the residual of (G + alpha I) c = b relative to that of b.
+    max_iter : int, default=1000
+        "cg": >= 1, steps at most.
 
     Attributes
     ----------
@@ -246,8 +279,12 @@ class RandomFeatureRidge(FeatureRegressor):
         The fitted features.
     coef_ : ndarray of shape (n_components,) or (n_targets, n_components)
     intercept_ : float or ndarray of shape (n_targets,)
-    moments_ : GramAccumulator
-        The sums that all else is worked out from, of y - `y_offset_`.
+    moments_ : GramAccumulator or CrossAccumulator
+        The sums of y - `y_offset_`: with "cholesky" all else is worked out from them.
+    n_iter_ : int or ndarray of shape (n_targets,)
+        Steps of "cg"; 1 for "cholesky", which takes none.
+    residual_ : float or ndarray of shape (n_targets,)
+        "cg": the relative residual reached, in double precision.
     y_offset_ : ndarray
         Mean of the first batch's y, 0 without intercept.
     noise_variance_, degrees_of_freedom_ : float or ndarray of shape (n_targets,)
@@ -267,6 +304,11 @@ class RandomFeatureRidge(FeatureRegressor):
     come from a Cholesky factorisation. Where that fails, or the matrix is singular to working
     precision, they come from its eigenvalues: directions lost in rounding errors are left out, and
     a warning says so.
+
+    "cg" takes n p operations in each step, and the making of the features; memory for a tile of
+    features and a few hundred vectors of p numbers, most of them a sketch of the Gram matrix that
+    makes the steps few. It can't tell standard deviations, nor go on with other rows
+    (`partial_fit`, `merge`). Results are the same to the last bit for any number of threads.
 
     Ridge regression is the posterior mean for coefficients with prior variance s^2 / alpha and
     noise of variance s^2, estimated by `noise_variance_`. The variance of a new observation, whose
@@ -293,24 +335,71 @@ class RandomFeatureRidge(FeatureRegressor):
         alpha: float | ArrayLike = 1.0,
         fit_intercept: bool = True,
         random_state: Seed = None,
+        *,
+        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
     ):
         self.features = features
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.random_state = random_state
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
 
-    def _start(self, reader: Reader, step: Step | None = None) -> None:
+    def _start(self, reader: Reader, step: Step | None = None) -> Any:
         check_alphas(self.alpha, "alpha", reader.targets.shape[1:])
+        check_choice("solver", self.solver, SOLVERS)
+        check_positive("tol", self.tol)
+        check_integer("max_iter", self.max_iter, 1)
+        if self.solver == "cg":
+            check_reread(reader, 'solver="cg"', 'solver="cholesky"')
         if not reader.resume(self):
             self.features_ = reader.fit(self._new_features(), reader.targets)
             self.y_offset_ = self._offset(reader.typical())
-            self.moments_ = GramAccumulator(self.features_)
+            self.moments_ = self._new_moments(reader)
         reader.accumulate(self, self.moments_, step)
+        if self._has_gram:
+            return None
+        return solve_wide(
+            Passes(reader, self, step), self.moments_, self._alphas(), self.fit_intercept,
+            tol=self.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+
+    def _new_moments(self, reader: Reader) -> GramAccumulator | CrossAccumulator:
+        """Choose the solver by what it is to sum."""
+        wide = width_of(self.features_, reader.rows) > WIDE and not reader.one_pass
+        by_steps = self.solver == "cg" or (self.solver == "auto" and wide)
+        return CrossAccumulator(self.features_) if by_steps else GramAccumulator(self.features_)
+
+    def _alphas(self) -> Doubles:
+        alphas = check_alphas(self.alpha, "alpha", self.y_offset_.shape)
+        return np.array(np.broadcast_to(alphas, self.y_offset_.size))
 
     def _system(self, solution: Solution) -> tuple[Doubles, Doubles]:
         return self.moments_.sums[0], solution["alphas"]
 
     def _solve(self, found: Any = None) -> Solution:
-        alphas = check_alphas(self.alpha, "alpha", self.y_offset_.shape)
-        solution = {"alphas": np.array(np.broadcast_to(alphas, self.y_offset_.size))}
-        return solution | self._coefficients(*self._system(solution))
+        solution: Solution = {"alphas": self._alphas()}
+        if found is None:
+            return solution | self._coefficients(*self._system(solution))
+        coef, intercept, how = found
+        steps = {
+            "n_iter": how.n_iter.reshape(self.y_offset_.shape),
+            "residual": how.residual.reshape(self.y_offset_.shape),
+        }
+        return solution | self._shaped(coef, intercept) | steps
+
+    @property
+    def n_iter_(self) -> Any:
+        """Steps of conjugate gradients for each target; 1 for "cholesky", which takes none."""
+        return self._solved().get("n_iter", np.array(1))[()]
+
+    @property
+    def residual_(self) -> Any:
+        """Relative residual that conjugate gradients reached, for each target."""
+        found = self._solved().get("residual")
+        if found is None:
+            raise AttributeError('a model fitted by solver="cholesky" has no residual_')
+        return found[()]

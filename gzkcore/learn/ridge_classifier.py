@@ -1,7 +1,7 @@
 """Classification by ridge regression on features."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,6 +75,8 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
         Weights of the classes, by label; "balanced": n_samples / (n_classes * rows of the class).
     random_state : int, RandomState, Generator or None, default=None
         Passed on to features whose own `random_state` is None.
+    solver, tol, max_iter
+        As for `RandomFeatureRidge`; all classes share the features of a step.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
     coef_ : ndarray of shape (n_components,) or (n_classes, n_components)
         One row for two classes, as one vector.
     intercept_ : float or ndarray of shape (n_classes,)
-    features_, moments_, n_features_in_, feature_names_in_
+    features_, moments_, n_iter_, residual_, n_features_in_, feature_names_in_
         As for `RandomFeatureRidge`.
 
     See Also
@@ -113,8 +115,14 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
         fit_intercept: bool = True,
         class_weight: Any = None,
         random_state: Seed = None,
+        *,
+        solver: Literal["auto", "cholesky", "cg"] = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
     ):
-        super().__init__(features, alpha, fit_intercept, random_state)
+        super().__init__(
+            features, alpha, fit_intercept, random_state, solver=solver, tol=tol, max_iter=max_iter
+        )
         self.class_weight = class_weight
 
 

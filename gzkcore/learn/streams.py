@@ -160,6 +160,24 @@ class Reader:
             weight = np.concatenate([np.ones(len(y)) if w is None else w for w, y in given])
         return valid_rows(stack(list(rows))), np.concatenate(targets), weight
 
+    def reduce(
+        self,
+        learner: Any,
+        work: Callable[..., Any],
+        merge: Callable[[Sequence[Any]], Any],
+        *args: Any,
+    ) -> Any:
+        """Return the merged results of work(summands, *args) for all batches: one more pass.
+
+        `merge` takes consecutive results and changes none of them. Of a Dask collection the rows
+        stay where they are: what travels is the learner, `args` and the results.
+        """
+        afar = copy.copy(learner)
+        if hasattr(afar, "moments_"):
+            afar.moments_ = afar.moments_._emptied()
+        check = self.array is None
+        return self.source.reduce(_of_summands, merge, work, afar, check, *args)
+
     def fit(self, features: Any, y: Any = None) -> Any:
         """Fit features to all rows, or to the first batch where rows come only once.
 
@@ -181,6 +199,19 @@ class Reader:
         if self.survey.complete:
             return FitRows.of_array(self.survey.rows, self.survey.weight).resolve(kernel)
         return FitRows(self.survey.rows, self.survey.weight, self.survey).resolve(kernel)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, as far as is known: those of arrays, or of the survey."""
+        return int(self.rows.shape[0] if self.survey is None else self.survey.n_rows)
+
+    def sample(self) -> tuple[Any, Doubles | None]:
+        """Return rows and their weights: all of an array, of a source the sample of its survey."""
+        if self.array is not None or self.one_pass:
+            return self.rows, self.weight
+        if self.survey is None:
+            self.survey = survey_of(self.source)
+        return self.survey.rows, self.survey.weight
 
     def typical(self) -> Doubles:
         """Return one row, the mean of all targets, if it is known, or else the first targets."""
@@ -482,6 +513,14 @@ class _Slices:
         for start in range(0, self.parts[0].shape[0], ARRAY_ROWS):
             rows = slice(start, start + ARRAY_ROWS)
             yield tuple(None if part is None else part[rows] for part in self.parts)
+
+
+def _of_summands(
+    batch: Batch, work: Callable[..., Any], learner: Any, check: bool, *args: Any
+) -> Any:
+    """Return work(summands, *args) of a batch, which is checked unless it is cut from arrays."""
+    rows = learner._rows(*batch[:3]) if check else batch[:3]
+    return work(learner._summands(*rows), *args)
 
 
 def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:

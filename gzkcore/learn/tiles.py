@@ -45,26 +45,39 @@ def for_each_tile(
     n_samples = X.shape[0]
     n_threads = n_threads or thread_count(X)
     n_rows = tile_rows(features, X, n_threads)
-    each = max(1, threads.n_threads() // n_threads)
+
+    def run(thread: int, stopped: Callable[[], bool]) -> None:
+        tile_of = Tiles(features, X, n_rows, name)
+        for start in range(thread * n_rows, n_samples, n_threads * n_rows):
+            if stopped():
+                return
+            rows = slice(start, min(start + n_rows, n_samples))
+            use(thread, rows, tile_of(rows))
+
+    on_threads(run, n_threads, max(1, threads.n_threads() // n_threads))
+
+
+def on_threads(
+    run: Callable[[int, Callable[[], bool]], None], n_threads: int, each: int = 1
+) -> None:
+    """Call run(thread, stopped) on every thread, with `each` threads for kernels and BLAS within.
+
+    Once a thread has failed, or the caller is interrupted, stopped() tells the others to return.
+    """
     stop = threading.Event()
 
-    def run(thread: int) -> None:
-        tile_of = Tiles(features, X, n_rows, name)
+    def guarded(thread: int) -> None:
         try:
             with threads.limit_threads(each):
-                for start in range(thread * n_rows, n_samples, n_threads * n_rows):
-                    if stop.is_set():
-                        return
-                    rows = slice(start, min(start + n_rows, n_samples))
-                    use(thread, rows, tile_of(rows))
+                run(thread, stop.is_set)
         except BaseException:
             stop.set()
             raise
 
     with threads.limit_blas(each), ThreadPoolExecutor(n_threads) as pool:
-        others = [pool.submit(run, thread) for thread in range(1, n_threads)]
+        others = [pool.submit(guarded, thread) for thread in range(1, n_threads)]
         try:
-            run(0)
+            guarded(0)
             for other in others:
                 other.result()
         except BaseException:  # Ctrl-C comes here: leave no thread behind

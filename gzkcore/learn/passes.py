@@ -1,0 +1,158 @@
+"""Passes over the rows: sums that a solver asks for in every step, always the same to the last bit.
+
+A solver that holds nothing of the size of the data reads all rows once in a step, of arrays,
+memory maps, sparse matrices, sources of batches or Dask collections. Rows of a batch are cut into
+tiles, and tiles into runs, by their number and width alone. Each run has sums of its own, which are
+added in the order of the runs, and batches in theirs: threads and workers take what they like and
+change no bit.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from gzkcore._util import threads
+from gzkcore._util.typing import Doubles, Floats
+from gzkcore._util.validation import check_targets, check_weights, raise_not_finite
+
+from .streams import Reader, Step
+from .tiles import (
+    ALL_SUMS_BYTES,
+    FEATURES_BYTES,
+    TILE_ROWS,
+    Tiles,
+    as_rows,
+    float_dtype,
+    on_threads,
+    width_of,
+)
+
+Sums: TypeAlias = tuple[Doubles, ...]
+Rows: TypeAlias = tuple[Any, Doubles, Doubles | None]  # X, targets and weights of a batch
+
+# Runs are at most so many, and there are as many tiles at least, where rows suffice for tiles of
+# LEAST_ROWS: adding a tile's sums costs as much as one row more.
+RUNS = 64
+LEAST_ROWS = 16
+
+
+class Passes:
+    """The rows of a fit, to be read as often as a solver asks.
+
+    Parameters
+    ----------
+    reader : Reader
+        Begun.
+    learner : estimator
+        Whose `_rows` and `_summands` say what is summed.
+    step : callable, optional
+        Runs each pass, and tells of it.
+    """
+
+    def __init__(self, reader: Reader, learner: Any, step: Step | None = None) -> None:
+        self.reader, self.learner, self.step = reader, learner, step
+
+    @classmethod
+    def of(cls, X: Any, y: Any = None, sample_weight: Any = None) -> "Passes":
+        """Take rows as a regressor's `fit` does: arrays, or a source of them."""
+        reader, learner = Reader(X, y, sample_weight), _Plain()
+        check_reread(reader, "this solver", "an array")
+        reader.begin(learner)
+        return cls(reader, learner)
+
+    def total(self, work: Callable[..., Sums], *args: Any) -> Sums:
+        """Return the sums of work(rows, *args) over all batches, in a fixed order."""
+        return self.run(lambda: self.reader.reduce(self.learner, work, add_up, *args))
+
+    def run(self, read: Callable[[], Sums]) -> Sums:
+        """Return what a pass finds, as a step of the fit."""
+        found: list[Sums] = []
+        if self.step is None:
+            return read()
+        self.step(lambda: found.append(read()))
+        return found[0]
+
+    def held(self, most_bytes: int) -> Rows | None:
+        """Return the rows of an array, targets and weights, if a copy takes no more bytes."""
+        X = self.reader.array
+        if X is None or sparse.issparse(X) or X.nbytes > most_bytes:
+            return None
+        rows: Rows = self.learner._summands(X, self.reader.targets, self.reader.weight)
+        return rows
+
+
+class _Plain:
+    """What `Passes` asks of a learner, where there is none."""
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool = False) -> Rows:
+        rows = as_rows(X)
+        raise_not_finite(rows)
+        return rows, check_targets(y, rows), check_weights(sample_weight, rows)
+
+    def _summands(self, X: Any, y: Doubles, sample_weight: Doubles | None) -> Rows:
+        return X, y, sample_weight
+
+
+def check_reread(reader: Reader, what: str, remedy: str) -> None:
+    """Raise if rows come only once."""
+    if reader.one_pass:
+        raise ValueError(
+            f"{what} reads the rows again in every step, and an iterator or partial_fit gives them "
+            "once; pass an object whose iter() starts anew, such as gzkcore.open_batches gives, to "
+            f"fit, or use {remedy}"
+        )
+
+
+def add_up(parts: Sequence[Sums]) -> Sums:
+    """Add sums of consecutive batches, and change none."""
+    totals = tuple(first.copy() for first in parts[0])
+    for part in parts[1:]:
+        for total, added in zip(totals, part, strict=True):
+            np.add(total, added, out=total)
+    return totals
+
+
+def sum_tiles(
+    features: Any,
+    X: Any,
+    work: Callable[[slice, Floats, Sums], None],
+    shapes: Sequence[tuple[int, ...]],
+) -> Sums:
+    """Return what work(rows, Z, sums) adds to sums, from 0, for the features Z of all tiles of X.
+
+    Z is as `for_each_tile` has it. Kernels and BLAS within have one thread each, which gives the
+    same bits for any number of threads.
+    """
+    n_rows = _tile_rows(features, X)
+    starts = range(0, X.shape[0], n_rows)
+    sums_bytes = 8 * sum(int(np.prod(shape)) for shape in shapes)
+    n_runs = max(1, min(len(starts), RUNS, ALL_SUMS_BYTES // max(sums_bytes, 1)))
+    runs = [
+        starts[i * len(starts) // n_runs : (i + 1) * len(starts) // n_runs] for i in range(n_runs)
+    ]
+    found: list[Any] = [None] * n_runs
+    waiting = itertools.count()  # the next run that nobody has taken
+
+    def run(_thread: int, stopped: Callable[[], bool]) -> None:
+        tile_of = Tiles(features, X, n_rows)
+        while (number := next(waiting)) < n_runs:
+            sums = tuple(np.zeros(shape) for shape in shapes)
+            for start in runs[number]:
+                if stopped():
+                    return
+                rows = slice(start, min(start + n_rows, X.shape[0]))
+                work(rows, tile_of(rows), sums)
+            found[number] = sums
+
+    on_threads(run, min(threads.n_threads(), n_runs))
+    return found[0] if n_runs == 1 else add_up(found)
+
+
+def _tile_rows(features: Any, X: Any) -> int:
+    """Count the rows of a tile, which the number of threads must not decide."""
+    most: int = TILE_ROWS // 2 if float_dtype(X) == np.float32 else TILE_ROWS
+    fitting: int = min(most, FEATURES_BYTES // (8 * int(width_of(features, X))))
+    return max(min(fitting, -(-X.shape[0] // RUNS)), LEAST_ROWS)
