@@ -2,7 +2,15 @@
 
 import numpy as np
 
-__all__ = ["gcv_score", "k_fold_error", "loo_errors", "ridge", "ridge_classifier"]
+__all__ = [
+    "gcv_score",
+    "gram_product",
+    "k_fold_error",
+    "loo_errors",
+    "nystrom_sketch",
+    "ridge",
+    "ridge_classifier",
+]
 
 
 def ridge(Z, y, alpha, fit_intercept=True, weights=None):
@@ -169,3 +177,68 @@ def ridge_classifier(Z, labels, alpha, fit_intercept=True, weights=None):
     targets = [[1.0 if label == name else -1.0 for name in classes] for label in labels]
     coef, intercept = ridge(Z, targets, alpha, fit_intercept, weights)
     return classes, coef, intercept
+
+
+def gram_product(Z, V, weights=None, mean=None):
+    """Multiply the Gram matrix of features about a mean by vectors.
+
+    sum_i w_i (z_i - mean) (z_i - mean)^T V.
+
+    Parameters
+    ----------
+    Z : n rows of F numbers
+    V : F rows of k numbers
+    weights : sequence of n numbers, optional
+        1 for all by default.
+    mean : F numbers, optional
+        0 by default.
+
+    Returns
+    -------
+    ndarray of shape (F, k)
+
+    Examples
+    --------
+    (-1/2, 1/2) and (1/2, -1/2) are left of the rows:
+
+    >>> gram_product([[0, 1], [1, 0]], [[1], [3]], mean=[0.5, 0.5])
+    array([[-1.],
+           [ 1.]])
+    """
+    Z, V = np.asarray(Z, dtype=float), np.asarray(V, dtype=float)
+    w = np.ones(len(Z)) if weights is None else np.asarray(weights, dtype=float)
+    total = np.zeros_like(V)
+    for z, weight in zip(Z if mean is None else Z - mean, w, strict=True):
+        total += weight * np.outer(z, z @ V)
+    return total
+
+
+def nystrom_sketch(product, test):
+    """Find the eigenvalues and eigenvectors of what some test vectors T let one see of a matrix G.
+
+    Those of G T (T^T G T)^+ (G T)^T that aren't 0, which is never more than G. [Frangella, Tropp,
+    Udell, SIAM J. Matrix Anal. 2023, Eq 1.3]
+
+    Parameters
+    ----------
+    product : matrix of n rows of n numbers
+        G, symmetric and positive semidefinite.
+    test : n rows of r numbers
+        T.
+
+    Returns
+    -------
+    values : ndarray of shape (rank,), largest first
+    vectors : ndarray of shape (n, rank)
+
+    Examples
+    --------
+    >>> values, vectors = nystrom_sketch([[4, 0], [0, 1]], [[1], [0]])
+    >>> values
+    array([4.])
+    """
+    G, T = np.asarray(product, dtype=float), np.asarray(test, dtype=float)
+    seen = G @ T @ np.linalg.pinv(T.T @ G @ T, rcond=1e-12, hermitian=True) @ (G @ T).T
+    values, vectors = np.linalg.eigh((seen + seen.T) / 2)
+    kept = values > 1e-12 * values[-1]
+    return values[kept][::-1], vectors[:, kept][:, ::-1]

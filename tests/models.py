@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 
 import gzkcore as gzk
 from gzkcore.learn.solve import conjugate_gradients
+from gzkcore.learn.wide import CrossAccumulator
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N, DIM = 30, 3
@@ -52,6 +53,11 @@ def regression(model, X):
 def whole_kernel(model, X):
     mean, std = model.predict(X, return_std=True)
     return {"predict": mean, "std": std, "intercept": np.asarray(model.intercept_)}
+
+
+def by_steps(model, X):
+    steps = {"n_iter": model.n_iter_, "residual": model.residual_}
+    return {"predict": model.predict(X), "coef": model.coef_} | steps
 
 
 def classification(model, X):
@@ -169,6 +175,7 @@ def fitted(model, y=None):
 
 LEARNERS = {
     "ridge": (fitted(gzk.RandomFeatureRidge(nine(), 0.1), targets), regression),
+    "ridge-cg": (fitted(gzk.RandomFeatureRidge(nine(), 0.1, solver="cg"), targets), by_steps),
     "ridge-two-targets": (
         fitted(gzk.RandomFeatureRidge(nine(), [0.1, 1.0]), lambda X: X[:, :2] ** 2),
         regression,
@@ -218,6 +225,10 @@ LEARNERS = {
     "kmeans": (fitted(gzk.RandomFeatureKMeans(nine(), n_clusters=3, random_state=0)), clusters),
 }
 ACCUMULATORS = {
+    "cross": (
+        lambda X: CrossAccumulator(nine().fit(X)).update(X, targets(X)),
+        lambda m, _: {"sums": m.sums},
+    ),
     "gram": (lambda X: gzk.GramAccumulator(nine().fit(X), 1).update(X, targets(X)), numbers_of),
     "moments": (lambda X: gzk.MomentsAccumulator(nine().fit(X)).update(X), numbers_of),
     "cluster-sums": (

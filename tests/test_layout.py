@@ -43,6 +43,7 @@ NUMPY_IN_REFERENCE = {
     "metrics": "Eq 1 orders matrices, Eq 21 has their traces",
     "nystrom": "Algorithm 3 has inverses, and eigenvalues",
     "pca": "a covariance has eigenvectors",
+    "centers": "the normal equations are an inverse",
     "cca": "covariances have roots and singular vectors",
     "preconditioners": "preconditioners are inverses",
     "ridge": "the normal equations are an inverse",

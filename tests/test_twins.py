@@ -402,6 +402,14 @@ def alpha(degree, dim):
     return reference.special.alpha(degree, dim)
 
 
+@st.composite
+def features_about_a_mean(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    n, width, count = draw(ROWS), draw(DIMS), draw(st.integers(1, 3))
+    V, weights = rng.standard_normal((width, count)), rng.uniform(0, 2, n)
+    return rng.standard_normal((n, width)), V, weights, rng.standard_normal(width)
+
+
 # name -> strategy of arguments, and the length for its tolerance, from these arguments and the value.
 # Where an argument is a kernel, each gets its own.
 KERNEL = object()
@@ -555,6 +563,12 @@ VALUES = {
         ),
     ),
     "kmeans.priority_sample": (weighted_rows(), lambda *_: 1),
+    "ridge.gram_product": (
+        features_about_a_mean(),
+        lambda Z, V, w, mean, _: np.square(
+            ((np.abs(Z) + np.abs(mean)).T * w) @ (np.abs(Z) + np.abs(mean)) @ np.abs(V)
+        ),
+    ),
     "maclaurin.maclaurin_features": (
         degrees_and_signs(),
         lambda X, signs, degrees, weights, _: np.square(

@@ -131,6 +131,10 @@ TWINS = {
         8, "a rounding for each of up to 6 factors: length is their largest product squared"
     ),
     "kmeans.priority_sample": EXACT,
+    "ridge.gram_product": Tolerance(
+        64, "sums of rows, of which the mean is taken before or after: length is the square of the "
+        "sum of absolute values"
+    ),
     "maclaurin.maclaurin_features": Tolerance(
         16, "products of up to 4 sums, each off by eps of its sum of |x|: length is their product's "
         "square"

@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from gzkcore import Gaussian, GegenbauerFeatures, GramAccumulator
+from gzkcore import Gaussian, GegenbauerFeatures, GramAccumulator, RandomFourierFeatures
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
@@ -36,6 +36,37 @@ FEATURES = {
     "harmonic": lambda: GegenbauerFeatures(Gaussian(0.5), N_COMPONENTS, basis="harmonic"),
     "RBFSampler": lambda: RBFSampler(gamma=0.5, n_components=N_COMPONENTS, random_state=0),
 }
+
+
+class Wide:
+    """Conjugate gradients on wide features against the Cholesky factor of their Gram matrix."""
+
+    params = (["cg", "cholesky"], ["float32", "float64"])
+    param_names = ("solver", "dtype")
+
+    def setup(self, solver, dtype):
+        X, self.y = globe(4096)
+        self.X = X.astype(dtype)
+        self.features = RandomFourierFeatures(Gaussian(9.0), 4096, random_state=0)
+
+    def fit(self, solver):
+        return RandomFeatureRidge(self.features, 0.1, solver=solver).fit(self.X, self.y)
+
+    def time_fit(self, solver, dtype):
+        self.fit(solver)
+
+    def peakmem_fit(self, solver, dtype):
+        self.fit(solver)
+
+    def track_error(self, solver, dtype):
+        """Difference of the predictions from those by Cholesky in double, relative to y."""
+        wanted = RandomFeatureRidge(self.features, 0.1, solver="cholesky")
+        apart = self.fit(solver).predict(self.X)
+        apart = apart - wanted.fit(self.X.astype(np.float64), self.y).predict(self.X)
+        return float(np.sqrt(np.mean(np.square(apart))) / self.y.std())
+
+    def track_steps(self, solver, dtype):
+        return int(self.fit(solver).n_iter_)
 
 
 class Fit:

@@ -22,6 +22,7 @@ makes an object of all values by name.
 
 import hashlib
 import importlib
+import inspect
 import io
 import json
 import os
@@ -297,8 +298,17 @@ def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
     if hasattr(cls, "_from_data"):
         return cls._from_data(data)
     made = cls.__new__(cls)
+    vars(made).update(_defaults(cls))
     vars(made).update((held, data[k]) for k, held in state.items() if held and k in data)
     return made
+
+
+def _defaults(cls: Any) -> dict[str, Any]:
+    """Return the defaults of an estimator's parameters: those of parameters younger than a file."""
+    if not hasattr(cls, "_get_param_names"):
+        return {}
+    given = inspect.signature(cls).parameters.values()
+    return {each.name: each.default for each in given if each.default is not each.empty}
 
 
 def _read_array(value: dict[str, Any], archive: zipfile.ZipFile) -> NDArray[Any]:

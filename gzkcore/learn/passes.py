@@ -8,6 +8,7 @@ change no bit.
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -110,8 +111,14 @@ def add_up(parts: Sequence[Sums]) -> Sums:
     """Add sums of consecutive batches, and change none."""
     totals = tuple(first.copy() for first in parts[0])
     for part in parts[1:]:
-        for total, added in zip(totals, part, strict=True):
-            np.add(total, added, out=total)
+        totals = _added(totals, part)
+    return totals
+
+
+def _added(totals: Sums, part: Sums) -> Sums:
+    """Add a part to totals in place, and return them."""
+    for total, added in zip(totals, part, strict=True):
+        np.add(total, added, out=total)
     return totals
 
 
@@ -133,8 +140,7 @@ def sum_tiles(
     runs = [
         starts[i * len(starts) // n_runs : (i + 1) * len(starts) // n_runs] for i in range(n_runs)
     ]
-    found: list[Any] = [None] * n_runs
-    waiting = itertools.count()  # the next run that nobody has taken
+    total, waiting = _InOrder(), itertools.count()  # the next run that nobody has taken
 
     def run(_thread: int, stopped: Callable[[], bool]) -> None:
         tile_of = Tiles(features, X, n_rows)
@@ -145,14 +151,32 @@ def sum_tiles(
                     return
                 rows = slice(start, min(start + n_rows, X.shape[0]))
                 work(rows, tile_of(rows), sums)
-            found[number] = sums
+            total.add(number, sums)
 
     on_threads(run, min(threads.n_threads(), n_runs))
-    return found[0] if n_runs == 1 else add_up(found)
+    return total.sums
+
+
+class _InOrder:
+    """Adds the sums of runs in the order of their numbers, as soon as those before are there."""
+
+    def __init__(self) -> None:
+        self.sums: Sums = ()
+        self._early: dict[int, Sums] = {}
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def add(self, number: int, sums: Sums) -> None:
+        with self._lock:
+            self._early[number] = sums
+            while self._count in self._early:
+                part = self._early.pop(self._count)
+                self.sums = _added(self.sums, part) if self._count else part
+                self._count += 1
 
 
 def _tile_rows(features: Any, X: Any) -> int:
     """Count the rows of a tile, which the number of threads must not decide."""
     most: int = TILE_ROWS // 2 if float_dtype(X) == np.float32 else TILE_ROWS
-    fitting: int = min(most, FEATURES_BYTES // (8 * int(width_of(features, X))))
-    return max(min(fitting, -(-X.shape[0] // RUNS)), LEAST_ROWS)
+    fitting = min(most, FEATURES_BYTES // (8 * int(width_of(features, X))))
+    return int(max(min(fitting, -(-X.shape[0] // RUNS)), LEAST_ROWS))

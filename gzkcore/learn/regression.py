@@ -60,7 +60,8 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
         checkpoint : Checkpoint, str or path, optional
             File that the state of the fit is written to every minute (see `Checkpoint`). If it is
             there already, the fit goes on where it was: it must be of the same data, in the same
-            batches, and of the same parameters. Needs features of this package.
+            batches, and of the same parameters. Needs features of this package. Solvers that go on
+            after the pass over the rows have a second file, with ``.steps`` after its name.
 
         Returns
         -------

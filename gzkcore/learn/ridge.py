@@ -364,7 +364,7 @@ class RandomFeatureRidge(FeatureRegressor):
             return None
         return solve_wide(
             Passes(reader, self, step), self.moments_, self._alphas(), self.fit_intercept,
-            tol=self.tol, max_iter=self.max_iter,
+            tol=self.tol, max_iter=self.max_iter, checkpoint=reader.hold(self),
         )  # fmt: skip
 
     def _new_moments(self, reader: Reader) -> GramAccumulator | CrossAccumulator:

@@ -264,6 +264,7 @@ class Reader:
                 written = time.monotonic()
         if number + 1 < done:
             raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
+        self._read = number + 1, seen
 
     def _take(self, learner: Any, accumulator: Any, batch: Any, step: Step | None) -> None:
         def add() -> None:
@@ -320,6 +321,7 @@ class Reader:
                 self._write(learner, done, seen)
             fitting = at_once * self.checkpoint.seconds / (time.monotonic() - begun + 1e-9)
             at_once = max(1, min(2 * at_once, int(fitting)))
+        self._read = done, seen
 
     # -- checkpoints ----------------------------------------------------------------------------
 
@@ -345,6 +347,17 @@ class Reader:
         self.progress = progress
         vars(learner).update(progress.learner._fitted())
         return True
+
+    def hold(self, learner: Any) -> Checkpoint | None:
+        """Write down what all rows have come to; return where a solver may keep its steps.
+
+        That is a second file, with ``.steps`` after the name of the first.
+        """
+        if self.checkpoint is None:
+            return None
+        self._write(learner, *self._read)
+        path = f"{os.fspath(self.checkpoint.path)}.steps"
+        return Checkpoint(path, self.checkpoint.seconds)
 
     def finish(self) -> None:
         """Remove the checkpoint of a fit that is done."""

@@ -31,7 +31,7 @@ from .tiles import as_rows, width_of
 __all__ = ["CrossAccumulator", "gram_product", "nystrom_sketch"]
 
 WIDE = 16_384  # columns: a Gram matrix of 2 GiB
-SKETCH = 256  # test vectors
+SKETCH, SKETCH_BYTES = 256, 1 << 28  # test vectors, and bytes of an array of them
 
 
 class CrossAccumulator:
@@ -357,7 +357,7 @@ def solve_wide(
     exact = None if moments.dtype == np.float64 else copy.copy(product)
     if exact is not None:
         exact.dtype = np.dtype(np.float64)
-    rank = min(SKETCH, p, moments.n_rows)
+    rank = max(1, min(SKETCH, SKETCH_BYTES // (8 * p), p, moments.n_rows))
     test = orthonormal(np.random.default_rng(0).standard_normal((p, rank)))
     sketch = nystrom_sketch(product, test, dtype=moments.dtype)
     found = conjugate_gradients(
@@ -368,14 +368,7 @@ def solve_wide(
         exact_product=exact,
         **options,
     )
-    if not found.converged.all():
-        worst = int(np.argmax(found.residual))
-        warnings.warn(
-            f"conjugate gradients stopped after {found.n_iter[worst]} steps with a relative "
-            f"residual of {found.residual[worst]:.2g} (alpha={alphas[worst]:g}), above "
-            f"tol={options['tol']:g}; use a larger alpha or max_iter",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+    if found.trouble:
+        warnings.warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning, stacklevel=6)
     coef = found.coef.T
     return coef, mean_y - coef @ mean, found
