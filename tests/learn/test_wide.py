@@ -285,7 +285,7 @@ class Batches:
 def test_a_stopped_fit_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(wide, "SKETCH", 30)
     path, every_pass = tmp_path / "run.gzk", Batches()
-    model = by_steps(1.0, tol=1e-4)
+    model = by_steps(1.0, tol=1e-8)
     whole = clone(model).fit(every_pass)
     assert whole.n_iter_ > 5
     for after in (1, 3, every_pass.passes - 2):
