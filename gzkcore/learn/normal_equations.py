@@ -11,6 +11,7 @@ alpha, and a candidate is what it adds to the diagonal of G.
 Sums are those of `GramAccumulator`, for rows [z 1 y].
 """
 
+import contextlib
 import warnings
 from typing import Any
 
@@ -20,6 +21,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dtrtri
 
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.linalg import eigh
+from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 
 # A column's share of a fit is at most D_j^2 G_jj / alpha. Columns whose shares add up to less than
@@ -31,6 +33,10 @@ NEGLIGIBLE = 1e-13
 CONVERGED = 1e-20
 MOST_STEPS = 60
 MOST_TARGETS = 4
+
+# Larger matrices are factored on one thread: on two, OpenBLAS (0.3.31) factors 12,000 columns and
+# overruns its memory at 16,384, a matrix of 2 GiB.
+MOST_THREADED = 12_000
 
 TINY = np.finfo(np.float64).tiny
 
@@ -73,7 +79,8 @@ class System:
         a.flat[:: len(a) + 1] += alpha
         norm = a.diagonal().max()
         # LAPACK sees the lower triangle of a C matrix as the upper one of its transpose.
-        self.r, info = dpotrf(a.T, lower=0, clean=1, overwrite_a=1)
+        with limit_blas(1) if len(a) > MOST_THREADED else contextlib.nullcontext():
+            self.r, info = dpotrf(a.T, lower=0, clean=1, overwrite_a=1)
         self.vectors = None
         if info == 0:
             info = dpocon(self.r, norm, uplo="U")[0] < np.finfo(float).eps

@@ -30,7 +30,7 @@ from .tiles import as_rows, width_of
 
 __all__ = ["CrossAccumulator", "gram_product", "nystrom_sketch"]
 
-WIDE = 16_384  # columns: a Gram matrix of 2 GiB
+WIDE = 16_384  # columns: a Gram matrix of 2 GiB, and as much for its factor
 SKETCH, SKETCH_BYTES = 256, 1 << 28  # test vectors, and bytes of an array of them
 
 
