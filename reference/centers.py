@@ -37,7 +37,7 @@ def center_ridge(cross, square, y, alpha, fit_intercept=False, weights=None):
     One centre z with k(z, z) = 1, and k(x, z) = 1, 2: (1 + 4 + alpha) c = 1 y_1 + 2 y_2.
 
     >>> coef, intercept = center_ridge([[1], [2]], [[1]], [2, 4], alpha=5.0)
-    >>> coef, intercept
+    >>> coef, float(intercept)
     (array([1.]), 0.0)
     """
     K, square, y = (np.asarray(given, dtype=float) for given in (cross, square, y))
