@@ -42,8 +42,9 @@ SAMPLE_ROWS = 2048  # of the sample, at a time
 MOST_JITTER = 1e-6  # of the largest k(x, x)
 
 # The more rows in the sample, the fewer steps, nearly in proportion: with ROOTS sqrt(n) of them the
-# sample costs what the steps do, whatever M is (reckoned with 30e9 flops, 4.5e9 kernel values a second). It
-# has LEAST M of them at least, unless they are the centres, and never more than MOST M.
+# sample costs what the steps do, whatever M is (reckoned with 30e9 flops and 4.5e9 values of the
+# kernel a second). It has LEAST M of them at least, unless they are the centres, and never more
+# than MOST M.
 ROOTS, LEAST, MOST = 16, 4, 8
 
 
