@@ -27,6 +27,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore._util.validation import check_integer, check_matrix, dense
+from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import choose_landmarks
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator
@@ -64,6 +65,8 @@ class CentersSolution:
         Of the system for b, relative to its right-hand side.
     converged : ndarray of bool of shape (n_columns,)
         Whether the residual is at most `tol`.
+    trouble : str
+        What went wrong with columns that did not converge; "" if all did.
     jitter : float
         What was added to the diagonal of K_MM, so that it has a Cholesky factor: rounding, of
         which the penalty gets alpha times as much for each coefficient.
@@ -75,6 +78,7 @@ class CentersSolution:
     n_iter: Integers
     residual: Doubles
     converged: Any
+    trouble: str
     jitter: float
 
 
@@ -179,6 +183,7 @@ def solve_centers(
         found.n_iter,
         found.residual,
         found.converged,
+        found.trouble,
         jitter,
     )
 
@@ -213,6 +218,11 @@ class _Chosen:
             chosen = dense(X[choose_landmarks(kernel, X, count, rule, rng)])
         else:
             chosen = check_matrix("centers", given)
+            if chosen.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"centers have {counted(chosen.shape[1], 'column')}, but X has {X.shape[1]}; "
+                    "give them those of X"
+                )
         return cls(np.array(chosen), X[rows], None if weight is None else weight[rows])
 
 

@@ -18,6 +18,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive
+from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
@@ -25,7 +26,9 @@ from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.survey import without_zeros
 
+from .centers import CentersSolution, solve_centers
 from .kernel_system import KernelSystem, cross_product
+from .passes import Passes, check_reread
 from .posterior import (
     FEW_ROWS,
     JOINT_ROWS,
@@ -38,7 +41,7 @@ from .posterior import (
 )
 from .preconditioners import Preconditioner
 from .regression import Regressor, check_alphas
-from .solve import NotPositiveDefinite
+from .solve import NotPositiveDefinite, Solution
 from .streams import Reader, Step, valid_rows
 
 __all__ = ["KernelRidge"]
@@ -120,6 +123,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
     intercept_: Any
     _noise: Doubles | None
     _alphas: Doubles
+    _scale: Any  # (n_targets,); None on centres
 
     # -- fitting ------------------------------------------------------------------------------
 
@@ -136,13 +140,16 @@ class WholeKernelRegressor(WithKernel, Regressor):
         return np.shape(self.intercept_)
 
     def _fit(self, reader: Reader, step: Step) -> None:
-        check_positive("tol", self.tol)
-        check_integer("max_iter", self.max_iter, 1)
+        self._check_solver()
         rows = TrainingRows.of(*reader.gather(self))
         kernel, alphas = self._choose(rows, step)
         self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
         self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
         self._solve(rows.y, step, reader.checkpoint)
+
+    def _check_solver(self) -> None:
+        check_positive("tol", self.tol)
+        check_integer("max_iter", self.max_iter, 1)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         """Return the resolved kernel and alpha, one or one for each target."""
@@ -155,21 +162,28 @@ class WholeKernelRegressor(WithKernel, Regressor):
         )  # fmt: skip
 
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
-        system, alphas, shape = self._system, self._alphas, self._target_shape
+        system, alphas = self._system, self._alphas
         found, constant = system.regress(y, alphas, self.fit_intercept, step, checkpoint)
         scale = np.einsum("ij,ij->j", y - constant, found.coef)
         scale /= max(system.n_rows - self.fit_intercept, 1)
-        self.dual_coef_ = found.coef.reshape(system.n_rows, *shape)
+        self._keep(found, constant)
+        self.condition_bound_ = system.condition_bounds(alphas).reshape(self._target_shape)[()]
+        self._scale = np.maximum(scale, 0.0)
+        self._tell(found.trouble, f"It was preconditioned by {system.preconditioner!r}")
+
+    def _keep(self, found: Solution | CentersSolution, constant: Doubles) -> None:
+        shape = self._target_shape
+        self.dual_coef_ = found.coef.reshape(len(found.coef), *shape)
         self.intercept_ = constant.reshape(shape)[()]
         self.n_iter_ = found.n_iter.reshape(shape)[()]
         self.residual_ = found.residual.reshape(shape)[()]
         self.converged_ = found.converged.reshape(shape)[()]
-        self.condition_bound_ = system.condition_bounds(alphas).reshape(shape)[()]
-        self._scale = np.maximum(scale, 0.0)
-        if found.trouble:
+
+    def _tell(self, trouble: str, more: str) -> None:
+        """Warn of a solve that did not converge."""
+        if trouble:
             warnings.warn(
-                f"{type(self).__name__} may predict far off: {found.trouble}. It was "
-                f"preconditioned by {system.preconditioner!r}",
+                f"{type(self).__name__} may predict far off: {trouble}. {more}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -190,11 +204,20 @@ class WholeKernelRegressor(WithKernel, Regressor):
     @property
     def _system(self) -> KernelSystem:
         """The system of the fitted rows."""
+        self._check_whole()
         if not hasattr(self, "_held_system"):
             self._held_system = self._system_of(
                 self.kernel_, self.X_fit_, self._alphas, self._noise
             )
         return self._held_system
+
+    def _check_whole(self) -> None:
+        """Raise for a model on centres, which does not know what the rows leave unknown."""
+        if getattr(self, "_scale", ()) is None:
+            raise ValueError(
+                "a model on centres has no standard deviations, draws, noise variance or "
+                "preconditioner; use centers=None, or RandomFeatureRidge on NystromFeatures"
+            )
 
     @property
     def preconditioner_(self) -> Preconditioner:
@@ -206,6 +229,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
     def noise_variance_(self) -> Any:
         """Variance of the noise of a row of weight 1; one for each of several targets."""
         self._check_fitted()
+        self._check_whole()
         return (self._alphas * self._scale).reshape(self._target_shape)[()]
 
     def __sklearn_tags__(self) -> Any:
@@ -338,6 +362,10 @@ class KernelRidge(WholeKernelRegressor):
     fit_intercept : bool, default=False
         Whether a constant that is not penalised is added to f. Without it predictions go to 0 far
         from the data, as scikit-learn's do, and `tol` is relative to y instead of its spread.
+    centers : int or array-like of shape (n_centers, n_features), optional
+        For rows beyond memory or patience: f is a sum over so many of the rows, or over these
+        points, and n_centers numbers are solved for by passes over the rows (`solve_centers`).
+        Without standard deviations.
     preconditioner : "auto", None, int, transformer or Preconditioner, default="auto"
         What makes conjugate gradients quick: "auto" chooses, up to 1,024 rows the whole matrix; a
         number of landmarks; any feature map for this kernel; None is the diagonal.
@@ -353,7 +381,7 @@ class KernelRidge(WholeKernelRegressor):
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
     X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
-        The rows, but those of weight 0; "precomputed": the matrix.
+        The rows, but those of weight 0; "precomputed": the matrix; with `centers` these.
     kernel_ : Kernel
         The kernel, every parameter a number.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -418,7 +446,7 @@ class KernelRidge(WholeKernelRegressor):
         alpha: float | ArrayLike = 1.0,
         *,
         fit_intercept: bool = False,
-        centers: int | None = None,
+        centers: int | ArrayLike | None = None,
         preconditioner: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -434,11 +462,48 @@ class KernelRidge(WholeKernelRegressor):
         self.random_state = random_state
 
     def _fit(self, reader: Reader, step: Step) -> None:
-        check_alphas(self.alpha, "alpha", self._target_shape)
-        if self.centers is not None:
-            raise NotImplementedError("centers= is not there yet; use centers=None")
-        super()._fit(reader, step)
+        alphas = check_alphas(self.alpha, "alpha", self._target_shape)
+        if self.centers is None:
+            super()._fit(reader, step)
+        else:
+            self._alphas = np.array(np.broadcast_to(alphas, np.prod(self._target_shape, dtype=int)))
+            self._fit_centers(reader, step)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         kernel = rows.resolve(as_exact_kernel(self.kernel))
         return kernel, check_alphas(self.alpha, "alpha", self._target_shape)
+
+    def _fit_centers(self, reader: Reader, step: Step) -> None:
+        self._check_solver()
+        check_reread(reader, "centers=", "centers=None")
+        kernel = as_exact_kernel(self.kernel)
+        if isinstance(kernel, Precomputed):
+            raise ValueError(  # noqa: TRY004  a value of the parameter, of which there are many types
+                f"centers={self.centers!r} needs rows to choose from, and kernel='precomputed' has "
+                "none; use centers=None, or a kernel"
+            )
+        if not (isinstance(self.preconditioner, str) and self.preconditioner == "auto"):
+            raise ValueError(
+                f"preconditioner={self.preconditioner!r} is for the whole kernel; with centers= "
+                "leave it 'auto'"
+            )
+        rows = valid_rows(reader.sample()[0])
+        if kernel.unit_sphere:
+            check_unit(rows)
+        self.kernel_ = reader.resolve(kernel)
+        found = solve_centers(
+            self.kernel_, Passes(reader, self, step), self.centers, self._alphas,
+            fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
+            random_state=self.random_state, checkpoint=reader.checkpoint,
+        )  # fmt: skip
+        self.X_fit_, self._noise, self._scale = found.centers, None, None
+        self.condition_bound_ = np.full(self._target_shape, np.inf)[()]
+        self._keep(found, found.intercept)
+        self._tell(found.trouble, f"It has {counted(len(found.centers), 'centre')}")
+
+    def _summands(
+        self, X: Any, y: Doubles, sample_weight: Doubles | None
+    ) -> tuple[Any, Doubles, Doubles | None]:
+        if self.centers is not None and self.kernel_.unit_sphere:
+            check_unit(X)
+        return super()._summands(X, y, sample_weight)

@@ -1,0 +1,122 @@
+"""`KernelRidge(centers=...)`: the kernel at some centres."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import gzkcore as gzk
+from gzkcore import Gaussian, KernelRidge, KernelRidgeClassifier, Matern, Zonal
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (600, 2))
+    return X, np.sin(4 * X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(600)
+
+
+def test_all_rows_as_centres_are_the_whole_kernel(data):
+    X, y = data
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    parameters = {"kernel": Matern(1.5, 0.5), "alpha": 0.1, "tol": 1e-8}
+    whole = KernelRidge(**parameters).fit(X, y, weight)
+    some = KernelRidge(**parameters, centers=X).fit(X, y, weight)
+    np.testing.assert_allclose(some.predict(X), whole.predict(X), atol=1e-5)
+    assert some.converged_
+    assert some.n_iter_ >= 1
+
+
+def test_rules_see_all_rows(data):
+    X, y = data
+    model = KernelRidge("gaussian", 0.01, centers=50, random_state=0).fit(X, y)
+    assert model.kernel_.gamma == Gaussian().resolve(X).gamma
+    assert model.X_fit_.shape == (50, 2)
+    batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 600, 100)]
+    streamed = KernelRidge("gaussian", 0.01, centers=model.X_fit_).fit(batches)
+    assert streamed.kernel_.gamma == pytest.approx(model.kernel_.gamma)
+    np.testing.assert_allclose(streamed.predict(X), model.predict(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["csr", "float32", "several"])
+def test_kinds_of_rows(data, kind):
+    X, y = data
+    model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=100, random_state=0, fit_intercept=True)
+    expected = model.fit(X, y + 5).predict(X)
+    if kind == "csr":
+        found = model.fit(sparse.csr_array(X), y + 5).predict(sparse.csr_array(X))
+    elif kind == "float32":
+        found = model.fit(X.astype(np.float32), y + 5).predict(X.astype(np.float32))
+    else:
+        found = model.fit(X, np.column_stack([y + 5, -y])).predict(X)[:, 0]
+    np.testing.assert_allclose(found, expected, atol=5e-3)
+    np.testing.assert_allclose(expected, y + 5, atol=0.5)
+
+
+def test_classes(data):
+    X, y = data
+    labels = np.where(y > 0, "up", "down")
+    model = KernelRidgeClassifier(Matern(1.5, 0.5), 0.1, centers=100, random_state=0)
+    assert model.fit(X, labels).score(X, labels) > 0.85
+
+
+def test_a_model_on_centres_is_saved(data, tmp_path):
+    X, y = data
+    model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=100, random_state=0).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(gzk.load(tmp_path / "model.gzk").predict(X), model.predict(X))
+
+
+def test_what_centres_cannot_say(data):
+    X, y = data
+    model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=100, random_state=0).fit(X, y)
+    for ask in (
+        lambda: model.predict(X, return_std=True),
+        lambda: model.sample_y(X),
+        lambda: model.noise_variance_,
+        lambda: model.preconditioner_,
+    ):
+        with pytest.raises(ValueError, match="centers=None"):
+            ask()
+
+
+def test_too_few_steps_are_told(data):
+    X, y = data
+    model = KernelRidge(Matern(1.5, 0.5), 1e-6, centers=200, max_iter=1, tol=1e-9, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="200 centres"):
+        model.fit(X, y)
+    assert not model.converged_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "precomputed"}, "rows to choose from"),
+        ({"preconditioner": 10}, "leave it 'auto'"),
+        ({"centers": 0}, "centers"),
+        ({"centers": [[1.0]]}, "centers"),
+    ],
+)
+def test_bad_parameters(data, parameters, message):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        KernelRidge(**{"centers": 10} | parameters).fit(X[:, :2], y)
+
+
+def test_rows_that_come_once_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="iter"):
+        KernelRidge(centers=10).fit(iter([(X, y)]))
+
+
+def test_values_that_are_not_finite_are_told(data):
+    X, y = data
+    X[5, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        KernelRidge(centers=10).fit(X, y)
+
+
+def test_rows_off_the_sphere_are_told(data):
+    X, y = data
+    with pytest.raises(ValueError, match="unit"):
+        KernelRidge(Zonal(np.exp), centers=10).fit(X, y)
