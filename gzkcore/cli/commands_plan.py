@@ -1,5 +1,6 @@
 """The commands `plan` and `compare`: which features a kernel needs on a table, and how many."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +56,8 @@ def plan(
     """Say which features, and how many, a kernel needs on the columns of a table.
 
     With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
-    is read once, in pieces; the answer comes from a random sample of its rows.
+    is read once, in pieces; the answer comes from a random sample of its rows. Below the table
+    stands what the whole kernel, without features, would take (gzkcore fit --whole).
     """
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
@@ -95,6 +97,7 @@ def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
         "statistical_dimension": found.statistical_dimension,
         "max_error": found.max_error,
         "table": found.table,
+        "whole": None if found.whole is None else asdict(found.whole),
         "recommendation": found.recommendation,
         "features": plain(repr(found.build())),
     }
@@ -111,7 +114,7 @@ def compare(
     kernel: KernelName = "gaussian",
     gamma: KernelGamma = "scale",
     methods: Annotated[
-        str, typer.Option(help="Which: all, or names as in the table, separated by commas.")
+        str, typer.Option(help="Which: all, or names as in the table, whole for the kernel itself.")
     ] = "all",
     n_components: Widths = "256,1024",
     seeds: Annotated[int, typer.Option(min=1, help="How often, with other rows and draws.")] = 3,
@@ -156,7 +159,8 @@ def compare(
                 n_seeds=seeds, max_samples=max_samples, max_seconds=max_seconds, output=output,
                 random_state=seed, n_samples=n_rows, report=report,
             )  # fmt: skip
-        drawn = plot if found.rows else None
+        features = any(row["n_components"] for row in found.rows)
+        drawn = plot if features else None
         if drawn:
             found.plot(drawn)
     if as_json:
@@ -173,4 +177,4 @@ def compare(
         print_lines(*found.notes(), "", *gamma_notes(chosen, gamma), *notes)
         print_lines(f"Results: {output}", *picture_note(drawn))
     if plot and not drawn:
-        raise ValueError(f"--plot {plot}: nothing was measured, so there is nothing to draw")
+        raise ValueError(f"--plot {plot}: no features were measured, so there is nothing to draw")

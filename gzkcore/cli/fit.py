@@ -21,8 +21,11 @@ from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.fourier import RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.kernels.shift_invariant import Gaussian
+from gzkcore.learn.full import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.tables import Columns, Table
+
+from .fit_whole import WholeFit, fit_whole
 
 FEWEST_ROWS = 20
 # Random rows that the ridge sees first, so that they settle the centre and the radius for all that
@@ -40,7 +43,7 @@ REGION, REGION_GAMMAS = 0.25, tuple(2.0**k for k in range(-3, 9, 2))
 ONE_PLACE = 1e-20  # a variance of less than a millimetre, squared: only rounding
 
 RowNumbers = NDArray[np.int64]
-Report = Callable[[str, float], None]
+Report = Callable[..., None]  # label, share that is done, how it stands
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,10 @@ class Errors:
 class TableFit:
     """What `fit_table` returns."""
 
-    model: RandomFeatureRidgeCV
+    model: RandomFeatureRidgeCV | KernelRidge
+    gamma: float  # 1 / (2 lengthscale^2)
+    alpha: float
+    whole: WholeFit | None  # without features
     recipe: Recipe
     sample: Doubles  # the columns of some rows of the fit, as they are in the table
     train: Errors
@@ -104,10 +110,11 @@ def fit_table(
     recipe: Recipe,
     *,
     gamma: str,
-    n_components: int,
+    n_components: int | None,
     test_fraction: float,
     seed: int,
     report: Report,
+    say: Callable[[str], None],
 ) -> TableFit:
     """Fit a ridge to a table, and test it on the rows that are held out.
 
@@ -118,13 +125,16 @@ def fit_table(
         Without mean and scale, which are those of the rows of the fit.
     gamma : str
         "auto", "scale" or a number.
-    n_components : int
+    n_components : int or None
+        Features; None: the whole kernel.
     test_fraction : float
         Share of the rows to hold out.
     seed : int
         Decides which rows are held out, which are sampled, and what features are drawn.
     report : callable
-        Is told the name of the reading and the share of it that is done.
+        Is told the name of the reading or the work, and the share of it that is done.
+    say : callable
+        Is told what a long fit with the whole kernel is going to take.
     """
     with Columns(table, [*recipe.columns, recipe.target]) as columns:
         split = _Split(columns, test_fraction, seed, report)
@@ -138,9 +148,17 @@ def fit_table(
         )
         split = replace(split, used=[*kept, -1])
         survey.values = survey.values[:, split.used]
-        model = _learn(split, recipe, survey, gamma, n_components)
+        model: RandomFeatureRidgeCV | KernelRidge
+        whole = None
+        if n_components is None:
+            whole = _learn_whole(split, recipe, survey, gamma, say)
+            model, found, alpha = whole.model, whole.gamma, whole.alpha
+        else:
+            model = _learn(split, recipe, survey, gamma, n_components)
+            found, alpha = float(model.kernel_.gamma), model.alpha_
         train, test, pairs = _judge(split, recipe, model, float(survey.scaler.mean_[-1]))
-    return TableFit(model, recipe, survey.values[:, :-1], train, test, pairs)
+    sample = survey.values[:, :-1]
+    return TableFit(model, found, alpha, whole, recipe, sample, train, test, pairs)
 
 
 def draw_rows(
@@ -310,15 +328,7 @@ def _learn(
     sample.
     """
     X, y = recipe.inputs(survey.values[:, :-1]), survey.values[:, -1]
-    domain = "columns"
-    if recipe.sphere:
-        variance = float(X.var(axis=0).sum())
-        if variance < ONE_PLACE:
-            raise ValueError(
-                f"{split.columns.table.path}: every row of the fit is at the same place, so there "
-                "is nothing to predict from; choose other columns"
-            )
-        domain = "region" if variance < REGION else "globe"
+    domain = _domain(split, recipe, X)
     gammas = _gammas(gamma, domain, X)
     if len(gammas) > 1 and domain != "globe":
         split.report("choosing", 0)
@@ -330,6 +340,32 @@ def _learn(
         # A random sample is the right batch to settle radius and centre.
         warnings.filterwarnings("ignore", "partial_fit without a radius")
         return model.fit(_training_rows(split, recipe, survey.numbers, (X, y)))
+
+
+def _learn_whole(
+    split: _Split, recipe: Recipe, survey: _Survey, gamma: str, say: Callable[[str], None]
+) -> WholeFit:
+    """Put all rows of the fit together, which the whole kernel keeps; choose, and fit."""
+    sample = recipe.inputs(survey.values[:, :-1]), survey.values[:, -1]
+    _domain(split, recipe, sample[0])
+    X, y = zip(*_training_rows(split, recipe, survey.numbers, sample), strict=True)
+    return fit_whole(
+        np.concatenate(X), np.concatenate(y), gamma=gamma, globe=recipe.sphere, seed=split.seed,
+        report=split.report, say=say,
+    )  # fmt: skip
+
+
+def _domain(split: _Split, recipe: Recipe, X: Doubles) -> str:
+    """Return where rows are: on the globe, in a region of it, or anywhere, in columns."""
+    if not recipe.sphere:
+        return "columns"
+    variance = float(X.var(axis=0).sum())
+    if variance < ONE_PLACE:
+        raise ValueError(
+            f"{split.columns.table.path}: every row of the fit is at the same place, so there is "
+            "nothing to predict from; choose other columns"
+        )
+    return "region" if variance < REGION else "globe"
 
 
 def _gammas(gamma: str, domain: str, X: Doubles) -> tuple[float, ...]:
@@ -378,7 +414,7 @@ def _training_rows(
 
 
 def _judge(
-    split: _Split, recipe: Recipe, model: RandomFeatureRidgeCV, mean_of_y: float
+    split: _Split, recipe: Recipe, model: RandomFeatureRidgeCV | KernelRidge, mean_of_y: float
 ) -> tuple[Errors, Errors, Doubles]:
     """Return the errors of training and held-out rows, and some pairs (y, prediction).
 

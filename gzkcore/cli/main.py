@@ -60,7 +60,7 @@ def app() -> Any:
     from .commands_show import demo, info, papers
 
     application = typer.Typer(
-        help="Kernel ridge regression on features, from the command line.",
+        help="Kernel ridge regression on features, or whole, from the command line.",
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,

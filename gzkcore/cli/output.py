@@ -102,10 +102,10 @@ def collected_notes() -> Iterator[list[str]]:
     ]
 
 
-def about_gamma(value: float, gamma: str) -> str:
+def about_gamma(value: float, gamma: str, chosen: str = "2-fold cross-validation") -> str:
     """Say what gamma is used, and where it comes from."""
     where_from = {
-        "auto": "chosen by 2-fold cross-validation",
+        "auto": f"chosen by {chosen}",
         "scale": "by the rule scale, from the variance of the columns",
         "median": "by the rule median, from the distances of the rows",
         "given": "as given",
@@ -156,6 +156,12 @@ def print_lines(*lines: str) -> None:
     console = Console(soft_wrap=True, markup=False, highlight=False)
     for line in lines:
         console.print(line)
+
+
+def tell(line: str) -> None:
+    """Tell people something before the work is done, on stderr; bars go on below it."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,9 @@ from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
 
 from .measure import ERRORS, Task, measure
-from .methods import METHODS, as_any_kernel
+from .methods import NAMES, WHOLE, as_any_kernel
 from .results import Found, Settings, Store, digest
-from .summary import CONFIDENCE, PREDICTS_AS_WELL, Row, best_of, ranked, row_of
+from .summary import CONFIDENCE, PREDICTS_AS_WELL, Row, best_of, name_of, ranked, row_of
 from .text import aligned
 from .worker import EndedError, LateError, RefusedError, Worker
 
@@ -39,6 +39,7 @@ __all__ = ["Comparison", "compare"]
 FEWEST_ROWS = 20
 
 Report = Callable[[str, float, str], None]
+Cell: TypeAlias = tuple[str, int | None]  # a method and its width, None of the whole kernel
 
 
 @dataclass(frozen=True)
@@ -59,19 +60,20 @@ class Comparison:
     machine : dict
         Instruction set, threads, and version of the package.
     rows : list of dict
-        For each method and width, by width and error: `method`, `n_components`, `width` (that of
-        the output), `features` (what was fitted); means over the seeds,
-        `..._low` and `..._high` (95 % interval of the mean, None for one seed) and `..._spread`
-        (standard deviation) of `error` (relative, Frobenius), `mean_error` (over pairs of rows),
-        `spectral_error` and, with y, `rmse` and `r2`; `error_ratio` to the least of the width;
+        For each method and width, by width and error, and at last for the whole kernel, which has
+        no width and no error: `method`, `n_components` (None for the whole kernel), `width` (that
+        of the output; of the whole kernel its rows), `features` (what was fitted); means over the
+        seeds, `..._low` and `..._high` (95 % interval of the mean, None for one seed) and
+        `..._spread` (standard deviation) of `error` (relative, Frobenius), `mean_error` (over
+        pairs), `spectral_error` and, with y, `rmse` and `r2`; `error_ratio` to that of the best;
         `fit_seconds`, `row_seconds` (transform), `seconds` (both, for n_fitted rows), `time_ratio`
         to the least of the width; `megabytes` (peak); `front`: no other row is both more accurate
         and faster.
     refused : list of dict
-        `method`, `n_components` (a list) and `reason`.
+        `method`, `n_components` (a list, empty for the whole kernel) and `reason`.
     best : dict
-        A row of the largest width: the fastest with nearly the least `rmse` (`error` without y);
-        None if all are refused.
+        A row of the largest width: the fastest features with nearly the least `rmse` (`error`
+        without y); None if all are refused.
     predicts : bool
         Whether there were targets to predict.
     """
@@ -121,7 +123,8 @@ class Comparison:
         header += ["fit s", "µs/row", "× least", "MB"]
         for width in dict.fromkeys(row["n_components"] for row in self.rows):
             of_width = [row for row in self.rows if row["n_components"] == width]
-            yield counted(width, "component"), header, [self._cells(row) for row in of_width]
+            title = "whole kernel" if width is None else counted(width, "component")
+            yield title, header, [self._cells(row) for row in of_width]
 
     def _cells(self, row: Row) -> list[str]:
         cells = [row["method"] + (" *" if row["front"] else ""), _with_interval(row, "error")]
@@ -141,7 +144,10 @@ class Comparison:
             f"{CONFIDENCE:.0%} interval"
         )
         if self.predicts:
-            yield "rmse, R²: of a ridge on the features, on the same rows; alpha is chosen for each"
+            yield (
+                "rmse, R²: of a ridge on the features, or with the whole kernel, on the same rows; "
+                "alpha is chosen for each"
+            )
         yield (
             f"fit: on {self.n_fitted:,} rows; µs/row: to transform them; × least: the time of both "
             "to that of the fastest of this width"
@@ -150,13 +156,23 @@ class Comparison:
             "MB: peak resident memory of a process of its own, above that before; the features of "
             f"{self.n_fitted:,} rows are part of it"
         )
+        if self._whole is not None:
+            yield (
+                f"{WHOLE}: the whole kernel, KernelRidge; its fit solves the ridge as well, and "
+                "µs/row is the time to predict"
+            )
         yield "*, the front: no method, at any width, is both more accurate and faster"
+
+    @property
+    def _whole(self) -> Row | None:
+        """What the whole kernel was worth, if it was measured."""
+        return next((row for row in self.rows if row["n_components"] is None), None)
 
     def _reasons(self) -> Iterator[str]:
         measured = {row["method"] for row in self.rows}
         for row in self.refused:
             widths = ", ".join(map(str, row["n_components"]))
-            at = f" with {widths}" if row["method"] in measured else ""
+            at = f" with {widths}" if widths and row["method"] in measured else ""
             yield f"{row['method']}{at}: {shortened(row['reason'])}"
 
     def _advice(self) -> Iterator[str]:
@@ -169,6 +185,12 @@ class Comparison:
             f"times the least {what}: {self.best['method']},"
         )
         yield shortened(self.best["features"])
+        if self.predicts and (whole := self._whole) is not None:
+            error = whole["rmse"] / self.best["rmse"] if self.best["rmse"] else math.inf
+            yield (
+                f"The whole kernel: {_short(error, 2)} times its rmse, and "
+                f"{_short(whole['seconds'] / self.best['seconds'], 2)} times its time"
+            )
 
     def __str__(self) -> str:
         lines = [self.title, ""]
@@ -206,8 +228,8 @@ def compare(
         1), or a function of two arrays of rows that a new process can import: from a module, not
         a script or notebook.
     methods : "all" or sequence of str, default="all"
-        Names as in the result. A method that can't do this kernel or these data is listed as
-        `refused`, with its reason.
+        Names as in the result; "whole" is no features but the whole kernel. A method that can't do
+        this kernel or these data is listed as `refused`, with its reason.
     n_components : int or sequence of int, default=(256, 1024)
         Widths to try.
     n_seeds : int, default=3
@@ -254,6 +276,11 @@ def compare(
     is the peak of the process during fit and transform, above what it held before with data loaded
     and libraries warm (Linux: VmHWM less VmRSS; elsewhere growth of the peak).
 
+    "whole" is a `KernelRidge`, measured once for all widths. Its kernel has no error; `fit_seconds`
+    are those of the ridge too, which for features come on top, and `row_seconds` those of
+    predictions. With y its alpha is chosen by a fifth of at most 3,000 rows of the fit, which is
+    not timed; without y it solves for noise, at `lam`.
+
     "gegenbauer-published" takes the best of 18 degrees and orders, chosen on rows of the fit; the
     choice is not timed.
 
@@ -289,7 +316,8 @@ def compare(
     n_fitted, n_judged = (part.size for part in split_rows(data.shape[0], draws, most))
     task = Task(data, targets, resolved, seed, most, lam * n_judged / total)
     store.agree(_settings(task, _about_kernel(resolved, kernel), lam, total))
-    cells = [(name, width) for width in widths for name in names]
+    cells: list[Cell] = [(name, width) for width in widths for name in names if name != WHOLE]
+    cells += [(WHOLE, None)] if WHOLE in names else []
     died = _measure_all(task, cells, n_seeds, limit, store, report or (lambda *_: None))
     rows, refused = _outcome(cells, n_seeds, store.found, died, n_fitted)
     return Comparison(
@@ -324,21 +352,21 @@ def _check_rows(X: Data) -> Rows:
 def _check_methods(methods: Any) -> list[str]:
     if isinstance(methods, str):
         if methods == "all":
-            return list(METHODS)
+            return list(NAMES)
         methods = [methods]
     given = list(methods) if isinstance(methods, Iterable) else [methods]
     if not all(isinstance(name, str) for name in given):
         raise TypeError(f"methods={methods!r} are no names; use 'all', or a list of names")
     names = list(dict.fromkeys(given))
     if "all" in names:
-        return list(METHODS)
+        return list(NAMES)
     for name in names:
-        if name not in METHODS:
-            near = difflib.get_close_matches(str(name), METHODS, 1, cutoff=0.5)
+        if name not in NAMES:
+            near = difflib.get_close_matches(str(name), NAMES, 1, cutoff=0.5)
             raise ValueError(
                 f"methods: there is no method {name!r}"
                 + (f" (did you mean {near[0]!r}?)" if near else "")
-                + f"; use 'all' or some of {', '.join(METHODS)}"
+                + f"; use 'all' or some of {', '.join(NAMES)}"
             )
     if not names:
         raise ValueError("methods=[] names no method; use 'all', or one or more names")
@@ -408,12 +436,13 @@ def _about_kernel(resolved: Kernel, given: Any) -> str:
 # ---- the work, and what is kept of it
 
 
-def _key(method: str, width: int, seed: int | None = None) -> str:
+def _key(method: str, width: int | None, seed: int | None = None) -> str:
     """Name a run; without a seed, the reason why a method has no run at a width."""
-    return f"{method} / {width}" + ("" if seed is None else f" / {seed}")
+    parts = [method, width, seed]
+    return " / ".join(str(part) for part in parts if part is not None)
 
 
-def _missing(found: Found, method: str, width: int, n_seeds: int, limit: float) -> list[int]:
+def _missing(found: Found, method: str, width: int | None, n_seeds: int, limit: float) -> list[int]:
     """Return the seeds that are still to run, unless the method can't or takes too long."""
     refusal = found.get(_key(method, width), {})
     if "reason" in refusal or refusal.get("limit", 0.0) >= limit:
@@ -423,12 +452,12 @@ def _missing(found: Found, method: str, width: int, n_seeds: int, limit: float) 
 
 def _measure_all(
     task: Task,
-    cells: list[tuple[str, int]],
+    cells: list[Cell],
     n_seeds: int,
     limit: float,
     store: Store,
     tell: Report,
-) -> dict[tuple[str, int], str]:
+) -> dict[Cell, str]:
     """Run what is missing, and keep it; return why processes died, which is not kept."""
     todo = {cell: _missing(store.found, *cell, n_seeds, limit) for cell in cells}
     total = max(1, sum(map(len, todo.values())))
@@ -437,7 +466,7 @@ def _measure_all(
         for (name, width), seeds in todo.items():
             if not seeds:
                 continue
-            now, finished = f"{name}, {width:,}", done + len(seeds)
+            now, finished = name_of(name, width), done + len(seeds)
             tell("comparing", done / total, now)
             try:
                 for run in worker.run(name, width, seeds, limit=limit):
@@ -456,10 +485,10 @@ def _measure_all(
 
 
 def _outcome(
-    cells: list[tuple[str, int]],
+    cells: list[Cell],
     n_seeds: int,
     found: Found,
-    died: dict[tuple[str, int], str],
+    died: dict[Cell, str],
     n_fitted: int,
 ) -> tuple[list[Row], list[Row]]:
     """Return what was measured, by width and error, and why other methods weren't."""
@@ -472,7 +501,8 @@ def _outcome(
         if not reason and not all(runs):
             reason = f"a seed took more than {refusal['limit']:g} s; allow it a larger max_seconds"
         if reason:
-            widths.setdefault((name, reason), []).append(width)
+            at = widths.setdefault((name, reason), [])
+            at += [] if width is None else [width]
         else:
             rows.append(row_of(name, width, runs, n_fitted))
     refused = [
@@ -517,8 +547,8 @@ def _check_number(name: str, value: Any) -> None:
 
 
 def _with_interval(row: Row, key: str) -> str:
-    text = _short(row[key], 3)
-    return text if row[f"{key}_high"] is None else f"{text}±{_short(row[f'{key}_high'] - row[key])}"
+    text, high = _short(row[key], 3), row[f"{key}_high"]
+    return text if high in (None, row[key]) else f"{text}±{_short(high - row[key])}"
 
 
 def _short(value: float, digits: int = 1) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 from gzkcore._util.files import replacing
 
+from .summary import name_of
+
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
 
@@ -45,10 +47,12 @@ def draw_comparison(
     """Draw error against time, one line a method, and the front with names.
 
     A family, the first word of its methods' names, has one colour. With predictions, a second
-    picture beside it has their error.
+    picture beside it has their error. The whole kernel, whose error of the kernel is 0, is a line
+    at its time there.
     """
-    if not rows:
-        raise ValueError(f"{path}: nothing was measured, so there is nothing to draw")
+    features = [row for row in rows if row["n_components"] is not None]
+    if not features:
+        raise ValueError(f"{path}: no features were measured, so there is nothing to draw")
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +61,7 @@ def draw_comparison(
     panels |= {"rmse": "root mean square error of predictions"} if predicts else {}
     figure = Figure(figsize=(3 + 5.5 * len(panels), 6.4), layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    methods = sorted({row["method"] for row in rows})
+    methods = sorted({row["method"] for row in features})
     families = list(dict.fromkeys(method.split("-")[0] for method in methods))
     colors = colormaps["tab20"].colors[::2] + colormaps["tab20"].colors[1::2]  # type: ignore[attr-defined]
     fronts: list[list[tuple[Any, str]]] = []
@@ -67,20 +71,23 @@ def draw_comparison(
             family = method.split("-")[0]
             alike = [other for other in methods if other.split("-")[0] == family]
             axes.plot(
-                *_points(rows, method, key)[:2], label=method, linewidth=0.8, alpha=0.85,
+                *_points(features, method, key)[:2], label=method, linewidth=0.8, alpha=0.85,
                 color=colors[families.index(family) % len(colors)],
                 marker="osD^vP*X"[alike.index(method) % 8], markersize=5,
             )  # fmt: skip
         axes.set(xscale="log", yscale="log")
         axes.margins(0.12, 0.1)
-        fronts.append(_draw_front(axes, rows, key))
-        _leave_out_far_above(axes, rows, key, fronts[-1][0][0][1])
+        shown = features if key == "error" else rows
+        for whole in rows[len(features) :]:
+            _draw_whole(axes, whole, key)
+        fronts.append(_draw_front(axes, shown, key))
+        _leave_out_far_above(axes, shown, key, fronts[-1][0][0][1])
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
         axes.set_xlabel(f"seconds to fit and transform {n_fitted:,} rows")
         axes.set_ylabel(label)
     figure.suptitle(title, x=0.01, ha="left", size=11)
-    handles, labels = axes.get_legend_handles_labels()
+    handles, labels = figure.axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
     figure.draw_without_rendering()  # the places of labels depend on the layout
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
@@ -122,8 +129,23 @@ def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[tuple[A
         *zip(*corners, end, strict=True), where="post", color="black", linewidth=2.5, alpha=0.3,
         zorder=1, label="the front",
     )  # fmt: skip
-    names = [f"{row['method']}, {row['n_components']:,}" for row in front]
+    names = [name_of(row["method"], row["n_components"]) for row in front]
     return list(zip(corners, names, strict=True))
+
+
+def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
+    """Draw the whole kernel: a star, or a line at its time where its error is 0."""
+    if key == "error":
+        axes.axvline(whole["seconds"], color="black", linewidth=1, linestyle=":")
+        axes.annotate(
+            "whole kernel: error 0", (whole["seconds"], 0.98), (-4, 0), rotation=90, size=8,
+            xycoords=("data", "axes fraction"), textcoords="offset points", ha="right", va="top",
+        )  # fmt: skip
+    else:
+        axes.plot(
+            whole["seconds"], whole[key], marker="*", color="black", markersize=11, linestyle="",
+            label="whole kernel",
+        )  # fmt: skip
 
 
 def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst: float) -> None:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from gzkcore._util.memory import forget_peak, resident_memory
 from gzkcore._util.random import generator
 from gzkcore._util.timing import seconds_per_row
-from gzkcore._util.typing import Doubles, Rows
+from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import plain
 from gzkcore.features.base import plain_output
@@ -23,6 +23,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error, spectral_error
 
 from .methods import METHODS, Wanted
+from .whole import fit_and_predict
 
 # The errors of a run; a run has the last two if there are targets, and may lack `spectral_error`.
 ERRORS = ("error", "mean_error", "spectral_error", "rmse", "r2")
@@ -42,17 +43,21 @@ class Task:
     lam: float
 
 
-def measure(task: Task, method: str, width: int, seeds: list[int]) -> Iterator[dict[str, Any]]:
+def measure(
+    task: Task, method: str, width: int | None, seeds: list[int]
+) -> Iterator[dict[str, Any]]:
     """Yield what a method is worth for each seed; the peak of memory is that of the first."""
     for seed in seeds:
         yield _run(task, method, width, seed, memory=seed == seeds[0])
 
 
-def _run(task: Task, method: str, width: int, seed: int, memory: bool) -> dict[str, Any]:
+def _run(task: Task, method: str, width: int | None, seed: int, memory: bool) -> dict[str, Any]:
     entropy = np.random.SeedSequence([task.seed, seed])
     fitted, judged = split_rows(task.X.shape[0], generator(entropy), task.fitted)
     train, test = task.X[fitted], task.X[judged]
     draw = int(entropy.generate_state(1)[0]) >> 1
+    if width is None:
+        return {"seed": seed} | _whole(task, fitted, judged, draw, memory)
     features = plain_output(METHODS[method](Wanted(task.kernel, width, train, draw)))
     run, Z = _cost(features, train, memory)
     run |= {"seed": seed, "width": Z.shape[1]}
@@ -64,6 +69,21 @@ def _run(task: Task, method: str, width: int, seed: int, memory: bool) -> dict[s
     if not all(map(math.isfinite, errors.values())):
         raise ValueError("its error is not finite; scale the columns")
     return run | errors
+
+
+def _whole(
+    task: Task, fitted: Integers, judged: Integers, draw: int, memory: bool
+) -> dict[str, Any]:
+    """Measure the whole kernel, which errs nowhere."""
+    alpha = task.lam * fitted.size / judged.size
+    y = None if task.y is None else task.y[fitted]
+    run, predicted = fit_and_predict(
+        task.kernel, task.X[fitted], task.X[judged], y, alpha, draw, memory
+    )
+    run |= dict.fromkeys(("error", "mean_error", "spectral_error"), 0.0)
+    if task.y is not None and predicted is not None:
+        run |= prediction_errors(predicted, task.y[fitted], task.y[judged])
+    return run
 
 
 def _cost(features: Any, train: Rows, memory: bool) -> tuple[dict[str, Any], Any]:
@@ -111,7 +131,12 @@ def _predict(Z: Any, Z_test: Doubles, y: Doubles, y_test: Doubles) -> dict[str, 
     from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
     model = RandomFeatureRidgeCV(FunctionTransformer()).fit(Z, y)
-    squares = float(np.mean(np.square(model.predict(Z_test.astype(Z.dtype)) - y_test)))
+    return prediction_errors(model.predict(Z_test.astype(Z.dtype)), y, y_test)
+
+
+def prediction_errors(predicted: Doubles, y: Doubles, y_test: Doubles) -> dict[str, float]:
+    """Return root mean square and R^2 of predictions; R^2 is 0 for the mean of y."""
+    squares = float(np.mean(np.square(predicted - y_test)))
     constant = float(np.mean(np.square(y.mean(axis=0) - y_test)))
     r2 = 1 - squares / constant if constant else 0.0
     return {"rmse": math.sqrt(squares), "r2": r2}

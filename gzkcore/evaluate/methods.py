@@ -1,7 +1,7 @@
 """Every method that `compare` knows, by name: to add one, add a line to `METHODS`.
 
 A method is a function of what is asked for that returns features, not yet fitted, or raises
-`UnsuitableError`, which says in one line why it can't.
+`UnsuitableError`, which says in one line why it can't. Beside them: the whole kernel, `whole`.
 """
 
 import functools
@@ -260,3 +260,7 @@ METHODS: dict[str, Method] = {
     "sklearn-AdditiveChi2Sampler": _additive_chi2_sampler,
     "sklearn-SkewedChi2Sampler": _skewed_chi2_sampler,
 }
+
+# The name of the method that has no features, and no width; and all names.
+WHOLE = "whole"
+NAMES = (*METHODS, WHOLE)

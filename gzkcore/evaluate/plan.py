@@ -8,7 +8,7 @@ some hundred rows costs nothing.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.timing import seconds_per_row
-from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense
 from gzkcore._util.wording import counted, shortened
 from gzkcore.features.auto import (
@@ -33,9 +33,11 @@ from gzkcore.features.base import check_rows
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.learn.solve import NotPositiveDefinite
 from gzkcore.theory import statistical_dimension
 
 from .text import aligned
+from .whole import WholeCost, cost_of
 
 __all__ = ["Plan", "plan"]
 
@@ -55,10 +57,13 @@ class Plan:
         Of the cloud of points: (sum of variances)^2 / sum of their squares along principal axes.
     lam : float
     statistical_dimension : float
-        s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from the sample: how many
-        features a ridge of lam can use.
+        s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from at most 8,192: how many
+        features a ridge of lam can use, or so many at least.
     max_error : float
         Of the kernel, relative: what was to be reached.
+    whole : WholeCost or None
+        What a `KernelRidge` with the whole kernel and alpha = lam is expected to take on all rows;
+        None if its matrix is not positive definite.
     table : list of dict
         For each method and width: `error` (relative, Frobenius), `seconds` and `megabytes` to make
         the features of all rows (a learner in one pass needs no such memory).
@@ -73,6 +78,7 @@ class Plan:
     lam: float
     statistical_dimension: float
     max_error: float
+    whole: WholeCost | None
     table: list[dict[str, Any]]
     recommendation: str
     _estimator: Any = field(repr=False)
@@ -114,7 +120,13 @@ class Plan:
             ]
             for row in self.table
         ]
-        return "\n".join([*lines, *aligned(header, cells), "", self.recommendation])
+        lines += aligned(header, cells)
+        if self.whole is not None:
+            lines.append(
+                f"whole kernel (KernelRidge): error 0; a fit with alpha={self.lam:g} takes "
+                f"{self.whole.about}"
+            )
+        return "\n".join([*lines, "", self.recommendation])
 
 
 def plan(
@@ -157,7 +169,8 @@ def plan(
     Notes
     -----
     At most 2,048 rows are fitted to and 512 others judged by; seconds are measured on them and
-    scaled to all rows. Some seconds for widths of hundreds, ten for thousands, whatever n is.
+    scaled to all rows. The whole kernel is solved on at most 8,192 rows, which tell the statistical
+    dimension too. Some seconds for widths of hundreds, ten for thousands, whatever n is.
     Errors above 1e-3 are what other rows of the same kind show, within a factor of 1.5 nine times
     in ten. Smaller ones depend on the few rows that lie furthest out, and may come out far larger
     on more rows.
@@ -195,6 +208,11 @@ def plan(
                 }
             )
     best = _recommended(trials, max_error)
+    whole = _whole(resolved, rows, lam, total, seed)
+    dimension = statistical_dimension(K, lam * K.shape[0] / total)
+    if whole is not None and rows.shape[0] > K.shape[0]:  # more rows tell more
+        dimension = whole.statistical_dimension
+    advice = [_recommendation(best, trials, max_error), *_beyond(whole, widths[-1])]
     cloud = np.asarray(dense(train), dtype=np.float64)
     cloud = cloud - cloud.mean(axis=0)
     norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
@@ -205,10 +223,11 @@ def plan(
         norms=(float(norms.min()), float(np.median(norms)), float(norms.max())),
         effective_dimension=_effective_dimension(cloud),
         lam=lam,
-        statistical_dimension=statistical_dimension(K, lam * K.shape[0] / total),
+        statistical_dimension=dimension,
         max_error=max_error,
+        whole=whole,
         table=table,
-        recommendation=_recommendation(best, trials, max_error),
+        recommendation=" ".join(advice),
         _estimator=best.candidate.features,
     )
 
@@ -236,6 +255,25 @@ def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> s
     return f"{text}. No method reaches {max_error:g} at these widths" + (
         f"; this one would take about {more:,} components." if more else "."
     )
+
+
+def _whole(kernel: Kernel, X: Rows, lam: float, n_samples: int, seed: int) -> WholeCost | None:
+    """Return what the whole kernel takes, None if its matrix is not positive definite."""
+    try:
+        return cost_of(kernel, X, lam, n_samples, np.random.default_rng(seed))
+    except NotPositiveDefinite:
+        return None
+
+
+def _beyond(whole: WholeCost | None, widest: int) -> Iterator[str]:
+    """Say what to use where a ridge can use more features than the widest has."""
+    if whole is not None and whole.statistical_dimension > widest:
+        usable = float(f"{whole.statistical_dimension:.2g}")
+        yield (
+            f"To predict with a ridge of {whole.alpha:g}, no features of these widths are enough: "
+            f"it can use {usable:,g} or more, and the widest have {widest:,}. The whole "
+            f"kernel has them all: KernelRidge with alpha={whole.alpha:g}, in {whole.about}."
+        )
 
 
 def _width_needed(trials: Sequence[Trial], best: Trial, max_error: float) -> int | None:

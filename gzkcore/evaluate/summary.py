@@ -17,7 +17,7 @@ PREDICTS_AS_WELL = 1.02
 Row: TypeAlias = dict[str, Any]
 
 
-def row_of(name: str, width: int, runs: list[Row], n_fitted: int) -> Row:
+def row_of(name: str, width: int | None, runs: list[Row], n_fitted: int) -> Row:
     """Return means over the runs with their intervals, times, and the peak of memory."""
     row: Row = {"method": name, "n_components": width}
     row |= {key: runs[0][key] for key in ("width", "features")}
@@ -30,6 +30,11 @@ def row_of(name: str, width: int, runs: list[Row], n_fitted: int) -> Row:
     row["seconds"] = row["fit_seconds"] + n_fitted * row["row_seconds"]
     row["megabytes"] = max(run.get("megabytes", 0.0) for run in runs)
     return row
+
+
+def name_of(method: str, width: int | None) -> str:
+    """Return a method with its width, where it has one."""
+    return "whole kernel" if width is None else f"{method}, {width:,}"
 
 
 def _interval(key: str, values: list[float]) -> Row:
@@ -54,7 +59,12 @@ def ranked(rows: list[Row]) -> list[Row]:
                 row[ratio] = row[value] / least if least > 0 else 1.0
     for row in rows:
         row["front"] = not any(_beats(other, row) for other in rows)
-    return sorted(rows, key=lambda row: (row["n_components"], row["error"]))
+    return sorted(rows, key=lambda row: (_place(row), row["error"]))
+
+
+def _place(row: Row) -> float:
+    """Return the width of features; the whole kernel, which has none, comes after all of them."""
+    return math.inf if row["n_components"] is None else float(row["n_components"])
 
 
 def _beats(one: Row, other: Row) -> bool:
@@ -64,11 +74,12 @@ def _beats(one: Row, other: Row) -> bool:
 
 
 def best_of(rows: list[Row], measure: str) -> Row | None:
-    """Return the fastest with nearly the least error, of the largest width; None of no rows."""
-    if not rows:
+    """Return the fastest with nearly the least error, of the largest width; None of no features."""
+    features = [row for row in rows if row["n_components"] is not None]
+    if not features:
         return None
     return cheapest_of_the_best(
-        [row for row in rows if row["n_components"] == rows[-1]["n_components"]],
+        [row for row in features if row["n_components"] == features[-1]["n_components"]],
         lambda row: float(row[measure]),
         lambda row: float(row["seconds"]),
         AS_GOOD if measure == "error" else PREDICTS_AS_WELL,

@@ -102,7 +102,7 @@ def test_a_picture_of_nothing(capsys, plain):
     assert cli.main(["compare", "data.csv", "--seeds", "1", *options]) == 2
     out, err = capsys.readouterr()
     assert "tensorsketch: Gaussian(gamma=" in out
-    assert err == "gzkcore: --plot c.png: nothing was measured, so there is nothing to draw\n"
+    assert err == "gzkcore: --plot c.png: no features were measured, so there is nothing to draw\n"
     assert not Path("c.png").exists()
 
 

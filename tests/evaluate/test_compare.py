@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from gzkcore import Gaussian, Polynomial, RandomFourierFeatures
 from gzkcore._util.wording import shortened
-from gzkcore.evaluate.methods import METHODS
+from gzkcore.evaluate.methods import NAMES
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
 
 
@@ -28,7 +28,7 @@ def test_every_method_takes_part_or_says_why(tmp_path):
     X = gaussian(150, 3)
     found = compared(X, X[:, 0], methods="all", n_components=16, n_seeds=1, max_samples=80)
     done, refused = ({row["method"] for row in part} for part in (found.rows, found.refused))
-    assert done | refused == set(METHODS)
+    assert done | refused == set(NAMES)
     assert not done & refused
     assert refused == {
         "tensorsketch",
@@ -38,11 +38,13 @@ def test_every_method_takes_part_or_says_why(tmp_path):
     }
     assert all("\n" not in row["reason"] for row in found.refused)
     assert all(row["megabytes"] >= 0 < row["seconds"] for row in found.rows)
-    assert [row["error"] for row in found.rows] == sorted(row["error"] for row in found.rows)
+    *features, whole = found.rows  # by error, and at last the kernel itself
+    assert [row["error"] for row in features] == sorted(row["error"] for row in features)
+    assert (whole["method"], whole["n_components"], whole["error"]) == ("whole", None, 0)
     assert (found.n_fitted, found.n_judged) == (80, 50)
     assert json.loads(found.to_json())["rows"] == found.rows
     text = str(found)
-    assert all(name in text for name in METHODS)
+    assert all(name in text for name in NAMES)
     assert shortened(found.best["features"]) in text
     pytest.importorskip("matplotlib")
     found.plot(tmp_path / "compare.png")
@@ -154,5 +156,5 @@ def test_errors_that_are_not_finite_are_refused(tmp_path, n_seeds):
         found = compared(gaussian(60, 3) * 1e50, n_seeds=n_seeds, output=path, **options)
         assert (found.rows, found.best) == ([], None)
         assert found.refused[0]["reason"] == "its error is not finite; scale the columns"
-        with pytest.raises(ValueError, match="nothing was measured"):
+        with pytest.raises(ValueError, match="no features were measured"):
             found.plot(tmp_path / "compare.png")

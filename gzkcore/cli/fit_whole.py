@@ -1,0 +1,166 @@
+"""A `KernelRidge` on the rows of a table: what `gzkcore fit --whole` does instead of features.
+
+Lengthscale and alpha are chosen on some rows, of which a fifth is held out; then one fit on all.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.evaluate.whole import cost_of
+from gzkcore.kernels.shift_invariant import Matern
+from gzkcore.learn.full import KernelRidge
+from gzkcore.learn.full_cv import KernelRidgeCV
+from gzkcore.learn.kernel_system import HELD_ROWS
+from gzkcore.learn.preconditioners import Preconditioner, preconditioner_for
+
+Report: TypeAlias = Callable[..., None]
+Say: TypeAlias = Callable[[str], None]
+
+# Rows to choose by, and more to choose again by, since more rows may follow finer detail;
+# components of a preconditioner that serves every alpha there.
+CHOSEN_ROWS, MORE_ROWS, COMPONENTS = 3000, 12_000, 512
+ALPHAS = tuple(10.0**k for k in range(-5, 2))
+# Lengthscales to choose from, times the root of the variance of a row: that of all its coordinates.
+GLOBE_LENGTHS = tuple(2.0**k for k in range(-5, 1))
+COLUMN_LENGTHS = tuple(2.0**k for k in range(-1, 4))
+TOL = 1e-3
+# What a fit takes is announced from so many rows and seconds on.
+FEW_ROWS, SOME_SECONDS = 1 << 14, 5.0
+
+
+@dataclass(frozen=True)
+class WholeFit:
+    """A fitted `KernelRidge`, and how it came about."""
+
+    model: KernelRidge
+    gamma: float  # 1 / (2 lengthscale^2)
+    alpha: float
+    preconditioner: str
+
+
+def fit_whole(
+    X: Doubles, y: Doubles, *, gamma: str, globe: bool, seed: int, report: Report, say: Say
+) -> WholeFit:
+    """Choose the lengthscale and alpha of a Matern kernel, and fit it to all rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, dim)
+        The first `MORE_ROWS` at random.
+    y : ndarray of shape (n,)
+    gamma : str
+        "auto", "scale" or a number: 1 / (2 lengthscale^2).
+    globe : bool
+        Whether rows are points on the unit sphere.
+    seed : int
+    report : callable
+        Is told the name of the work, the share of it that is done, and how it stands.
+    say : callable
+        Is told what a long fit is going to take.
+    """
+    length, alpha = _chosen(X, y, gamma, globe, seed, report)
+    kernel = Matern(nu=1.5, length_scale=length)
+    _announce(kernel, X, alpha, seed, say)
+    watched: Watched | None = None
+    model = KernelRidge(kernel, alpha=alpha, fit_intercept=True, tol=TOL, random_state=seed)
+    if len(X) > HELD_ROWS:
+        report("preconditioning", 0)
+        made = preconditioner_for("auto", kernel, X, np.array([alpha]), random_state=seed)
+        report("preconditioning", 1)
+        watched = Watched(made, report)
+        model.set_params(preconditioner=watched)
+    model.fit(X, y)
+    about = repr(model.preconditioner_ if watched is None else watched.made)
+    # A saved model makes its own, where it needs one.
+    model.set_params(preconditioner="auto")
+    report("solving", 1)
+    return WholeFit(model, 1 / (2 * length**2), alpha, about)
+
+
+def _lengths(gamma: str, globe: bool, X: Doubles) -> list[float]:
+    """Return the lengthscales to choose from, or the one that is asked for."""
+    variance = float(X.var(axis=0).sum())
+    if gamma == "scale":
+        return [math.sqrt(X.shape[1] * X.var() / 2)]
+    if gamma != "auto":
+        return [1 / math.sqrt(2 * float(gamma))]
+    factors = GLOBE_LENGTHS if globe else COLUMN_LENGTHS
+    return [factor * math.sqrt(variance) for factor in factors]
+
+
+def _chosen(
+    X: Doubles, y: Doubles, gamma: str, globe: bool, seed: int, report: Report
+) -> tuple[float, float]:
+    """Return lengthscale and alpha of the least error on rows held out, of some, then of more."""
+    report("choosing", 0)
+    lengths, alphas = _lengths(gamma, globe, X), ALPHAS
+    components: int | str = COMPONENTS if len(X) > HELD_ROWS else "auto"
+    length, alpha = _best(X[:CHOSEN_ROWS], y[:CHOSEN_ROWS], lengths, alphas, components, seed)
+    if len(X) > MORE_ROWS:
+        report("choosing", 0.5)
+        shorter = [length / 2, length] if len(lengths) > 1 else [length]
+        less = (alpha / 10, alpha / 10**0.5, alpha)
+        length, alpha = _best(X[:MORE_ROWS], y[:MORE_ROWS], shorter, less, "auto", seed)
+    report("choosing", 1)
+    return length, alpha
+
+
+def _best(
+    X: Doubles,
+    y: Doubles,
+    lengths: list[float],
+    alphas: tuple[float, ...],
+    preconditioner: int | str,
+    seed: int,
+) -> tuple[float, float]:
+    search = KernelRidgeCV(
+        Matern(nu=1.5), alphas=alphas, kernel_grid={"length_scale": lengths}, fit_intercept=True,
+        preconditioner=preconditioner, tol=1e-2, max_iter=100, random_state=seed,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of alphas too small to be solved for
+        search.fit(X, y)
+    return float(search.best_params_["length_scale"]), search.alpha_
+
+
+def _announce(kernel: Matern, X: Doubles, alpha: float, seed: int, say: Say) -> None:
+    """Say what the fit is going to take, if that is long: some rows tell."""
+    if len(X) <= FEW_ROWS:
+        return
+    cost = cost_of(kernel, X, alpha, len(X), np.random.default_rng(seed), n_columns=2)
+    if cost.seconds > SOME_SECONDS:
+        say(f"The whole kernel of {len(X):,} rows takes {cost.about}")
+
+
+class Watched(Preconditioner):
+    """A preconditioner that reports the residuals that it is given: one in each step."""
+
+    def __init__(self, made: Preconditioner, report: Report) -> None:
+        self.made, self.report = made, report
+        self.steps, self.first = 0, np.empty(0)
+
+    def __repr__(self) -> str:
+        return repr(self.made)
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Report the size of R, and return P^-1 R."""
+        sizes = np.sqrt(np.einsum("ij,ij->j", R, R))
+        if self.steps == 0:
+            self.first = sizes
+        # Of columns that are left, which are not known: all started with about the same size.
+        first = self.first if sizes.size == self.first.size else self.first.max()
+        residual = float((sizes / first).max())
+        share = min(max(math.log(max(residual, TOL)) / math.log(TOL), 0.0), 0.99)
+        self.report("solving", share, f"step {self.steps}, residual {residual:.1g}")
+        self.steps += 1
+        return self.made.solve(R, columns)
+
+    def condition_bound(self, column: int) -> float:
+        """Return that of the preconditioner."""
+        return self.made.condition_bound(column)

@@ -1,0 +1,204 @@
+"""The whole kernel beside its features: what `KernelRidge` costs, and how well it predicts."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.typing import Doubles, Rows
+from gzkcore._util.validation import dense
+from gzkcore._util.wording import counted, plain
+from gzkcore.kernels.base import Kernel
+from gzkcore.learn.full import KernelRidge
+from gzkcore.learn.full_cv import KernelRidgeCV
+from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
+
+# Rows, and values of them, that the cost of all is worked out from; right-hand sides solved for.
+TRIED_ROWS, TRIED_VALUES, PROBES = 1 << 13, 1 << 22, 8
+# Steps of the solver that are waited for.
+MOST_STEPS = 200
+# Vectors of n doubles that a fit holds at its peak for each of its columns, columns that a product
+# computes at once, and products in double that it takes.
+VECTORS, LANES, EXACT_PRODUCTS = 12, 16, 2
+# Sums that a symmetric product keeps, for so many groups of tiles, and at most so many bytes.
+GROUPS, SUMS_BYTES = 64, 1 << 28
+# Rows that alpha is chosen on, and components of the preconditioner that serves all alphas there.
+CHOSEN_ROWS, CHOOSING = 3000, 512
+# Rows that a fit and a prediction are warmed up with, before memory is measured.
+WARM_ROWS = 64
+
+
+@dataclass(frozen=True)
+class WholeCost:
+    """What a `KernelRidge` on n_samples rows is expected to take.
+
+    Attributes
+    ----------
+    alpha : float
+    statistical_dimension : float
+        tr K (K + alpha I)^-1, as far as the rows tried can tell: at most their number.
+    n_iter : int
+        Steps of the solver.
+    converged : bool
+        Whether so many steps were enough for the rows tried.
+    preconditioner : str
+    seconds, megabytes : float
+    """
+
+    alpha: float
+    statistical_dimension: float
+    n_iter: int
+    converged: bool
+    preconditioner: str
+    seconds: float
+    megabytes: float
+
+    @property
+    def about(self) -> str:
+        """Seconds, steps and megabytes in words."""
+        more = "about" if self.converged else "more than"
+        seconds = f"{self.seconds:.2g}" if self.seconds < 10 else f"{self.seconds:,.0f}"
+        steps = counted(self.n_iter, "step")
+        return f"{more} {seconds} s ({steps}) and {self.megabytes:,.0f} MB"
+
+
+def cost_of(
+    kernel: Kernel,
+    X: Rows,
+    alpha: float,
+    n_samples: int,
+    rng: np.random.Generator,
+    n_columns: int = 1,
+) -> WholeCost:
+    """Predict what a `KernelRidge` on n_samples rows takes, by one on some of these.
+
+    On m of n rows the eigenvalues of K are about m / n of those on all, so the trial has m / n
+    times alpha. Products scale with n^2, all else with n. The targets of the trial are noise.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : {ndarray, sparse matrix} of shape (n_rows, dim)
+    alpha : float
+        > 0, for all n_samples rows.
+    n_samples : int
+    rng : Generator
+    n_columns : int, default=1
+        Systems that are solved at once: one for each target, and one more for an intercept.
+    """
+    n_rows, dim = X.shape
+    m = min(n_rows, TRIED_ROWS, max(2, TRIED_VALUES // max(dim, 1)))
+    rows = dense(X[np.sort(rng.choice(n_rows, m, replace=False))]) if m < n_rows else dense(X)
+    shift, more = alpha * m / n_samples, n_samples / m
+    start = time.perf_counter()
+    system = KernelSystem(
+        kernel, rows, np.array([shift]), max_iter=MOST_STEPS, random_state=int(rng.integers(2**31))
+    )
+    setup = time.perf_counter() - start
+    noise = rng.standard_normal((m, PROBES))
+    found = system.solve(noise, np.full(PROBES, shift))
+    dimension = m - shift * float(np.einsum("ij,ij->", noise, found.coef)) / PROBES
+    n_iter, block = int(found.n_iter.max()), noise[:, :n_columns]
+    columns = np.zeros(n_columns, np.intp)
+    products = n_iter * seconds_of(lambda: system.product(block))
+    products += EXACT_PRODUCTS * seconds_of(lambda: system.exact(block))
+    others = n_iter * seconds_of(lambda: system.preconditioner.solve(block, columns))
+    held = rows.shape[1] * (8 + 8 + 4) + 8 * VECTORS * n_columns  # of a row
+    sums = min(SUMS_BYTES, 8 * GROUPS * n_samples * (1 if n_columns == 1 else LANES))
+    return WholeCost(
+        alpha=alpha,
+        statistical_dimension=min(max(dimension, 0.0), float(m)),
+        n_iter=n_iter,
+        converged=bool(found.converged.all()),
+        preconditioner=plain(repr(system.preconditioner)),
+        seconds=more**2 * products + more * (setup + others),
+        megabytes=(n_samples * held + sums + more * system.preconditioner.nbytes) / 1e6,
+    )
+
+
+def seconds_of(work: Callable[[], Any], repeats: int = 3) -> float:
+    """Return the least time of a few calls."""
+    takes = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        takes.append(time.perf_counter() - start)
+    return min(takes)
+
+
+# ---- as a method among others
+
+
+def fit_and_predict(
+    kernel: Kernel,
+    train: Rows,
+    test: Rows,
+    y: Doubles | None,
+    alpha: float,
+    seed: int,
+    memory: bool,
+) -> tuple[dict[str, Any], Doubles | None]:
+    """Fit a `KernelRidge`; return what it took, as `measure` does, and predictions of the test.
+
+    With targets its alpha is chosen first, which is not timed; without, targets are noise and alpha
+    is that given.
+    """
+    targets: Doubles
+    if y is None:
+        targets = np.random.default_rng(seed).standard_normal((train.shape[0], 1))[:, 0]
+    else:
+        targets, alpha = y, chosen_alpha(kernel, train, y, seed)
+    model: Any = KernelRidge(kernel, alpha=alpha, fit_intercept=y is not None, random_state=seed)
+    before = _memory_when_warm(model, train, targets) if memory else 0
+    start = time.perf_counter()
+    _fit(model, train, targets)
+    run: dict[str, Any] = {"fit_seconds": time.perf_counter() - start}
+    predicted = model.predict(test)
+    if memory:
+        run["megabytes"] = max(0.0, (resident_memory()[1] - before) / 1e6)
+    run["row_seconds"] = seconds_of(lambda: model.predict(train)) / train.shape[0]
+    run["width"] = int(train.shape[0])
+    run["features"] = plain(model.__repr__(N_CHAR_MAX=2000))
+    return run, None if y is None else predicted
+
+
+def chosen_alpha(kernel: Kernel, X: Rows, y: Doubles, seed: int) -> float:
+    """Choose alpha on some of the rows, by a fifth of them that it holds out."""
+    some = np.arange(X.shape[0])
+    if some.size > CHOSEN_ROWS:
+        some = np.sort(np.random.default_rng(seed).choice(some.size, CHOSEN_ROWS, replace=False))
+    search = KernelRidgeCV(
+        kernel, fit_intercept=True, preconditioner=CHOOSING if some.size > HELD_ROWS else "auto",
+        random_state=seed, tol=1e-2, max_iter=MOST_STEPS,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of alphas too small to be solved for, none of the best
+        return float(search.fit(X[some], y[some]).alpha_)
+
+
+def _fit(model: Any, X: Rows, y: Doubles) -> None:
+    """Fit; raise ValueError if the solver came to no solution."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    if not np.all(model.converged_):
+        raise ValueError(
+            f"its solver stopped at a relative residual of {np.max(model.residual_):.2g}; another "
+            "kernel, or a larger alpha, would do"
+        )
+
+
+def _memory_when_warm(model: Any, X: Rows, y: Doubles) -> int:
+    """Return what the process holds once libraries are loaded and threads started, in bytes."""
+    small = clone(model).set_params(preconditioner=None, max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        small.fit(X[:WARM_ROWS], y[:WARM_ROWS]).predict(X[:WARM_ROWS])
+    forget_peak()
+    return resident_memory()[0]

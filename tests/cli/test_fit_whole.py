@@ -1,0 +1,154 @@
+"""The command fit with the whole kernel: as with features, what it prints, writes and refuses."""
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import files, read, refuse, run, start, write
+from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
+
+from gzkcore._util.model_io import load
+from gzkcore.cli import fit_whole as module
+from gzkcore.cli import main as cli
+from gzkcore.cli.fit import hashed
+from gzkcore.datasets import LatLonToSphere
+from gzkcore.rows import tables
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+
+ON_GLOBE = ["--target", "y", "--lat", "lat", "--lon", "lon", "--whole"]
+
+
+def test_on_the_globe(capsys, globe):
+    write("data.csv", globe)
+    result = run(capsys, "fit", "data.csv", *ON_GLOBE, "--plot", "map.png")
+    assert result["whole"]
+    assert result["n_components"] is None
+    assert result["test"]["r2"] > 0.99
+    assert result["gamma_from"] == "auto"
+    assert result["kernel"].startswith("Matern(length_scale=")
+    assert 0 <= result["residual"] <= 1e-3
+    assert result["n_iter"] >= 1
+    assert result["preconditioner"]
+    assert files() == ["data.csv", "map.png", "model.gzk"]
+
+    assert cli.main(["fit", "data.csv", *ON_GLOBE]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"kernel +Matern-3/2, whole", out)
+    assert re.search(r"lengthscale +[0-9,]+ km", out)
+    assert re.search(r"alpha +[0-9.e-]+, chosen by rows held out", out)
+    assert "to a relative residual of" in out
+    assert "gzkcore predict model.gzk NEW.csv" in out
+
+
+def test_it_is_kernel_ridge_on_the_rows_of_the_fit(capsys, plain):
+    write("data.csv", plain)
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--whole", "--plot", "pairs.png")
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
+    model, train = load("model.gzk"), hashed(np.arange(500), 0) >= 0.1
+    X, y = np.column_stack([plain[name] for name in "abc"]), plain["y"]
+    X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
+    length = 1 / np.sqrt(2 * result["gamma"])
+    assert model.kernel_.length_scale == pytest.approx(length)
+
+    def matern(a, b):
+        z = np.sqrt(3) * np.linalg.norm(a - b) / length
+        return (1 + z) * np.exp(-z)
+
+    expected = SklearnKernelRidge(kernel=matern, alpha=result["alpha"])
+    constant = float(model.intercept_)
+    expected.fit(X[train], y[train] - constant)
+    predicted = np.array([float(row["PREDICTED_y"]) for row in read("out.csv")])
+    spread = y.std()
+    np.testing.assert_allclose(predicted, expected.predict(X) + constant, atol=1e-3 * spread)
+    assert result["test"]["rmse"] == pytest.approx(
+        np.sqrt(np.mean(np.square(predicted - y)[~train])), rel=1e-6
+    )
+    std = np.array([float(row["PREDICTED_y_STD"]) for row in read("out.csv")])
+    assert (std > 0).all()
+    assert 0.4 < np.sqrt(np.mean(np.square((predicted - y)[~train] / std[~train]))) < 2.5
+
+
+@pytest.mark.parametrize(("gamma", "length"), [("2", 0.5), ("scale", (3 / 2) ** 0.5)])
+def test_gamma_is_that_of_the_lengthscale(capsys, plain, gamma, length):
+    write("data.csv", plain)
+    options = ["--target", "y", "--whole", "--gamma", gamma]
+    result = run(capsys, "fit", "data.csv", *options)
+    assert result["gamma"] == pytest.approx(1 / (2 * length**2), rel=0.02)
+    assert result["gamma_from"] == ("scale" if gamma == "scale" else "given")
+
+
+def test_pieces_make_no_difference(capsys, globe, monkeypatch):
+    write("data.csv", globe)
+    found = []
+    for name, size in (("whole", 1 << 20), ("pieces", 2000)):
+        monkeypatch.setattr(tables, "BLOCK_BYTES", size)
+        found.append(run(capsys, "fit", "data.csv", *ON_GLOBE, "--model", f"{name}.gzk"))
+    assert found[0]["test"] == pytest.approx(found[1]["test"], rel=1e-9)
+    X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
+    predicted = [load(f"{name}.gzk").predict(X) for name in ("whole", "pieces")]
+    np.testing.assert_array_equal(*predicted)
+
+
+def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2500, 2))
+    y = np.sin(4 * X[:, 0]) * X[:, 1] + 0.05 * rng.standard_normal(2500)
+    monkeypatch.setattr(module, "FEW_ROWS", 100)
+    monkeypatch.setattr(module, "SOME_SECONDS", 0.0)
+    monkeypatch.setattr(module, "MORE_ROWS", 2000)
+    told, said = [], []
+    found = module.fit_whole(
+        X, y, gamma="2", globe=False, seed=0, report=lambda *one: told.append(one), say=said.append
+    )
+    assert re.fullmatch(
+        r"The whole kernel of 2,500 rows takes about [\d.e-]+ s \(\d+ steps?\) and \d+ MB", *said
+    )
+    steps = [one for one in told if one[0] == "solving" and len(one) == 3]
+    assert steps[0][1] == 0.0
+    assert steps[0][2] == "step 0, residual 1"
+    assert len(steps) >= found.model.n_iter_
+    assert all(0 <= share < 1 for _, share, _ in steps)
+    assert told[-1] == ("solving", 1)
+    assert found.model.preconditioner == "auto"
+    assert found.model.residual_ <= module.TOL
+    assert "component" in found.preconditioner
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--n-components", "64"], "--n-components 64 does not go with --whole"),
+        (["--gamma", "wide"], "--gamma must be auto, scale or a positive number; got wide"),
+        (["--columns", "y"], "a column is named twice"),
+    ],
+)
+def test_bad_options(capsys, plain, options, reason):
+    write("data.csv", plain)
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", "--whole", *options)
+    assert files() == ["data.csv"]
+
+
+def test_one_place(capsys):
+    write("data.csv", {"lat": np.full(50, 48.1), "lon": np.full(50, 11.3), "y": np.arange(50)})
+    assert "every row of the fit is at the same place" in refuse(
+        capsys, "fit", "data.csv", *ON_GLOBE
+    )
+
+
+def test_interrupt():
+    """Ctrl-C in the middle of the work: exit code 130 and no model, not even half of one."""
+    rng = np.random.default_rng(0)
+    lat, lon = np.degrees(np.arcsin(rng.uniform(-1, 1, 60_000))), rng.uniform(-180, 180, 60_000)
+    write("data.csv", {"lat": lat, "lon": lon, "y": rng.standard_normal(60_000)})
+    process = start("fit", "data.csv", *ON_GLOBE)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.strip() == "gzkcore: interrupted; files that were not finished are not there"
+    assert files() == ["data.csv"]
+    assert not Path("model.gzk").exists()

@@ -1,0 +1,159 @@
+"""The whole kernel beside features: its cost is measured, its predictions are those it names."""
+
+import numpy as np
+import pytest
+from comparisons import compared
+from points import gaussian
+from scipy.linalg import solve
+
+import gzkcore
+from gzkcore import Gaussian, Matern, Polynomial
+from gzkcore.evaluate import measure as measure_module
+from gzkcore.evaluate import whole as module
+from gzkcore.evaluate.whole import chosen_alpha, cost_of, fit_and_predict
+from gzkcore.theory import statistical_dimension
+
+# ---- what it costs
+
+
+@pytest.mark.parametrize("n", [300, 2500])
+def test_the_statistical_dimension_is_that_of_the_matrix(n):
+    """By solutions for noise, whose error is at most (2 n / 8)^(1/2)."""
+    X, kernel = gaussian(n, 3), Matern(nu=1.5, length_scale=1.0)
+    cost = cost_of(kernel, X, 0.1, n, np.random.default_rng(0))
+    exact = statistical_dimension(kernel(X), 0.1)
+    assert abs(cost.statistical_dimension - exact) < 3 * (2 * n / module.PROBES) ** 0.5
+    assert cost.converged
+    assert 1 <= cost.n_iter < 30
+    assert cost.seconds > 0
+
+
+def test_the_cost_counts_all_rows(monkeypatch):
+    """Products grow with the square of the number of rows, memory no more than it."""
+    X, kernel = gaussian(3000, 3), Matern(nu=1.5, length_scale=1.0)
+    monkeypatch.setattr(module, "TRIED_ROWS", 1500)
+    few, many = (cost_of(kernel, X, 0.1, n, np.random.default_rng(0)) for n in (3000, 3_000_000))
+    assert 100 < many.megabytes / few.megabytes < 2001
+    assert many.seconds > 1000 * few.seconds
+    assert many.statistical_dimension > few.statistical_dimension
+    assert "components" in few.preconditioner
+    assert f"({few.n_iter} steps)" in few.about
+
+
+def test_a_cost_that_was_not_measured_to_the_end_is_a_bound(monkeypatch):
+    monkeypatch.setattr(module, "MOST_STEPS", 1)
+    cost = cost_of(Gaussian(2.0), gaussian(1500, 5), 1e-3, 1500, np.random.default_rng(0))
+    assert not cost.converged
+    assert cost.about.startswith("more than ")
+
+
+def test_plan_says_what_the_whole_kernel_takes():
+    X = gaussian(1500, 5)
+    plan = gzkcore.plan(X, Matern(nu=1.5, length_scale=0.5), lam=0.1, n_components=[16, 64])
+    assert plan.whole.alpha == plan.lam
+    assert plan.statistical_dimension == plan.whole.statistical_dimension > 640
+    assert {row["n_components"] for row in plan.table} == {16, 64}
+    text = str(plan)
+    assert "whole kernel (KernelRidge): error 0; a fit with alpha=0.1 takes about" in text
+    assert "no features of these widths are enough" in plan.recommendation
+    assert (
+        "and the widest have 64. The whole kernel has them all: KernelRidge" in plan.recommendation
+    )
+    smooth = gzkcore.plan(X, Gaussian(0.01), lam=1.0, n_components=[256])
+    assert "whole kernel" not in smooth.recommendation
+    assert "whole kernel (KernelRidge): error 0" in str(smooth)
+
+
+# ---- as a method among others
+
+
+@pytest.mark.parametrize("n_targets", [None, 2])
+def test_predictions_are_those_of_the_ridge(n_targets):
+    X, kernel = gaussian(400, 3), Gaussian(0.3)
+    y = np.sin(X) @ np.ones((3, n_targets or 1)) + 3
+    y = y if n_targets else y[:, 0]
+    run, predicted = fit_and_predict(kernel, X[:300], X[300:], y[:300], np.nan, 0, memory=False)
+    alpha = chosen_alpha(kernel, X[:300], y[:300], 0)
+    assert f"alpha={alpha}" in run["features"]
+    assert run["width"] == 300
+    ones, K = np.ones(300), kernel(X[:300]) + alpha * np.eye(300)
+    constant = solve(K, ones) @ y[:300] / solve(K, ones).sum()
+    expected = constant + kernel(X[300:], X[:300]) @ solve(K, y[:300] - constant)
+    np.testing.assert_allclose(predicted, expected, atol=1e-2)
+    assert run["fit_seconds"] > 0 < run["row_seconds"]
+    assert "megabytes" not in run
+
+
+@pytest.mark.usefixtures("in_process")
+def test_compare_measures_the_whole_kernel_once(in_process):
+    X = gaussian(300, 3)
+    y = np.sin(4 * X[:, 0])
+    methods = ["whole", "fourier-iid"]
+    found = compared(X, y, kernel=Gaussian(4.0), methods=methods, n_components=[8, 16])
+    assert in_process.count(("whole", None, [0, 1])) == 1
+    assert [row["n_components"] for row in found.rows] == [8, 16, None]
+    *features, whole = found.rows
+    assert whole["method"] == "whole"
+    assert whole["error"] == whole["mean_error"] == whole["spectral_error"] == 0
+    assert whole["front"]
+    assert whole["width"] == found.n_fitted
+    assert whole["rmse"] < min(row["rmse"] for row in features)
+    assert whole["seconds"] == whole["fit_seconds"] + found.n_fitted * whole["row_seconds"]
+    assert found.best["method"] == "fourier-iid"  # of the features, as it was
+    text = str(found)
+    assert "\nwhole kernel\n" in text
+    assert "The whole kernel: " in text
+    assert "times its rmse" in text
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_whole_kernel_alone(tmp_path):
+    X, path = gaussian(100, 3), tmp_path / "results.json"
+    found = compared(X, methods="whole", n_seeds=1, output=path)
+    assert [row["error"] for row in found.rows] == [0.0]
+    assert found.best is None
+    assert "alpha=" in found.rows[0]["features"]
+    assert compared(X, methods="whole", n_seeds=1, output=path).rows == found.rows
+    with pytest.raises(ValueError, match="no features were measured"):
+        found.plot(tmp_path / "compare.png")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_whole_kernel_that_is_not_solved_for_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        measure_module, "fit_and_predict", lambda *_: module._fit(_Unsolved(), None, None)
+    )
+    found = compared(gaussian(100, 3), methods="whole")
+    assert found.rows == []
+    [refused] = found.refused
+    assert refused["n_components"] == []
+    assert "its solver stopped at a relative residual of 0.3" in refused["reason"]
+    assert "whole: its solver stopped" in str(found)
+
+
+class _Unsolved:
+    converged_, residual_ = np.array(False), np.array(0.3)
+
+    def fit(self, X, y):
+        return self
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("with_y", [False, True])
+def test_the_picture_has_the_whole_kernel(tmp_path, with_y):
+    pytest.importorskip("matplotlib")
+    X = gaussian(200, 3)
+    y = X[:, 0] if with_y else None
+    found = compared(X, y, methods=["whole", "fourier-iid"], n_components=[8, 32], n_seeds=1)
+    found.plot(tmp_path / "compare.svg")
+    text = (tmp_path / "compare.svg").read_text()
+    assert "whole kernel: error 0" in text
+    assert "1e-16" not in text
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("kernel", [Polynomial(2), "laplacian", "arccosine"], ids=str)
+def test_other_kernels(kernel):
+    X = gaussian(120, 3)
+    [row] = compared(X, X[:, 0] * X[:, 1], kernel=kernel, methods="whole", n_seeds=1).rows
+    assert row["r2"] > 0.3
