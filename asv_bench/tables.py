@@ -885,7 +885,10 @@ def main():
     )
     added = command("whole", whole)
     added.add_argument("--splits", type=int, default=5)
-    added.add_argument("parts", nargs="*", help="errors, globe, peers, large; by default all")
+    added.add_argument(
+        "parts", nargs="*", help="errors, globe, peers, iterations, large; by default all"
+    )
+    added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
     command("import", import_time)
     options = parser.parse_args()
     if options.quick:

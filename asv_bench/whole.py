@@ -10,6 +10,7 @@ from multiprocessing import get_context
 
 import numpy as np
 from benchmarks.common import data_generator
+from iterations import iterations
 from printing import load_arrays, load_elevation, mean_and_spread, report, show
 from scales import learn_lengths
 from scipy.sparse.linalg import LinearOperator, cg
@@ -34,7 +35,9 @@ CHOICE_ROWS = 8000  # on which the multiple and alpha are chosen
 
 def whole(options):
     """Print the parts asked for, or all."""
-    parts = {"errors": errors, "globe": globe, "peers": peers, "large": large}
+    parts = {
+        "errors": errors, "globe": globe, "peers": peers, "iterations": iterations, "large": large,
+    }  # fmt: skip
     if unknown := set(options.parts) - set(parts):
         sys.exit(f"whole: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
     for name, part in parts.items():
