@@ -467,19 +467,19 @@ class KernelRidge(WholeKernelRegressor):
             super()._fit(reader, step)
         else:
             self._alphas = np.array(np.broadcast_to(alphas, np.prod(self._target_shape, dtype=int)))
-            self._fit_centers(reader, step)
+            self._fit_centers(reader, step, self.centers)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         kernel = rows.resolve(as_exact_kernel(self.kernel))
         return kernel, check_alphas(self.alpha, "alpha", self._target_shape)
 
-    def _fit_centers(self, reader: Reader, step: Step) -> None:
+    def _fit_centers(self, reader: Reader, step: Step, centers: int | ArrayLike) -> None:
         self._check_solver()
         check_reread(reader, "centers=", "centers=None")
         kernel = as_exact_kernel(self.kernel)
         if isinstance(kernel, Precomputed):
             raise ValueError(  # noqa: TRY004  a value of the parameter, of which there are many types
-                f"centers={self.centers!r} needs rows to choose from, and kernel='precomputed' has "
+                f"centers={centers!r} needs rows to choose from, and kernel='precomputed' has "
                 "none; use centers=None, or a kernel"
             )
         if not (isinstance(self.preconditioner, str) and self.preconditioner == "auto"):
@@ -492,7 +492,7 @@ class KernelRidge(WholeKernelRegressor):
             check_unit(rows)
         self.kernel_ = reader.resolve(kernel)
         found = solve_centers(
-            self.kernel_, Passes(reader, self, step), self.centers, self._alphas,
+            self.kernel_, Passes(reader, self, step), centers, self._alphas,
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
             random_state=self.random_state, checkpoint=reader.checkpoint,
         )  # fmt: skip
