@@ -18,7 +18,7 @@ from .shift_invariant import (
 )
 from .zonal import ArcCosine, NeuralTangent
 
-__all__ = ["WithKernel", "as_kernel"]
+__all__ = ["as_kernel"]
 
 ALIASES: dict[str, Callable[[], Kernel]] = {
     "arccosine": ArcCosine,

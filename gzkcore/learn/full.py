@@ -106,7 +106,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     _state = stored(
         "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_iter_", "residual_", "converged_",
-        "condition_bound_", alphas="_alphas", noise="_noise", scale="_scale",
+        "condition_bound_", target_alphas="_alphas", noise="_noise", scale="_scale",
     )  # fmt: skip
     _step: ClassVar[str] = "product"
     _few_rows = FEW_ROWS  # new ones, up to which variances are exact

@@ -9,7 +9,8 @@ import numpy as np
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Doubles, Floats
 
-from .tiles import for_each_tile, width_of
+from .passes import Sums, sum_tiles
+from .tiles import width_of
 
 __all__ = ["KeptFeatures"]
 
@@ -42,10 +43,10 @@ class KeptFeatures:
         width = int(width_of(features, X))
         Z = np.zeros((len(X), -(-width // WHOLE) * WHOLE), dtype)
 
-        def keep(_thread: int, part: slice, tile: Floats) -> None:
+        def keep(part: slice, tile: Floats, _sums: Sums) -> None:
             Z[part, :width] = tile
 
-        for_each_tile(features, X, keep)
+        sum_tiles(features, X, keep, ())
         return cls(Z, width)
 
     @property

@@ -31,6 +31,8 @@ from .tiles import (
     width_of,
 )
 
+__all__ = ["Passes"]
+
 Sums: TypeAlias = tuple[Doubles, ...]
 Rows: TypeAlias = tuple[Any, Doubles, Doubles | None]  # X, targets and weights of a batch
 
