@@ -36,7 +36,7 @@ from gzkcore.rows.survey import without_zeros
 from .passes import Passes, Rows, Sums
 from .solve import conjugate_gradients
 
-__all__ = ["CentersSolution", "solve_centers"]
+__all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
 HELD_BYTES = 1 << 30  # rows of an array that are sorted into tiles once, not in every step
 SAMPLE_ROWS = 2048  # of the sample, at a time
