@@ -6,12 +6,12 @@ from .products cimport gzk_factor
 
 cdef extern from "neighbours.h" nogil:
     int GZK_TALL, GZK_WIDE
-    void gzk_kernel_of_few_f32(const gzk_factor*, Py_ssize_t n_factors, const float* u, Py_ssize_t d,
-                               Py_ssize_t count, Py_ssize_t width, float* S)
-    void gzk_kernel_of_few_f64(const gzk_factor*, Py_ssize_t n_factors, const double* u, Py_ssize_t d,
-                               Py_ssize_t count, Py_ssize_t width, double* S)
-    void gzk_subtract_features_f32(const float** z, Py_ssize_t p, Py_ssize_t count, Py_ssize_t width,
-                                   float* S)
+    void gzk_kernel_of_few_f32(const gzk_factor*, Py_ssize_t n_factors, const float* u,
+                               Py_ssize_t d, Py_ssize_t count, Py_ssize_t width, float* S)
+    void gzk_kernel_of_few_f64(const gzk_factor*, Py_ssize_t n_factors, const double* u,
+                               Py_ssize_t d, Py_ssize_t count, Py_ssize_t width, double* S)
+    void gzk_subtract_features_f32(const float** z, Py_ssize_t p, Py_ssize_t count,
+                                   Py_ssize_t width, float* S)
     void gzk_subtract_features_f64(const double** z, Py_ssize_t p, Py_ssize_t count,
                                    Py_ssize_t width, double* S)
     void gzk_last_of_inverse_factor_f32(float* S, Py_ssize_t count, Py_ssize_t width,

@@ -37,7 +37,6 @@ from .products cimport (
     gzk_flush_denormals,
     gzk_set_denormals,
     gzk_tile_slopes_f64,
-    has_strips,
     move,
     tile,
     values,
