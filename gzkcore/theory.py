@@ -918,7 +918,8 @@ def iterations_bound(condition: float, tol: float) -> int:
     -----
     A bound for the worst spectrum of this condition. As many steps as A has distinct eigenvalues,
     or clusters of them, are enough, so practice takes fewer. A solver that looks at the residual
-    instead sees another norm, which may be sqrt(c) times larger.
+    instead sees another norm: |A (x_m - x)| relative to the first is at most sqrt(cond(A)) times
+    larger than the bound, with A *without* the preconditioner, and may exceed 1 after a step.
 
     References
     ----------

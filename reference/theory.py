@@ -669,7 +669,8 @@ def iterations_bound(condition, tol):
     """Count the steps after which conjugate gradients have certainly reduced the error to tol.
 
     |x_m - x|_A <= 2 ((sqrt(c) - 1) / (sqrt(c) + 1))^m |x_0 - x|_A for the condition number c:
-    Saad, Iterative Methods for Sparse Linear Systems, Eq 6.128. One step is enough for c = 1.
+    Saad, Iterative Methods for Sparse Linear Systems, Eq 6.128. One step is enough for c = 1. For
+    the residual, |A (x_m - x)|, the right side has a factor sqrt(cond(A)), A not preconditioned.
 
     Parameters
     ----------

@@ -558,6 +558,20 @@ def test_the_steps_of_conjugate_gradients(impl):
             assert steps == 1 or 2 * factor ** (steps - 1) >= tol * (1 - exact)
 
 
+def test_the_bound_is_for_the_error_and_for_the_residual_with_a_factor():
+    """docs/iterations.md: one step divides the error by ten, and makes the residual ten times."""
+    A, root, b = np.diag([1e4, 1.0]), np.diag([1e2, 1.0]), np.array([0.0, 1.0])
+    P = root @ np.array([[1, 0.1], [0.1, 1]]) @ root
+    ratios = np.linalg.eigvals(np.linalg.solve(P, A)).real
+    c, z = ratios.max() / ratios.min(), np.linalg.solve(P, b)
+    residual = b - (b @ z) / (z @ A @ z) * (A @ z)
+    bound = 2 * (sqrt(c) - 1) / (sqrt(c) + 1)
+    assert theory.iterations_bound(c, bound * (1 + exact)) == 1
+    assert residual @ np.linalg.solve(A, residual) <= bound**2 * (b @ np.linalg.solve(A, b))
+    assert 9 < np.linalg.norm(residual) <= bound * np.sqrt(np.linalg.cond(A))
+    assert np.linalg.norm(residual) > 40 * bound * sqrt(c)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

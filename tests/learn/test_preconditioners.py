@@ -234,6 +234,19 @@ def test_the_condition_number_falls(kernel):
     assert condition(P, A) < 4 < np.linalg.cond(A) / 10
 
 
+@pytest.mark.parametrize("alpha", [1.0, 0.01])
+def test_the_condition_of_near_and_far_is_that_of_the_near_part(alpha):
+    """At most b / a, the eigenvalues of G (K - Z Z^T + alpha N) G^T."""
+    X, noise = rows(200), noises(200)
+    P, kernel = made("near and far", X, [alpha], noise=noise)
+    order, Z = P.neighbours.order, np.asarray(P.features.Z, np.float64)
+    G = P.factor.multiply(0, np.eye(200).astype(P.features.Z.dtype), slice(0, 200))
+    rest = kernel(X[order]) - Z @ Z.T + alpha * np.diag(noise[order])
+    values = eigvalsh(G @ rest @ G.T)
+    assert values[0] <= 1 <= values[-1]
+    assert condition(P, kernel(X) + alpha * np.diag(noise)) <= values[-1] / values[0] * (1 + 1e-3)
+
+
 def test_the_bound_of_low_rank_holds():
     X, noise = rows(200), noises(200)
     kernel = FunctionKernel(RationalQuadratic(length_scale=0.5))
