@@ -3,6 +3,7 @@
 Lengthscale and alpha are chosen on some rows, of which a fifth is held out; then one fit on all.
 """
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable
@@ -11,13 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.typing import Doubles
 from gzkcore.evaluate.whole import cost_of
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.full import KernelRidge
 from gzkcore.learn.full_cv import KernelRidgeCV
 from gzkcore.learn.kernel_system import HELD_ROWS
-from gzkcore.learn.preconditioners import Preconditioner, preconditioner_for
+from gzkcore.learn.solve import SolveProgress, Watch
 
 Report: TypeAlias = Callable[..., None]
 Say: TypeAlias = Callable[[str], None]
@@ -67,20 +68,12 @@ def fit_whole(
     length, alpha = _chosen(X, y, gamma, globe, seed, report)
     kernel = Matern(nu=1.5, length_scale=length)
     _announce(kernel, X, alpha, seed, say)
-    watched: Watched | None = None
     model = KernelRidge(kernel, alpha=alpha, fit_intercept=True, tol=TOL, random_state=seed)
-    if len(X) > HELD_ROWS:
-        report("preconditioning", 0)
-        made = preconditioner_for("auto", kernel, X, np.array([alpha]), random_state=seed)
-        report("preconditioning", 1)
-        watched = Watched(made, report)
-        model.set_params(preconditioner=watched)
+    model._watch = _watched(report)
+    report("preconditioning", 0)
     model.fit(X, y)
-    about = repr(model.preconditioner_ if watched is None else watched.made)
-    # A saved model makes its own, where it needs one.
-    model.set_params(preconditioner="auto")
     report("solving", 1)
-    return WholeFit(model, 1 / (2 * length**2), alpha, about)
+    return WholeFit(model, 1 / (2 * length**2), alpha, repr(model.preconditioner_))
 
 
 def _lengths(gamma: str, globe: bool, X: Doubles) -> list[float]:
@@ -138,29 +131,16 @@ def _announce(kernel: Matern, X: Doubles, alpha: float, seed: int, say: Say) -> 
         say(f"The whole kernel of {len(X):,} rows takes {cost.about}")
 
 
-class Watched(Preconditioner):
-    """A preconditioner that reports the residuals that it is given: one in each step."""
+def _watched(report: Report) -> Watch:
+    """Return what tells of the steps of a fit: how far the residual is on its way to `TOL`."""
+    numbers = itertools.count(1)
 
-    def __init__(self, made: Preconditioner, report: Report) -> None:
-        self.made, self.report = made, report
-        self.steps, self.first = 0, np.empty(0)
+    def watch(told: SolveProgress) -> None:
+        number = next(numbers)
+        if number == 1:
+            report("preconditioning", 1)
+        share = math.log(max(told.residual, TOL)) / math.log(TOL)
+        now = f"step {number}, residual {told.residual:.1g}"
+        report("solving", min(max(share, 0.0), 0.99), now)
 
-    def __repr__(self) -> str:
-        return repr(self.made)
-
-    def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Report the size of R, and return P^-1 R."""
-        sizes = np.sqrt(np.einsum("ij,ij->j", R, R))
-        if self.steps == 0:
-            self.first = sizes
-        # Of columns that are left, which are not known: all started with about the same size.
-        first = self.first if sizes.size == self.first.size else self.first.max()
-        residual = float((sizes / first).max())
-        share = min(max(math.log(max(residual, TOL)) / math.log(TOL), 0.0), 0.99)
-        self.report("solving", share, f"step {self.steps}, residual {residual:.1g}")
-        self.steps += 1
-        return self.made.solve(R, columns)
-
-    def condition_bound(self, column: int) -> float:
-        """Return that of the preconditioner."""
-        return self.made.condition_bound(column)
+    return watch

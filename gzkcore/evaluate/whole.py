@@ -22,11 +22,12 @@ from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
 TRIED_ROWS, TRIED_VALUES, PROBES = 1 << 13, 1 << 22, 8
 # Steps of the solver that are waited for.
 MOST_STEPS = 200
-# Vectors of n doubles that a fit holds at its peak for each of its columns, columns that a product
-# computes at once, and products in double that it takes.
-VECTORS, LANES, EXACT_PRODUCTS = 12, 16, 2
-# Sums that a symmetric product keeps, for so many groups of tiles, and at most so many bytes.
-GROUPS, SUMS_BYTES = 64, 1 << 28
+# Vectors of n doubles that a fit holds at its peak for each of its columns, and products in double
+# that it takes.
+VECTORS, EXACT_PRODUCTS = 12, 2
+# Of a product in single precision: vectors that it computes at once, if it is more than one, and
+# bytes of an entry, a float that is multiplied and a double that is summed.
+LANES, ENTRY = 16, 4 + 8
 # Rows that alpha is chosen on, and components of the preconditioner that serves all alphas there.
 CHOSEN_ROWS, CHOOSING = 3000, 512
 # Rows that a fit and a prediction are warmed up with, before memory is measured.
@@ -109,8 +110,9 @@ def cost_of(
     products = n_iter * seconds_of(lambda: system.product(block))
     products += EXACT_PRODUCTS * seconds_of(lambda: system.exact(block))
     others = n_iter * seconds_of(lambda: system.preconditioner.solve(block, columns))
-    held = rows.shape[1] * (8 + 8 + 4) + 8 * VECTORS * n_columns  # of a row
-    sums = min(SUMS_BYTES, 8 * GROUPS * n_samples * (1 if n_columns == 1 else LANES))
+    lanes = 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
+    # Of a row: itself, and in the tiles of both precisions; vectors of the solver and of a product.
+    held = rows.shape[1] * (8 + 8 + 4) + 8 * VECTORS * n_columns + ENTRY * lanes
     return WholeCost(
         alpha=alpha,
         statistical_dimension=min(max(dimension, 0.0), float(m)),
@@ -118,7 +120,7 @@ def cost_of(
         converged=bool(found.converged.all()),
         preconditioner=plain(repr(system.preconditioner)),
         seconds=more**2 * products + more * (setup + others),
-        megabytes=(n_samples * held + sums + more * system.preconditioner.nbytes) / 1e6,
+        megabytes=(n_samples * held + more * system.preconditioner.nbytes) / 1e6,
     )
 
 

@@ -34,7 +34,7 @@ from gzkcore.kernels.products import KernelOperator
 from gzkcore.rows.survey import without_zeros
 
 from .passes import Passes, Rows, Sums
-from .solve import conjugate_gradients
+from .solve import Watch, conjugate_gradients
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
@@ -94,6 +94,7 @@ def solve_centers(
     tol: float = 1e-3,
     max_iter: int = 1000,
     random_state: Seed = None,
+    progress: Watch | None = None,
     checkpoint: Any = None,
 ) -> CentersSolution:
     """Solve the kernel ridge regressions of some centres, several targets and alphas at once.
@@ -120,8 +121,8 @@ def solve_centers(
     max_iter : int, default=1000
         Steps at most.
     random_state : int, RandomState, Generator or None, default=None
-    checkpoint : Checkpoint, optional
-        As `conjugate_gradients` takes it.
+    progress, checkpoint : optional
+        As `conjugate_gradients` takes them.
 
     Returns
     -------
@@ -172,6 +173,7 @@ def solve_centers(
         preconditioner=FactoredGram(gram, shifts),
         tol=tol,
         max_iter=max_iter,
+        progress=progress,
         checkpoint=checkpoint,
     )
     with limit_blas(1):

@@ -41,7 +41,7 @@ from .posterior import (
 )
 from .preconditioners import Preconditioner
 from .regression import Regressor, check_alphas
-from .solve import NotPositiveDefinite, Solution
+from .solve import NotPositiveDefinite, Solution, Watch
 from .streams import Reader, Step, valid_rows
 
 __all__ = ["KernelRidge"]
@@ -110,6 +110,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
     )  # fmt: skip
     _step: ClassVar[str] = "product"
     _few_rows = FEW_ROWS  # new ones, up to which variances are exact
+    _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
     kernel: Any
     preconditioner: Any
@@ -163,7 +164,9 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
         system, alphas = self._system, self._alphas
-        found, constant = system.regress(y, alphas, self.fit_intercept, step, checkpoint)
+        found, constant = system.regress(
+            y, alphas, self.fit_intercept, step, self._watch, checkpoint
+        )
         scale = np.einsum("ij,ij->j", y - constant, found.coef)
         scale /= max(system.n_rows - self.fit_intercept, 1)
         self._keep(found, constant)
@@ -199,7 +202,8 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the preconditioner, which is made anew where it is needed."""
-        return {k: v for k, v in super().__getstate__().items() if k != "_held_system"}
+        left_out = ("_held_system", "_watch")
+        return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     @property
     def _system(self) -> KernelSystem:
@@ -494,7 +498,7 @@ class KernelRidge(WholeKernelRegressor):
         found = solve_centers(
             self.kernel_, Passes(reader, self, step), centers, self._alphas,
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
-            random_state=self.random_state, checkpoint=reader.checkpoint,
+            random_state=self.random_state, progress=self._watch, checkpoint=reader.checkpoint,
         )  # fmt: skip
         self.X_fit_, self._noise, self._scale = found.centers, None, None
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]

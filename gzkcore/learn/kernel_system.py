@@ -21,7 +21,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, kernel_matrix
 
 from .preconditioners import Preconditioner, preconditioner_for
-from .solve import NotPositiveDefinite, Solution, conjugate_gradients
+from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
 from .streams import Step
 
 HELD_ROWS = 1024  # up to which K takes no more than 8 MB, and its factor less than a product's time
@@ -155,6 +155,7 @@ class KernelSystem:
         *,
         start: Doubles | None = None,
         step: Step | None = None,
+        progress: Watch | None = None,
         checkpoint: Any = None,
     ) -> Solution:
         """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
@@ -167,7 +168,8 @@ class KernelSystem:
         start : ndarray of shape (n, n_columns), optional
         step : callable, optional
             Runs each product.
-        checkpoint : Checkpoint, optional
+        progress, checkpoint : optional
+            See `conjugate_gradients`.
         """
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
@@ -178,7 +180,7 @@ class KernelSystem:
                     noise=self.noise, exact_product=self.exact,
                     preconditioner=_OfColumns(self.preconditioner, self.columns_of(alphas[part])),
                     start=None if start is None else start[:, part],
-                    tol=self.tol, max_iter=self.max_iter, checkpoint=checkpoint,
+                    tol=self.tol, max_iter=self.max_iter, progress=progress, checkpoint=checkpoint,
                 )
                 for part in parts
             ])  # fmt: skip
@@ -189,6 +191,7 @@ class KernelSystem:
         alphas: Doubles,
         fit_intercept: bool,
         step: Step | None = None,
+        progress: Watch | None = None,
         checkpoint: Any = None,
     ) -> tuple[Solution, Doubles]:
         """Return (K + alphas[k] N)^-1 (y_k - b_k) for all targets k, and b.
@@ -198,7 +201,7 @@ class KernelSystem:
         """
         n_targets = y.shape[1]
         if not fit_intercept:
-            found = self.solve(y, alphas, step=step, checkpoint=checkpoint)
+            found = self.solve(y, alphas, step=step, progress=progress, checkpoint=checkpoint)
             return found, np.zeros(n_targets)
         centre = y.mean(axis=0)
         different, places = np.unique(alphas, return_inverse=True)
@@ -206,13 +209,14 @@ class KernelSystem:
             np.column_stack([y - centre, np.ones((len(y), different.size))]),
             np.concatenate([alphas, different]),
             step=step,
+            progress=progress,
             checkpoint=checkpoint,
         )
         of_y, of_ones = both.coef[:, :n_targets], both.coef[:, n_targets:][:, places]
         constant = of_y.sum(axis=0) / of_ones.sum(axis=0)
         start = of_y - of_ones * constant
         constant += centre
-        found = self.solve(y - constant, alphas, start=start, step=step)
+        found = self.solve(y - constant, alphas, start=start, step=step, progress=progress)
         found.n_iter += both.n_iter[:n_targets]
         return found, constant
 

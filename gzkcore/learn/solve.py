@@ -163,6 +163,9 @@ class SolveProgress:
     seconds_left: float
 
 
+Watch: TypeAlias = Callable[[SolveProgress], Any]  # True: stop
+
+
 def conjugate_gradients(
     product: Product | LinearOperator,
     targets: ArrayLike,
@@ -174,7 +177,7 @@ def conjugate_gradients(
     tol: float = 1e-3,
     max_iter: int = 1000,
     start: ArrayLike | None = None,
-    progress: Callable[[SolveProgress], Any] | None = None,
+    progress: Watch | None = None,
     checkpoint: Checkpoint | str | None = None,
 ) -> Solution:
     """Solve (K + shifts[k] diag(noise)) x_k = targets[:, k] for all columns k at once.
@@ -387,7 +390,7 @@ class Solver:
         system: System,
         tol: float,
         max_iter: int,
-        progress: Callable[[SolveProgress], Any] | None,
+        progress: Watch | None,
         checkpoint: Checkpoint | None,
     ) -> None:
         self.system, self.tol, self.max_iter = system, tol, max_iter

@@ -1,5 +1,7 @@
 """The whole kernel beside features: its cost is measured, its predictions are those it names."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from comparisons import compared
@@ -7,7 +9,7 @@ from points import gaussian
 from scipy.linalg import solve
 
 import gzkcore
-from gzkcore import Gaussian, Matern, Polynomial
+from gzkcore import Gaussian, KernelRidge, Matern, Polynomial
 from gzkcore.evaluate import measure as measure_module
 from gzkcore.evaluate import whole as module
 from gzkcore.evaluate.whole import chosen_alpha, cost_of, fit_and_predict
@@ -38,6 +40,20 @@ def test_the_cost_counts_all_rows(monkeypatch):
     assert many.statistical_dimension > few.statistical_dimension
     assert "components" in few.preconditioner
     assert f"({few.n_iter} steps)" in few.about
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_memory_is_that_of_a_fit(fit_intercept):
+    X, kernel = gaussian(10_000, 4), Matern(nu=1.5, length_scale=1.0)
+    cost = cost_of(kernel, X, 0.1, len(X), np.random.default_rng(0), n_columns=1 + fit_intercept)
+    model = KernelRidge(kernel, alpha=0.1, fit_intercept=fit_intercept, random_state=0)
+    tracemalloc.start()
+    try:
+        model.fit(X, X[:, 0])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 2 / 3 < cost.megabytes / (peak / 1e6) < 3 / 2
 
 
 def test_a_cost_that_was_not_measured_to_the_end_is_a_bound(monkeypatch):

@@ -658,6 +658,17 @@ def test_callbacks_hear_of_every_product():
     assert_array_equal(model.dual_coef_, wanted.dual_coef_)
 
 
+def test_a_fit_tells_of_every_step():
+    """Of the residual, for the command; and what listens is not a part of the model."""
+    X, y, _ = data(1500)
+    told, model = [], KernelRidge(GAUSSIAN, 0.1, preconditioner=20, random_state=0)
+    model._watch = told.append
+    model.fit(X, y)
+    assert [each.n_steps for each in told] == list(range(1, model.n_iter_ + 1))
+    assert told[0].residual > model.tol >= told[-1].residual
+    assert pickle.loads(pickle.dumps(model))._watch is None
+
+
 KILLED = """
 import os, signal, sys
 import numpy as np
