@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .fit import TableFit
 
 N_COMPONENTS = 1024
+MOST_CENTERS = 1 << 14  # of a random sample of the rows
 
 
 @dataclass
@@ -54,6 +55,7 @@ class FitResult:
     columns: list[str]
     sphere: bool
     whole: bool
+    centers: int | None
     kernel: str
     n_components: int | None
     gamma: float
@@ -87,6 +89,12 @@ def fit(
             help="The whole kernel, without features: better predictions, at n² cost.",
         ),
     ] = False,
+    centers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=MOST_CENTERS, help="With --whole, for large tables: how many rows to keep."
+        ),
+    ] = None,
     n_components: Annotated[
         int | None,
         typer.Option(min=1, help="How many features.", show_default="1024"),
@@ -108,7 +116,8 @@ def fit(
 
     With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
     is read in pieces, so that it may be larger than memory. With --whole the kernel is a Matern-3/2
-    and all rows are kept: seconds for ten thousand rows, minutes for a hundred thousand.
+    and all rows are kept: seconds for ten thousand rows, minutes for a hundred thousand. --centers
+    is for more: so many of the rows are kept.
     """
     from gzkcore._util.memory import resident_memory
     from gzkcore.rows.tables import open_table
@@ -124,6 +133,8 @@ def fit(
             f"--n-components {n_components} does not go with --whole, which has no features; give "
             "one or the other"
         )
+    if centers is not None and not whole:
+        raise ValueError(f"--centers {centers} is for the whole kernel; give --whole, too")
     n_components = None if whole else n_components or N_COMPONENTS
     check_picture(plot)
     check_place(model)
@@ -131,8 +142,8 @@ def fit(
     check_not_the_table(table, "--plot", plot)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
         found = fit_table(
-            table, recipe, gamma=gamma, n_components=n_components, test_fraction=test_fraction,
-            seed=seed, report=report, say=tell,
+            table, recipe, gamma=gamma, n_components=n_components, centers=centers,
+            test_fraction=test_fraction, seed=seed, report=report, say=tell,
         )  # fmt: skip
         found.model.recipe_ = asdict(found.recipe)
         found.model.save(model)
@@ -144,6 +155,7 @@ def fit(
         columns=found.recipe.columns,
         sphere=recipe.sphere,
         whole=whole,
+        centers=None if centers is None or found.whole is None else len(found.whole.model.X_fit_),
         kernel=plain(repr(found.model.kernel_)),
         n_components=n_components,
         gamma=found.gamma,
@@ -191,16 +203,18 @@ def _print_fit(result: FitResult, unused: list[str]) -> None:
 
     names = ", ".join(result.columns[:4]) + (", ..." if len(result.columns) > 4 else "")
     chosen = ["rows held out of a sample"] if result.whole else []
+    where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
     kind = "on the globe" if result.sphere else "standardised"
     held = ""
     if result.whole:
-        megabytes = 8e-6 * float(result.train["rows"] or 0) * (len(result.columns) + result.sphere)
-        held = f"; the rows, which the model keeps, are {megabytes:.2g} MB of it"
+        kept = float(result.train["rows"] or 0) if result.centers is None else result.centers
+        megabytes = 8e-6 * kept * (len(result.columns) + result.sphere)
+        held = f"; the rows that the model keeps are {megabytes:.2g} MB of it"
     rows = {
         "rows": f"{result.train['rows']:,} to fit, {result.test['rows']:,} held out",
         "columns": f"{len(result.columns)} {kind}",
         "not used": ", ".join(unused),
-        "kernel": f"Matern-3/2, whole: {result.kernel}" if result.whole else "",
+        "kernel": f"Matern-3/2, {where}: {result.kernel}" if result.whole else "",
         "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
         "lengthscale": f"{lengthscale_km(result.gamma):,.0f} km" if result.sphere else "",
         "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",
@@ -227,12 +241,10 @@ def _print_fit(result: FitResult, unused: list[str]) -> None:
 
 def _about_solution(result: FitResult) -> str:
     """Say how the system of the whole kernel was solved."""
-    if result.n_iter is None or result.preconditioner is None:
+    if result.n_iter is None:
         return ""
-    return (
-        f"{counted(result.n_iter, 'step')} to a relative residual of {result.residual:.1g}, "
-        f"preconditioned by {result.preconditioner}"
-    )
+    steps = f"{counted(result.n_iter, 'step')} to a relative residual of {result.residual:.1g}"
+    return steps + (f", preconditioned by {result.preconditioner}" if result.preconditioner else "")
 
 
 def _about_errors(summary: dict[str, float | None]) -> str:
@@ -271,6 +283,11 @@ def predict(
         raise ValueError(
             f"{model} does not say which columns it needs: it was saved from Python; use "
             "gzkcore.load there, or gzkcore fit to make a model for this command"
+        )
+    if std and getattr(ridge, "centers", None) is not None:
+        raise ValueError(
+            f"--std: {model} is a kernel at some centres, which do not tell how sure it is; leave "
+            "--std out, or fit without --centers"
         )
     recipe = Recipe(**ridge.recipe_)
     table = open_table(data)

@@ -25,7 +25,7 @@ from gzkcore.learn.full import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.tables import Columns, Table
 
-from .fit_whole import WholeFit, fit_whole
+from .fit_whole import WholeFit, fit_centers, fit_whole
 
 FEWEST_ROWS = 20
 # Random rows that the ridge sees first, so that they settle the centre and the radius for all that
@@ -111,6 +111,7 @@ def fit_table(
     *,
     gamma: str,
     n_components: int | None,
+    centers: int | None,
     test_fraction: float,
     seed: int,
     report: Report,
@@ -127,6 +128,8 @@ def fit_table(
         "auto", "scale" or a number.
     n_components : int or None
         Features; None: the whole kernel.
+    centers : int or None
+        Rows to whose kernel functions the whole kernel is confined; None: all.
     test_fraction : float
         Share of the rows to hold out.
     seed : int
@@ -151,7 +154,7 @@ def fit_table(
         model: RandomFeatureRidgeCV | KernelRidge
         whole = None
         if n_components is None:
-            whole = _learn_whole(split, recipe, survey, gamma, say)
+            whole = _learn_whole(split, recipe, survey, gamma, centers, say)
             model, found, alpha = whole.model, whole.gamma, whole.alpha
         else:
             model = _learn(split, recipe, survey, gamma, n_components)
@@ -343,11 +346,21 @@ def _learn(
 
 
 def _learn_whole(
-    split: _Split, recipe: Recipe, survey: _Survey, gamma: str, say: Callable[[str], None]
+    split: _Split,
+    recipe: Recipe,
+    survey: _Survey,
+    gamma: str,
+    centers: int | None,
+    say: Callable[[str], None],
 ) -> WholeFit:
-    """Put all rows of the fit together, which the whole kernel keeps; choose, and fit."""
+    """Choose, and fit: to all rows put together, which the whole kernel keeps, or on centres."""
     sample = recipe.inputs(survey.values[:, :-1]), survey.values[:, -1]
     _domain(split, recipe, sample[0])
+    if centers is not None:
+        return fit_centers(
+            _TrainingBatches(split, recipe), sample, centers, gamma=gamma, globe=recipe.sphere,
+            seed=split.seed, report=split.report,
+        )  # fmt: skip
     X, y = zip(*_training_rows(split, recipe, survey.numbers, sample), strict=True)
     return fit_whole(
         np.concatenate(X), np.concatenate(y), gamma=gamma, globe=recipe.sphere, seed=split.seed,
@@ -411,6 +424,18 @@ def _training_rows(
         new = ~(test | np.isin(rows, sampled, assume_unique=True))
         if new.any():
             yield recipe.inputs(values[new, :-1]), values[new, -1]
+
+
+@dataclass(frozen=True)
+class _TrainingBatches:
+    """The rows of the fit, (X, y) in batches, as often as they are asked for."""
+
+    split: _Split
+    recipe: Recipe
+
+    def __iter__(self) -> Iterator[tuple[Doubles, Doubles]]:
+        for _, values, test in self.split.read("passing"):
+            yield self.recipe.inputs(values[~test, :-1]), values[~test, -1]
 
 
 def _judge(

@@ -1,12 +1,13 @@
 """A `KernelRidge` on the rows of a table: what `gzkcore fit --whole` does instead of features.
 
-Lengthscale and alpha are chosen on some rows, of which a fifth is held out; then one fit on all.
+Lengthscale and alpha are chosen on some rows, of which a fifth is held out; then one fit on all, or
+on some centres by passes over all.
 """
 
 import itertools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ Say: TypeAlias = Callable[[str], None]
 # Rows to choose by, and more to choose again by, since more rows may follow finer detail;
 # components of a preconditioner that serves every alpha there.
 CHOSEN_ROWS, MORE_ROWS, COMPONENTS = 3000, 12_000, 512
+FEWEST_CHOSEN = 500  # however few centres there are
 ALPHAS = tuple(10.0**k for k in range(-5, 2))
 # Lengthscales to choose from, times the root of the variance of a row: that of all its coordinates.
 GLOBE_LENGTHS = tuple(2.0**k for k in range(-5, 1))
@@ -42,7 +44,7 @@ class WholeFit:
     model: KernelRidge
     gamma: float  # 1 / (2 lengthscale^2)
     alpha: float
-    preconditioner: str
+    preconditioner: str | None  # None on centres, which have their own
 
 
 def fit_whole(
@@ -68,12 +70,53 @@ def fit_whole(
     length, alpha = _chosen(X, y, gamma, globe, seed, report)
     kernel = Matern(nu=1.5, length_scale=length)
     _announce(kernel, X, alpha, seed, say)
-    model = KernelRidge(kernel, alpha=alpha, fit_intercept=True, tol=TOL, random_state=seed)
-    model._watch = _watched(report)
-    report("preconditioning", 0)
+    model = _model(kernel, alpha, None, seed, report)
     model.fit(X, y)
     report("solving", 1)
     return WholeFit(model, 1 / (2 * length**2), alpha, repr(model.preconditioner_))
+
+
+def fit_centers(
+    batches: Iterable[tuple[Doubles, Doubles]],
+    sample: tuple[Doubles, Doubles],
+    centers: int,
+    *,
+    gamma: str,
+    globe: bool,
+    seed: int,
+    report: Report,
+) -> WholeFit:
+    """Choose a kernel as `fit_whole` does, and fit its values at some of the rows.
+
+    Parameters
+    ----------
+    batches : iterable of (X, y)
+        All rows, anew in each iteration: they need not fit into memory.
+    sample : (X, y)
+        Some of them at random. As many as centres say how fine a detail these can follow.
+    centers : int
+    gamma, globe, seed, report
+        See `fit_whole`.
+    """
+    X, y = (part[: max(centers, FEWEST_CHOSEN)] for part in sample)
+    length, alpha = _chosen(X, y, gamma, globe, seed, report)
+    kernel = Matern(nu=1.5, length_scale=length)
+    model = _model(kernel, alpha, centers, seed, report)
+    model.fit(batches)
+    report("solving", 1)
+    return WholeFit(model, 1 / (2 * length**2), alpha, None)
+
+
+def _model(
+    kernel: Matern, alpha: float, centers: int | None, seed: int, report: Report
+) -> KernelRidge:
+    """Return a model to be fitted that tells of its steps."""
+    model = KernelRidge(
+        kernel, alpha=alpha, fit_intercept=True, centers=centers, tol=TOL, random_state=seed
+    )
+    model._watch = _watched(report)
+    report("preconditioning", 0)
+    return model
 
 
 def _lengths(gamma: str, globe: bool, X: Doubles) -> list[float]:

@@ -238,9 +238,9 @@ class Columns:
         self._lengths = lengths
 
     def _read_again(self, file: IO[bytes]) -> Iterator[tuple[int, Doubles, float]]:
-        file.seek(0)
         first, total, width = 0, sum(self._lengths), len(self.names)
         for length in self._lengths:
+            file.seek(8 * first * width)  # others may read at the same time
             values = np.frombuffer(file.read(8 * length * width)).reshape(length, width)
             yield first, values, (first + length) / total
             first += length

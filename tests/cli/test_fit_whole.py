@@ -10,6 +10,7 @@ import pytest
 from commands import files, read, refuse, run, start, write
 from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 
+from gzkcore import KernelRidge
 from gzkcore._util.model_io import load
 from gzkcore.cli import fit_whole as module
 from gzkcore.cli import main as cli
@@ -93,6 +94,38 @@ def test_pieces_make_no_difference(capsys, globe, monkeypatch):
     np.testing.assert_array_equal(*predicted)
 
 
+def test_centers(capsys, globe, monkeypatch):
+    """The rows come in pieces, again in every step; the model keeps some of them."""
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
+    write("data.csv", globe)
+    result = run(capsys, "fit", "data.csv", *ON_GLOBE, "--centers", "90")
+    assert result["whole"]
+    assert result["centers"] == 90
+    assert result["preconditioner"] is None
+    assert result["test"]["r2"] > 0.99
+    assert 0 <= result["residual"] <= 1e-3
+    model, train = load("model.gzk"), hashed(np.arange(400), 0) >= 0.1
+    X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
+    centers, y = model.X_fit_, globe["y"]
+    assert centers.shape == (90, 3)
+    assert all((X[train] == centre).all(axis=1).any() for centre in centers)
+
+    expected = KernelRidge(
+        model.kernel_, result["alpha"], centers=centers, fit_intercept=True, tol=1e-6
+    ).fit(X[train], y[train])
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-2)
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
+    predicted = np.array([float(row["PREDICTED_y"]) for row in read("out.csv")])
+    np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-9)
+    reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
+    assert "model.gzk is a kernel at some centres, which do not tell how sure it is" in reason
+
+    assert cli.main(["fit", "data.csv", *ON_GLOBE, "--centers", "1000"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(rf"kernel +Matern-3/2, at {train.sum()} centres", out)
+    assert re.search(r"solution +\d+ steps? to a relative residual of [0-9.e-]+ ", out)
+
+
 def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2500, 2))
@@ -124,6 +157,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     ("options", "reason"),
     [
         (["--n-components", "64"], "--n-components 64 does not go with --whole"),
+        (["--centers", "0"], "Invalid value for '--centers'"),
         (["--gamma", "wide"], "--gamma must be auto, scale or a positive number; got wide"),
         (["--columns", "y"], "a column is named twice"),
     ],
@@ -132,6 +166,13 @@ def test_bad_options(capsys, plain, options, reason):
     write("data.csv", plain)
     assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", "--whole", *options)
     assert files() == ["data.csv"]
+
+
+def test_centers_are_for_the_whole_kernel(capsys, plain):
+    write("data.csv", plain)
+    assert "--centers 9 is for the whole kernel; give --whole, too" in refuse(
+        capsys, "fit", "data.csv", "--target", "y", "--centers", "9"
+    )
 
 
 def test_one_place(capsys):

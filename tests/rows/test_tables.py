@@ -123,6 +123,15 @@ def test_a_reading_that_ended_early_begins_anew(numbers, monkeypatch):
             np.testing.assert_array_equal(read(columns), numbers)
 
 
+def test_readings_side_by_side_are_whole(numbers, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
+    path, names = next(in_files(numbers))
+    with Columns(open_table(path), names) as columns:
+        assert len(read(columns)) == len(numbers)
+        for (_, values, _), (_, others, _) in zip(columns, columns, strict=True):
+            np.testing.assert_array_equal(values, others)
+
+
 def test_without_room_for_its_numbers_text_is_parsed_again(numbers, monkeypatch):
     path, names = next(in_files(numbers))
     asked = []
