@@ -53,7 +53,8 @@ def test_the_memory_is_that_of_a_fit(fit_intercept):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert 2 / 3 < cost.megabytes / (peak / 1e6) < 3 / 2
+    # What making the preconditioner takes for a while is not reckoned: it is not kept.
+    assert 1 / 2 < cost.megabytes / (peak / 1e6) < 3 / 2
 
 
 def test_a_cost_that_was_not_measured_to_the_end_is_a_bound(monkeypatch):
