@@ -58,9 +58,10 @@ class TrainingRows:
 
     @classmethod
     def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
-        """Take rows that were checked; those of weight 0 are not there."""
+        """Copy rows that were checked, as a model keeps them; those of weight 0 are not there."""
         X, weight, used = without_zeros(X, weight)
         check_fits_dense(X)
+        X = X.copy() if used is None else X
         if X.shape[0] == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
         y = y.reshape(len(y), -1)
@@ -314,6 +315,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
         -------
         ndarray of shape (n_new, n_samples) or (n_new, n_targets, n_samples)
             Of the function; a new observation has noise of variance `noise_variance_` besides.
+            Draws of several targets are independent of each other.
 
         Notes
         -----
@@ -326,12 +328,12 @@ class WholeKernelRegressor(WithKernel, Regressor):
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         mean, _ = self._predict(X, return_std=False)
         X, rng = self._new_rows(X), generator(random_state)
-        old, new = self._prior_draws(X, n_samples, rng)
-        left = {
-            alpha: new - correction.at(self.kernel_, X, self.X_fit_)
-            for alpha, correction in self._corrections(old, rng).items()
-        }
-        found = np.stack([left[alpha] for alpha in self._alphas.tolist()], axis=1)
+        old, new = self._prior_draws(X, n_samples * self._alphas.size, rng)
+        posterior, found = self._posterior, np.empty((X.shape[0], self._alphas.size, n_samples))
+        for target, alpha in enumerate(self._alphas.tolist()):
+            draws = slice(target * n_samples, (target + 1) * n_samples)
+            correction = posterior.correction(old[:, draws], alpha, rng)
+            found[:, target] = new[:, draws] - correction.at(self.kernel_, X, self.X_fit_)
         found *= np.sqrt(self._scale)[:, None]
         found += mean[:, :, None]
         return found.reshape(X.shape[0], *self._target_shape, n_samples)

@@ -23,7 +23,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore._util.wording import counted
-from gzkcore.features.nystrom import NystromFeatures
+from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import Pairs, kernel_matrix
 
@@ -400,23 +400,28 @@ class _Problem:
 
     def is_well_conditioned(self) -> bool:
         """Whether K + alpha N needs no more than its diagonal."""
-        return self._largest(self.kernel) <= (WELL_CONDITIONED - 1) * float(self.shifts.min())
+        return self._largest(self._values) <= (WELL_CONDITIONED - 1) * float(self.shifts.min())
 
     def excess(self, features: Any) -> float:
         """Estimate by how much Z Z^T exceeds K: the largest eigenvalue of the difference, or 0."""
 
-        def difference(X: Doubles) -> Doubles:
-            Z = np.asarray(features.transform(X), dtype=np.float64)
-            values: Doubles = Z @ Z.T - self.kernel(X)
+        def difference(some: Integers) -> Doubles:
+            Z = np.asarray(features.transform(self.X[some]), dtype=np.float64)
+            values: Doubles = Z @ Z.T - self._values(some)
             return values
 
         return max(self._largest(difference), 0.0)
 
-    def _largest(self, matrix: Callable[[Doubles], Doubles]) -> float:
+    def _values(self, some: Integers) -> Doubles:
+        """Return the kernel matrix of some rows; those of a precomputed one are rows of it."""
+        rows = self.X[some]
+        return rows[:, some] if isinstance(self.kernel, Precomputed) else self.kernel(rows)
+
+    def _largest(self, matrix: Callable[[Integers], Doubles]) -> float:
         """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
         some = self._some(PROBES // 2)
         roots = 1 / np.sqrt(self.noise[some])
-        values = eigvalsh(roots[:, None] * matrix(self.X[some]) * roots)
+        values = eigvalsh(roots[:, None] * matrix(some) * roots)
         return float(values[-1]) * len(self.X) / len(some)
 
 

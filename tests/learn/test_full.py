@@ -789,3 +789,33 @@ def test_small_fits_hold_the_matrix_and_large_ones_do_not():
     large = KernelRidge(Matern(), random_state=0).fit(X, X[:, 0])
     assert "whole" not in repr(large.preconditioner_)
     assert large.preconditioner_.nbytes < 8 * len(X) ** 2
+
+
+# ---- what users of a first version ran into
+
+
+def test_large_precomputed_kernels():
+    X, y, _ = data(HELD_ROWS + 76)
+    wanted = KernelRidge(GAUSSIAN, 0.1, tol=1e-8, random_state=0).fit(X, y).predict(X)
+    K = GAUSSIAN(X)
+    for preconditioner in ("auto", 100, None):
+        model = KernelRidge(
+            "precomputed", 0.1, tol=1e-8, preconditioner=preconditioner, random_state=0
+        )
+        assert_allclose(model.fit(K, y).predict(K), wanted, atol=1e-6)
+
+
+def test_draws_of_several_targets_are_independent():
+    X, y, _ = data(100)
+    model = KernelRidge(GAUSSIAN, 0.1, random_state=0).fit(X, np.column_stack([y, -y, y**2]))
+    draws = model.sample_y(X[:1] + 3, 2000)
+    correlations = np.corrcoef(draws[0]) - np.eye(3)
+    assert np.abs(correlations).max() < 0.1
+
+
+def test_the_rows_of_a_model_are_its_own():
+    X, y, _ = data(50)
+    model, before = KernelRidge(GAUSSIAN, 0.1).fit(X, y), X.copy()
+    wanted = model.predict(before)
+    X[:] = 0
+    assert_array_equal(model.predict(before), wanted)
