@@ -61,10 +61,10 @@ from .kernels.products import kernel_matrix as kernel_matrix
 from .kernels.products import kernel_product as kernel_product
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
 from .learn.clusters import ClusterAccumulator as ClusterAccumulator
-from .learn.full import KernelRidge as KernelRidge
-from .learn.full_classifier import KernelRidgeClassifier as KernelRidgeClassifier
-from .learn.full_cv import KernelRidgeCV as KernelRidgeCV
 from .learn.gram import GramAccumulator as GramAccumulator
+from .learn.kernel_ridge import KernelRidge as KernelRidge
+from .learn.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
+from .learn.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
 from .learn.kmeans import RandomFeatureKMeans as RandomFeatureKMeans
 from .learn.moments import MomentsAccumulator as MomentsAccumulator
 from .learn.pca import RandomFeaturePCA as RandomFeaturePCA

@@ -29,7 +29,11 @@ MODULES = {
     "gram": ["learn.gram", "learn.moments", "learn.clusters"],
     "hadamard": ["features.hadamard"],
     "harmonics": ["sphere.harmonics"],
-    "kernel_ridge": ["learn.full", "learn.full_cv", "learn.full_classifier"],
+    "kernel_ridge": [
+        "learn.kernel_ridge",
+        "learn.kernel_ridge_cv",
+        "learn.kernel_ridge_classifier",
+    ],
     "kernels": ["kernels"],
     "kmeans": ["learn.kmeans"],
     "maclaurin": ["features.maclaurin"],

@@ -51,9 +51,9 @@ CLASSES = {
     "RandomFeatureRidgeClassifierCV": (
         "gzkcore.learn.ridge_classifier:RandomFeatureRidgeClassifierCV"
     ),
-    "KernelRidge": "gzkcore.learn.full:KernelRidge",
-    "KernelRidgeCV": "gzkcore.learn.full_cv:KernelRidgeCV",
-    "KernelRidgeClassifier": "gzkcore.learn.full_classifier:KernelRidgeClassifier",
+    "KernelRidge": "gzkcore.learn.kernel_ridge:KernelRidge",
+    "KernelRidgeCV": "gzkcore.learn.kernel_ridge_cv:KernelRidgeCV",
+    "KernelRidgeClassifier": "gzkcore.learn.kernel_ridge_classifier:KernelRidgeClassifier",
     "RandomFeaturePCA": "gzkcore.learn.pca:RandomFeaturePCA",
     "RandomFeatureCCA": "gzkcore.learn.cca:RandomFeatureCCA",
     "RandomFeatureKMeans": "gzkcore.learn.kmeans:RandomFeatureKMeans",

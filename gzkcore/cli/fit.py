@@ -21,7 +21,7 @@ from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.fourier import RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.kernels.shift_invariant import Gaussian
-from gzkcore.learn.full import KernelRidge
+from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.tables import Columns, Table
 

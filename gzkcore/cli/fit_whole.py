@@ -16,8 +16,8 @@ import numpy as np
 from gzkcore._util.typing import Doubles
 from gzkcore.evaluate.whole import cost_of
 from gzkcore.kernels.shift_invariant import Matern
-from gzkcore.learn.full import KernelRidge
-from gzkcore.learn.full_cv import KernelRidgeCV
+from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.kernel_ridge_cv import KernelRidgeCV
 from gzkcore.learn.kernel_system import HELD_ROWS
 from gzkcore.learn.solve import SolveProgress, Watch
 

@@ -14,8 +14,8 @@ from gzkcore._util.typing import Doubles, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted, plain
 from gzkcore.kernels.base import Kernel
-from gzkcore.learn.full import KernelRidge
-from gzkcore.learn.full_cv import KernelRidgeCV
+from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.kernel_ridge_cv import KernelRidgeCV
 from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
 
 # Rows, and values of them, that the cost of all is worked out from; right-hand sides solved for.

@@ -21,7 +21,7 @@ from gzkcore._util.wording import plain
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.base import Kernel
 
-from .full import TrainingRows, WholeKernelRegressor
+from .kernel_ridge import TrainingRows, WholeKernelRegressor
 from .kernel_system import cross_product
 from .regression import check_alphas
 from .ridge_cv import grid_of, results_of

@@ -9,7 +9,7 @@ from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
 
 from .classification import Classifier
-from .full import KernelRidge
+from .kernel_ridge import KernelRidge
 
 __all__ = ["KernelRidgeClassifier"]
 
