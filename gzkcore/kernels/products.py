@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._compiled import products as _products
-from gzkcore._util.threads import n_threads
+from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
 from gzkcore._util.validation import empty_aligned, raise_not_finite
 from gzkcore._util.wording import counted
@@ -81,11 +81,10 @@ class Tiles:
         placed[: self.n_rows, : V.shape[1]] = given[self.order[: self.n_rows]]
         return placed.reshape(len(self.rows), -1, width)
 
-    def take(self, placed: Doubles, count: int) -> Doubles:
-        """Undo `place` on a result."""
-        found = np.empty((self.n_rows, count))
-        flat = placed.reshape(self.order.size, -1)
-        found[self.order[: self.n_rows]] = flat[: self.n_rows, :count]
+    def take(self, placed: Doubles) -> Doubles:
+        """Undo `place` on a result, of shape (n_places, n_vectors)."""
+        found = np.empty((self.n_rows, placed.shape[1]))
+        found[self.order[: self.n_rows]] = placed[: self.n_rows]
         return found * self.factor[:, None]
 
 
@@ -369,31 +368,96 @@ class KernelOperator(LinearOperator):
             return self._by_matrices(V)
         self.n_tiles = 0
         found = np.zeros((self.shape[0], V.shape[1]))
-        for start in range(0, V.shape[1], MOST_VECTORS):
-            some = slice(start, start + MOST_VECTORS)
+        for some in _columns(V):
             for term, known, rows, columns in self._terms:
-                found[:, some] += term.weight * self._multiply(known, rows, columns, V[:, some])
+                product, n_tiles = _multiply(known, rows, columns, V[:, some], self.Y is None)
+                found[:, some] += term.weight * rows.take(product)
+                self.n_tiles += n_tiles
         return found
 
-    def _multiply(self, known: Known, rows: Tiles, columns: Tiles, V: NDArray[Any]) -> Doubles:
-        lanes = 64 // self.arithmetic.itemsize
-        width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
-        out = np.zeros((len(rows.rows), _products.tile_rows(), width))
-        self.n_tiles += _products.kernel_product(
-            rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
-            columns.place(V, width, self.arithmetic), known.factors, known.numbers,
-            known.coefficients, FAR[self.arithmetic], self.Y is None, out, n_threads(),
-        )  # fmt: skip
-        return rows.take(out, V.shape[1])
-
     def _by_matrices(self, V: NDArray[Any]) -> Doubles:
-        """Multiply by the kernel's own matrix, some rows at a time."""
-        columns = self.X if self.Y is None else self.Y
-        step = max(1, (1 << 22) // max(1, len(columns)))
-        parts = [
-            self.kernel(self.X[i : i + step], columns) @ V for i in range(0, len(self.X), step)
+        return _multiply_matrices(self.kernel, self.X, self.X if self.Y is None else self.Y, V)
+
+
+def _columns(V: NDArray[Any]) -> list[slice]:
+    return [slice(start, start + MOST_VECTORS) for start in range(0, V.shape[1], MOST_VECTORS)]
+
+
+def _multiply(
+    known: Known, rows: Tiles, columns: Tiles, V: NDArray[Any], symmetric: bool
+) -> tuple[Doubles, int]:
+    """Return products in the order of the rows' tiles, and how many pairs of tiles they took."""
+    dtype = rows.rows.dtype
+    lanes = 64 // dtype.itemsize
+    width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
+    out = np.zeros((len(rows.rows), _products.tile_rows(), width))
+    done = _products.kernel_product(
+        rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
+        columns.place(V, width, dtype), known.factors, known.numbers, known.coefficients,
+        FAR[dtype], symmetric, out, n_threads(),
+    )  # fmt: skip
+    return out.reshape(-1, width)[:, : V.shape[1]], done
+
+
+def _multiply_matrices(kernel: Kernel, X: Doubles, Y: Doubles, V: NDArray[Any]) -> Doubles:
+    """Multiply by the kernel's own matrix, some rows at a time."""
+    step = max(1, (1 << 22) // max(1, len(Y)))
+    return np.concatenate([kernel(X[i : i + step], Y) @ V for i in range(0, len(X), step)])
+
+
+class Runs:
+    """The products of an operator in runs of rows, to be made anywhere: always the same bits.
+
+    It has what products read and no more, since it is sent to workers. A run has all columns of K:
+    where Y is X each pair of rows is computed twice.
+
+    Parameters
+    ----------
+    operator : KernelOperator
+    most : int
+        Runs; there are fewer where the rows have fewer tiles.
+
+    Attributes
+    ----------
+    count : int
+    """
+
+    def __init__(self, operator: KernelOperator, most: int) -> None:
+        columns = operator.X if operator.Y is None else operator.Y
+        terms, n_rows = operator._terms, len(operator.X)
+        self._matrices = (operator.kernel, operator.X, columns) if terms is None else None
+        self._terms: list[tuple[float, Known, Tiles, Tiles]] = [
+            (term.weight, known, rows, columns) for term, known, rows, columns in terms or ()
         ]
-        return np.concatenate(parts)
+        self._size = n_rows if terms is None else -(-n_rows // _products.tile_rows())
+        self.count = max(1, min(most, self._size))
+
+    def product(self, number: int, V: Doubles) -> list[Doubles]:
+        """Return what a run has of K V, for each term of the kernel in the order of its tiles."""
+        start, stop = (each * self._size // self.count for each in (number, number + 1))
+        here = slice(start, stop)
+        if self._matrices is not None:
+            kernel, X, Y = self._matrices
+            with limit_blas(1):  # whose bits depend on its threads
+                return [_multiply_matrices(kernel, X[here], Y, V)]
+        found = []
+        for _, known, rows, columns in self._terms:
+            run = replace(
+                rows, rows=rows.rows[here], centers=rows.centers[here], radii=rows.radii[here]
+            )
+            parts = [_multiply(known, run, columns, V[:, some], False)[0] for some in _columns(V)]
+            found.append(np.concatenate(parts, axis=1))
+        return found
+
+    def join(self, products: Sequence[list[Doubles]]) -> Doubles:
+        """Put the products of all runs together, in their order."""
+        terms = [np.concatenate(parts) for parts in zip(*products, strict=True)]
+        if self._matrices is not None:
+            return terms[0]
+        found = np.zeros((self._terms[0][2].n_rows, terms[0].shape[1]))
+        for (weight, _, rows, _), product in zip(self._terms, terms, strict=True):
+            found += weight * rows.take(product)
+        return found
 
 
 def arithmetic_of(X: Data, dtype: Any) -> np.dtype[Any]:

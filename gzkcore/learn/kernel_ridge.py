@@ -41,6 +41,7 @@ from .posterior import (
 )
 from .preconditioners import Preconditioner
 from .regression import Regressor, check_alphas
+from .shared_products import Workers
 from .solve import NotPositiveDefinite, Solution, Watch
 from .streams import Reader, Step, valid_rows
 
@@ -111,6 +112,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
     )  # fmt: skip
     _step: ClassVar[str] = "product"
     _few_rows = FEW_ROWS  # new ones, up to which variances are exact
+    _workers: Workers | None = None  # make the products of a fit
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
     kernel: Any
@@ -144,10 +146,11 @@ class WholeKernelRegressor(WithKernel, Regressor):
     def _fit(self, reader: Reader, step: Step) -> None:
         self._check_solver()
         rows = TrainingRows.of(*reader.gather(self))
-        kernel, alphas = self._choose(rows, step)
-        self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
-        self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
-        self._solve(rows.y, step, reader.checkpoint)
+        with Workers(reader.distributed) as self._workers:
+            kernel, alphas = self._choose(rows, step)
+            self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
+            self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
+            self._solve(rows.y, step, reader.checkpoint)
 
     def _check_solver(self) -> None:
         check_positive("tol", self.tol)
@@ -160,7 +163,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
     def _system_of(self, kernel: Kernel, X: Rows, alphas: Doubles, noise: Any) -> KernelSystem:
         return KernelSystem(
             kernel, X, alphas, noise, preconditioner=self.preconditioner, tol=self.tol,
-            max_iter=self.max_iter, random_state=self.random_state,
+            max_iter=self.max_iter, random_state=self.random_state, workers=self._workers,
         )  # fmt: skip
 
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
@@ -203,7 +206,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the preconditioner, which is made anew where it is needed."""
-        left_out = ("_held_system", "_watch")
+        left_out = ("_held_system", "_watch", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     @property
@@ -416,7 +419,7 @@ class KernelRidge(WholeKernelRegressor):
     A step is one product with K, n^2 / 2 kernel values for all targets together; memory is that of
     the rows, the preconditioner (some hundred numbers a row) and a few vectors. Steps are in single
     precision where `tol` is 1e-4 or more, and the residual is checked in double. Sources and Dask
-    collections are put together in memory, dense.
+    collections are put together in memory, dense; of these a cluster's workers make the products.
 
     The regression is the posterior mean of a Gaussian process f of covariance s k with noise of
     variance s alpha / w, for the scale s estimated by y^T (K + alpha N)^-1 y / n (n - 1 with an

@@ -4,7 +4,6 @@ K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. Up to H
 held and factored; beyond, nothing of its size is stored.
 """
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -21,6 +20,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, kernel_matrix
 
 from .preconditioners import Preconditioner, preconditioner_for
+from .shared_products import Product, Workers
 from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
 from .streams import Step
 
@@ -29,8 +29,6 @@ BLOCK = 64  # columns that are solved together
 LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
 SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
 PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
-
-Product = Callable[[Doubles], Doubles]
 
 
 class Factored(Preconditioner):
@@ -99,6 +97,8 @@ class KernelSystem:
         The diagonal of N. None: ones.
     preconditioner, tol, max_iter, random_state
         As for `KernelRidge`.
+    workers : Workers, optional
+        That make the products.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class KernelSystem:
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Seed = None,
+        workers: Workers | None = None,
     ) -> None:
         self.kernel, self.noise, self.tol, self.max_iter = kernel, noise, tol, max_iter
         self.rows: Floats = dense(X)
@@ -125,9 +126,11 @@ class KernelSystem:
         if matrix is not None:
             self.exact = self.product = matrix.__matmul__
         else:
-            self.exact = self.product = KernelOperator(kernel, self.rows, dtype=np.float64).matmat
+            multiply = workers or Workers()
+            self.exact = multiply.product(KernelOperator(kernel, self.rows, dtype=np.float64))
+            self.product = self.exact
             if tol >= SINGLE_TOL:
-                self.product = KernelOperator(kernel, self.rows, dtype=np.float32).matmat
+                self.product = multiply.product(KernelOperator(kernel, self.rows, dtype=np.float32))
         if matrix is not None and self.held:
             ones = np.ones(self.n_rows) if noise is None else noise
             self.preconditioner: Preconditioner = Factored(matrix, self.alphas, ones)

@@ -88,6 +88,50 @@ class DaskSource:
             yield tuple(None if part is None else part[number] for part in self.parts)
 
 
+class Held:
+    """An object that the workers of a cluster hold, for work that is asked for again and again.
+
+    It is a node of the graph, as what `DaskSource.reduce_each` shares is: a worker gets it once,
+    and where one is lost it is sent anew.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    value : object
+    """
+
+    def __init__(self, client: Any, value: Any) -> None:
+        self.client = client
+        self.node = self._ask("persist", _library("dask").delayed(value, traverse=False))
+
+    def each(self, work: Callable[..., Any], count: int, *args: Any) -> list[Any]:
+        """Return work(value, number, *args) for the numbers below `count`."""
+        dask = _library("dask")
+        task = dask.delayed(functools.partial(_work_on, work), pure=False)
+        shared = [dask.delayed(arg, traverse=False) for arg in args]
+        # Dask would send tasks where the value is already; each worker gets its share instead, of
+        # which those that are done early may take.
+        threads = [each for each, number in self.client.nthreads().items() for _ in range(number)]
+        tasks = []
+        for number in range(count):
+            first = number * len(threads) // count
+            with dask.annotate(workers=threads[first : first + 1], allow_other_workers=True):
+                tasks.append(task(self.node, number, *shared))
+        return list(self._ask("compute", tasks, sync=True))
+
+    def _ask(self, what: str, *args: Any, **named: Any) -> Any:
+        """Call the client without its warning of large graphs: this is to be one."""
+        threshold = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+        with _library("dask").config.set(threshold):
+            return getattr(self.client, what)(*args, **named)
+
+
+def client_of() -> Any:
+    """Return the client whose cluster would compute a collection now; None for other schedulers."""
+    client = getattr(_library("dask.base").get_scheduler(), "__self__", None)
+    return client if hasattr(client, "persist") else None
+
+
 def map_rows(
     work: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any = np.float64
 ) -> Any:
@@ -158,6 +202,11 @@ def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) 
 def _map_chunk(work: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any, X: Any) -> Any:
     with _own_share():
         return work(X) if has_rows(X) else np.empty((0, *shape), dtype)
+
+
+def _work_on(work: Callable[..., Any], *args: Any) -> Any:
+    with _own_share():
+        return work(*args)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Kernel matrices in tiles: values, products with vectors, skipping, threads, what is refused."""
 
 import importlib
+import pickle
 import subprocess
 import sys
 
@@ -32,10 +33,15 @@ from gzkcore.kernels import (
     Sum,
     Zonal,
 )
+from gzkcore.kernels.products import Runs
 
 formulas = reference.products
 
 DTYPES = [np.float32, np.float64]
+
+
+def one_and(t):
+    return np.stack([np.ones_like(t), t], axis=1)
 
 
 def kernels(dim):
@@ -63,7 +69,7 @@ def kernels(dim):
                 [([0, 1], Gaussian(0.5)), ([2], Matern(1.5)), ([0, 2], ArcCosine(1))],
                 [2, 0.5, 0.1],
             ),
-            GeneralizedZonal(lambda t: np.stack([np.ones_like(t), t], axis=1)),
+            GeneralizedZonal(one_and),
         ]
     return every
 
@@ -282,6 +288,38 @@ def test_threads_change_no_bit(others, width, dtype):
         with limit_threads(threads):
             found.append(operator @ V)
     assert all((each == found[0]).all() for each in found)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("others", [None, 400])
+@pytest.mark.parametrize("width", [1, 70])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Matern(1.5),
+        Sum([([0, 2], Gaussian(0.5)), ([1, 2], ArcCosine(1))], [0.5, 2.0]),
+        GeneralizedZonal(one_and),
+    ],
+    ids=["one term", "two terms", "matrix"],
+)
+def test_runs_are_the_product(kernel, width, others, dtype):
+    """Whatever computes them, in whatever order, from a copy that was sent."""
+    X = gaussian(1000, 3)
+    Y = None if others is None else gaussian(others, 3, seed=1)
+    V = gaussian(len(X) if Y is None else len(Y), width, seed=2)
+    operator, found = KernelOperator(kernel, X, Y, dtype=dtype), []
+    for most, threads in ((3, 1), (3, 2), (1, 1), (100, 1)):
+        runs = Runs(operator, most)
+        assert runs.count <= most
+        sent = pickle.loads(pickle.dumps(runs))
+        with limit_threads(threads):
+            products = [sent.product(number, V) for number in reversed(range(runs.count))]
+        found.append(runs.join(products[::-1]))
+    assert off(found[0], operator @ V, kernel(X, Y), V) <= PRODUCTS["product"](dtype, 100)
+    np.testing.assert_array_equal(found[0], found[1])
+    if not isinstance(kernel, GeneralizedZonal):  # BLAS has other bits for other sizes
+        np.testing.assert_array_equal(found[0], found[2])
+        np.testing.assert_array_equal(found[0], found[3])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

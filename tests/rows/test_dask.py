@@ -1,6 +1,5 @@
 """Dask collections: the same answers as arrays, whatever the workers do."""
 
-import contextlib
 import os
 import pickle
 import signal
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from batched import data
+from cluster import cluster
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from tolerances import RIDGE
@@ -34,7 +34,6 @@ from gzkcore.rows import dask as rows_of_dask
 
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'gzkcore[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'gzkcore[dask]'")
-distributed = pytest.importorskip("distributed", reason="needs distributed, of gzkcore[dask]")
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'gzkcore[dask]'")
 
 CLOSE = RIDGE["everywhere"]()
@@ -356,23 +355,6 @@ def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
 
 
 # ---- a cluster of processes on this machine
-
-
-@contextlib.contextmanager
-def cluster(n_workers):
-    settings = {"distributed.worker.multiprocessing-method": "forkserver"}  # quicker to start
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            silence_logs="CRITICAL",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Dask, about ports and clocks
