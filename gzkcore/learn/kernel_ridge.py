@@ -16,8 +16,8 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
-from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, check_positive
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.validation import check_integer, check_positive, dense
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
@@ -46,6 +46,11 @@ from .solve import NotPositiveDefinite, Solution, Watch
 from .streams import Reader, Step, valid_rows
 
 __all__ = ["KernelRidge"]
+
+# A precomputed matrix may be so far from symmetric, in units of its largest diagonal entry; it is
+# looked at in squares that stay in the cache.
+ASYMMETRY = 1e-4
+SQUARE = 256
 
 
 @dataclass
@@ -97,10 +102,30 @@ class TrainingRows:
                 f"the kernel matrix has {self.X[row, row]:.3g} on its diagonal, in row {row}, and "
                 "is not positive definite; pass one that is"
             )
+        if isinstance(kernel, Precomputed):
+            _check_symmetric(dense(self.X))
         if kernel.unit_sphere:
             check_unit(self.X)
         resolved: Kernel = FitRows.of_array(self.X, self.weight).resolve(kernel)
         return resolved
+
+
+def _check_symmetric(K: Floats) -> None:
+    """Raise if a kernel matrix is not symmetric, but for what rounding in float32 may leave."""
+    least = ASYMMETRY * float(np.abs(K.diagonal()).max())
+    for first in range(0, len(K), SQUARE):
+        for start in range(0, first + 1, SQUARE):
+            rows, columns = slice(first, first + SQUARE), slice(start, start + SQUARE)
+            apart = np.abs(K[rows, columns] - K[columns, rows].T)
+            if apart.max() <= least:
+                continue
+            row, column = np.unravel_index(int(apart.argmax()), apart.shape)
+            i, j = first + int(row), start + int(column)
+            raise ValueError(
+                f"with kernel='precomputed' X must be symmetric, but X[{i}, {j}]={K[i, j]:.6g} and "
+                f"X[{j}, {i}]={K[j, i]:.6g} differ by {apart.max():.3g}; pass k(X, X) of the "
+                "same rows in the same order, or (X + X.T) / 2 if it is off by rounding"
+            )
 
 
 class WholeKernelRegressor(WithKernel, Regressor):
@@ -364,8 +389,8 @@ class KernelRidge(WholeKernelRegressor):
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         Any kernel of `gzkcore.kernels` or its alias; a function of two arrays of rows that returns
-        the matrix of values; or "precomputed": `fit` takes the kernel matrix K(n, n), `predict`
-        the values K(m, n).
+        the matrix of values; or "precomputed": `fit` takes the kernel matrix K(n, n), which must be
+        symmetric, `predict` the values K(m, n).
     alpha : float or array-like of shape (n_targets,), default=1.0
         Added to the diagonal of K, not negative; one for all targets or one for each.
     fit_intercept : bool, default=False

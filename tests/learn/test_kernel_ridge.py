@@ -748,6 +748,21 @@ def test_bad_parameters(parameters, error, message):
         KernelRidge(**parameters).fit(X40, Y40)
 
 
+def test_a_precomputed_matrix_must_be_symmetric():
+    """What rounding leaves of the symmetry is taken; a matrix of other rows is not."""
+    X, y = np.random.default_rng(0).standard_normal((600, 3)), np.ones(600)
+    K = Gaussian(0.5)(X)
+    noise = 1e-6 * np.random.default_rng(1).standard_normal(K.shape)
+    KernelRidge("precomputed", 1.0).fit(K + noise, y)
+    wrong = K.copy()
+    wrong[500, 3] += 0.25
+    message = r"X\[500, 3\]=.* and X\[3, 500\]=.* differ by 0.25; pass k\(X, X\)"
+    with pytest.raises(ValueError, match=message):
+        KernelRidge("precomputed", 1.0).fit(wrong, y)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        KernelRidge("precomputed", 1.0).fit(Gaussian(0.5)(X, X[::-1] + 1.0), y)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
