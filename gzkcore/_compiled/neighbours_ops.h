@@ -45,6 +45,7 @@ static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_facto
                     else if (factor->metric == GZK_ABSOLUTE) t += sign * NAME(gzk_magnitude)(apart);
                     else t += sign * apart * apart;
                 }
+                t = NAME(gzk_bounded)(t, factor->profile);
                 value *= NAME(gzk_profile)(t, factor->profile, factor);
             }
             *(VEC *)(S + j * width + l) = value;

@@ -76,6 +76,8 @@ typedef struct {
 #define LEAST_EXPONENT_F64 -1021.0
 #define LEAST_SQUARE_F32 1e-30f
 #define LEAST_SQUARE_F64 1e-200
+#define MOST_SQUARE_F32 1e6f /* e^-1000 is 0, and no power of 1000 that is met is infinite */
+#define MOST_SQUARE_F64 1e6
 
 /* Numbers that are almost 0 are 0 from here on, since arithmetic with them takes a hundred times as
  * long; returns what `gzk_set_denormals` restores. */

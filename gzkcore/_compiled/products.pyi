@@ -21,9 +21,12 @@ def kernel_product(
 def kernel_matrix(
     X: NDArray[Any],
     X_centers: NDArray[Any],
+    X_radii: NDArray[Any],
+    X_order: NDArray[Any],
     Y: NDArray[Any],
     Y_centers: NDArray[Any],
     Y_radii: NDArray[Any],
+    Y_order: NDArray[Any],
     factors: NDArray[Any],
     numbers: NDArray[Any],
     coefficients: NDArray[Any],
@@ -47,3 +50,4 @@ def kernel_slopes(
     n_threads: int,
 ) -> None: ...
 def tile_rows() -> int: ...
+def most_factors() -> int: ...

@@ -13,14 +13,15 @@ Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tourname
            depend on the threads. Sums within a tile are in the type of the data, across tiles in
            double. Between rounds signals are looked at, so that Ctrl-C stops a long product.
 Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
-           TILE, width) and out (I, TILE, width). A factor of the kernel has its columns, those of
+           TILE, width) and out (I, TILE, width). The last row of a tile that is not full is repeated,
+           with 0 in V. A factor of the kernel has its columns, those of
            the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange, threadid
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.string cimport memset
 
 from .leaf cimport GZK_LANES_F32, GZK_LANES_F64, PAGE, gzk_alloc, gzk_free
@@ -45,6 +46,12 @@ from .products cimport (
 cdef enum:
     BLOCKS = 64
 
+# Rows are compared by differences where one is further from a centre, so that no square overflows;
+# coordinates themselves go no further than the second.
+cdef double ENORMOUS = 1e15
+cdef double MOST_F32 = 1e37
+cdef double MOST_F64 = 1e300
+
 
 cdef inline bint beyond(const gzk_factor* factors, Py_ssize_t count, const double* p,
                         const double* q, const double* r, const double* s,
@@ -62,20 +69,26 @@ cdef inline bint beyond(const gzk_factor* factors, Py_ssize_t count, const doubl
 
 
 cdef inline void approach(const gzk_factor* factors, gzk_factor* here, Py_ssize_t count,
-                          const floating* x, const double* p, const floating* y, const double* q,
-                          const double* radii, double far, Py_ssize_t dim, floating* u,
-                          floating* a, floating* b) noexcept nogil:
+                          const floating* x, const double* p, const double* r,
+                          const floating* y, const double* q, const double* s, double far,
+                          floating* u, floating* a, floating* b) noexcept nogil:
     """Prepare a tile of rows x about p for one of columns y about q: u (x about q), a and b.
 
-    Rows of columns that are `far` from their centre are compared by differences: the rounding error
-    of a product of coordinates grows with the square of the distance.
+    Columns that are `far` from their centre (s is their largest distance, r that of rows) are
+    compared by differences: the rounding error of a product of coordinates grows with the square of
+    the distance.
     """
+    cdef double most = MOST_F32 if floating is float else MOST_F64, shift, largest
     cdef Py_ssize_t f, k
-    for k in range(dim):
-        move(x + k * GZK_TILE, <floating> (p[k] - q[k]), u + k * GZK_TILE)
     for f in range(count):
         here[f] = factors[f]
-        if here[f].metric == GZK_PRODUCT and here[f].of_distances and radii[f] > far:
+        largest = r[f]
+        for k in range(here[f].first, here[f].first + here[f].dim):
+            shift = p[k] - q[k]
+            largest = max(largest, fabs(shift))
+            move(x + k * GZK_TILE, <floating> max(-most, min(shift, most)), u + k * GZK_TILE)
+        if here[f].metric == GZK_PRODUCT and here[f].of_distances and (
+                s[f] > far or largest > ENORMOUS):
             here[f].metric = GZK_DIFFERENCE
         if here[f].metric == GZK_PRODUCT:
             k = here[f].first * GZK_TILE
@@ -120,8 +133,9 @@ cdef Py_ssize_t multiply(
                 continue
             done += 1
             both = symmetric and column > row
-            approach(factors, here, count, &X[row, 0, 0], &X_centers[row, 0], &Y[column, 0, 0],
-                     &Y_centers[column, 0], &Y_radii[column, 0], far, dim, scratch, a, b)
+            approach(factors, here, count, &X[row, 0, 0], &X_centers[row, 0], &X_radii[row, 0],
+                     &Y[column, 0, 0], &Y_centers[column, 0], &Y_radii[column, 0], far, scratch, a,
+                     b)
             memset(wi, 0, result * sizeof(floating))
             if both:
                 memset(wj, 0, GZK_TILE * width * sizeof(floating))
@@ -213,16 +227,27 @@ def kernel_product(
     return done
 
 
+cdef inline Py_ssize_t occupied(const Py_ssize_t* order) noexcept nogil:
+    """Count the rows of a tile, of which the last is repeated until it is full."""
+    cdef Py_ssize_t count = GZK_TILE
+    while count > 1 and order[count - 2] == order[count - 1]:
+        count -= 1
+    return count
+
+
 cdef void matrix_row(
     const gzk_factor* factors, Py_ssize_t count, double far, Py_ssize_t row, bint symmetric,
-    const floating[:, :, ::1] X, const double[:, ::1] X_centers,
+    const floating[:, :, ::1] X, const double[:, ::1] X_centers, const double[:, ::1] X_radii,
+    const Py_ssize_t[::1] X_order,
     const floating[:, :, ::1] Y, const double[:, ::1] Y_centers, const double[:, ::1] Y_radii,
-    floating[:, ::1] out, floating* scratch,
+    const Py_ssize_t[::1] Y_order, floating[:, ::1] out, floating* scratch,
 ) noexcept nogil:
     """Write the tiles of one row of tiles; where symmetric from the diagonal on, and across it."""
     cdef Py_ssize_t dim = X.shape[1], column, strip, i, j, r, start = row * GZK_TILE
-    cdef Py_ssize_t first
-    cdef Py_ssize_t rows = min(GZK_TILE, out.shape[0] - start), columns
+    cdef Py_ssize_t first, rows = occupied(&X_order[start]), columns
+    cdef const Py_ssize_t *row_of = &X_order[start]
+    cdef const Py_ssize_t *column_of
+    cdef floating *target
     cdef gzk_factor here[MOST_FACTORS]
     cdef floating *a = scratch + dim * GZK_TILE
     cdef floating *b = a + count * GZK_TILE
@@ -230,30 +255,40 @@ cdef void matrix_row(
     cdef unsigned before = gzk_flush_denormals()
     for column in range(row if symmetric else 0, Y.shape[0]):
         first = column * GZK_TILE
-        columns = min(GZK_TILE, out.shape[1] - first)
-        approach(factors, here, count, &X[row, 0, 0], &X_centers[row, 0], &Y[column, 0, 0],
-                 &Y_centers[column, 0], &Y_radii[column, 0], far, dim, scratch, a, b)
+        column_of = &Y_order[first]
+        columns = occupied(column_of)
+        approach(factors, here, count, &X[row, 0, 0], &X_centers[row, 0], &X_radii[row, 0],
+                 &Y[column, 0, 0], &Y_centers[column, 0], &Y_radii[column, 0], far, scratch, a, b)
         for strip in range((rows + GZK_STRIP - 1) // GZK_STRIP):
             i = strip * GZK_STRIP
             values(here, count, i, scratch, a, &Y[column, 0, 0], b,
                    buffer + GZK_STRIP * GZK_TILE, buffer)
             for r in range(min(GZK_STRIP, rows - i)):
-                for j in range(columns):
-                    out[start + i + r, first + j] = buffer[r * GZK_TILE + j]
+                target = &out[row_of[i + r], 0]
+                if column_of[columns - 1] - column_of[0] == columns - 1:  # they ascend
+                    target += column_of[0]
+                    for j in range(columns):
+                        target[j] = buffer[r * GZK_TILE + j]
+                else:
+                    for j in range(columns):
+                        target[column_of[j]] = buffer[r * GZK_TILE + j]
             if symmetric:
                 for j in range(columns):
-                    for r in range(min(GZK_STRIP, rows - i)):
-                        if first + j > start + i + r:
-                            out[first + j, start + i + r] = buffer[r * GZK_TILE + j]
+                    target = &out[column_of[j], 0]
+                    for r in range(min(GZK_STRIP, rows - i, first + j - start - i)):
+                        target[row_of[i + r]] = buffer[r * GZK_TILE + j]
     gzk_set_denormals(before)
 
 
 def kernel_matrix(
     const floating[:, :, ::1] X,          # IN   (I, dim, TILE)
     const double[:, ::1] X_centers,       # IN   (I, dim)
+    const double[:, ::1] X_radii,         # IN   (I, count)
+    const Py_ssize_t[::1] X_order,        # IN   (I TILE,): rows, which ascend within a tile
     const floating[:, :, ::1] Y,          # IN   (J, dim, TILE)
     const double[:, ::1] Y_centers,       # IN   (J, dim)
     const double[:, ::1] Y_radii,         # IN   (J, count)
+    const Py_ssize_t[::1] Y_order,        # IN   (J TILE,)
     const long long[:, ::1] factors,      # IN   (count, 9)
     const double[:, ::1] numbers,         # IN   (count, 4)
     const floating[::1] coefficients,     # IN   of all factors
@@ -272,8 +307,8 @@ def kernel_matrix(
         raise MemoryError("no memory for the scratch buffers of kernel_matrix")
     for row in prange(X.shape[0], schedule="dynamic", chunksize=1, nogil=True,
                       num_threads=n_threads):
-        matrix_row(known, count, far, row, symmetric, X, X_centers, Y, Y_centers, Y_radii, out,
-                   scratch + threadid() * size)
+        matrix_row(known, count, far, row, symmetric, X, X_centers, X_radii, X_order, Y, Y_centers,
+                   Y_radii, Y_order, out, scratch + threadid() * size)
     gzk_free(scratch)
 
 
@@ -333,3 +368,8 @@ def kernel_slopes(
 def tile_rows():
     """Count the rows of a tile."""
     return GZK_TILE
+
+
+def most_factors():
+    """Return how many factors a kernel may have."""
+    return MOST_FACTORS

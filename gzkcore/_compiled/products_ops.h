@@ -19,27 +19,44 @@ typedef BITS NAME(gzk_int); /* as wide as the element */
 #define MASK(condition) (-(condition))
 #endif
 
-GZK_INLINE VEC NAME(gzk_at_least)(VEC x, REAL least)
-{
 #if defined(__AVX512F__) && IS_FLOAT
-    return (VEC)_mm512_max_ps((__m512)x, _mm512_set1_ps(least));
+#define LIMITED(op) (VEC)_mm512_##op##_ps((__m512)x, _mm512_set1_ps(limit))
 #elif defined(__AVX512F__)
-    return (VEC)_mm512_max_pd((__m512d)x, _mm512_set1_pd(least));
+#define LIMITED(op) (VEC)_mm512_##op##_pd((__m512d)x, _mm512_set1_pd(limit))
 #elif defined(__AVX__) && IS_FLOAT
-    return (VEC)_mm256_max_ps((__m256)x, _mm256_set1_ps(least));
+#define LIMITED(op) (VEC)_mm256_##op##_ps((__m256)x, _mm256_set1_ps(limit))
 #elif defined(__AVX__)
-    return (VEC)_mm256_max_pd((__m256d)x, _mm256_set1_pd(least));
+#define LIMITED(op) (VEC)_mm256_##op##_pd((__m256d)x, _mm256_set1_pd(limit))
 #elif defined(__SSE2__) && IS_FLOAT
-    return (VEC)_mm_max_ps((__m128)x, _mm_set1_ps(least));
+#define LIMITED(op) (VEC)_mm_##op##_ps((__m128)x, _mm_set1_ps(limit))
 #elif defined(__SSE2__)
-    return (VEC)_mm_max_pd((__m128d)x, _mm_set1_pd(least));
+#define LIMITED(op) (VEC)_mm_##op##_pd((__m128d)x, _mm_set1_pd(limit))
+#endif
+
+GZK_INLINE VEC NAME(gzk_at_least)(VEC x, REAL limit)
+{
+#if defined(LIMITED)
+    return LIMITED(max);
 #elif defined(__GNUC__)
-    for (int i = 0; i < LANES; i++) x[i] = x[i] > least ? x[i] : least;
+    for (int i = 0; i < LANES; i++) x[i] = x[i] > limit ? x[i] : limit;
     return x;
 #else
-    return x > least ? x : least;
+    return x > limit ? x : limit;
 #endif
 }
+
+GZK_INLINE VEC NAME(gzk_at_most)(VEC x, REAL limit)
+{
+#if defined(LIMITED)
+    return LIMITED(min);
+#elif defined(__GNUC__)
+    for (int i = 0; i < LANES; i++) x[i] = x[i] < limit ? x[i] : limit;
+    return x;
+#else
+    return x < limit ? x : limit;
+#endif
+}
+#undef LIMITED
 
 /* 2^s, within 2 units in the last place, and 0 far below. With AVX-512 s - floor(s) is one operation,
  * and so is the power; else it is s - rint(s), and coefficients are those for an interval about 0. */
@@ -199,6 +216,15 @@ GZK_INLINE VEC NAME(gzk_profile)(VEC t, const int profile, const gzk_factor *fac
     return decay * NAME(gzk_polynomial)(-minus_r, (const REAL *)factor->c, factor->degree);
 }
 
+/* t, but for profiles with a root no more than is enough for them to be 0: an infinite t has none. */
+GZK_INLINE VEC NAME(gzk_bounded)(VEC t, const int profile)
+{
+    if (profile == GZK_EXPONENTIAL || profile == GZK_POLYNOMIAL || profile == GZK_TABLE
+        || profile == GZK_TABLE_SLOPE)
+        return t;
+    return NAME(gzk_at_most)(t, CONSTANT(MOST_SQUARE));
+}
+
 GZK_INLINE VEC NAME(gzk_magnitude)(VEC x)
 {
     NAME(gzk_ints) bits;
@@ -248,9 +274,12 @@ GZK_INLINE void NAME(gzk_strip)(const REAL *u, const REAL *a, const REAL *x, con
             GZK_UNROLL
             for (int r = 0; r < GZK_ROWS; r++)
                 GZK_UNROLL
-                for (int v = 0; v < GZK_ABREAST; v++)
+                for (int v = 0; v < GZK_ABREAST; v++) {
+                    if (metric != GZK_PRODUCT || profile == GZK_MATERN)
+                        t[r][v] = NAME(gzk_bounded)(t[r][v], profile);
                     *(VEC *)(out + (i + r) * GZK_TILE + j + v * LANES)
                         = NAME(gzk_profile)(t[r][v], profile, factor);
+                }
         }
 }
 

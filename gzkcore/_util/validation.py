@@ -45,6 +45,16 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
+def check_not_negative(name: str, value: Any) -> float:
+    """Return value as a float, or raise naming it if it is no finite number >= 0."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
+    number = float(value)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{name}={value} is not usable; use a finite number >= 0")
+    return number
+
+
 def check_positives(name: str, value: Any, count: int | None = None) -> float | Doubles:
     """Return a number > 0, or an array of them: one for each of `count` columns."""
     try:

@@ -183,7 +183,10 @@ class Product(WithParts, Kernel):
         return values
 
     def tile_form(self, dim: int) -> TileForm | None:
-        """Return the product of the parts' forms, on their columns; None if a part has none."""
+        """Return the product of the parts' forms, on their columns; None if a part has none.
+
+        None too if sums among the parts multiply to too many terms.
+        """
         forms = []
         for index, kernel in self.parts_of(dim):
             form = kernel.tile_form(len(index))

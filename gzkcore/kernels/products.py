@@ -1,9 +1,9 @@
 """Products of kernel matrices with vectors, K(X, Y) V: nothing of the size of K is stored.
 
-Rows are sorted into tiles of 256 neighbours (a k-d tree, halved along the widest column), which has
-two uses: coordinates about the centre of a tile keep single precision exact enough, and pairs of
-tiles that are further apart than the kernel reaches are skipped. Where Y is X each pair of tiles
-is computed once and used in both directions.
+Rows are sorted into tiles of 256 neighbours (`tile_rows`), which has two uses: coordinates about
+the centre of a tile keep single precision exact enough, and pairs of tiles that are further apart
+than the kernel reaches are skipped. Where Y is X each pair of tiles is computed once and used in
+both directions.
 """
 
 import math
@@ -18,117 +18,25 @@ from scipy.sparse.linalg import LinearOperator
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
-from gzkcore._util.validation import empty_aligned, raise_not_finite
+from gzkcore._util.validation import check_not_negative, raise_not_finite
 from gzkcore._util.wording import counted
 
-from .base import Kernel, double_rows, row_norms, unit_rows
+from .aliases import ALIASES, as_kernel
+from .base import Kernel, double_rows
 from .tile_form import DIFFERENCE, PRODUCT, TABLE, TABLE_SLOPE, Factor, Term
+from .tile_rows import FAR, TiledRows, scaled_columns
 from .tile_table import table_of
 
 __all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
-# Tiles with rows further than this from their centre are compared by differences: the rounding
-# error of a product of coordinates grows with the square of the distance.
-FAR = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 64.0}
-
 MOST_VECTORS = 64  # that are multiplied at once: their sums stay in the cache
-
-
-# ---- tiles
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Scaled rows in tiles of neighbours, and what each row's kernel values are multiplied by."""
-
-    n_rows: int
-    order: Integers  # the row at each place; the last is repeated until the tile is full
-    rows: Floats  # (n_tiles, dim, TILE), about the centres
-    centers: Doubles  # (n_tiles, dim)
-    radii: Doubles  # (n_tiles, n_factors): the largest distance of a row from its centre
-    factor: Doubles  # (n_rows,)
-
-    @classmethod
-    def of(cls, X: Doubles, term: Term, dtype: Any, in_order: bool = False) -> "Tiles":
-        """Sort rows into tiles, or keep their order; for dot products about the origin."""
-        parts = [_scaled(X, factor) for factor in term.factors]
-        rows = np.concatenate([part for part, _ in parts], axis=1)
-        size = _products.tile_rows()
-        order = np.arange(len(X)) if in_order else neighbours(rows, size)
-        n_tiles = -(-order.size // size)
-        order = np.concatenate([order, np.repeat(order[-1:], n_tiles * size - order.size)])
-        placed = rows[order].reshape(n_tiles, size, rows.shape[1])
-        centers = (placed.min(axis=1) + placed.max(axis=1)) / 2
-        radii, first = np.empty((n_tiles, len(parts))), 0
-        for number, factor in enumerate(term.factors):
-            columns = slice(first, first + parts[number][0].shape[1])
-            if not factor.of_distances:
-                centers[:, columns] = 0.0
-            placed[:, :, columns] -= centers[:, None, columns]
-            here = placed[:, :, columns]
-            radii[:, number] = np.sqrt(np.einsum("tid,tid->ti", here, here).max(axis=1))
-            first = columns.stop
-        powers = np.prod([power for _, power in parts], axis=0)
-        panels = empty_aligned((n_tiles, rows.shape[1], size), dtype)
-        panels[...] = placed.transpose(0, 2, 1)
-        return cls(X.shape[0], order, panels, centers, radii, powers)
-
-    def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
-        """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 where there is no row."""
-        placed = empty_aligned((self.order.size, width), dtype)
-        placed.fill(0)
-        given = V * self.factor[:, None]
-        placed[: self.n_rows, : V.shape[1]] = given[self.order[: self.n_rows]]
-        return placed.reshape(len(self.rows), -1, width)
-
-    def take(self, placed: Doubles) -> Doubles:
-        """Undo `place` on a result, of shape (n_places, n_vectors)."""
-        found = np.empty((self.n_rows, placed.shape[1]))
-        found[self.order[: self.n_rows]] = placed[: self.n_rows]
-        return found * self.factor[:, None]
-
-
-def _scaled(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
-    """Return a factor's columns of the rows, scaled, and what its norms multiply the kernel by."""
-    here = X if factor.columns is None else X[:, factor.columns]
-    if np.ndim(factor.scale) == 1 and np.size(factor.scale) != here.shape[1]:
-        raise ValueError(
-            f"the kernel has parameters for {counted(np.size(factor.scale), 'column')}, but there "
-            f"are {here.shape[1]}; pass one number, or one for each column"
-        )
-    if factor.power is None:
-        return here * factor.scale, np.ones(len(X))
-    norms = row_norms(here)
-    if factor.power == 0 and not norms.all():
-        raise ValueError(
-            "the kernel has no value where a row is all 0, since it depends on the direction "
-            "alone; drop such rows"
-        )
-    return unit_rows(here, norms), norms**factor.power
-
-
-def neighbours(X: Doubles, size: int) -> Integers:
-    """Order rows so that each run of `size` lies together: halved along the widest column."""
-    done, left = [], [np.arange(X.shape[0])]
-    while left:
-        rows = left.pop()
-        n_tiles = -(-rows.size // size)
-        if n_tiles <= 1:
-            done.append(rows)
-            continue
-        here = X[rows]
-        widest = int(np.argmax(here.max(axis=0) - here.min(axis=0)))
-        half = n_tiles // 2 * size
-        parted = np.argpartition(here[:, widest], half)
-        left += [rows[parted[half:]], rows[parted[:half]]]
-    return np.concatenate(done)
 
 
 # ---- what the compiled tiles read of a kernel
 
 
 @dataclass(frozen=True)
-class Known:
+class FactorArrays:
     """The factors of a term in the arrays that `_compiled/products.pyx` reads."""
 
     factors: NDArray[np.int64]  # (count, 9)
@@ -138,7 +46,7 @@ class Known:
     @classmethod
     def of(
         cls, factors: Sequence[Factor], dim: int, dtype: Any, reaches: Sequence[float]
-    ) -> "Known | None":
+    ) -> "FactorArrays | None":
         """Lay factors out one after another; None if a table is not accurate enough."""
         whole = np.zeros((len(factors), 9), np.int64)
         numbers = np.zeros((len(factors), 4))
@@ -168,14 +76,14 @@ class Known:
 
 def known_terms(
     kernel: Kernel, dim: int, dtype: Any, tol: float
-) -> list[tuple[Term, Known]] | None:
+) -> list[tuple[Term, FactorArrays]] | None:
     """Return the terms of a kernel as the tiles read them, None if it has to be by its matrix."""
     found = []
     form = kernel.tile_form(dim)
-    if form is None:
+    if form is None or any(len(term.factors) > _products.most_factors() for term in form):
         return None
     for term in form:
-        known = Known.of(term.factors, dim, dtype, term.reaches(tol / len(form)))
+        known = FactorArrays.of(term.factors, dim, dtype, term.reaches(tol / len(form)))
         if known is None:
             return None
         found.append((term, known))
@@ -188,7 +96,7 @@ class Pairs:
 
     rows: Doubles  # (n, columns of factor after factor), scaled
     weights: Doubles  # (n,): w
-    known: Known
+    known: FactorArrays
 
     @classmethod
     def of(cls, kernel: Kernel, X: Doubles, dtype: Any) -> "Pairs | None":
@@ -197,7 +105,7 @@ class Pairs:
         if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
             return None
         term, known = terms[0]
-        parts = [_scaled(X, factor) for factor in term.factors]
+        parts = [scaled_columns(X, factor) for factor in term.factors]
         weights = math.sqrt(term.weight) * np.prod([power for _, power in parts], axis=0)
         return cls(np.concatenate([part for part, _ in parts], axis=1), weights, known)
 
@@ -214,8 +122,8 @@ class KernelOperator(LinearOperator):
 
     Parameters
     ----------
-    kernel : Kernel
-        Resolved.
+    kernel : Kernel or str
+        Resolved; an alias such as "matern" is resolved on X.
     X : {array-like, sparse matrix} of shape (n_rows, dim)
     Y : {array-like, sparse matrix} of shape (n_columns, dim), optional
         None: X, and each pair of rows is computed once.
@@ -223,7 +131,8 @@ class KernelOperator(LinearOperator):
         Of the arithmetic within a tile; by default that of X. Results are float64.
     tol : float, optional
         Pairs of tiles between which the kernel is below it are skipped: an entry of K V is off by
-        at most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none.
+        at most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none
+        are skipped.
 
     Attributes
     ----------
@@ -239,8 +148,9 @@ class KernelOperator(LinearOperator):
     n_rows n_columns for each vector (twice with Y None). Memory: the rows twice, and vectors.
     The result is the same to the bit for any number of threads. Ctrl-C stops a product.
 
-    `GeneralizedZonal`, and kernels that no table of piecewise polynomials follows to the accuracy
-    of the type, are multiplied by their own matrix, some rows at a time.
+    `GeneralizedZonal`, products of more than 64 factors, and kernels that no table of piecewise
+    polynomials follows to the accuracy of the type, are multiplied by their own matrix, some rows
+    at a time.
 
     Examples
     --------
@@ -254,28 +164,29 @@ class KernelOperator(LinearOperator):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: str | Kernel,
         X: Data,
         Y: Data | None = None,
         *,
         dtype: Any = None,
         tol: float | None = None,
     ) -> None:
-        self.kernel, self.tol = kernel, tol
+        self.tol = None if tol is None else check_not_negative("tol", tol)
         self.arithmetic = arithmetic_of(X, dtype)
         self.X, self.Y = checked_rows(X, Y)
+        self.kernel = kernel = resolved_kernel(kernel, self.X)
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
-        reached = float(np.finfo(self.arithmetic).eps) / 8 if tol is None else tol
+        reached = float(np.finfo(self.arithmetic).eps) / 8 if self.tol is None else self.tol
         terms = known_terms(kernel, self.X.shape[1], self.arithmetic, reached)
         self._terms = None if terms is None else [(*each, *self._tiles(each[0])) for each in terms]
         if terms is None:
             kernel(self.X[:1], self.X[:1])  # raises what is wrong with it
 
-    def _tiles(self, term: Term) -> tuple[Tiles, Tiles]:
-        rows = Tiles.of(self.X, term, self.arithmetic)
-        return rows, rows if self.Y is None else Tiles.of(self.Y, term, self.arithmetic)
+    def _tiles(self, term: Term) -> tuple[TiledRows, TiledRows]:
+        rows = TiledRows.of(self.X, term, self.arithmetic)
+        return rows, rows if self.Y is None else TiledRows.of(self.Y, term, self.arithmetic)
 
     def diagonal(self) -> Doubles:
         """Return k(x, x) of every row of X.
@@ -327,13 +238,18 @@ class KernelOperator(LinearOperator):
 
     def _gradient_of(self, term: Term, A: Doubles, B: Doubles) -> Doubles:
         dim, none = self.X.shape[1], [math.inf] * len(term.factors)
+        if len(term.factors) > _products.most_factors():
+            raise ValueError(
+                f"the kernel has a product of {len(term.factors)} factors, and at most "
+                f"{_products.most_factors()} are differentiated; write Gaussians as one factor"
+            )
         factors = [_by_differences(factor) for factor in term.factors]
         slopes = [_slope_of(factor) for factor in factors]
-        known = Known.of([*factors, *slopes], dim, np.float64, none * 2)
+        known = FactorArrays.of([*factors, *slopes], dim, np.float64, none * 2)
         if known is None:
             raise ValueError(f"{self.kernel!r} has no table that is accurate to float64")
-        rows = Tiles.of(self.X, term, np.float64)
-        columns = rows if self.Y is None else Tiles.of(self.Y, term, np.float64)
+        rows = TiledRows.of(self.X, term, np.float64)
+        columns = rows if self.Y is None else TiledRows.of(self.Y, term, np.float64)
         count = len(factors)
         known.factors[count:, 3] = known.factors[:count, 3]
         out = np.zeros((len(rows.rows), rows.rows.shape[1]))
@@ -354,16 +270,22 @@ class KernelOperator(LinearOperator):
             first = here.stop
         return found
 
-    def _matvec(self, v: NDArray[Any]) -> Doubles:
-        return self._matmat(v.reshape(-1, 1))[:, 0]
+    def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
+        product: NDArray[Any] = self._matmat(v.reshape(-1, 1))[:, 0]
+        return product
 
     def _adjoint(self) -> "KernelOperator":
         if self.Y is None:
             return self
         return KernelOperator(self.kernel, self.Y, self.X, dtype=self.arithmetic, tol=self.tol)
 
-    def _matmat(self, V: NDArray[Any]) -> Doubles:
+    def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
+        if V.dtype.kind not in "biufc":
+            raise TypeError(f"V has dtype {V.dtype}; pass numbers")
         raise_not_finite(V, "V", "leave those out")
+        if np.iscomplexobj(V):
+            both = self._matmat(np.concatenate([V.real, V.imag], axis=1))
+            return both[:, : V.shape[1]] + 1j * both[:, V.shape[1] :]
         if self._terms is None:
             return self._by_matrices(V)
         self.n_tiles = 0
@@ -384,19 +306,21 @@ def _columns(V: NDArray[Any]) -> list[slice]:
 
 
 def _multiply(
-    known: Known, rows: Tiles, columns: Tiles, V: NDArray[Any], symmetric: bool
+    known: FactorArrays, rows: TiledRows, columns: TiledRows, V: NDArray[Any], symmetric: bool
 ) -> tuple[Doubles, int]:
     """Return products in the order of the rows' tiles, and how many pairs of tiles they took."""
     dtype = rows.rows.dtype
     lanes = 64 // dtype.itemsize
     width = 1 if V.shape[1] == 1 else -(-V.shape[1] // lanes) * lanes
     out = np.zeros((len(rows.rows), _products.tile_rows(), width))
+    given = V * columns.factor[:, None]
+    power = np.frexp(np.abs(given).max(axis=0))[1]  # of 2: V may be beyond a float's range
     done = _products.kernel_product(
         rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
-        columns.place(V, width, dtype), known.factors, known.numbers, known.coefficients,
-        FAR[dtype], symmetric, out, n_threads(),
+        columns.place(np.ldexp(given, -power), width, dtype), known.factors, known.numbers,
+        known.coefficients, FAR[dtype], symmetric, out, n_threads(),
     )  # fmt: skip
-    return out.reshape(-1, width)[:, : V.shape[1]], done
+    return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), done
 
 
 def _multiply_matrices(kernel: Kernel, X: Doubles, Y: Doubles, V: NDArray[Any]) -> Doubles:
@@ -426,22 +350,26 @@ class Runs:
         columns = operator.X if operator.Y is None else operator.Y
         terms, n_rows = operator._terms, len(operator.X)
         self._matrices = (operator.kernel, operator.X, columns) if terms is None else None
-        self._terms: list[tuple[float, Known, Tiles, Tiles]] = [
+        self._terms: list[tuple[float, FactorArrays, TiledRows, TiledRows]] = [
             (term.weight, known, rows, columns) for term, known, rows, columns in terms or ()
         ]
-        self._size = n_rows if terms is None else -(-n_rows // _products.tile_rows())
-        self.count = max(1, min(most, self._size))
+        sizes = [n_rows] if terms is None else [len(rows.rows) for _, _, rows, _ in self._terms]
+        self.count = max(1, min(most, *sizes))
+
+    def _run(self, number: int, size: int) -> slice:
+        """Return which of so many rows, or tiles of a term, are those of a run."""
+        start, stop = (each * size // self.count for each in (number, number + 1))
+        return slice(start, stop)
 
     def product(self, number: int, V: Doubles) -> list[Doubles]:
         """Return what a run has of K V, for each term of the kernel in the order of its tiles."""
-        start, stop = (each * self._size // self.count for each in (number, number + 1))
-        here = slice(start, stop)
         if self._matrices is not None:
             kernel, X, Y = self._matrices
             with limit_blas(1):  # whose bits depend on its threads
-                return [_multiply_matrices(kernel, X[here], Y, V)]
+                return [_multiply_matrices(kernel, X[self._run(number, len(X))], Y, V)]
         found = []
         for _, known, rows, columns in self._terms:
+            here = self._run(number, len(rows.rows))
             run = replace(
                 rows, rows=rows.rows[here], centers=rows.centers[here], radii=rows.radii[here]
             )
@@ -454,7 +382,7 @@ class Runs:
         terms = [np.concatenate(parts) for parts in zip(*products, strict=True)]
         if self._matrices is not None:
             return terms[0]
-        found = np.zeros((self._terms[0][2].n_rows, terms[0].shape[1]))
+        found = np.zeros((len(self._terms[0][2].places), terms[0].shape[1]))
         for (weight, _, rows, _), product in zip(self._terms, terms, strict=True):
             found += weight * rows.take(product)
         return found
@@ -468,6 +396,18 @@ def arithmetic_of(X: Data, dtype: Any) -> np.dtype[Any]:
     return given if given in FAR else np.dtype(np.float64)
 
 
+def resolved_kernel(kernel: str | Kernel, X: Doubles) -> Kernel:
+    """Return the kernel, that of an alias resolved on the rows, or raise."""
+    if isinstance(kernel, str):
+        return as_kernel(kernel).resolve(X)
+    if not isinstance(kernel, Kernel | type):
+        raise TypeError(
+            f"kernel={kernel!r} is no kernel; use one of {sorted(ALIASES)} or an instance from "
+            "gzkcore.kernels"
+        )
+    return as_kernel(kernel)
+
+
 def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     """Return rows in double, or raise."""
     rows, others = double_rows(X), None if Y is None else double_rows(Y)
@@ -479,6 +419,8 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
 
 
 def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:
+    if np.iscomplexobj(values):
+        raise TypeError(f"{name} is complex; pass its real and its imaginary part")
     vectors = np.asarray(values, dtype=np.float64)
     if vectors.ndim not in (1, 2) or len(vectors) != n_rows:
         raise ValueError(f"{name} has shape {vectors.shape}; pass vectors of {n_rows} numbers")
@@ -505,14 +447,14 @@ def _slope_of(factor: Factor) -> Factor:
 
 
 def kernel_matrix(
-    kernel: Kernel, X: Data, Y: Data | None = None, *, dtype: Any = None
+    kernel: str | Kernel, X: Data, Y: Data | None = None, *, dtype: Any = None
 ) -> NDArray[Any]:
     """Return the matrix of all k(x, y), by the tiles of `KernelOperator`.
 
     Parameters
     ----------
-    kernel : Kernel
-        Resolved.
+    kernel : Kernel or str
+        Resolved; an alias such as "matern" is resolved on X.
     X : {array-like, sparse matrix} of shape (n_rows, dim)
     Y : {array-like, sparse matrix} of shape (n_columns, dim), optional
         None: X; the matrix is symmetric to the bit then, and its diagonal `kernel_diagonal`.
@@ -534,18 +476,20 @@ def kernel_matrix(
     arithmetic = arithmetic_of(X, dtype)
     rows, others = checked_rows(X, Y)
     total: NDArray[Any] | None
+    kernel = resolved_kernel(kernel, rows)
     terms = known_terms(kernel, rows.shape[1], arithmetic, 0.0)
     if terms is None:
         total = kernel(rows, others).astype(arithmetic, copy=False)
         return total if others is not None else np.triu(total) + np.triu(total, 1).T
     total = None
     for term, known in terms:
-        left = Tiles.of(rows, term, arithmetic, in_order=True)
-        right = left if others is None else Tiles.of(others, term, arithmetic, in_order=True)
+        left = TiledRows.of(rows, term, arithmetic, in_order=True)
+        right = left if others is None else TiledRows.of(others, term, arithmetic, in_order=True)
         out = np.empty((len(rows), len(rows if others is None else others)), arithmetic)
         _products.kernel_matrix(
-            left.rows, left.centers, right.rows, right.centers, right.radii, known.factors,
-            known.numbers, known.coefficients, FAR[arithmetic], others is None, out, n_threads(),
+            left.rows, left.centers, left.radii, left.order, right.rows, right.centers,
+            right.radii, right.order, known.factors, known.numbers, known.coefficients,
+            FAR[arithmetic], others is None, out, n_threads(),
         )  # fmt: skip
         if term.weight != 1.0 or any(factor.power for factor in term.factors):
             for start in range(0, len(out), _products.tile_rows()):
@@ -559,13 +503,13 @@ def kernel_matrix(
     return total
 
 
-def kernel_diagonal(kernel: Kernel, X: Data) -> Doubles:
+def kernel_diagonal(kernel: str | Kernel, X: Data) -> Doubles:
     """Return all k(x, x).
 
     Parameters
     ----------
-    kernel : Kernel
-        Resolved.
+    kernel : Kernel or str
+        Resolved; an alias such as "matern" is resolved on X.
     X : {array-like, sparse matrix} of shape (n_rows, dim)
 
     Returns
@@ -578,16 +522,17 @@ def kernel_diagonal(kernel: Kernel, X: Data) -> Doubles:
     >>> kernel_diagonal(Polynomial(degree=2), [[1.0], [2.0]])
     array([ 4., 25.])
     """
-    return kernel.diag(double_rows(X))
+    rows = double_rows(X)
+    return resolved_kernel(kernel, rows).diag(rows)
 
 
-def kernel_product(kernel: Kernel, X: Data, Y: Data | None, V: ArrayLike) -> Doubles:
+def kernel_product(kernel: str | Kernel, X: Data, Y: Data | None, V: ArrayLike) -> NDArray[Any]:
     """Return K(X, Y) V with nothing of the size of K stored; for many products, `KernelOperator`.
 
     Parameters
     ----------
-    kernel : Kernel
-        Resolved.
+    kernel : Kernel or str
+        Resolved; an alias such as "matern" is resolved on X.
     X : {array-like, sparse matrix} of shape (n_rows, dim)
     Y : {array-like, sparse matrix} of shape (n_columns, dim), or None
         None: X.
@@ -596,7 +541,7 @@ def kernel_product(kernel: Kernel, X: Data, Y: Data | None, V: ArrayLike) -> Dou
     Returns
     -------
     ndarray of shape (n_rows,) or (n_rows, n_vectors)
-        float64; sums within a tile are in the type of X.
+        float64 (complex128 where V is complex); sums within a tile are in the type of X.
 
     Examples
     --------
@@ -604,5 +549,5 @@ def kernel_product(kernel: Kernel, X: Data, Y: Data | None, V: ArrayLike) -> Dou
     >>> kernel_product(Gaussian(gamma=0.5), [[0.0], [1.0]], None, [1.0, 1.0]).round(6)
     array([1.606531, 1.606531])
     """
-    product: Doubles = KernelOperator(kernel, X, Y) @ np.asarray(V, dtype=np.float64)
+    product: NDArray[Any] = KernelOperator(kernel, X, Y) @ np.asarray(V)
     return product

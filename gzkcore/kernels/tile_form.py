@@ -20,6 +20,7 @@ PRODUCT, DIFFERENCE, ABSOLUTE = range(3)  # metrics, as products.h has them
     SPHERICAL_SLOPE, TABLE_SLOPE,
 ) = range(11)  # fmt: skip
 
+MOST_TERMS = 64
 LOG2_E = math.log2(math.e)
 
 
@@ -112,8 +113,13 @@ def _on_columns(factor: Factor, index: Sequence[int]) -> Factor:
     return replace(factor, columns=[*columns])
 
 
-def multiplied(forms: Sequence[TileForm]) -> TileForm:
-    """Multiply sums of terms; exponentials of one metric become one factor."""
+def multiplied(forms: Sequence[TileForm]) -> TileForm | None:
+    """Multiply sums of terms; exponentials of one metric become one factor.
+
+    None if there are more than MOST_TERMS, which take longer than the kernel's own matrix.
+    """
+    if math.prod(len(form) for form in forms) > MOST_TERMS:
+        return None
     terms = [Term(())]
     for form in forms:
         terms = [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from naming import named
 from points import gaussian, sphere
+from scipy.spatial.distance import cdist
 from tolerances import PRODUCTS
 
 from gzkcore import KernelOperator, kernel_diagonal, kernel_matrix, kernel_product, reference
@@ -34,6 +35,7 @@ from gzkcore.kernels import (
     Zonal,
 )
 from gzkcore.kernels.products import Runs
+from gzkcore.kernels.tile_rows import tile_order
 
 formulas = reference.products
 
@@ -69,7 +71,7 @@ def kernels(dim):
                 [([0, 1], Gaussian(0.5)), ([2], Matern(1.5)), ([0, 2], ArcCosine(1))],
                 [2, 0.5, 0.1],
             ),
-            GeneralizedZonal(one_and),
+            generalized(),
         ]
     return every
 
@@ -416,6 +418,228 @@ def test_what_is_refused():
         KernelOperator(Gaussian(0.5), X, X[:, :2])
     with pytest.raises(ValueError, match="has a diagonal"):
         KernelOperator(Gaussian(0.5), X, X[:4]).diagonal()
+
+
+# ---- rows far out
+
+
+def outlying(where, size):
+    """Return 3000 normal rows, some of them far out, and which are."""
+    X, rng = gaussian(3000, 3), np.random.default_rng(1)
+    far = {"one": [17], "six": [17, 40, 99, 512, 1800, 2999]}.get(where, np.arange(0, 3000, 100))
+    if where == "one":
+        X[17] = size, -size, size / 2
+    elif where == "six":
+        X[far] = size * rng.standard_normal((6, 3))
+    elif where == "a cluster":
+        X[far] += size
+    elif where == "two clusters":
+        X[far] += size * np.where(np.arange(len(far)) % 2, 1, -1)[:, None]
+    else:
+        X[far] = size * rng.standard_normal((len(far), 3))
+    return X, np.isin(np.arange(3000), far)
+
+
+def exact(kernel, X, Y=None):
+    """Return the Gaussian or Matern-3/2 from distances in double that are told by differences."""
+    if isinstance(kernel, Gaussian):
+        return np.exp(-kernel.gamma * cdist(X, X if Y is None else Y, "sqeuclidean"))
+    r = 3**0.5 * cdist(X, X if Y is None else Y) / kernel.length_scale
+    return (1 + r) * np.exp(-r)
+
+
+def errors_of(kernel, X, kept):
+    """Return the largest errors between rows that are kept: of the matrix, and of products."""
+    K, units = exact(kernel, X), np.flatnonzero(kept)[::60]
+    matrix = kernel_matrix(kernel, X, dtype=np.float32)
+    products = [
+        KernelOperator(kernel, X, Y, dtype=np.float32) @ np.eye(len(X))[:, units] for Y in (None, X)
+    ]
+    return np.array([
+        np.abs(matrix - K)[np.ix_(kept, kept)].max(),
+        *(np.abs(product - K[:, units])[kept].max() for product in products),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Matern(1.5, 0.7)], ids=named)
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e25])
+@pytest.mark.parametrize("where", ["one", "six", "a cluster", "two clusters", "spread"])
+def test_a_row_far_out_costs_the_others_nothing(where, size, kernel):
+    """As exact as without it: in a matrix, in a product, and whether Y is X or not."""
+    X, far = outlying(where, size)
+    allowed = 2 * errors_of(kernel, gaussian(3000, 3), ~far)
+    assert (errors_of(kernel, X, ~far) <= allowed).all()
+    if "cluster" in where and size < 1e7:  # nor do those far out cost each other
+        assert (errors_of(kernel, X, far) <= allowed).all()
+
+
+def test_double_keeps_its_digits_too():
+    X = gaussian(600, 3)
+    X[3] = 1e15
+    K = exact(Gaussian(0.5), X)
+    np.testing.assert_allclose(kernel_matrix(Gaussian(0.5), X), K, rtol=0, atol=1e-14)
+    got = KernelOperator(Gaussian(0.5), X) @ np.ones(600)
+    np.testing.assert_allclose(got, K.sum(axis=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("others", [None, 900])
+@pytest.mark.parametrize("where", ["six", "two clusters"])
+def test_threads_change_no_bit_of_rows_far_out(where, others):
+    X, _ = outlying(where, 1e6)
+    Y, V = None if others is None else X[:others], gaussian(others or 3000, 2)
+    found = []
+    for threads in (1, 2, 5):
+        with limit_threads(threads):
+            product = KernelOperator(Matern(1.5, 0.3), X, Y, dtype=np.float32, tol=0) @ V
+            found.append((product, kernel_matrix(Matern(1.5, 0.3), X, Y, dtype=np.float32)))
+    for product, matrix in found:
+        np.testing.assert_array_equal(product, found[0][0])
+        np.testing.assert_array_equal(matrix, found[0][1])
+
+
+def test_rows_far_out_have_tiles_of_their_own():
+    """Few more tiles for them, none for ordinary rows, and their matrix is in the rows' order."""
+    for rows in (gaussian(3000, 3, 50.0), np.random.default_rng(0).random((3000, 3)) * 1e3):
+        order = tile_order(rows, 256, 16.0)
+        assert order.size == 12 * 256
+        assert np.unique(order).size == 3000
+    X, far = outlying("six", 1e6)
+    order = tile_order(X, 256, 16.0).reshape(-1, 256)
+    assert len(order) <= 14
+    assert all(len(set(far[tile])) == 1 for tile in order)
+    log_uniform = 10 ** (30 * np.random.default_rng(0).random((3000, 2)))
+    assert len(tile_order(log_uniform, 256, 16.0)) <= (12 + 4 + 12 // 4) * 256
+    K = kernel_matrix(Gaussian(0.5), X, X[::-1])
+    np.testing.assert_allclose(K, exact(Gaussian(0.5), X, X[::-1]), rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(
+        kernel_matrix(Gaussian(0.5), X).T, kernel_matrix(Gaussian(0.5), X)
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+def test_lengths_beyond_the_range_of_squares(level, dtype, monkeypatch):
+    """Squared distances that are infinite: the kernel is 0 there, and never NaN."""
+    if level not in show_config()["supported_isa"]:
+        pytest.skip(f"this processor has no x86-64-{level}")
+    build = importlib.import_module(f"gzkcore._compiled.products_{level}")
+    monkeypatch.setattr("gzkcore.kernels.products._products", build)
+    largest = 1e25 if dtype == np.float32 else 1e200
+    for kernel in (
+        *(Matern(nu, 1.0) for nu in (0.5, 0.8, 1.5, 2.5, 4.5, 9.5, np.inf)),
+        Spherical(1.0),
+        Exponential(1.0),
+        Gaussian(0.5),
+        Laplacian(0.5),
+        RationalQuadratic(1.0, 1.0),
+    ):
+        for size in (1e3, 1e5, 1e19, largest):
+            for X in (size * gaussian(300, 3), np.r_[gaussian(300, 3), [[size] * 3]]):
+                K = np.eye(len(X))
+                near = np.abs(X).max(axis=1) < 1e6
+                if near.any():  # NumPy's own distances have no digits left otherwise
+                    K[np.ix_(near, near)] = kernel(X[near])
+                got = KernelOperator(kernel, X, dtype=dtype, tol=0) @ np.eye(len(X))
+                limit = 1e-5 if dtype == np.float32 else 1e-6
+                assert np.abs(got - K).max() <= limit, (kernel, size)
+                matrix = kernel_matrix(kernel, X, dtype=dtype)
+                assert np.abs(matrix - K).max() <= limit, (kernel, size)
+
+
+# ---- vectors of any size and type
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("others", [None, 100])
+def test_vectors_beyond_the_range_of_float32(others, dtype):
+    X = gaussian(300, 3)
+    Y = None if others is None else X[:others]
+    operator = KernelOperator(Matern(1.5), X, Y, dtype=dtype)
+    V = gaussian(others or 300, 4, seed=1)
+    powers = np.ldexp(1.0, [-1000, -170, 166, 1000])
+    np.testing.assert_array_equal(operator @ (V * powers), (operator @ V) * powers)
+    assert not (operator @ (0 * V)).any()
+
+
+def test_complex_vectors():
+    """A real operator takes them in SciPy; each part has the bits it has alone."""
+    X, V, W = gaussian(300, 3), gaussian(300, 2, seed=1), gaussian(300, 2, seed=2)
+    for operator in (KernelOperator(Gaussian(0.5), X), KernelOperator(generalized(), X)):
+        got = operator @ (V + 1j * W)
+        np.testing.assert_allclose(got.real, operator @ V, rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(got.imag, operator @ W, rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(operator.matvec(V[:, 0] + 1j * W[:, 0]), got[:, 0], atol=1e-13)
+        np.testing.assert_allclose(operator.rmatvec(1j * W[:, 0]), 1j * got[:, 0].imag, atol=1e-13)
+    np.testing.assert_allclose(kernel_product(Gaussian(0.5), X, None, 1j * W).imag,
+                               KernelOperator(Gaussian(0.5), X) @ W, rtol=1e-13)  # fmt: skip
+    with pytest.raises(TypeError, match="A is complex; pass its real and its imaginary part"):
+        KernelOperator(Gaussian(0.5), X).gradient(1j * V, W)
+    with pytest.raises(TypeError, match="V has dtype <U1; pass numbers"):
+        KernelOperator(Gaussian(0.5), X) @ np.full(300, "a")
+
+
+# ---- kernels that tiles have no form of
+
+
+def generalized():
+    return GeneralizedZonal(lambda t: np.stack([np.ones_like(t), t], axis=1))
+
+
+def test_any_number_of_factors():
+    """More than 64 factors, or too many terms, are multiplied by the kernel's own matrix."""
+    X, V = gaussian(40, 70), gaussian(40, 2, seed=1)
+    many = Product([([column], Matern(1.5, 9.0)) for column in range(70)])
+    add = Sum([([0], Gaussian(0.5)), ([1], Gaussian(0.5))])
+    for kernel in (many, Sum([([0], Gaussian(0.5)), (slice(None), many)]),
+                   Product([([2 * k, 2 * k + 1], add) for k in range(35)])):  # fmt: skip
+        K = kernel(X)
+        np.testing.assert_allclose(KernelOperator(kernel, X) @ V, K @ V, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(kernel_matrix(kernel, X), K, rtol=1e-12)
+        np.testing.assert_allclose(kernel_matrix(kernel, X, X[:9]), K[:, :9], rtol=1e-12)
+    with pytest.raises(ValueError, match="a product of 70 factors, and at most 64"):
+        KernelOperator(many, X).gradient(V, V)
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda kernel, X: KernelOperator(kernel, X) @ np.ones(len(X)),
+        lambda kernel, X: kernel_product(kernel, X, None, np.ones(len(X))),
+        kernel_matrix,
+        kernel_diagonal,
+    ],
+    ids=["operator", "product", "matrix", "diagonal"],
+)
+def test_kernels_by_name(call):
+    X = gaussian(9, 3)
+    for name, kernel in (("rbf", Gaussian()), ("matern", Matern()), ("polynomial", Polynomial())):
+        np.testing.assert_array_equal(call(name, X), call(kernel.resolve(X), X))
+    for wrong in (None, 3.0, lambda x, y: 0.0):
+        with pytest.raises(TypeError, match=r"kernel=.* is no kernel; use one of \['arccosine', "):
+            call(wrong, X)
+    with pytest.raises(TypeError, match=r"kernel=Gaussian is a class; use an instance"):
+        call(Gaussian, X)
+    with pytest.raises(ValueError, match=r"kernel='maternn' is unknown \(did you mean 'matern'"):
+        call("maternn", X)
+
+
+@pytest.mark.parametrize(
+    ("tol", "error", "message"),
+    [
+        (-1, ValueError, "tol=-1 is not usable; use a finite number >= 0"),
+        (np.nan, ValueError, "tol=nan is not usable"),
+        ("a", TypeError, "tol='a' is not a number; use a number >= 0"),
+    ],
+)
+def test_tolerances_that_are_none(tol, error, message):
+    with pytest.raises(error, match=message):
+        KernelOperator(Gaussian(0.5), gaussian(9, 3), tol=tol)
+
+
+# ---- builds, signals, callers
 
 
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])

@@ -1,0 +1,155 @@
+"""Rows in tiles of neighbours, as `_compiled/products.pyx` reads them.
+
+A tile's coordinates are about its centre, in the type of the arithmetic: they are off by eps times
+its radius. So rows that are far out have tiles of their own, or they would cost the others digits.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._compiled import products as _products
+from gzkcore._util.typing import Doubles, Floats, Integers
+from gzkcore._util.validation import empty_aligned
+from gzkcore._util.wording import counted
+
+from .base import row_norms, unit_rows
+from .tile_form import Factor, Term
+
+# Tiles with rows further than this from their centre are compared by differences: the rounding
+# error of a product of coordinates grows with the square of the distance.
+FAR = {np.dtype(np.float32): 4.0, np.dtype(np.float64): 64.0}
+
+# Rows are far out if they are further from the shortest interval that holds a quarter of the rows
+# than 32 times its length (normal rows: 20 deviations), and than 4 FAR.
+WINDOW, LEAST_WINDOW = 32, 4
+SAMPLE = 256  # rows
+
+# As products.pyx has it.
+MOST_COORDINATE = {np.dtype(np.float32): 1e37, np.dtype(np.float64): 1e300}
+
+
+@dataclass(frozen=True)
+class TiledRows:
+    """Scaled rows in tiles of neighbours, and what each row's kernel values are multiplied by."""
+
+    order: Integers  # (n_tiles * TILE,): rows; the last of a tile is repeated until it is full
+    places: Integers  # (n_rows,): the place of each row in it
+    rows: Floats  # (n_tiles, dim, TILE), about the centres
+    centers: Doubles  # (n_tiles, dim)
+    radii: Doubles  # (n_tiles, n_factors): the largest distance of a row from its centre
+    factor: Doubles  # (n_rows,)
+
+    @classmethod
+    def of(cls, X: Doubles, term: Term, dtype: Any, in_order: bool = False) -> "TiledRows":
+        """Sort rows into tiles, or keep their order; for dot products about the origin."""
+        dtype = np.dtype(dtype)
+        parts = [scaled_columns(X, factor) for factor in term.factors]
+        rows = np.concatenate([part for part, _ in parts], axis=1)
+        size = _products.tile_rows()
+        order = tile_order(rows, size, LEAST_WINDOW * FAR[dtype], in_order)
+        places = np.empty(len(X), np.intp)
+        places[order[::-1]] = np.arange(order.size)[::-1]  # the first place of those repeated
+        placed = rows[order].reshape(-1, size, rows.shape[1])
+        centers = placed.min(axis=1) / 2 + placed.max(axis=1) / 2
+        radii, first = np.empty((len(placed), len(parts))), 0
+        for number, factor in enumerate(term.factors):
+            columns = slice(first, first + parts[number][0].shape[1])
+            if not factor.of_distances:
+                centers[:, columns] = 0.0
+            placed[:, :, columns] -= centers[:, None, columns]
+            here = placed[:, :, columns]
+            radii[:, number] = np.sqrt(np.einsum("tid,tid->ti", here, here).max(axis=1))
+            first = columns.stop
+        most = MOST_COORDINATE[dtype]
+        if (radii > most).any():
+            np.clip(placed, -most, most, out=placed)
+        powers = np.prod([power for _, power in parts], axis=0)
+        panels = empty_aligned((len(placed), rows.shape[1], size), dtype)
+        panels[...] = placed.transpose(0, 2, 1)
+        return cls(order, places, panels, centers, radii, powers)
+
+    def place(self, V: NDArray[Any], width: int, dtype: Any) -> Floats:
+        """Return vectors (n_rows, n_vectors) in the order of the tiles, 0 where there is no row."""
+        placed = empty_aligned((self.order.size, width), dtype)
+        placed.fill(0)
+        placed[self.places, : V.shape[1]] = V
+        return placed.reshape(len(self.rows), -1, width)
+
+    def take(self, placed: Doubles) -> Doubles:
+        """Undo `place` on a result of shape (n_places, n_vectors), with what norms multiply it by."""
+        found: Doubles = placed[self.places] * self.factor[:, None]
+        return found
+
+
+def scaled_columns(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
+    """Return a factor's columns of the rows, scaled, and what its norms multiply the kernel by."""
+    here = X if factor.columns is None else X[:, factor.columns]
+    if np.ndim(factor.scale) == 1 and np.size(factor.scale) != here.shape[1]:
+        raise ValueError(
+            f"the kernel has parameters for {counted(np.size(factor.scale), 'column')}, but there "
+            f"are {here.shape[1]}; pass one number, or one for each column"
+        )
+    if factor.power is None:
+        return here * factor.scale, np.ones(len(X))
+    norms = row_norms(here)
+    if factor.power == 0 and not norms.all():
+        raise ValueError(
+            "the kernel has no value where a row is all 0, since it depends on the direction "
+            "alone; drop such rows"
+        )
+    return unit_rows(here, norms), norms**factor.power
+
+
+def tile_order(X: Doubles, size: int, least: float, in_order: bool = False) -> Integers:
+    """Order rows so that each run of `size` lies together, with rows far out in runs of their own.
+
+    Rows are halved along the widest column until a run is left. With `in_order` only those far out
+    are, and rows of a run ascend. The last row of a run that is not full is repeated. Far out is
+    never less than `least`.
+    """
+    done, left = [], [(np.arange(len(X)), in_order)]
+    cuts = 4 + len(X) // (4 * size)  # each makes a run more at most
+    while left:
+        rows, stay = left.pop()
+        here = X[rows]
+        lowest, highest = here.min(axis=0), here.max(axis=0)
+        near = near_rows(here, lowest, highest, least) if cuts else None
+        n_tiles = -(-rows.size // size)
+        if near is not None:
+            cuts -= 1
+            left += [(rows[~near], False), (rows[near], stay)]
+        elif n_tiles > 1 and not stay:
+            half = n_tiles // 2 * size
+            parted = np.argpartition(here[:, int(np.argmax(highest - lowest))], half)
+            left += [(rows[parted[half:]], False), (rows[parted[:half]], False)]
+        else:
+            rows = np.sort(rows) if in_order else rows
+            done += [rows, np.repeat(rows[-1:], n_tiles * size - rows.size)]
+    return np.concatenate(done)
+
+
+def near_rows(
+    X: Doubles, lowest: Doubles, highest: Doubles, least: float
+) -> NDArray[np.bool_] | None:
+    """Say which rows are not far out in any column; None if all are near.
+
+    Quarters are those of some of the rows, at even distances.
+    """
+    wide = np.flatnonzero(highest - lowest > least)
+    if not wide.size:
+        return None
+    values = np.sort(X[:: max(1, len(X) // SAMPLE)][:, wide], axis=0)
+    quarter = max(1, len(values) // 4)
+    lengths = values[quarter:] - values[:-quarter]
+    first, columns = lengths.argmin(axis=0), np.arange(wide.size)
+    window = np.maximum(WINDOW * lengths[first, columns], least)
+    low, high = values[first, columns] - window, values[first + quarter, columns] + window
+    near: NDArray[np.bool_] | None = None
+    for at in np.flatnonzero((lowest[wide] < low) | (highest[wide] > high)):
+        inside = (X[:, wide[at]] >= low[at]) & (X[:, wide[at]] <= high[at])
+        both = inside if near is None else near & inside
+        near = both if both.any() else near  # none may be near in all columns
+    return near
