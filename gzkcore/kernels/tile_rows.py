@@ -79,7 +79,7 @@ class TiledRows:
         return placed.reshape(len(self.rows), -1, width)
 
     def take(self, placed: Doubles) -> Doubles:
-        """Undo `place` on a result of shape (n_places, n_vectors), with what norms multiply it by."""
+        """Undo `place` on a result (n_places, n_vectors), and multiply it by what norms give."""
         found: Doubles = placed[self.places] * self.factor[:, None]
         return found
 
