@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 from gzkcore._compiled.cpu import openmp_max_threads
 
 _local = threading.local()
+_forked = False  # whether this process, or one before it, was forked with this module in it
 
 
 def _usable_processors() -> int:
@@ -30,15 +31,18 @@ def n_threads(work: int | None = None) -> int:
     """Return how many threads a kernel called now, from this Python thread, may use.
 
     `work`, the number of operations ahead if known, keeps small jobs on fewer threads. The limit
-    is, in this order: the limit set by `limit_threads` in this thread; the environment variable
-    ``GZKCORE_NUM_THREADS``; what OpenMP allows (``OMP_NUM_THREADS``, threadpoolctl), but not more
-    than the processors that this process may use.
+    is, in this order: one in a forked process, whose threads of OpenMP stayed behind; the limit set
+    by `limit_threads` in this thread; the environment variable ``GZKCORE_NUM_THREADS``; what OpenMP
+    allows (``OMP_NUM_THREADS``, threadpoolctl), but not more than the processors that this process
+    may use.
     """
     most = _limit()
     return most if work is None else max(1, min(most, work // _WORTH_A_THREAD))
 
 
 def _limit() -> int:
+    if _forked:
+        return 1
     limit = getattr(_local, "limit", None)
     if limit is not None:
         return int(limit)
@@ -87,3 +91,18 @@ def limit_blas(limit: int) -> Iterator[None]:
 @functools.cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def _after_fork() -> None:
+    """Let a forked process wait for no thread: it has only the one that forked.
+
+    OpenMP would wait for its pool for ever, so kernels run on one thread from here on. A lock that
+    another thread held would never be free.
+    """
+    global _forked, _blas_lock  # noqa: PLW0603  a fork copies both
+    _forked = True
+    _blas_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork)

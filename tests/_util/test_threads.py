@@ -1,7 +1,10 @@
 """One place decides the number of threads: limits, environment, OpenMP, and small jobs on one."""
 
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from threadpoolctl import threadpool_limits
@@ -77,3 +80,38 @@ def test_small_jobs_stay_on_few_threads():
 def test_affinity_counts(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3})
     assert _threads._usable_processors() == 2
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    "how", ["raw", "busy", "pool", "fork", "multiprocessing", "loky", "forkserver", "spawn"]
+)
+def test_other_processes_compute_the_same_bits(how):
+    # In a fork OpenMP would wait for ever for threads that only the parent has. BLAS has one thread:
+    # OpenBLAS itself may hang where one thread forks while others multiply on several.
+    program = Path(__file__).resolve().parents[1] / "forked.py"
+    environment = os.environ | {
+        "GZKCORE_NUM_THREADS": "2",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_WAIT_POLICY": "passive",
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "ignore", program, how],
+        env=environment, timeout=240, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@needs_fork
+def test_a_fork_has_one_thread_and_free_locks():
+    with limit_threads(5), _threads._blas_lock:  # as if another thread were in limit_blas
+        child = os.fork()
+        if child == 0:
+            with limit_threads(3):
+                alone = n_threads() == n_threads(10**9) == 1
+            os._exit(0 if alone and not _threads._blas_lock.locked() else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert n_threads() == 5
