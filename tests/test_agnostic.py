@@ -43,6 +43,7 @@ from gzkcore import (
     Zonal,
     show_config,
 )
+from gzkcore._util import memory
 from gzkcore._util.model_io import load, save
 from gzkcore._util.threads import limit_threads
 
@@ -630,3 +631,73 @@ def test_a_failed_fit_leaves_nothing_half_changed(name):
 
 if __name__ == "__main__":
     write(sys.argv[1])
+
+
+# ---- sizes
+
+
+@every_map
+def test_a_width_that_memory_cannot_hold_is_refused_at_once(name, monkeypatch):
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1 << 32)
+    features = clone(MAPS[name].features).set_params(n_components=10**9)
+    with pytest.raises(
+        MemoryError, match=r"n_components=1000000000 takes about [\d,]+ bytes.* 4,294,967,296 bytes"
+    ):
+        features.fit(MAPS[name].X)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(features)
+
+
+@every_map
+def test_a_width_beyond_the_tables_is_refused(name):
+    features = clone(MAPS[name].features).set_params(n_components=3 * 2**30)
+    with pytest.raises(
+        ValueError, match="n_components=3221225472 is too large; use at most 2147483647"
+    ):
+        features.fit(MAPS[name].X)
+
+
+def test_more_columns_than_the_tables_count_are_refused():
+    X = sparse.csr_array(([1.0], [2**31], [0, 1]), shape=(1, 2**31 + 1))
+    for features in (
+        HadamardProjection(4),
+        FastJLProjection(4),
+        FastfoodFeatures(Gaussian(1.0), 4),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=r"X has 2147483649 columns, and .* takes at most 1073741824; make them",
+        ):
+            features.fit(X)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("tensor-sketch", "poly-sketch")]
+
+
+@pytest.mark.parametrize("name", ["count-sketch", "hadamard-projection", "block", *SLOW])
+def test_more_numbers_than_an_int32_counts(name):
+    features, X = given(name, np.float32)
+    columns, n = X.shape[1], 2**31 // X.shape[1] + 5
+    features = clone(features).set_params(n_components=2).fit(X)
+    few = sparse.csr_array(X[:3])
+    many = sparse.csr_array(
+        (few.data, few.indices, np.concatenate([np.zeros(n - 3, np.int32), few.indptr])),
+        shape=(n, columns),
+    )  # all rows but the last three are empty
+    assert many.shape[0] * many.shape[1] > 2**31
+    Z = features.transform(many)
+    np.testing.assert_array_equal(Z[-3:], features.transform(few))
+    np.testing.assert_array_equal(Z[[0, n // 2, n - 4]], features.transform(few[:1] * 0)[[0, 0, 0]])
+
+
+@pytest.mark.slow  # it reads the 8 GB of a file of holes
+def test_more_mapped_numbers_than_an_int32_counts(tmp_path):
+    shape = (2**20 + 3, 2049)
+    with open(tmp_path / "X", "wb") as file:  # noqa: PTH123  a sparse file: it has no blocks
+        file.truncate(4 * shape[0] * shape[1])
+    X = np.memmap(tmp_path / "X", np.float32, "r+", shape=shape)
+    X[-1] = np.arange(shape[1])
+    features = CountSketch(4, random_state=0).fit(X[-3:])
+    Z = features.transform(X)
+    np.testing.assert_array_equal(Z[-3:], features.transform(X[-3:]))
+    assert not Z[:-1].any()

@@ -27,14 +27,30 @@ def resident_memory() -> tuple[int, int]:
     return now, peak
 
 
+def machine_memory() -> int | None:
+    """Return the bytes of memory that this machine has, None where it does not tell (Windows)."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def check_components(n_components: int, needed: float) -> None:
+    """Raise if feature maps of this width would need more bytes than this machine has."""
+    there = machine_memory()
+    if there is not None and needed > there:
+        raise MemoryError(
+            f"n_components={n_components} takes about {needed:,.0f} bytes, for the fitted features "
+            f"and the features of one row, and this machine has {there:,} bytes of memory; use "
+            "fewer components"
+        )
+
+
 def check_fits_dense(X: Any, copies: int = 3) -> None:
     """Raise if some copies of sparse rows, dense and in double, are more than this machine has."""
     needed = 8 * copies * X.shape[0] * X.shape[1]
-    try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # Windows
-        return
-    if not isinstance(X, np.ndarray) and needed > there:
+    there = machine_memory()
+    if there is not None and not isinstance(X, np.ndarray) and needed > there:
         raise MemoryError(
             f"X is sparse, of shape {X.shape}, and kernel products take its rows dense: "
             f"{needed / 2**30:,.0f} GB of {there / 2**30:,.0f} GB of memory; use fewer columns "

@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from .typing import Doubles, Floats, Rows
 from .wording import counted
 
+MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 
@@ -22,6 +23,16 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     if value < minimum:
         raise ValueError(f"{name}={value} is too small; use an integer >= {minimum}")
     return int(value)
+
+
+def check_places(name: str, places: Any, top: int) -> None:
+    """Raise unless all places are below `top` and fit into an int32, as those of kernels do."""
+    array = np.asarray(places)
+    if array.size and not (array.min() >= 0 and array.max() < min(top, MOST_PLACES)):
+        raise ValueError(
+            f"{name} has places from {array.min()} to {array.max()}; use integers >= 0 and below "
+            f"{min(top, MOST_PLACES)}"
+        )
 
 
 def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:

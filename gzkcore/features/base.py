@@ -16,9 +16,10 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gzkcore._util.memory import check_components
 from gzkcore._util.model_io import state_of
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
-from gzkcore._util.validation import check_integer, check_out, dense
+from gzkcore._util.validation import MOST_PLACES, check_integer, check_out, dense
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask
@@ -41,6 +42,9 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     A class says by `_fit` what `fit` does with valid rows. `transform` validates rows, then `write`
     calls `_write`.
     """
+
+    # Tables of columns are of int32 and go up to the next power of two.
+    _most_columns: ClassVar[int] = 1 << 30
 
     n_components: int
     n_features_in_: int
@@ -111,7 +115,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self.n_features_in_ = rows.X.shape[1]
         try:
-            self._n_features_out = check_integer("n_components", self.n_components, 1)
+            self._n_features_out = self._check_size(*rows.X.shape)
             self._fit(rows)
         except BaseException:
             self._forget()
@@ -124,6 +128,26 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         for name in {*state_of(type(self)).values()} - kept:
             if name is not None:
                 self.__dict__.pop(name, None)
+
+    def _check_size(self, rows: int, columns: int) -> int:
+        """Return n_components, or raise if it or the columns are too many for kernels or memory."""
+        width = check_integer("n_components", self.n_components, 1)
+        if width > MOST_PLACES:
+            raise ValueError(
+                f"n_components={width} is too large; use at most {MOST_PLACES}, which is what the "
+                "tables of a feature map count up to"
+            )
+        if columns > self._most_columns:
+            raise ValueError(
+                f"X has {columns} columns, and {type(self).__name__} takes at most "
+                f"{self._most_columns}; make them fewer, for example with CountSketch"
+            )
+        check_components(width, self._bytes(width, rows, columns))
+        return width
+
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        """Count, about, the bytes of the fitted features and of the features of one row."""
+        return 32.0 * width
 
     def _fit(self, rows: FitRows) -> None:
         """Set the fitted attributes; the width of the output, `_n_features_out`, is set."""

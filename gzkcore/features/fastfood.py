@@ -198,6 +198,9 @@ class FastfoodFeatures(KernelMap):
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
 
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 8.0 * width + 56.0 * max(width / 2, columns)
+
     def _flops(self, density: float) -> float:
         return self.signs_.size * (2 * math.log2(self.signs_.shape[1]) + 30)
 

@@ -243,6 +243,9 @@ class _Fourier(KernelMap):
     frequencies_: Doubles
     phase_: float
 
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 8.0 * width * (1 + columns)  # frequencies twice: as drawn and as kernels take them
+
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         W = cast_once(self, X.dtype, _half_turns, self.frequencies_)
         _fill(X, W, self.phase_, out, stream)

@@ -239,6 +239,9 @@ class MaclaurinFeatures(KernelMap):
                 points.astype(out.dtype, copy=False), packed, counts, weights, envelope, out[rows]
             )
 
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 32.0 * width + float(width) * columns
+
     def _flops(self, density: float) -> float:
         return float(self.degrees_.sum() * (self.n_features_in_ + 1))
 

@@ -222,6 +222,9 @@ class NystromFeatures(KernelMap):
         if not isinstance(kernel, Precomputed):
             warn_if_trivial(kernel, X)
 
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 32.0 * width + 16.0 * min(width, rows) ** 2  # a kernel matrix and its axes
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"

@@ -19,7 +19,13 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import as_floating, check_integer, empty_aligned
+from gzkcore._util.validation import (
+    MOST_PLACES,
+    as_floating,
+    check_integer,
+    check_places,
+    empty_aligned,
+)
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
@@ -123,6 +129,8 @@ def poly_sketch(
         check_integer("n_components", n_components, 1),
         check_integer("degree", degree, 0),
     )
+    check_places("hashes", hashes, MOST_PLACES)
+    check_places("places", places, MOST_PLACES)
     tree = _Tree(
         count,
         0,
@@ -399,6 +407,9 @@ class PolySketchFeatures(KernelMap):
         self.degrees_, self.widths_ = degrees, widths
         self.kernel_: Polynomial | Gaussian = kernel
         warn_if_trivial(kernel, X)
+
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 224.0 * width  # of them 192 of three vectors of rows, in a node
 
     def _flops(self, density: float) -> float:
         return sum(tree.flops(density) for tree in self.trees_)

@@ -570,6 +570,11 @@ class FastJLProjection(_HadamardMap):
         ).astype(np.int64)
         self.values_ = rng.standard_normal(places.size) / math.sqrt(self.density_)
 
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        n = _padded(columns)
+        share = self.density if isinstance(self.density, float) else min(1.0, _ENOUGH / n)
+        return width * (8.0 + 20.0 * share * n)
+
     def _flops(self, density: float) -> float:
         n = _padded(self.signs_.size)
         return float(n * (math.log2(n) + 1) + 2 * self.values_.size)

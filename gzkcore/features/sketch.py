@@ -5,6 +5,7 @@ entry that isn't 0. TensorSketch is one of x (x) ... (x) x, which gives the poly
 """
 
 import math
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -14,7 +15,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import as_floating, check_integer, empty_aligned
+from gzkcore._util.validation import as_floating, check_integer, check_places, empty_aligned
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -133,6 +134,7 @@ def _checked(
     X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, width: int
 ) -> tuple[Floats, NDArray[np.int32], NDArray[np.int8]]:
     flat, shape = as_floating("X", X)
+    check_places("hashes", hashes, width)
     places, flips = np.asarray(hashes, dtype=np.int32), np.asarray(signs, dtype=np.int8)
     if len(shape) != 2 or places.ndim != 2 or places.shape != flips.shape:
         raise ValueError(
@@ -143,11 +145,6 @@ def _checked(
         raise ValueError(
             f"hashes has shape {places.shape}, but X has {counted(shape[1], 'column')}; pass a "
             f"row or more of {shape[1]} places"
-        )
-    if places.size and not (places.min() >= 0 and places.max() < width):
-        raise ValueError(
-            f"hashes has places from {places.min()} to {places.max()}; use integers >= 0 and below "
-            f"n_components={width}"
         )
     return flat.reshape(shape), np.ascontiguousarray(places), np.ascontiguousarray(flips)
 
@@ -249,6 +246,7 @@ class CountSketch(RowMap):
     """
 
     _state = stored("kernel_", "hashes_", "signs_")
+    _most_columns = sys.maxsize
 
     def __init__(
         self, n_components: int = 1024, *, n_nonzeros: int = 1, random_state: Seed = None
@@ -273,6 +271,9 @@ class CountSketch(RowMap):
         ).astype(np.int32)
         self.signs_ = _flip(rng, self.hashes_.shape)
         self.kernel_: Kernel = Polynomial(1, coef0=0.0).resolve(X)
+
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 8.0 * width + 5.0 * columns
 
     def _flops(self, density: float) -> float:
         return 2 * self.hashes_.size * density + self._n_features_out
@@ -373,6 +374,9 @@ class TensorSketchFeatures(KernelMap):
         self.signs_ = _flip(rng, self.hashes_.shape)
         self.kernel_: Polynomial = kernel
         warn_if_trivial(kernel, X)
+
+    def _bytes(self, width: int, rows: int, columns: int) -> float:
+        return 144.0 * width  # twice 64 are those of two vectors of rows, in their transforms
 
     def _flops(self, density: float) -> float:
         width = self._n_features_out

@@ -173,7 +173,10 @@ def test_bad_parameters(features, message):
     ("args", "message"),
     [
         (([[1.0]], [[0]], [[1]], 3), "n_components=3 is no power of two; use 4"),
-        (([[1.0]], [[2]], [[1]], 2), "hashes has places from 2 to 2; use integers >= 0 and below"),
+        (
+            ([[1.0]], [[2]], [[1]], 2),
+            "hashes has places from 2 to 2; use integers >= 0 and below 2",
+        ),
         (([[1.0]], [[0, 1]], [[1, 1]], 2), "but X has 1 column; pass a row or more of 1 places"),
         (([[1.0]], [[0, 1]], [[1]], 2), "and hashes and signs of one shape"),
     ],
