@@ -10,6 +10,7 @@ __all__ = [
     "low_rank_inverse",
     "low_rank_shift",
     "near_and_far_inverse",
+    "near_landmarks",
     "nearest_before",
     "sparse_factor",
 ]
@@ -162,3 +163,48 @@ def near_and_far_inverse(Z, G):
     Z, M = np.array(Z), np.array(G).T @ np.array(G)
     inner = np.linalg.inv(np.eye(Z.shape[1]) + Z.T @ M @ Z)
     return M - M @ Z @ inner @ Z.T @ M
+
+
+def near_landmarks(K, K_landmarks, K_rows_landmarks, noise, neighbours, seen):
+    """Return P of rows that see some of the landmarks alone, and some of the rows before them.
+
+    Values u at q landmarks have the covariance K_landmarks. Those y of rows, with noise, are drawn
+    after them, one by one: of all that was drawn before, y_i depends on u at the landmarks that it
+    sees and on y at its neighbours, as it would if K were the covariance. P is the covariance of y.
+
+    Row by row that is G y + B u = e for white noise e: row i of (B, G) is row q + i of
+    `sparse_factor` for the landmarks and rows together.
+
+    Parameters
+    ----------
+    K : n lists of n numbers
+    K_landmarks : q lists of q numbers
+        Symmetric, positive definite.
+    K_rows_landmarks : n lists of q numbers
+    noise : n numbers > 0
+        The diagonal of alpha N.
+    neighbours : n lists of numbers of rows before
+    seen : n lists of numbers of landmarks
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+
+    References
+    ----------
+    Vecchia, Estimation and Model Identification for Continuous Spatial Processes, 1988; Katzfuss,
+    Guinness, A General Framework for Vecchia Approximations of Gaussian Processes, 2021.
+
+    Examples
+    --------
+    >>> K, to_landmark = [[1.0, 0.5], [0.5, 1.0]], [[0.5], [0.5]]
+    >>> near_landmarks(K, [[1.0]], to_landmark, [0.1, 0.1], [[], [0]], [[0], [0]]).round(6)
+    array([[1.1, 0.5],
+           [0.5, 1.1]])
+    """
+    q, C = len(K_landmarks), np.array(K_rows_landmarks)
+    S = np.block([[np.array(K_landmarks), C.T], [C, np.array(K) + np.diag(noise)]])
+    told_by = [[*at, *(q + j for j in rows)] for at, rows in zip(seen, neighbours, strict=True)]
+    factor = sparse_factor(S, [[] for _ in range(q)] + told_by)[q:]
+    B, G = factor[:, :q], np.linalg.inv(factor[:, q:])
+    return G @ (np.eye(len(G)) + B @ np.array(K_landmarks) @ B.T) @ G.T

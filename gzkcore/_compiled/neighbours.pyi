@@ -11,17 +11,34 @@ def nearest_before(
     neighbours: NDArray[Any],
     n_threads: int,
 ) -> None: ...
+def nearest(
+    points: NDArray[Any],
+    leaves: NDArray[Any],
+    boxes: NDArray[Any],
+    first_rank: NDArray[Any],
+    ranks: NDArray[Any],
+    found: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def spread(
+    points: NDArray[Any],
+    density: NDArray[Any],
+    first: int,
+    distances: NDArray[Any],
+    chosen: NDArray[Any],
+) -> None: ...
 def sparse_factor(
     X: NDArray[Any],
     Z: NDArray[Any],
     neighbours: NDArray[Any],
+    seen: NDArray[Any],
     noise: NDArray[Any],
-    shifts: NDArray[Any],
     weights: NDArray[Any],
     factors: NDArray[Any],
     numbers: NDArray[Any],
     coefficients: NDArray[Any],
     values: NDArray[Any],
+    at_seen: NDArray[Any],
     n_threads: int,
 ) -> None: ...
 def multiply(
@@ -46,4 +63,29 @@ def solve(
     neighbours: NDArray[Any],
     order: NDArray[Any],
     V: NDArray[Any],
+) -> None: ...
+def multiply_seen(
+    values: NDArray[Any],
+    seen: NDArray[Any],
+    V: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def multiply_seen_transposed(
+    values: NDArray[Any],
+    starts: NDArray[Any],
+    rows: NDArray[Any],
+    places: NDArray[Any],
+    V: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def gram_of_seen(
+    values: NDArray[Any],
+    seen: NDArray[Any],
+    starts: NDArray[Any],
+    rows: NDArray[Any],
+    places: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
 ) -> None: ...

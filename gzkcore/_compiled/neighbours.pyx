@@ -1,8 +1,11 @@
 """A sparse factor G of the inverse of what features leave of a kernel, from nearest neighbours.
 
+With landmarks: of rows that are told by the landmarks that each sees, and by their neighbours.
+
 Formula    With R = K - Z Z^T, rows in a random order, N_i the m nearest rows before row i in it,
            and S the matrix R + alpha N at the rows N_i and i: row i of G is g_i = S^-1 e_i /
-           sqrt(e_i^T S^-1 e_i). G^T G is near (R + alpha N)^-1.
+           sqrt(e_i^T S^-1 e_i). G^T G is near (R + alpha N)^-1. With landmarks S has those that row
+           i sees, too, before the rows N_i; what g_i has there is row i of B.
 Why        What features leave is local: a row tells about its neighbours, and nothing of the rest.
 Cost       The search compares a row with those in the boxes that it can't rule out: a few hundred
            in three columns, at most all, which is a kernel product. A row of G takes m^2 p / 2
@@ -140,28 +143,88 @@ def nearest_before(
     gzk_free(scratch)
 
 
+def nearest(
+    const float[:, ::1] points,        # IN   (n, d)
+    const float[:, :, ::1] leaves,     # IN   (n_leaves, d, size), n_leaves a power of two
+    const float[:, :, ::1] boxes,      # IN   (2 n_leaves, 2, d): lowest and highest corners
+    const int[::1] first_rank,         # IN   (2 n_leaves,): the smallest rank in each node
+    const int[::1] ranks,              # IN   (n_leaves * size,): 0, and 1 where there is no row
+    int[:, ::1] found,                 # OUT  (n, m): nearest first; there must be so many rows
+    int n_threads,
+):
+    """Find the m rows that are nearest to each point."""
+    cdef Py_ssize_t n_leaves = leaves.shape[0], d = leaves.shape[1], size = leaves.shape[2]
+    cdef Py_ssize_t m = found.shape[1], i, k, stride = (size + m + PAGE) // 16 * 16
+    cdef float *scratch
+    cdef float *distances
+    cdef float *best
+    scratch = <float*> gzk_alloc(n_threads * stride * sizeof(float))
+    if scratch == NULL:
+        raise MemoryError("no memory for the scratch buffers of nearest")
+    for i in prange(points.shape[0], schedule="dynamic", chunksize=CHUNK, nogil=True,
+                    num_threads=n_threads):
+        distances = scratch + threadid() * stride
+        best = distances + size
+        for k in range(m):
+            best[k] = INFINITY
+            found[i, k] = 0
+        search(&points[i, 0], 1, &leaves[0, 0, 0], &boxes[0, 0, 0], &first_rank[0], &ranks[0],
+               n_leaves, size, d, m, distances, best, &found[i, 0])
+    gzk_free(scratch)
+
+
+def spread(
+    const float[:, ::1] points,          # IN   (d, n)
+    const float[::1] density,            # IN   (n,): squared distances are multiplied by it
+    Py_ssize_t first,
+    float[::1] distances,                # OUT  (n,): scratch
+    Py_ssize_t[::1] chosen,              # OUT  (q,)
+):
+    """Choose points one by one: the first, and then always the furthest from those chosen."""
+    cdef Py_ssize_t d = points.shape[0], n = points.shape[1], i, k, step, last = first
+    cdef float apart, off, best
+    with nogil:
+        for i in range(n):
+            distances[i] = INFINITY
+        for step in range(chosen.shape[0]):
+            chosen[step] = last
+            for i in range(n):
+                apart = 0
+                for k in range(d):
+                    off = points[k, i] - points[k, last]
+                    apart = apart + off * off
+                distances[i] = min(distances[i], density[i] * apart)
+            best = -1
+            for i in range(n):
+                if distances[i] > best:
+                    best = distances[i]
+                    last = i
+
+
 # ---- the factor
 
 
 def sparse_factor(
-    const double[:, ::1] X,              # IN   (n, d), scaled, the columns of factor after factor
-    const floating[:, ::1] Z,            # IN   (n, p), p a multiple of lanes
+    const double[:, ::1] X,              # IN   (n + q, d), scaled, columns of factor after factor
+    const floating[:, ::1] Z,            # IN   (n + q, p), p a multiple of lanes
     const int[:, ::1] neighbours,        # IN   (n, m)
-    const double[::1] noise,             # IN   (n,)
-    const double[::1] shifts,            # IN   (s,)
-    const double[::1] weights,           # IN   (n,): w
+    const int[:, ::1] seen,              # IN   (n, l), from 0 to q - 1
+    const double[:, ::1] noise,          # IN   (s, n + q)
+    const double[::1] weights,           # IN   (n + q,): w
     const long long[:, ::1] factors,     # IN   (count, 9), (count, 4): see `fill` of products.pxd
     const double[:, ::1] numbers,
     const floating[::1] coefficients,
     floating[:, :, ::1] values,          # OUT  (s, n, m + 1)
+    floating[:, :, ::1] at_seen,         # OUT  (s, n, l)
     int n_threads,
 ):
-    """Make the rows of G for each shift alpha: the last row of the inverse factor of S."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], p = Z.shape[1], m = neighbours.shape[1]
+    """Make the rows of G and B for each alpha: the last row of the inverse factor of S."""
+    cdef Py_ssize_t n = neighbours.shape[0], d = X.shape[1], p = Z.shape[1]
+    cdef Py_ssize_t m = neighbours.shape[1], seeing = seen.shape[1], most = m + seeing
     cdef Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-    cdef Py_ssize_t width = (m + lanes) // lanes * lanes, square = (m + 1) * width
+    cdef Py_ssize_t width = (most + lanes) // lanes * lanes, square = (most + 1) * width
     cdef Py_ssize_t stride = (d + 1) * width + 2 * square + 2 * width
-    cdef Py_ssize_t pointers = m + 1 + GZK_TALL + GZK_WIDE
+    cdef Py_ssize_t pointers = most + 1 + GZK_TALL + GZK_WIDE
     cdef Py_ssize_t i, j, k, f, s, count, row, n_factors = factors.shape[0]
     cdef gzk_factor known[MOST_FACTORS]
     cdef floating *scratch
@@ -170,14 +233,18 @@ def sparse_factor(
     cdef floating *S
     cdef floating *own
     cdef floating *g
-    cdef const floating **rows
     cdef const floating **z
+    cdef const floating **features
+    cdef int *rows
+    cdef int *here
     fill(known, factors, numbers, coefficients)
     stride = (stride + PAGE) // 16 * 16
     scratch = <floating*> gzk_alloc(n_threads * stride * sizeof(floating))
-    rows = <const floating**> gzk_alloc(n_threads * pointers * sizeof(void*))
-    if scratch == NULL or rows == NULL:
+    features = <const floating**> gzk_alloc(n_threads * pointers * sizeof(void*))
+    rows = <int*> gzk_alloc(n_threads * (width + PAGE) * sizeof(int))
+    if scratch == NULL or features == NULL or rows == NULL:
         gzk_free(scratch)
+        gzk_free(features)
         gzk_free(rows)
         raise MemoryError("no memory for the scratch buffers of sparse_factor")
     for i in prange(n, schedule="dynamic", chunksize=CHUNK, nogil=True, num_threads=n_threads):
@@ -186,31 +253,42 @@ def sparse_factor(
         S = R + square
         own = S + square
         g = own + width
-        z = rows + threadid() * pointers
+        z = features + threadid() * pointers
+        here = rows + threadid() * (width + PAGE)
+        for j in range(seeing):
+            here[j] = <int> n + seen[i, j]
         count = 0
         while count < m and neighbours[i, count] != i:
+            here[seeing + count] = neighbours[i, count]
             count = count + 1
+        count = count + seeing
+        for j in range(count, width):
+            here[j] = <int> i
         for j in range(width):
-            row = neighbours[i, j] if j < count else i
+            row = here[j]
             u[d * width + j] = <floating> weights[row]
             for f in range(n_factors):
                 for k in range(known[f].first, known[f].first + known[f].dim):
                     u[k * width + j] = <floating> (
                         X[row, k] - X[i, k] if known[f].of_distances else X[row, k])
-        for j in range(count + GZK_TALL + GZK_WIDE):
-            z[j] = &Z[neighbours[i, j] if j < count else i, 0]
         kernel_of_few(known, n_factors, u, d, count + 1, width, R)
-        subtract_features(z, p, count + 1, width, R)
-        for s in range(shifts.shape[0]):
+        if p > 0:
+            for j in range(count + GZK_TALL + GZK_WIDE):
+                z[j] = &Z[here[j] if j < count else i, 0]
+            subtract_features(z, p, count + 1, width, R)
+        for s in range(noise.shape[0]):
             memcpy(S, R, (count + 1) * width * sizeof(floating))
             for j in range(count + 1):
-                own[j] = <floating> (shifts[s] * noise[neighbours[i, j] if j < count else i])
+                own[j] = <floating> noise[s, here[j]]
                 S[j * width + j] += own[j]
             last_of_inverse_factor(S, count + 1, width, own, g)
+            for j in range(seeing):
+                at_seen[s, i, j] = g[j]
             for j in range(m):
-                values[s, i, j] = g[j] if j < count else 0
+                values[s, i, j] = g[seeing + j] if seeing + j < count else 0
             values[s, i, m] = g[count]
     gzk_free(scratch)
+    gzk_free(features)
     gzk_free(rows)
 
 
@@ -281,3 +359,68 @@ def solve(
                     V[row, q] -= values[row, j] * V[other, q]
             for q in range(k):
                 V[row, q] /= values[row, m]
+
+
+# ---- products of B, that is at what rows see
+
+
+def multiply_seen(
+    const floating[:, ::1] values,       # IN   (n, l)
+    const int[:, ::1] seen,              # IN   (n, l)
+    const double[:, ::1] V,              # IN   (q, k)
+    double[:, ::1] out,                  # IN OUT (n, k)
+    int n_threads,
+):
+    """out -= B V."""
+    cdef Py_ssize_t seeing = seen.shape[1], k = V.shape[1], i, j, q, row
+    cdef double value
+    for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        for j in range(seeing):
+            row = seen[i, j]
+            value = values[i, j]
+            for q in range(k):
+                out[i, q] -= value * V[row, q]
+
+
+def multiply_seen_transposed(
+    const floating[:, ::1] values,       # IN   (n, l)
+    const Py_ssize_t[::1] starts,        # IN   (q + 1,): where the entries of each column begin
+    const int[::1] rows,                 # IN   (entries,)
+    const unsigned char[::1] places,     # IN   (entries,): of an entry in its row
+    const double[:, ::1] V,              # IN   (n, k)
+    double[:, ::1] out,                  # OUT  (q, k)
+    int n_threads,
+):
+    """out = B^T V, column by column."""
+    cdef Py_ssize_t k = V.shape[1], i, e, q, row
+    cdef double value
+    for i in prange(out.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
+        for q in range(k):
+            out[i, q] = 0
+        for e in range(starts[i], starts[i + 1]):
+            row = rows[e]
+            value = values[row, places[e]]
+            for q in range(k):
+                out[i, q] += value * V[row, q]
+
+
+def gram_of_seen(
+    const floating[:, ::1] values,       # IN   (n, l)
+    const int[:, ::1] seen,              # IN   (n, l)
+    const Py_ssize_t[::1] starts,        # IN   (q + 1,): where the entries of each column begin
+    const int[::1] rows,                 # IN   (entries,)
+    const unsigned char[::1] places,     # IN   (entries,): of an entry in its row
+    double[:, ::1] out,                  # OUT  (q, q)
+    int n_threads,
+):
+    """out = B^T B, row by row."""
+    cdef Py_ssize_t seeing = seen.shape[1], i, e, j, row
+    cdef double value
+    for i in prange(out.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
+        for j in range(out.shape[1]):
+            out[i, j] = 0
+        for e in range(starts[i], starts[i + 1]):
+            row = rows[e]
+            value = values[row, places[e]]
+            for j in range(seeing):
+                out[i, seen[row, j]] += value * values[row, j]

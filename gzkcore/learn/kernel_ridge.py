@@ -39,7 +39,7 @@ from .posterior import (
     feature_prior,
     joint_draws,
 )
-from .preconditioners import Preconditioner
+from .preconditioner import Preconditioner
 from .regression import Regressor, check_alphas
 from .shared_products import Workers
 from .solve import NotPositiveDefinite, Solution, Watch

@@ -19,7 +19,8 @@ from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, kernel_matrix
 
-from .preconditioners import Preconditioner, preconditioner_for
+from .preconditioner import Preconditioner
+from .preconditioners import preconditioner_for
 from .shared_products import Product, Workers
 from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
 from .streams import Step

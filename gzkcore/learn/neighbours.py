@@ -1,4 +1,4 @@
-"""Nearest rows among those before in a random order, and a sparse factor of an inverse on them."""
+"""Nearest rows before each in a random order, nearest landmarks, and a sparse factor on them."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore.kernels.products import Pairs
 
-__all__ = ["Neighbours", "SparseFactor"]
+__all__ = ["Neighbours", "Seen", "SparseFactor"]
 
 # Numbers of rows where there are many of them.
 Numbers: TypeAlias = NDArray[np.int32]
@@ -68,28 +68,23 @@ class Neighbours:
     @classmethod
     def of(cls, X: Doubles, count: int, rng: np.random.Generator) -> "Neighbours":
         """Find them for the rows of X (n, d)."""
-        n, d = X.shape
+        n = len(X)
         order, size = tree_order(X)
-        n_leaves = order.size // size
         valid = order < n
         rows = np.minimum(order, n - 1)
         ranks: Numbers = rng.permutation(n)[rows].astype(np.int32)
         ranks[~valid] = np.iinfo(np.int32).max
         table: Numbers = np.empty((order.size, min(count, n - 1, MOST)), np.int32)
-        center = np.median(X, axis=0)
-        leaves = (X[rows] - center).astype(np.float32).reshape(n_leaves, size, d)
         _neighbours.nearest_before(
-            np.ascontiguousarray(leaves.transpose(0, 2, 1)),
-            np.stack([_heap(leaves.min(axis=1)), -_heap(-leaves.max(axis=1))], axis=1),
-            _heap(ranks.reshape(n_leaves, size).min(axis=1)),
+            *_boxes(X[rows] - np.median(X, axis=0), ranks, size),
             ranks, order.size, table, n_threads(),
         )  # fmt: skip
         if not valid.all():
             numbers = np.cumsum(valid, dtype=np.int32) - np.int32(1)
             table = numbers[table[valid]]
             order, ranks = order[valid], ranks[valid]
-        starts, by_column, places = _by_column(table)
-        return cls(order, ranks, table, starts, by_column, places)
+        given = table != np.arange(n)[:, None]
+        return cls(order, ranks, table, *_by_column(table, given, n))
 
     @property
     def nbytes(self) -> int:
@@ -106,18 +101,88 @@ def _heap(leaves: Any) -> Any:
     return np.concatenate([levels[-1], *levels[::-1]])
 
 
-def _by_column(table: Numbers) -> tuple[Integers, Numbers, NDArray[np.uint8]]:
-    """Return where the entries of each column of G begin, their rows, and their places in them."""
+def _boxes(X: Doubles, ranks: Numbers, size: int) -> tuple[Floats, Floats, Numbers]:
+    """Return the leaves of a tree, the corners of its boxes, and the first rank in each of them."""
+    leaves = X.astype(np.float32).reshape(-1, size, X.shape[1])
+    corners = np.stack([_heap(leaves.min(axis=1)), -_heap(-leaves.max(axis=1))], axis=1)
+    first_rank = _heap(ranks.reshape(-1, size).min(axis=1))
+    return np.ascontiguousarray(leaves.transpose(0, 2, 1)), corners, first_rank
+
+
+def _by_column(
+    table: Numbers, given: NDArray[np.bool_], n_columns: int
+) -> tuple[Integers, Numbers, NDArray[np.uint8]]:
+    """Return where the entries of each column begin, their rows, and their places in them."""
     n, m = table.shape
-    given = table != np.arange(n)[:, None]
     begins = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
     places = np.broadcast_to(np.arange(m, dtype=np.uint8), table.shape)[given]
-    by_column = csr_array((places, table[given], begins), shape=(n, n)).tocsc()
+    by_column = csr_array((places, table[given], begins), shape=(n, n_columns)).tocsc()
     return by_column.indptr.astype(np.intp), by_column.indices.astype(np.int32), by_column.data
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The landmarks that are nearest to each row, and the matrix B of a factor at them."""
+
+    table: Numbers  # (n, l): numbers of landmarks, the nearest first
+    starts: Integers  # (q + 1,): where the entries of each column begin,
+    rows: Numbers  # of each entry its row
+    places: NDArray[np.uint8]  # and its place in that
+
+    @classmethod
+    def of(cls, X: Doubles, landmarks: Doubles, count: int) -> "Seen":
+        """Find for each row of X (n, d) the nearest `count` of the landmarks (q, d), or all."""
+        q = len(landmarks)
+        table = nearest(X, landmarks, min(count, q, MOST))
+        return cls(table, *_by_column(table, np.ones(table.shape, bool), q))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return sum(a.nbytes for a in (self.table, self.starts, self.rows, self.places))
+
+    def subtract_product(self, values: Floats, V: Doubles, out: Doubles) -> None:
+        """Subtract B V, for B (n, q) of these values (n, l)."""
+        _neighbours.multiply_seen(values, self.table, np.ascontiguousarray(V), out, n_threads())
+
+    def transposed_product(self, values: Floats, V: Doubles) -> Doubles:
+        """Return B^T V."""
+        out = np.empty((len(self.starts) - 1, V.shape[1]))
+        _neighbours.multiply_seen_transposed(
+            values, self.starts, self.rows, self.places, np.ascontiguousarray(V), out, n_threads()
+        )
+        return out
+
+    def gram(self, values: Floats) -> Doubles:
+        """Return B^T B."""
+        out = np.empty((len(self.starts) - 1,) * 2)
+        _neighbours.gram_of_seen(
+            values, self.table, self.starts, self.rows, self.places, out, n_threads()
+        )
+        return out
+
+
+def nearest(X: Doubles, others: Doubles, count: int) -> Numbers:
+    """Return the numbers (n, count) of the rows of `others` that are nearest to each row of X."""
+    order, size = tree_order(others)
+    rows = np.minimum(order, len(others) - 1)
+    ranks: Numbers = np.where(order < len(others), 0, 1).astype(np.int32)  # of those asked for: 0
+    center = np.median(others, axis=0)
+    found: Numbers = np.empty((len(X), count), np.int32)
+    _neighbours.nearest(
+        (X - center).astype(np.float32), *_boxes(others[rows] - center, ranks, size), ranks,
+        found, n_threads(),
+    )  # fmt: skip
+    return rows.astype(np.int32)[found]
 
 
 class SparseFactor:
     """G with G^T G near (R + alpha N)^-1 for each alpha, R = K - Z Z^T.
+
+    With landmarks a row is compared with those that it sees before it is with its neighbours. G is
+    then of the rows alone, and B, at the landmarks, in `at_seen`: if u are the values of a
+    function there and y those of rows, with noise, G y + B u is white, nearly, and tells nothing
+    of u.
 
     Parameters
     ----------
@@ -125,10 +190,12 @@ class SparseFactor:
         In whose order all rows are.
     pairs : Pairs
         The kernel at pairs of rows.
-    Z : ndarray of shape (n, p)
+    Z : ndarray of shape (n + q, p)
         float32 or float64: the arithmetic, and the type of G; p a multiple of 16.
-    noise : ndarray of shape (n,)
-    shifts : ndarray of shape (n_shifts,)
+    noise : ndarray of shape (n_shifts, n + q)
+        What is added to the diagonal of R for each alpha: alpha N.
+    seen : Seen, optional
+        Its landmarks are the last q rows of all that is given. None: no landmarks.
     """
 
     def __init__(
@@ -137,14 +204,16 @@ class SparseFactor:
         pairs: Pairs,
         Z: Floats,
         noise: Doubles,
-        shifts: Doubles,
+        seen: Seen | None = None,
     ) -> None:
         self.neighbours = neighbours
         n, m = neighbours.table.shape
-        self.values = np.empty((len(shifts), n, m + 1), Z.dtype)
+        table = np.empty((n, 0), np.int32) if seen is None else seen.table
+        self.values = np.empty((len(noise), n, m + 1), Z.dtype)
+        self.at_seen = np.empty((len(noise), *table.shape), Z.dtype)
         _neighbours.sparse_factor(
-            pairs.rows, Z, neighbours.table, noise, shifts, pairs.weights, pairs.known.factors,
-            pairs.known.numbers, pairs.known.coefficients, self.values, n_threads(),
+            pairs.rows, Z, neighbours.table, table, noise, pairs.weights, pairs.known.factors,
+            pairs.known.numbers, pairs.known.coefficients, self.values, self.at_seen, n_threads(),
         )  # fmt: skip
 
     def multiply(self, shift: int, V: Floats, rows: slice) -> Doubles:
@@ -162,10 +231,14 @@ class SparseFactor:
 
     def apply(self, shift: int, V: Doubles) -> Doubles:
         """Return G^T G V."""
-        half, its = self.multiply(shift, V, slice(0, len(V))), self.neighbours
-        out = np.empty_like(half)
+        half = self.multiply(shift, V, slice(0, len(V)))
+        return self.multiply_transposed(shift, half)
+
+    def multiply_transposed(self, shift: int, V: Doubles) -> Doubles:
+        """Return G^T V."""
+        out, its = np.empty_like(V), self.neighbours
         _neighbours.multiply_transposed(
-            self.values[shift], its.starts, its.rows, its.places, half, out, n_threads()
+            self.values[shift], its.starts, its.rows, its.places, V, out, n_threads()
         )
         return out
 

@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve, eigvalsh
+from scipy.linalg import cho_solve, eigvalsh
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.random import generator
-from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
-from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import Pairs, kernel_matrix
 
 from .kept_features import WHOLE, KeptFeatures
+from .near_landmarks import NearLandmarks
 from .neighbours import Neighbours, SparseFactor
+from .preconditioner import Preconditioner, factor_of
 
-__all__ = ["Diagonal", "LowRank", "NearAndFar", "Preconditioner", "preconditioner_for"]
+__all__ = ["Diagonal", "LowRank", "NearAndFar", "preconditioner_for"]
 
 # Landmarks are chosen among so many rows for each of them, by their residual on so many others.
 SAMPLE = 16
@@ -41,66 +41,15 @@ NEIGHBOURS = 31
 # Components: from and to, and what they may hold in memory.
 FEWEST, MOST, LOW_RANK = 256, 4096, 512
 BUDGET = 1 << 30
+# Columns up to which the landmarks that a row sees tell it what the rest would.
+FEW_COLUMNS = 3
+SLOWER = 8
 # A condition number for which no preconditioner is made: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
 # A preconditioner in single precision is one for alphas from here on, relative to k(x, x).
 SINGLE = 1e-4
 # A smaller alpha, relative to k(x, x), is taken for this: Z^T M Z + I would be rounding errors.
 ROUNDING = 1e-9
-
-
-class Preconditioner:
-    """Base of P, symmetric and positive definite, near K + alpha N for each of several alphas.
-
-    Attributes
-    ----------
-    n_components : int
-        Columns of Z.
-    n_neighbours : int
-        Rows before it that a row is compared with.
-    nbytes : int
-        Memory held.
-    seconds : float
-        Time that it took to make.
-    """
-
-    n_components = 0
-    n_neighbours = 0
-    nbytes = 0
-    seconds = 0.0
-
-    def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return P^-1 R.
-
-        Parameters
-        ----------
-        R : ndarray of shape (n, k)
-        columns : ndarray of shape (k,)
-            The number of each column's alpha among those that the preconditioner was made for.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-        """
-        raise NotImplementedError
-
-    def condition_bound(self, column: int) -> float:
-        """Return what the condition number of P^-1 (K + alpha N) is at most; inf if unknown."""
-        return math.inf
-
-    def log_determinant(self, column: int) -> float:
-        """Return log det P for the alpha of this number."""
-        raise NotImplementedError
-
-    def sample(self, normals: Doubles, column: int) -> Doubles:
-        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        parts = [counted(self.n_components, "component")]
-        if self.n_neighbours:
-            parts.append(counted(self.n_neighbours, "neighbour"))
-        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class Diagonal(Preconditioner):
@@ -176,7 +125,7 @@ class LowRank(Preconditioner):
         self.mu = np.maximum(shifts, max(self.left / len(noise), least or 0.0))
         roots = 1 / np.sqrt(noise)
         gram = features.gram(lambda rows, Z: Z * roots[rows, None])
-        self._factors = {mu: _cholesky(gram, mu) for mu in np.unique(self.mu).tolist()}
+        self._factors = {mu: factor_of(gram, mu) for mu in np.unique(self.mu).tolist()}
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R by Woodbury's identity, see `Preconditioner`."""
@@ -245,7 +194,8 @@ class NearAndFar(Preconditioner):
     ) -> None:
         self.features, self.neighbours = features, neighbours
         distinct, self._which = np.unique(shifts, return_inverse=True)
-        self.factor = SparseFactor(neighbours, pairs, features.Z, noise[neighbours.order], distinct)
+        of_rows = np.multiply.outer(distinct, noise[neighbours.order])
+        self.factor = SparseFactor(neighbours, pairs, features.Z, of_rows)
         self._cores = [self._core(s) for s in range(len(distinct))]
         self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
         cores = sum(core.nbytes for core in self._cores)
@@ -254,7 +204,7 @@ class NearAndFar(Preconditioner):
     def _core(self, s: int) -> Doubles:
         """Return the factor of I + Z^T M Z = I + (G Z)^T G Z."""
         Z = self.features.Z
-        return _cholesky(self.features.gram(lambda rows, _: self.factor.multiply(s, Z, rows)), 1.0)
+        return factor_of(self.features.gram(lambda rows, _: self.factor.multiply(s, Z, rows)), 1.0)
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R, see `Preconditioner`."""
@@ -281,13 +231,6 @@ class NearAndFar(Preconditioner):
         found = np.empty_like(drawn)
         found[self.neighbours.order] = drawn
         return found
-
-
-def _cholesky(gram: Doubles, ridge: float) -> Doubles:
-    """Return the lower factor of gram + ridge I."""
-    with limit_blas(1):
-        factor: Doubles = cho_factor(gram + ridge * np.eye(len(gram)), lower=True)[0]
-    return factor
 
 
 # ---- the choice
@@ -328,8 +271,10 @@ def preconditioner_for(
     Notes
     -----
     "auto": the diagonal where that leaves a condition number below 4; up to 2,000 rows 512
-    features; else features and 31 neighbours, with as many features (256 to 4,096, and 1 GiB) as
-    can be multiplied in the time of a kernel product. For kernels without a compiled form features
+    features; else in up to three columns landmarks, of which a row sees 48, and 31 neighbours, with
+    as many landmarks (256 to 4,096) as can be factored in the time of a kernel product, and in more
+    columns features and 31 neighbours, with as many features (256 to 4,096, and 1 GiB) as can be
+    multiplied in that time. For kernels without a compiled form features
     alone, twice as many as long as they leave more than alpha.
 
     References
@@ -347,7 +292,7 @@ def preconditioner_for(
     >>> X = np.random.default_rng(0).uniform(size=(3000, 2))
     >>> P = preconditioner_for("auto", Matern(nu=1.5, length_scale=0.2), X, [0.1], random_state=0)
     >>> P
-    NearAndFar(256 components, 31 neighbours)
+    NearLandmarks(256 landmarks, 31 neighbours)
     >>> P.solve(np.ones((3000, 1)), np.array([0])).shape
     (3000, 1)
     """
@@ -457,6 +402,11 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
         features = _landmarks(problem, min(int(given), n))
     elif not auto:
         return _by_features(problem, _fitted(given, problem.X), pairs)
+    elif pairs is not None and problem.X.shape[1] <= FEW_COLUMNS:
+        return NearLandmarks(
+            problem.kernel, problem.X, pairs, _seen_landmarks(*problem.X.shape), NEIGHBOURS,
+            problem.shifts, problem.noise, problem.rng,
+        )  # fmt: skip
     elif pairs is not None:
         features = _landmarks(problem, _components(n, problem.X.shape[1], problem.dtype))
     else:
@@ -525,6 +475,12 @@ def _enough(problem: _Problem) -> _AtLandmarks:
         if left <= problem.shifts.min() or 2 * count > most:
             return features
         count *= 2
+
+
+def _seen_landmarks(n: int, d: int) -> int:
+    """Count the landmarks whose factors cost about as much as a kernel product, within limits."""
+    affordable = int((n**2 * (d + 12) / SLOWER) ** (1 / 3))
+    return min(n, max(FEWEST, min(MOST, affordable)))
 
 
 def _components(n: int, d: int, dtype: Any) -> int:

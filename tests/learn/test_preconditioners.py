@@ -24,9 +24,10 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
 from gzkcore.features.nystrom import FunctionKernel
 from gzkcore.kernels.products import Pairs
-from gzkcore.learn import preconditioners
+from gzkcore.learn import near_landmarks, preconditioners
 from gzkcore.learn.kept_features import KeptFeatures
-from gzkcore.learn.neighbours import Neighbours, SparseFactor
+from gzkcore.learn.near_landmarks import NearLandmarks
+from gzkcore.learn.neighbours import Neighbours, Seen, SparseFactor
 from gzkcore.learn.preconditioners import (
     Diagonal,
     LowRank,
@@ -50,6 +51,7 @@ KINDS = {
     "diagonal": None,
     "low rank": FunctionKernel(RationalQuadratic()),  # a function is in no compiled form
     "near and far": Matern(nu=1.5),
+    "near landmarks": Matern(nu=1.5),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -65,7 +67,7 @@ def noises(n, seed=1):
 def made(kind, X, shifts, noise=None, **options):
     """Return a preconditioner of a kind, and the kernel that it is for."""
     kernel = (KINDS[kind] or Gaussian(0.5)).resolve(X)
-    given = None if kind == "diagonal" else 40
+    given = {"diagonal": None, "near landmarks": "auto"}.get(kind, 40)
     options = {"random_state": 0, **options}
     return preconditioner_for(given, kernel, X, shifts, noise=noise, **options), kernel
 
@@ -124,7 +126,7 @@ def test_the_factor_is_that_of_the_reference(kernel, dtype):
     neighbours = Neighbours.of(pairs.rows, 11, np.random.default_rng(0))
     X, noise, pairs = X[neighbours.order], noise[neighbours.order], pairs.take(neighbours.order)
     Z = KeptFeatures.of(NystromFeatures(kernel, 16, random_state=0).fit(X), X, dtype).Z
-    factor = SparseFactor(neighbours, pairs, Z, noise, shifts)
+    factor = SparseFactor(neighbours, pairs, Z, np.outer(shifts, noise))
     R = kernel(X) - Z.astype(np.float64) @ Z.astype(np.float64).T
     lists = [[j for j in table if j != i] for i, table in enumerate(neighbours.table)]
     V = rows(60, 4, seed=5)
@@ -154,6 +156,61 @@ def test_near_and_far_is_the_reference():
         expected = np.empty((60, 60))
         expected[np.ix_(order, order)] = reference.preconditioners.near_and_far_inverse(Z, G)
         close(inverse(P, 60, column), expected, "preconditioners")
+
+
+@pytest.mark.parametrize("alphas", [[0.01, 1.0], [1e-5, 0.1]])  # float32 and float64
+def test_near_landmarks_is_the_reference(alphas):
+    X, noise = rows(), noises(60)
+    P, kernel = made("near landmarks", X, alphas, noise)
+    assert isinstance(P, NearLandmarks)
+    order = P.neighbours.order
+    at = P.landmarks
+    seen = Seen.of(X[order], X[at], 48)
+    lists = [[j for j in table if j != i] for i, table in enumerate(P.neighbours.table)]
+    K = kernel(X[at])
+    own = near_landmarks.LANDMARK_NOISE[P.factor.values.dtype] * np.eye(len(K))
+    for column, alpha in enumerate(alphas):
+        expected = np.empty((60, 60))
+        expected[np.ix_(order, order)] = reference.preconditioners.near_landmarks(
+            kernel(X[order]), K + own, kernel(X[order], X[at]), alpha * noise[order], lists,
+            seen.table,
+        )  # fmt: skip
+        off = IDENTITY["preconditioners"](P.factor.values.dtype.type) * np.linalg.cond(expected)
+        np.testing.assert_allclose(inverse(P, 60, column) @ expected, np.eye(60), rtol=0, atol=off)
+
+
+@pytest.mark.parametrize(
+    ("n", "q", "d", "count"), [(3, 1, 1, 1), (50, 33, 3, 7), (200, 150, 2, 48)]
+)
+def test_the_landmarks_that_a_row_sees_are_the_nearest(n, q, d, count):
+    X, landmarks = rows(n, d), rows(q, d, seed=1)
+    seen = Seen.of(X, landmarks, count)
+    apart = np.linalg.norm((X[:, None] - landmarks).astype(np.float32), axis=2)
+    np.testing.assert_array_equal(seen.table, np.argsort(apart, axis=1)[:, :count])
+    values = rows(n, count, seed=2)
+    B = np.zeros((n, q))
+    np.put_along_axis(B, seen.table, values, axis=1)
+    V, W = rows(n, 2, seed=3), rows(q, 2, seed=4)
+    close(seen.transposed_product(values, V), B.T @ V, "preconditioners")
+    close(seen.gram(values), B.T @ B, "preconditioners")
+    seen.subtract_product(values, W, V)
+    close(V, rows(n, 2, seed=3) - B @ W, "preconditioners")
+
+
+def test_landmarks_are_spread():
+    """Apart by more than a random choice, in no two of one place while there are others."""
+    X = sphere(2000, 3)
+    chosen = near_landmarks.spread_landmarks(X, 100, np.random.default_rng(0))
+    assert len(set(chosen)) == 100
+
+    def least(some):
+        apart = np.linalg.norm(X[some, None] - X[some], axis=2)
+        return np.min(apart + 9 * np.eye(len(some)))
+
+    assert least(chosen) > 3 * least(np.arange(100))
+    twice = np.repeat(X[:200], 2, axis=0)
+    chosen = near_landmarks.spread_landmarks(twice, 200, np.random.default_rng(0))
+    assert len(set(chosen // 2)) == 200
 
 
 # ---- what every kind promises
@@ -310,7 +367,9 @@ def test_the_choice_by_rows_and_kernel(monkeypatch):
     monkeypatch.undo()
     X = rows(2100)
     kernel = Gaussian(0.5).resolve(X)
-    assert isinstance(preconditioner_for("auto", kernel, X, [0.1], random_state=0), NearAndFar)
+    assert isinstance(preconditioner_for("auto", kernel, X, [0.1], random_state=0), NearLandmarks)
+    wide = preconditioner_for("auto", kernel, rows(2100, 4), [0.1], random_state=0)
+    assert isinstance(wide, NearAndFar)
     assert repr(preconditioner_for("auto", kernel, X[:300], [0.1])) == "LowRank(300 components)"
     assert isinstance(preconditioner_for("auto", kernel, X, [1e4]), Diagonal)
     assert isinstance(preconditioner_for(None, kernel, X, [0.1]), Diagonal)

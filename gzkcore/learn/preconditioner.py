@@ -1,0 +1,73 @@
+"""What every preconditioner of K + alpha N offers, whatever form it has."""
+
+import math
+
+import numpy as np
+from scipy.linalg import cho_factor
+
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.wording import counted
+
+__all__ = ["Preconditioner"]
+
+
+class Preconditioner:
+    """Base of P, symmetric and positive definite, near K + alpha N for each of several alphas.
+
+    Attributes
+    ----------
+    n_components : int
+        Columns of Z.
+    n_neighbours : int
+        Rows before it that a row is compared with.
+    nbytes : int
+        Memory held.
+    seconds : float
+        Time that it took to make.
+    """
+
+    n_components = 0
+    n_neighbours = 0
+    nbytes = 0
+    seconds = 0.0
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R.
+
+        Parameters
+        ----------
+        R : ndarray of shape (n, k)
+        columns : ndarray of shape (k,)
+            The number of each column's alpha among those that the preconditioner was made for.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
+        raise NotImplementedError
+
+    def condition_bound(self, column: int) -> float:
+        """Return what the condition number of P^-1 (K + alpha N) is at most; inf if unknown."""
+        return math.inf
+
+    def log_determinant(self, column: int) -> float:
+        """Return log det P for the alpha of this number."""
+        raise NotImplementedError
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        parts = [counted(self.n_components, "component")]
+        if self.n_neighbours:
+            parts.append(counted(self.n_neighbours, "neighbour"))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def factor_of(matrix: Doubles, ridge: float) -> Doubles:
+    """Return the lower factor of matrix + ridge I; above the diagonal is anything."""
+    with limit_blas(1):
+        factor: Doubles = cho_factor(matrix + ridge * np.eye(len(matrix)), lower=True)[0]
+    return factor
