@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import kernel_approximation
 from sklearn.base import clone
 
@@ -73,7 +73,7 @@ class _OfHistograms(Kernel):
 
     instead = "only NystromFeatures and scikit-learn have features for it"
 
-    def resolve(self, X: Rows) -> Self:
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
         values = X if isinstance(X, np.ndarray) else X.data
         if values.size and values.min() < 0:
             raise ValueError(f"X has the value {values.min():g}; this kernel takes values >= 0")

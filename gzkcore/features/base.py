@@ -98,15 +98,16 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self
         """
         self._forget()
-        return self.fit_valid(FitRows.of_array(self._validate(X, reset=True), sample_weight))
+        rows, names = self._validate(X, reset=True), getattr(self, "feature_names_in_", None)
+        return self.fit_valid(FitRows.of_array(rows, sample_weight, names))
 
-    def _fit_sample(self, survey: Survey, source: Any) -> Self:
+    def _fit_sample(self, survey: Survey, source: Any, names: Any) -> Self:
         """Fit to the rows of a source that can be read again, given their survey."""
         self._forget()
         X = self._validate(survey.rows, reset=True)
         if survey.complete:
-            return self.fit_valid(FitRows.of_array(X, survey.weight))
-        return self.fit_valid(FitRows(X, survey.weight, survey, source))
+            return self.fit_valid(FitRows.of_array(X, survey.weight, names))
+        return self.fit_valid(FitRows(X, survey.weight, survey, source, names=names))
 
     def fit_valid(self, rows: FitRows) -> Self:
         """Fit to rows that were checked: what learners and maps of maps call.

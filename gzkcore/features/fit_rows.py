@@ -33,6 +33,8 @@ class FitRows:
         Which of the rows given these are, where some were left out.
     columns : sequence of int, optional
         Which of the columns of the source these are. None: all.
+    names : ndarray of str of shape (n_features,), optional
+        Of the columns of X, by which kernels may name them.
     """
 
     X: Rows
@@ -41,16 +43,18 @@ class FitRows:
     source: Any = None
     used: Integers | None = None
     columns: Any = None
+    names: Any = None
 
     @classmethod
-    def of_array(cls, X: Rows, sample_weight: Any) -> "FitRows":
+    def of_array(cls, X: Rows, sample_weight: Any, names: Any = None) -> "FitRows":
         """Take valid rows with their weights; equal weights are none."""
         X, weight, used = without_zeros(X, sample_weight)
         if X.shape[0] == 0:
             raise ValueError("sample_weight is zero for every row; give some a weight > 0")
         if weight is None or weight.min() == weight.max():
-            return cls(X, used=used)
-        return cls(X, weight, Survey.of(Batch(X, None, weight, 0)), used=used)
+            return cls(X, used=used, names=names)
+        survey = Survey.of(Batch(X, None, weight, 0))
+        return cls(X, weight, survey, used=used, names=names)
 
     def part(self, columns: Any) -> "FitRows":
         """Return these rows with some of their columns, where they had all."""
@@ -58,7 +62,8 @@ class FitRows:
         if survey is not None:
             mean, squares = survey.mean[columns], survey.squares[columns]
             survey = replace(survey, mean=mean, squares=squares, rows=X)
-        return replace(self, X=X, survey=survey, columns=columns)
+        names = None if self.names is None else self.names[columns]
+        return replace(self, X=X, survey=survey, columns=columns, names=names)
 
     @property
     def total(self) -> float:
@@ -77,8 +82,9 @@ class FitRows:
         return _mean(self.X) if self.survey is None else self.survey.mean
 
     def resolve(self, kernel: Any) -> Any:
-        """Resolve a kernel on all rows."""
-        return (kernel if self.survey is None else settled(kernel, self.survey)).resolve(self.X)
+        """Resolve a kernel on all rows, its columns by their names where it has them."""
+        known = kernel if self.survey is None else settled(kernel, self.survey)
+        return known.resolve(self.X, self.names)
 
     def numbers(self, rows: Integers) -> Integers:
         """Return which of the rows given some of these are."""
@@ -136,7 +142,7 @@ def asks_no_rows(features: Any) -> bool:
     return isinstance(features, FrozenEstimator) or (known is not None and bool(known()))
 
 
-def fit_features(features: Any, source: Any, survey: Survey) -> Any:
+def fit_features(features: Any, source: Any, survey: Survey, names: Any = None) -> Any:
     """Fit features to a source that can be read again, given the survey of its rows.
 
     Up to SAMPLE_ROWS rows are put together, and the fit is the ordinary one. Of more rows a random
@@ -150,7 +156,7 @@ def fit_features(features: Any, source: Any, survey: Survey) -> Any:
         others, as `sklearn.kernel_approximation.RBFSampler` has it.
     """
     if hasattr(features, "_fit_sample"):
-        return features._fit_sample(survey, source)
+        return features._fit_sample(survey, source, names)
     gamma = getattr(features, "gamma", None)
     if not survey.complete and isinstance(gamma, str) and gamma == "scale":
         spread = survey.variance * survey.mean.size

@@ -58,7 +58,7 @@ class FunctionKernel(Kernel):
     def holds_function(self) -> bool:
         return True
 
-    def resolve(self, X: Rows) -> Self:
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
         return self
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
@@ -83,7 +83,7 @@ class Precomputed(Kernel):
 
     _state = stored()
 
-    def resolve(self, X: Rows) -> Self:
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
         return self
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
@@ -261,7 +261,7 @@ class NystromFeatures(KernelMap):
 
     def _to_data(self) -> dict[str, Any]:
         """Refuse kernels that a file can't keep, see `model_io`; nothing takes another form."""
-        if self.kernel_.holds_function:
+        if as_exact_kernel(getattr(self, "kernel_", self.kernel)).holds_function:
             raise TypeError(
                 f"kernel={self.kernel!r} is a function, which no file of data can hold, and "
                 "Nystrom features call it for every row; keep this model with skops "

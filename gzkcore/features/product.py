@@ -295,8 +295,7 @@ class ProductFeatures(WithParts, RowMap):
         X, width = rows.X, self._n_features_out
         check_choice("basis", self.basis, BASES)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
-        names = getattr(self, "feature_names_in_", None)
-        given = self.kernel.parts_of(X.shape[1], names)
+        given = self.kernel.parts_of(X.shape[1], rows.names)
         self._index = [index for index, _ in given]
         parts = [rows.part(index) for index in self._index]
         kernels = [part.resolve(kernel) for part, (_, kernel) in zip(parts, given, strict=True)]

@@ -60,8 +60,11 @@ class Kernel(BaseEstimator):
         """Whether the kernel calls a function of the user's, which no file keeps."""
         return False
 
-    def resolve(self, X: Rows) -> Self:
-        """Return a copy with every parameter checked, and a number, on the data X."""
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> Self:
+        """Return a copy with every parameter checked, and a number, on the data X.
+
+        `names` are those of the columns, for kernels that name some.
+        """
         return type(self)(**self._resolved(X))
 
     def _resolved(self, X: Rows) -> dict[str, Any]:

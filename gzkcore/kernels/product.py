@@ -132,7 +132,8 @@ class Product(WithParts, Kernel):
     Parameters
     ----------
     parts : list of (columns, kernel), or a kernel
-        As for `ProductFeatures`. Names of columns are for features, which have seen a DataFrame.
+        As for `ProductFeatures`. Names of columns are for what is fitted to a DataFrame: features
+        and learners.
 
     Examples
     --------
@@ -164,7 +165,11 @@ class Product(WithParts, Kernel):
         Product
         """
         parts = self.parts_of(X.shape[1], names)
-        return Product([(index, kernel.resolve(X[:, index])) for index, kernel in parts])
+        known = None if names is None else np.asarray(names)
+        return Product([
+            (index, kernel.resolve(X[:, index], None if known is None else known[index]))
+            for index, kernel in parts
+        ])  # fmt: skip
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""

@@ -87,8 +87,11 @@ class TrainingRows:
         """The diagonal of N: one over the weights."""
         return None if self.weight is None else 1.0 / self.weight
 
-    def resolve(self, kernel: Kernel) -> Kernel:
-        """Return a kernel with every parameter a number, and check that it may take these rows."""
+    def resolve(self, kernel: Kernel, names: Any = None) -> Kernel:
+        """Return a kernel with every parameter a number, and check that it may take these rows.
+
+        `names` of the columns are those by which the kernel may know them.
+        """
         n, dim = self.X.shape
         if isinstance(kernel, Precomputed) and n != dim:
             raise ValueError(
@@ -106,7 +109,7 @@ class TrainingRows:
             _check_symmetric(dense(self.X))
         if kernel.unit_sphere:
             check_unit(self.X)
-        resolved: Kernel = FitRows.of_array(self.X, self.weight).resolve(kernel)
+        resolved: Kernel = FitRows.of_array(self.X, self.weight, names).resolve(kernel)
         return resolved
 
 
@@ -177,6 +180,10 @@ class WholeKernelRegressor(WithKernel, Regressor):
             self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
             self._solve(rows.y, step, reader.checkpoint)
 
+    @property
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
     def _check_solver(self) -> None:
         check_positive("tol", self.tol)
         check_integer("max_iter", self.max_iter, 1)
@@ -233,6 +240,16 @@ class WholeKernelRegressor(WithKernel, Regressor):
         """Leave out the preconditioner, which is made anew where it is needed."""
         left_out = ("_held_system", "_watch", "_workers")
         return {k: v for k, v in super().__getstate__().items() if k not in left_out}
+
+    def _to_data(self) -> dict[str, Any]:
+        """Refuse what a file can't keep, see `model_io`; nothing takes another form."""
+        if isinstance(self.preconditioner, Preconditioner):
+            raise TypeError(
+                f"preconditioner={self.preconditioner!r} was made for these rows, and no file "
+                "holds it; fit with 'auto', a number of components or a feature map, or "
+                "set_params(preconditioner='auto') before saving: predictions stay the same"
+            )
+        return {}
 
     @property
     def _system(self) -> KernelSystem:
@@ -504,7 +521,7 @@ class KernelRidge(WholeKernelRegressor):
             self._fit_centers(reader, step, self.centers)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
-        kernel = rows.resolve(as_exact_kernel(self.kernel))
+        kernel = rows.resolve(as_exact_kernel(self.kernel), self._names)
         return kernel, check_alphas(self.alpha, "alpha", self._target_shape)
 
     def _fit_centers(self, reader: Reader, step: Step, centers: int | ArrayLike) -> None:

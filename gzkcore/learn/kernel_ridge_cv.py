@@ -117,7 +117,7 @@ class KernelRidgeCV(WholeKernelRegressor):
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         alphas = np.unique(check_alphas(self.alphas, "alphas"))
         grid = grid_of(self.kernel_grid or {})
-        kernels = [rows.resolve(kernel) for kernel in self._kernels(grid)]
+        kernels = [rows.resolve(kernel, self._names) for kernel in self._kernels(grid)]
         splits = self._splits(rows)
         of_all = [
             [self._errors(kernel, rows, split, alphas, step) for split in splits]
@@ -153,7 +153,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         made = []
         for params in grid:
             full = {
-                name if name.startswith("kernel") else f"kernel__{name}": value
+                name if name.split("__")[0] == "kernel" else f"kernel__{name}": value
                 for name, value in params.items()
             }
             try:

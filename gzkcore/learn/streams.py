@@ -114,6 +114,7 @@ class Reader:
         """Let a learner check the first rows, of arrays all, which will come again."""
         first = self._first() if self.array is None else (self.array, self.targets, self.weight)
         self.rows, self.targets, self.weight = learner._rows(*first, reset=True)
+        self.names = getattr(learner, "feature_names_in_", None)
         if self.array is not None:
             self.array = self.rows
             self.source = Source(_Slices(self.rows, self.targets, self.weight))
@@ -187,18 +188,21 @@ class Reader:
             if asks_no_rows(features):
                 return features.fit(self.rows, None)
             if self.array is not None or self.one_pass:
-                return fit_on_rows(features, self.rows, y, self.weight, self.one_pass)
+                return fit_on_rows(
+                    features, self.rows, y, self.weight, self.one_pass, names=self.names
+                )
         if self.survey is None:
             self.survey = survey_of(self.source)
-        return fit_features(features, self.source, self.survey)
+        return fit_features(features, self.source, self.survey, self.names)
 
     def resolve(self, kernel: Any) -> Any:
         """Resolve a kernel on all rows, or on those of the first batch."""
-        if self.survey is None:
-            return FitRows.of_array(self.rows, self.weight).resolve(kernel)
-        if self.survey.complete:
-            return FitRows.of_array(self.survey.rows, self.survey.weight).resolve(kernel)
-        return FitRows(self.survey.rows, self.survey.weight, self.survey).resolve(kernel)
+        survey, names = self.survey, self.names
+        if survey is None:
+            return FitRows.of_array(self.rows, self.weight, names).resolve(kernel)
+        if survey.complete:
+            return FitRows.of_array(survey.rows, survey.weight, names).resolve(kernel)
+        return FitRows(survey.rows, survey.weight, survey, names=names).resolve(kernel)
 
     @property
     def n_rows(self) -> int:
@@ -392,15 +396,17 @@ def fit_on_rows(
     sample_weight: Any = None,
     one_pass: bool = False,
     name: str = "X",
+    names: Any = None,
 ) -> Any:
     """Fit features to rows whose form was checked; by `partial_fit` if it is `one_pass`.
 
-    Rows of weight 0 are not there; features that know weights get them. Errors call X by `name`.
+    Rows of weight 0 are not there; features that know weights get them, ours the names of the
+    columns. Errors call X by `name`.
     """
     if sample_weight is not None and not sample_weight.any():
         raise ValueError("all sample weights are zero; give some rows a positive weight")
     if isinstance(features, RowMap) and not one_pass:
-        return features.fit_valid(FitRows.of_array(valid_rows(X, name), sample_weight))
+        return features.fit_valid(FitRows.of_array(valid_rows(X, name), sample_weight, names))
     in_batches = one_pass and not isinstance(features, FrozenEstimator)
     fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
     rows, weight, used = without_zeros(X, sample_weight)

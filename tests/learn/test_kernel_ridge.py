@@ -42,6 +42,7 @@ from gzkcore import (
     Product,
     RandomFeatureRidge,
     SphereMatern,
+    Sum,
     reference,
 )
 from gzkcore._util.random import generator
@@ -604,6 +605,81 @@ def test_a_kernel_that_is_a_function_is_refused_by_files(tmp_path):
     model = KernelRidge(laplacian_kernel).fit(X, y)
     with pytest.raises(TypeError, match="keep this model with skops"):
         model.save(tmp_path / "model.gzk")
+
+
+def test_files_keep_features_that_precondition(tmp_path):
+    X, y, _ = data(1200)
+    features = NystromFeatures(GAUSSIAN, 50, random_state=0)
+    model = KernelRidge(GAUSSIAN, 0.1, preconditioner=features, random_state=0).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    other = gzkcore.load(tmp_path / "model.gzk")
+    assert repr(other.preconditioner) == repr(features)
+    for found, each in zip(
+        other.predict(X, return_std=True), model.predict(X, return_std=True), strict=True
+    ):
+        assert_array_equal(found, each)
+    features = NystromFeatures(laplacian_kernel, 50)
+    model = KernelRidge(GAUSSIAN, 0.1, preconditioner=features).fit(X, y)
+    with pytest.raises(TypeError, match="is a function, which no file"):
+        model.save(tmp_path / "model.gzk")
+
+
+def test_files_refuse_preconditioners_and_say_what_to_do(tmp_path):
+    X, y, _ = data(200)
+    made = KernelRidge(GAUSSIAN, 0.1, preconditioner=50, random_state=0).fit(X, y).preconditioner_
+    model = KernelRidge(GAUSSIAN, 0.1, preconditioner=made).fit(X, y)
+    with pytest.raises(TypeError, match=r"preconditioner=LowRank\(50 comp.*no file holds it; fit"):
+        model.save(tmp_path / "model.gzk")
+    assert not list(tmp_path.iterdir())
+    wanted = model.predict(X)
+    model.set_params(preconditioner="auto").save(tmp_path / "model.gzk")
+    assert_array_equal(gzkcore.load(tmp_path / "model.gzk").predict(X), wanted)
+
+
+# ---- columns by name
+
+FRAME = pd.DataFrame(data()[0], columns=["x", "y", "z"])
+NAMED = [(["z", "x"], Gaussian(0.5)), ("y", Gaussian(1.0))]
+NUMBERED = [([2, 0], Gaussian(0.5)), (1, Gaussian(1.0))]
+NESTED = [(["z", "x"], Sum([("x", GAUSSIAN), ("z", GAUSSIAN)])), ("y", GAUSSIAN)]
+NESTED_NUMBERED = [([2, 0], Sum([(1, GAUSSIAN), (0, GAUSSIAN)])), (1, GAUSSIAN)]
+
+
+@pytest.mark.parametrize("centers", [None, 50], ids=["whole", "centres"])
+@pytest.mark.parametrize("batches", [False, True], ids=["frame", "batches"])
+@pytest.mark.parametrize(
+    ("named", "numbered"),
+    [
+        (Sum(NAMED, [1.0, 2.0]), Sum(NUMBERED, [1.0, 2.0])),
+        (Product(NAMED), Product(NUMBERED)),
+        (Product(NESTED), Product(NESTED_NUMBERED)),
+    ],
+    ids=["sum", "product", "nested"],
+)
+def test_columns_by_name(named, numbered, batches, centers):
+    _, y, weight = data()
+    options = {"alpha": 0.1, "centers": centers, "random_state": 0}
+    given = FRAME, y, weight
+    if batches:
+        given = ([(FRAME[:200], y[:200], weight[:200]), (FRAME[200:], y[200:], weight[200:])],)
+    found = KernelRidge(named, **options).fit(*given)
+    wanted = KernelRidge(numbered, **options).fit(*given)
+    assert_array_equal(found.predict(FRAME), wanted.predict(FRAME))
+    assert repr(found.kernel_) == repr(wanted.kernel_)
+
+
+def test_columns_by_name_in_searches_and_features():
+    _, y, _ = data()
+    search = KernelRidgeCV(kernel_grid={"kernel0__gamma": [0.01, 0.5]}, random_state=0)
+    found = clone(search).set_params(kernel=Product(NAMED)).fit(FRAME, y)
+    wanted = clone(search).set_params(kernel=Product(NUMBERED)).fit(FRAME, y)
+    assert found.best_params_ == wanted.best_params_
+    maps = [NystromFeatures(Sum(parts), 50, random_state=0) for parts in (NAMED, NUMBERED)]
+    assert_array_equal(*(features.fit_transform(FRAME) for features in maps))
+    models = [RandomFeatureRidge(features, 0.1).fit(FRAME, y) for features in maps]
+    assert_array_equal(*(model.predict(FRAME) for model in models))
+    with pytest.raises(ValueError, match="names column 'z', but X has no column names"):
+        KernelRidge(Sum(NAMED)).fit(FRAME.to_numpy(), y)
 
 
 def test_parameters_of_the_kernel_can_be_searched():
