@@ -77,15 +77,26 @@ def limit_blas(limit: int) -> Iterator[None]:
     """Hold BLAS to `limit` threads, in all of this process, within a `with` block.
 
     Blocks of several Python threads may overlap: the last to come sets the limit, and the last to
-    go brings back what was before the first.
+    go brings back what was before the first. From version 3.8 on threadpoolctl lets one Python
+    thread alone set limits, and ignores others without a word; so each takes control first.
     """
     with _blas_lock:
+        _take_control()
         _blas_limits.append(_controller().limit(limits=limit, user_api="blas"))
     try:
         yield
     finally:
         with _blas_lock:
+            _take_control()
             _blas_limits.pop().restore_original_limits()
+            _take_control()
+
+
+def _take_control() -> None:
+    """Let whichever Python thread is next set the limits of BLAS."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @functools.cache

@@ -4,14 +4,16 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from gzkcore import show_config
+from gzkcore import Gaussian, KernelRidge, show_config
 from gzkcore._util import threads as _threads
-from gzkcore._util.threads import limit_threads, n_threads
+from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +117,42 @@ def test_a_fork_has_one_thread_and_free_locks():
             os._exit(0 if alone and not _threads._blas_lock.locked() else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert n_threads() == 5
+
+
+# ---- BLAS
+
+
+def blas_threads():
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+def limited():
+    with limit_blas(1):
+        return blas_threads()
+
+
+def in_thread(work):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def test_blas_is_limited_from_any_python_thread():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        for _ in range(2):
+            assert set(limited()) == {1}
+            assert set(in_thread(limited)) == {1}
+        assert blas_threads() == before
+
+
+@pytest.mark.parametrize("centers", [None, 200])
+def test_fits_in_other_threads_have_the_same_bits(centers):
+    X = np.random.default_rng(0).standard_normal((900, 3))
+    y = np.sin(X.sum(axis=1))
+
+    def coef():
+        model = KernelRidge(Gaussian(0.5), 1e-3, centers=centers, random_state=0)
+        return model.fit(X, y).dual_coef_
+
+    with threadpool_limits(2, user_api="blas"):
+        np.testing.assert_array_equal(in_thread(coef), coef())
