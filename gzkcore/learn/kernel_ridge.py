@@ -179,6 +179,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
             self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
             self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
             self._solve(rows.y, step, reader.checkpoint)
+        del self._workers  # the class has none
 
     @property
     def _names(self) -> Any:
@@ -233,7 +234,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
         return hasattr(self, "dual_coef_")
 
     def _outdate(self) -> None:
-        for name in ("_held_system", "_draws"):
+        for name in ("_held_system", "_draws", "_workers"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
