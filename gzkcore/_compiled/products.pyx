@@ -13,9 +13,9 @@ Order      Tiles are cut into blocks. Where Y is X, blocks meet as in a tourname
            depend on the threads. Sums within a tile are in the type of the data, across tiles in
            double. Between rounds signals are looked at, so that Ctrl-C stops a long product.
 Layout     X (I, dim, TILE) and Y (J, dim, TILE): coordinates of each tile about its centre; V (J,
-           TILE, width) and out (I, TILE, width). The last row of a tile that is not full is repeated,
-           with 0 in V. A factor of the kernel has its columns, those of
-           the next follow: `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
+           TILE, width) and out (I, TILE, width). The last row of a tile that is not full is
+           repeated, with 0 in V. A factor of the kernel has its columns, those of the next follow:
+           `factors` (count, 9) and `numbers` (count, 4) are read by `fill`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -244,7 +244,7 @@ cdef void matrix_row(
 ) noexcept nogil:
     """Write the tiles of one row of tiles; where symmetric from the diagonal on, and across it."""
     cdef Py_ssize_t dim = X.shape[1], column, strip, i, j, r, start = row * GZK_TILE
-    cdef Py_ssize_t first, rows = occupied(&X_order[start]), columns
+    cdef Py_ssize_t first, rows = occupied(&X_order[start]), columns, done
     cdef const Py_ssize_t *row_of = &X_order[start]
     cdef const Py_ssize_t *column_of
     cdef floating *target
@@ -275,8 +275,14 @@ cdef void matrix_row(
             if symmetric:
                 for j in range(columns):
                     target = &out[column_of[j], 0]
-                    for r in range(min(GZK_STRIP, rows - i, first + j - start - i)):
-                        target[row_of[i + r]] = buffer[r * GZK_TILE + j]
+                    done = min(GZK_STRIP, rows - i, first + j - start - i)
+                    if row_of[rows - 1] - row_of[0] == rows - 1:
+                        target += row_of[i]
+                        for r in range(done):
+                            target[r] = buffer[r * GZK_TILE + j]
+                    else:
+                        for r in range(done):
+                            target[row_of[i + r]] = buffer[r * GZK_TILE + j]
     gzk_set_denormals(before)
 
 
