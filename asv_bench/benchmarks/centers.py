@@ -17,10 +17,13 @@ KERNEL = Matern(nu=1.5, length_scale=0.3)
 N_ROWS, ALPHA = 20_000, 0.1
 
 
-def fitted(X, y, n_centers, landmarks="uniform"):
-    return solve_centers(
-        KERNEL, Passes.of(X, y), n_centers, [ALPHA], landmarks=landmarks, random_state=0
-    )
+def fitted(X, y, centers):
+    return solve_centers(KERNEL, Passes.of(X, y), centers, [ALPHA], random_state=0)
+
+
+def chosen(X, landmarks):
+    """Return 500 rows by a rule of `NystromFeatures`."""
+    return NystromFeatures(KERNEL, 500, landmarks=landmarks, random_state=0).fit(X).landmarks_
 
 
 class Fit:
@@ -77,10 +80,11 @@ class Rules:
         self.X, self.y = globe(N_ROWS + 2000)
 
     def time_gzkcore(self, landmarks):
-        fitted(self.X[:N_ROWS], self.y[:N_ROWS], 500, landmarks)
+        fitted(self.X[:N_ROWS], self.y[:N_ROWS], chosen(self.X[:N_ROWS], landmarks))
 
     def track_error(self, landmarks):
-        found = fitted(self.X[:N_ROWS], self.y[:N_ROWS], 500, landmarks)
+        centers = chosen(self.X[:N_ROWS], landmarks)
+        found = fitted(self.X[:N_ROWS], self.y[:N_ROWS], centers)
         predicted = KERNEL(self.X[N_ROWS:], found.centers) @ found.coef
         return float(np.sqrt(np.mean(np.square(predicted[:, 0] - self.y[N_ROWS:]))))
 

@@ -46,9 +46,13 @@ def check_components(n_components: int, needed: float) -> None:
         )
 
 
-def check_fits_dense(X: Any, copies: int = 3) -> None:
-    """Raise if some copies of sparse rows, dense and in double, are more than this machine has."""
-    needed = 8 * copies * X.shape[0] * X.shape[1]
+# Of sparse rows, dense and in double, that a kernel product holds: its own and those of its tiles.
+DENSE_COPIES = 3
+
+
+def check_fits_dense(X: Any) -> None:
+    """Raise if sparse rows, dense and in double, are more than this machine has."""
+    needed = 8 * DENSE_COPIES * X.shape[0] * X.shape[1]
     there = machine_memory()
     if there is not None and not isinstance(X, np.ndarray) and needed > there:
         raise MemoryError(

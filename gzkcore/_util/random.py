@@ -41,6 +41,12 @@ def as_seed_sequence(random_state: Seed) -> np.random.SeedSequence:
     )
 
 
+def check_seed(random_state: Seed) -> None:
+    """Raise unless this seeds draws; generators are left as they are."""
+    if not isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        as_seed_sequence(random_state)
+
+
 def generator(random_state: Seed) -> np.random.Generator:
     """Return a Generator (PCG64) seeded through `as_seed_sequence`."""
     return np.random.Generator(np.random.PCG64(as_seed_sequence(random_state)))

@@ -66,6 +66,32 @@ def check_not_negative(name: str, value: Any) -> float:
     return number
 
 
+def check_share(name: str, value: Any) -> float:
+    """Return value as a float, or raise naming it if it is no number between 0 and 1."""
+    number = check_positive(name, value)
+    if number >= 1:
+        raise ValueError(f"{name}={value} is not usable; use a number > 0 and < 1")
+    return number
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Return value as a bool, or raise naming it if it is none."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} is no bool; use True or False")
+    return bool(value)
+
+
+def check_not_negatives(name: str, values: Any) -> Doubles:
+    """Return values as an array of finite doubles >= 0, or raise naming them."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0") from None
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"{name}={values!r} must be finite and >= 0")
+    return array
+
+
 def check_positives(name: str, value: Any, count: int | None = None) -> float | Doubles:
     """Return a number > 0, or an array of them: one for each of `count` columns."""
     try:

@@ -6,7 +6,6 @@ on some centres by passes over all.
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,19 +13,17 @@ from typing import TypeAlias
 import numpy as np
 
 from gzkcore._util.typing import Doubles
-from gzkcore.evaluate.whole import cost_of
+from gzkcore.evaluate.whole import CHOSEN_COMPONENTS, CHOSEN_ROWS, cost_of, search_on
 from gzkcore.kernels.shift_invariant import Matern
 from gzkcore.learn.kernel_ridge import KernelRidge
-from gzkcore.learn.kernel_ridge_cv import KernelRidgeCV
 from gzkcore.learn.kernel_system import HELD_ROWS
 from gzkcore.learn.solve import SolveProgress, Watch
 
 Report: TypeAlias = Callable[..., None]
 Say: TypeAlias = Callable[[str], None]
 
-# Rows to choose by, and more to choose again by, since more rows may follow finer detail;
-# components of a preconditioner that serves every alpha there.
-CHOSEN_ROWS, MORE_ROWS, COMPONENTS = 3000, 12_000, 512
+# Rows to choose again by, since more rows may follow finer detail; steps of each choice.
+MORE_ROWS, CHOSEN_STEPS = 12_000, 100
 FEWEST_CHOSEN = 500  # however few centres there are
 ALPHAS = tuple(10.0**k for k in range(-5, 2))
 # Lengthscales to choose from, times the root of the variance of a row: that of all its coordinates.
@@ -34,7 +31,7 @@ GLOBE_LENGTHS = tuple(2.0**k for k in range(-5, 1))
 COLUMN_LENGTHS = tuple(2.0**k for k in range(-1, 4))
 TOL = 1e-3
 # What a fit takes is announced from so many rows and seconds on.
-FEW_ROWS, SOME_SECONDS = 1 << 14, 5.0
+ANNOUNCED_ROWS, ANNOUNCED_SECONDS = 1 << 14, 5.0
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,7 @@ def _chosen(
     """Return lengthscale and alpha of the least error on rows held out, of some, then of more."""
     report("choosing", 0)
     lengths, alphas = _lengths(gamma, globe, X), ALPHAS
-    components: int | str = COMPONENTS if len(X) > HELD_ROWS else "auto"
+    components: int | str = CHOSEN_COMPONENTS if len(X) > HELD_ROWS else "auto"
     length, alpha = _best(X[:CHOSEN_ROWS], y[:CHOSEN_ROWS], lengths, alphas, components, seed)
     if len(X) > MORE_ROWS:
         report("choosing", 0.5)
@@ -155,22 +152,19 @@ def _best(
     preconditioner: int | str,
     seed: int,
 ) -> tuple[float, float]:
-    search = KernelRidgeCV(
-        Matern(nu=1.5), alphas=alphas, kernel_grid={"length_scale": lengths}, fit_intercept=True,
-        preconditioner=preconditioner, tol=1e-2, max_iter=100, random_state=seed,
+    search = search_on(
+        X, y, Matern(nu=1.5), seed, CHOSEN_STEPS, alphas=alphas,
+        kernel_grid={"length_scale": lengths}, preconditioner=preconditioner,
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of alphas too small to be solved for
-        search.fit(X, y)
     return float(search.best_params_["length_scale"]), search.alpha_
 
 
 def _announce(kernel: Matern, X: Doubles, alpha: float, seed: int, say: Say) -> None:
     """Say what the fit is going to take, if that is long: some rows tell."""
-    if len(X) <= FEW_ROWS:
+    if len(X) <= ANNOUNCED_ROWS:
         return
     cost = cost_of(kernel, X, alpha, len(X), np.random.default_rng(seed), n_columns=2)
-    if cost.seconds > SOME_SECONDS:
+    if cost.seconds > ANNOUNCED_SECONDS:
         say(f"The whole kernel of {len(X):,} rows takes {cost.about}")
 
 

@@ -19,7 +19,7 @@ from gzkcore.learn.kernel_ridge_cv import KernelRidgeCV
 from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
 
 # Rows, and values of them, that the cost of all is worked out from; right-hand sides solved for.
-TRIED_ROWS, TRIED_VALUES, PROBES = 1 << 13, 1 << 22, 8
+TRIED_ROWS, TRIED_VALUES, RIGHT_SIDES = 1 << 13, 1 << 22, 8
 # Steps of the solver that are waited for.
 MOST_STEPS = 200
 # Vectors of n doubles that a fit holds at its peak for each of its columns, and products in double
@@ -29,7 +29,7 @@ VECTORS, EXACT_PRODUCTS = 12, 2
 # bytes of an entry, a float that is multiplied and a double that is summed.
 LANES, ENTRY = 16, 4 + 8
 # Rows that alpha is chosen on, and components of the preconditioner that serves all alphas there.
-CHOSEN_ROWS, CHOOSING = 3000, 512
+CHOSEN_ROWS, CHOSEN_COMPONENTS = 3000, 512
 # Rows that a fit and a prediction are warmed up with, before memory is measured.
 WARM_ROWS = 64
 
@@ -102,9 +102,9 @@ def cost_of(
         kernel, rows, np.array([shift]), max_iter=MOST_STEPS, random_state=int(rng.integers(2**31))
     )
     setup = time.perf_counter() - start
-    noise = rng.standard_normal((m, PROBES))
-    found = system.solve(noise, np.full(PROBES, shift))
-    dimension = m - shift * float(np.einsum("ij,ij->", noise, found.coef)) / PROBES
+    noise = rng.standard_normal((m, RIGHT_SIDES))
+    found = system.solve(noise, np.full(RIGHT_SIDES, shift))
+    dimension = m - shift * float(np.einsum("ij,ij->", noise, found.coef)) / RIGHT_SIDES
     n_iter, block = int(found.n_iter.max()), noise[:, :n_columns]
     columns = np.zeros(n_columns, np.intp)
     products = n_iter * seconds_of(lambda: system.product(block))
@@ -175,13 +175,20 @@ def chosen_alpha(kernel: Kernel, X: Rows, y: Doubles, seed: int) -> float:
     some = np.arange(X.shape[0])
     if some.size > CHOSEN_ROWS:
         some = np.sort(np.random.default_rng(seed).choice(some.size, CHOSEN_ROWS, replace=False))
+    components = CHOSEN_COMPONENTS if some.size > HELD_ROWS else "auto"
+    return search_on(X[some], y[some], kernel, seed, preconditioner=components).alpha_
+
+
+def search_on(
+    X: Rows, y: Doubles, kernel: Kernel, seed: int, max_iter: int = MOST_STEPS, **options: Any
+) -> KernelRidgeCV:
+    """Choose alpha, and what else options of `KernelRidgeCV` name, by a fifth of the rows."""
     search = KernelRidgeCV(
-        kernel, fit_intercept=True, preconditioner=CHOOSING if some.size > HELD_ROWS else "auto",
-        random_state=seed, tol=1e-2, max_iter=MOST_STEPS,
-    )  # fmt: skip
+        kernel, fit_intercept=True, random_state=seed, tol=1e-2, max_iter=max_iter, **options
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of alphas too small to be solved for, none of the best
-        return float(search.fit(X[some], y[some]).alpha_)
+        return search.fit(X, y)
 
 
 def _fit(model: Any, X: Rows, y: Doubles) -> None:

@@ -459,28 +459,6 @@ def leverage_sample(
     return rows, 1 / probabilities
 
 
-def choose_landmarks(
-    kernel: Kernel, X: Rows, count: int, rule: str, rng: np.random.Generator
-) -> Integers:
-    """Choose `count` rows by a rule of `NystromFeatures`; fewer where these leave nothing.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Every parameter a number.
-    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
-    count : int
-    rule : str
-        As `landmarks` of `NystromFeatures`.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int
-    """
-    return _choose(rule, _Gram(kernel, X), count, rng)
-
-
 def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     """Choose `count` rows by a rule; all of them if there are no more."""
     if rule not in RULES:

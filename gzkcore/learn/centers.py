@@ -22,31 +22,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
+from scipy.sparse import issparse
 
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
-from gzkcore._util.validation import check_integer, check_matrix, dense
+from gzkcore._util.validation import check_integer, check_matrix, check_not_negatives, dense
 from gzkcore._util.wording import counted
-from gzkcore.features.nystrom import choose_landmarks
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator
 from gzkcore.rows.survey import without_zeros
 
 from .passes import Passes, Rows, Sums
-from .solve import Watch, conjugate_gradients
+from .solve import NotPositiveDefinite, Watch, conjugate_gradients, not_finite
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
-HELD_BYTES = 1 << 30  # rows of an array that are sorted into tiles once, not in every step
-SAMPLE_ROWS = 2048  # of the sample, at a time
+IN_MEMORY_BYTES = 1 << 30  # rows of an array that are sorted into tiles once, not in every step
+PART_ROWS = 2048  # of the sample, at a time
 MOST_JITTER = 1e-6  # of the largest k(x, x)
 
 # The more rows in the sample, the fewer steps, nearly in proportion: with ROOTS sqrt(n) of them the
 # sample costs what the steps do, whatever M is (reckoned with 30e9 flops and 4.5e9 values of the
-# kernel a second). It has LEAST M of them at least, unless they are the centres, and never more
-# than MOST M.
-ROOTS, LEAST, MOST = 16, 4, 8
+# kernel a second). It has LEAST_SAMPLE M of them at least, unless the centres are among them, and
+# never more than MOST_SAMPLE M.
+ROOTS, LEAST_SAMPLE, MOST_SAMPLE = 16, 4, 8
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,7 @@ def solve_centers(
     centers: int | ArrayLike,
     alphas: ArrayLike,
     *,
-    columns: ArrayLike | None = None,
     fit_intercept: bool = False,
-    landmarks: str = "uniform",
     tol: float = 1e-3,
     max_iter: int = 1000,
     random_state: Seed = None,
@@ -106,18 +104,13 @@ def solve_centers(
     passes : Passes
         Over rows, targets of shape (n_samples,) or (n_samples, n_targets), and weights.
     centers : int or array-like of shape (n_centers, n_features)
-        How many rows to choose, or the centres. Equal ones do no harm.
-    alphas : array-like of shape (n_columns,)
-        >= 0, of each column.
-    columns : array-like of int of shape (n_columns,), optional
-        The target of each column: one target may have several alphas. By default column k is
-        target k.
+        How many rows to choose, uniformly, or the centres. Equal ones do no harm.
+    alphas : array-like of shape (n_targets,)
+        >= 0, of each target.
     fit_intercept : bool, default=False
         Whether to add a constant, which is not penalised.
-    landmarks : str, default="uniform"
-        How rows are chosen, see `NystromFeatures`.
     tol : float, default=1e-3
-        > 0, the norm of the residual relative to that of the right-hand side.
+        > 0 and < 1, the norm of the residual relative to that of the right-hand side.
     max_iter : int, default=1000
         Steps at most.
     random_state : int, RandomState, Generator or None, default=None
@@ -134,10 +127,10 @@ def solve_centers(
     For n rows, M centres and k columns a step takes 2 n M values of the kernel and 4 n M k
     operations; before the first M^3 / 3 for T, M^3 / 3 for each different alpha, and 2 m M^2 for a
     sample of m rows. Memory 8 M^2 bytes for T and for each different alpha, and 8 M^2 more while
-    they are made. Centres are chosen among all rows of an array, among a sample of those of a
-    source.
+    they are made. Centres are chosen among all rows of an array, among a sample of up to 16,384 of
+    those of a source.
 
-    "uniform" centres are the cheapest. On 36,000 rows of kin40k with 1,000 and 3,000 centres (one
+    Uniform centres are the cheapest. On 36,000 rows of kin40k with 1,000 and 3,000 centres (one
     split) the error by other rules was from 0.3 % more to 6 % less than theirs, where one rule
     alone varied by 5 % with its draws; they took up to seven times the CPU time.
 
@@ -159,16 +152,22 @@ def solve_centers(
     >>> bool(abs(predicted[0, 0] - np.sin(2.5) * 0.5) < 0.01)
     True
     """
-    shifts = np.asarray(alphas, dtype=np.float64)
-    chosen = _Chosen.of(kernel, passes, centers, landmarks, generator(random_state))
-    root, jitter = root_of(kernel(chosen.centers))
+    shifts = check_not_negatives("alphas", alphas)
+    chosen = _Chosen.of(passes, centers, generator(random_state))
+    with np.errstate(all="ignore"):
+        square = kernel(chosen.centers)
+    if not np.isfinite(square).all():
+        raise not_finite(f"kernel={kernel!r}")
+    try:
+        root, jitter = root_of(square)
+    except NotPositiveDefinite as error:
+        raise NotPositiveDefinite(f"kernel={kernel!r}: {error}") from None
     product = CentersOperator(kernel, passes, chosen.centers, root)
     targets, mean_y = product.start(fit_intercept)
-    places = np.arange(len(shifts)) if columns is None else np.asarray(columns, dtype=np.intp)
     gram = sample_gram(kernel, chosen, root, product.mean, product.total)
     found = conjugate_gradients(
         product,
-        targets[:, places],
+        targets,
         shifts,
         preconditioner=FactoredGram(gram, shifts),
         tol=tol,
@@ -181,7 +180,7 @@ def solve_centers(
     return CentersSolution(
         chosen.centers,
         coef,
-        mean_y[places] - product.mean @ coef,
+        mean_y - product.mean @ coef,
         found.n_iter,
         found.residual,
         found.converged,
@@ -202,24 +201,29 @@ class _Chosen:
     weight: Doubles | None
 
     @classmethod
-    def of(
-        cls, kernel: Kernel, passes: Passes, given: Any, rule: str, rng: np.random.Generator
-    ) -> "_Chosen":
+    def of(cls, passes: Passes, given: Any, rng: np.random.Generator) -> "_Chosen":
         X, weight, _ = without_zeros(*passes.reader.sample())
         if X.shape[0] == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
-        by_number = np.ndim(given) == 0
-        count = check_integer("centers", given, 1) if by_number else len(given)
-        uniform = by_number and rule == "uniform"
-        least = min((1 if uniform else LEAST) * count, X.shape[0])
-        size = max(least, min(MOST * count, int(ROOTS * passes.reader.n_rows**0.5), X.shape[0]))
-        rows = rng.choice(X.shape[0], size, replace=False)
-        if uniform:
-            chosen = dense(X[rows[:count]])
-        elif by_number:
-            chosen = dense(X[choose_landmarks(kernel, X, count, rule, rng)])
+        n_rows, by_number = passes.reader.n_rows, np.ndim(given) == 0 and not issparse(given)
+        if by_number:
+            count = check_integer("centers", given, 1)
+            if count > X.shape[0] and n_rows > X.shape[0] and passes.reader.array is None:
+                raise ValueError(
+                    f"centers={count} are chosen among a sample of the source, of "
+                    f"{counted(X.shape[0], 'row')}; use no more, or an array of centers, or pass "
+                    "the rows as one array or memory map"
+                )
         else:
-            chosen = check_matrix("centers", given)
+            points = check_matrix("centers", given)
+            count = len(points)
+        least = min((1 if by_number else LEAST_SAMPLE) * count, X.shape[0])
+        size = max(least, min(MOST_SAMPLE * count, int(ROOTS * n_rows**0.5), X.shape[0]))
+        rows = rng.choice(X.shape[0], size, replace=False)
+        if by_number:
+            chosen = dense(X[rows[:count]])
+        else:
+            chosen = points
             if chosen.shape[1] != X.shape[1]:
                 raise ValueError(
                     f"centers have {counted(chosen.shape[1], 'column')}, but X has {X.shape[1]}; "
@@ -244,7 +248,7 @@ def root_of(matrix: Doubles) -> tuple[Doubles, float]:
                 return cholesky(shifted, overwrite_a=True, check_finite=False), share * largest
         except LinAlgError:
             share *= 10.0
-    raise LinAlgError(
+    raise NotPositiveDefinite(
         f"the kernel matrix of the {size} centers has no Cholesky factor, even with "
         f"{MOST_JITTER:g} of its largest entry added to the diagonal: the kernel is not positive "
         "definite there; use another kernel"
@@ -272,8 +276,8 @@ def sample_gram(
     """
     gram, size = np.zeros(root.shape, order="F"), chosen.sample.shape[0]
     weight = np.ones(size) if chosen.weight is None else chosen.weight
-    for start in range(0, size, SAMPLE_ROWS):
-        part = slice(start, start + SAMPLE_ROWS)
+    for start in range(0, size, PART_ROWS):
+        part = slice(start, start + PART_ROWS)
         cross = kernel(chosen.centers, dense(chosen.sample[part])) - mean[:, None]
         Z = _half(root, cross * np.sqrt(weight[part]))
         with limit_blas(1):
@@ -343,8 +347,8 @@ class CentersOperator:
     def __init__(self, kernel: Kernel, passes: Passes, centers: Floats, root: Doubles) -> None:
         self.kernel, self.passes, self.centers, self.root = kernel, passes, centers, root
         self.mean, self.total = np.zeros(len(centers)), 0.0
-        rows = passes.held(HELD_BYTES)
-        self.held = None if rows is None else _Products(rows, kernel, centers)
+        rows = passes.in_memory(IN_MEMORY_BYTES)
+        self.sorted = None if rows is None else _Products(rows, kernel, centers)
 
     def start(self, fit_intercept: bool) -> tuple[Doubles, Doubles]:
         """Read the targets: return T^-T K_Mn W y about the means, and the means of y, or 0."""
@@ -362,9 +366,9 @@ class CentersOperator:
         return _half(self.root, found - np.outer(self.mean, sums))
 
     def _pass(self, V: Doubles | None) -> Sums:
-        held = self.held
-        if held is not None:
-            return self.passes.run(lambda: held.sums(V, self.mean))
+        rows = self.sorted
+        if rows is not None:
+            return self.passes.run(lambda: rows.sums(V, self.mean))
         return self.passes.total(_products_of_batch, V, self.mean, self.kernel, self.centers)
 
 

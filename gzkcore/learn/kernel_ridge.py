@@ -5,7 +5,9 @@ unknown.
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,9 +17,9 @@ from sklearn.utils.validation import validate_data
 
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.model_io import stored
-from gzkcore._util.random import generator
+from gzkcore._util.random import check_seed, generator
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, check_positive, dense
+from gzkcore._util.validation import check_bool, check_integer, check_share, dense
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
@@ -30,7 +32,7 @@ from .centers import CentersSolution, solve_centers
 from .kernel_system import KernelSystem, cross_product
 from .passes import Passes, check_reread
 from .posterior import (
-    FEW_ROWS,
+    EXACT_ROWS,
     JOINT_ROWS,
     N_DRAWS,
     Correction,
@@ -51,6 +53,8 @@ __all__ = ["KernelRidge"]
 # looked at in squares that stay in the cache.
 ASYMMETRY = 1e-4
 SQUARE = 256
+
+FITTED_WITH = ("fit_intercept", "preconditioner", "tol", "max_iter", "random_state")
 
 
 @dataclass
@@ -136,12 +140,17 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     _state = stored(
         "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_iter_", "residual_", "converged_",
-        "condition_bound_", target_alphas="_alphas", noise="_noise", scale="_scale",
+        "condition_bound_", fitted_with="_fitted_with", target_alphas="_alphas", noise="_noise",
+        scale="_scale",
     )  # fmt: skip
     _step: ClassVar[str] = "product"
-    _few_rows = FEW_ROWS  # new ones, up to which variances are exact
+    _exact_rows = EXACT_ROWS  # new ones, up to which variances are exact
     _workers: Workers | None = None  # make the products of a fit
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
+
+    # Parameters as they were in `fit`: `set_params` after it changes nothing of what was fitted.
+    # Files of the first versions have none.
+    _fitted_with: Mapping[str, Any] = MappingProxyType({})
 
     kernel: Any
     preconditioner: Any
@@ -155,7 +164,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
     intercept_: Any
     _noise: Doubles | None
     _alphas: Doubles
-    _scale: Any  # (n_targets,); None on centres
+    _scale: Any  # (n_targets,); None on centres, which don't know it
 
     # -- fitting ------------------------------------------------------------------------------
 
@@ -178,29 +187,40 @@ class WholeKernelRegressor(WithKernel, Regressor):
             kernel, alphas = self._choose(rows, step)
             self.kernel_, self.X_fit_, self._noise = kernel, rows.X, rows.noise
             self._alphas = np.array(np.broadcast_to(alphas, rows.y.shape[1]))
-            self._solve(rows.y, step, reader.checkpoint)
+            self._solve(rows.y, step, reader.hand_over())
         del self._workers  # the class has none
+
+    def _as_fitted(self, name: str) -> Any:
+        return self._fitted_with.get(name, getattr(self, name))
+
+    @property
+    def _on_centers(self) -> bool:
+        return self._scale is None
 
     @property
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
 
     def _check_solver(self) -> None:
-        check_positive("tol", self.tol)
+        check_share("tol", self.tol)
         check_integer("max_iter", self.max_iter, 1)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_seed(self.random_state)
+        self._fitted_with = {name: getattr(self, name) for name in FITTED_WITH}
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
         """Return the resolved kernel and alpha, one or one for each target."""
         raise NotImplementedError
 
     def _system_of(self, kernel: Kernel, X: Rows, alphas: Doubles, noise: Any) -> KernelSystem:
+        names = ("preconditioner", "tol", "max_iter", "random_state")
         return KernelSystem(
-            kernel, X, alphas, noise, preconditioner=self.preconditioner, tol=self.tol,
-            max_iter=self.max_iter, random_state=self.random_state, workers=self._workers,
+            kernel, X, alphas, noise, workers=self._workers,
+            **{name: self._as_fitted(name) for name in names},
         )  # fmt: skip
 
     def _solve(self, y: Doubles, step: Step, checkpoint: Any) -> None:
-        system, alphas = self._system, self._alphas
+        system, alphas = self._new_system(), self._alphas
         found, constant = system.regress(
             y, alphas, self.fit_intercept, step, self._watch, checkpoint
         )
@@ -250,21 +270,24 @@ class WholeKernelRegressor(WithKernel, Regressor):
                 "holds it; fit with 'auto', a number of components or a feature map, or "
                 "set_params(preconditioner='auto') before saving: predictions stay the same"
             )
+        if isinstance(self._as_fitted("preconditioner"), Preconditioner):
+            others = {k: v for k, v in self._fitted_with.items() if k != "preconditioner"}
+            return {"fitted_with": others}
         return {}
 
     @property
     def _system(self) -> KernelSystem:
         """The system of the fitted rows."""
         self._check_whole()
-        if not hasattr(self, "_held_system"):
-            self._held_system = self._system_of(
-                self.kernel_, self.X_fit_, self._alphas, self._noise
-            )
+        return self._held_system if hasattr(self, "_held_system") else self._new_system()
+
+    def _new_system(self) -> KernelSystem:
+        self._held_system = self._system_of(self.kernel_, self.X_fit_, self._alphas, self._noise)
         return self._held_system
 
     def _check_whole(self) -> None:
         """Raise for a model on centres, which does not know what the rows leave unknown."""
-        if getattr(self, "_scale", ()) is None:
+        if self._on_centers:
             raise ValueError(
                 "a model on centres has no standard deviations, draws, noise variance or "
                 "preconditioner; use centers=None, or RandomFeatureRidge on NystromFeatures"
@@ -313,7 +336,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     def _unit_variance(self, X: Rows, alpha: float) -> Doubles:
         draws = None
-        if not self._system.held and X.shape[0] > self._few_rows:
+        if not self._system.factored and X.shape[0] > self._exact_rows:
             draws = self._prepared_draws()
         if draws is None:
             return self._posterior.variances(X, alpha)
@@ -323,12 +346,12 @@ class WholeKernelRegressor(WithKernel, Regressor):
 
     @property
     def _posterior(self) -> Posterior:
-        return Posterior(self._system, self.fit_intercept)
+        return Posterior(self._system, self._as_fitted("fit_intercept"))
 
     def _prepared_draws(self) -> tuple[Prior, dict[float, Correction]] | None:
         """Return the draws that variances come from; None without features to draw by."""
         if not hasattr(self, "_draws"):
-            rng = generator(self.random_state)
+            rng = generator(self._as_fitted("random_state"))
             prior = feature_prior(self.kernel_, self.X_fit_, N_DRAWS, rng)
             self._draws = None if prior is None else (prior, self._corrections(
                 prior(self.X_fit_), rng
@@ -344,7 +367,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
         model = super()._for_workers(return_std)
         if return_std:
             self._prepared_draws()
-            model.__dict__.update(_draws=self._draws, _few_rows=0)
+            model._draws, model._exact_rows = self._draws, 0
         return model
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Seed = 0) -> Doubles:
@@ -422,8 +445,8 @@ class KernelRidge(WholeKernelRegressor):
         What makes conjugate gradients quick: "auto" chooses, up to 1,024 rows the whole matrix; a
         number of landmarks; any feature map for this kernel; None is the diagonal.
     tol : float, default=1e-3
-        > 0: the solve stops when |y - (K + alpha N) c| is below tol |y|, in double. At 1e-2 errors
-        of predictions are within some 1 % of what they are at 1e-3.
+        > 0 and < 1: the solve stops when |y - (K + alpha N) c| is below tol |y|, in double. At 1e-2
+        errors of predictions are within some 1 % of what they are at 1e-3.
     max_iter : int, default=1000
         >= 1, the most steps for a target. If they are not enough, a ConvergenceWarning says so.
     random_state : int, RandomState, Generator or None, default=None
@@ -515,15 +538,14 @@ class KernelRidge(WholeKernelRegressor):
 
     def _fit(self, reader: Reader, step: Step) -> None:
         alphas = check_alphas(self.alpha, "alpha", self._target_shape)
+        self._alphas = np.array(np.broadcast_to(alphas, np.prod(self._target_shape, dtype=int)))
         if self.centers is None:
             super()._fit(reader, step)
         else:
-            self._alphas = np.array(np.broadcast_to(alphas, np.prod(self._target_shape, dtype=int)))
             self._fit_centers(reader, step, self.centers)
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
-        kernel = rows.resolve(as_exact_kernel(self.kernel), self._names)
-        return kernel, check_alphas(self.alpha, "alpha", self._target_shape)
+        return rows.resolve(as_exact_kernel(self.kernel), self._names), self._alphas
 
     def _fit_centers(self, reader: Reader, step: Step, centers: int | ArrayLike) -> None:
         self._check_solver()
@@ -546,7 +568,7 @@ class KernelRidge(WholeKernelRegressor):
         found = solve_centers(
             self.kernel_, Passes(reader, self, step), centers, self._alphas,
             fit_intercept=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
-            random_state=self.random_state, progress=self._watch, checkpoint=reader.checkpoint,
+            random_state=self.random_state, progress=self._watch, checkpoint=reader.hand_over(),
         )  # fmt: skip
         self.X_fit_, self._noise, self._scale = found.centers, None, None
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]

@@ -185,8 +185,21 @@ class KernelRidgeCV(WholeKernelRegressor):
         elif rows.place is not None:  # rows of weight 0 are among those that it names
             splits = check_cv(cv).split(rows.place)
             named = [[rows.place[part] for part in split] for split in splits]
-            return [(fitted[fitted >= 0], out[out >= 0]) for fitted, out in named]
-        return list(check_cv(cv).split(rows.X, rows.y))
+            return self._used([(fitted[fitted >= 0], out[out >= 0]) for fitted, out in named])
+        return self._used(list(check_cv(cv).split(rows.X, rows.y)))
+
+    def _used(self, splits: list[Split]) -> list[Split]:
+        """Return splits, or raise if there are none, or one has no rows of some weight."""
+        if not splits:
+            raise ValueError(f"cv={self.cv!r} has no splits; give one or more")
+        for i, split in enumerate(splits):
+            for part, what in zip(split, ("to fit to", "held out"), strict=True):
+                if len(part) == 0:
+                    raise ValueError(
+                        f"split {i} of cv={self.cv!r} has no rows {what}; give each split some of "
+                        "positive weight"
+                    )
+        return splits
 
     def _errors(
         self, kernel: Kernel, rows: TrainingRows, split: Split, alphas: Doubles, step: Step

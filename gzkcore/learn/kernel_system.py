@@ -22,11 +22,19 @@ from gzkcore.kernels.products import KernelOperator, kernel_matrix
 from .preconditioner import Preconditioner
 from .preconditioners import preconditioner_for
 from .shared_products import Product, Workers
-from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
-from .streams import Step
+from .solve import (
+    NotPositiveDefinite,
+    OfColumns,
+    Solution,
+    Watch,
+    conjugate_gradients,
+    not_finite,
+)
+from .streams import Step, as_step
 
 HELD_ROWS = 1024  # up to which K takes no more than 8 MB, and its factor less than a product's time
 BLOCK = 64  # columns that are solved together
+TRIED_ROWS = 64  # whose kernel matrix is looked at for NaN and infinity
 LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
 SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
 PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
@@ -120,33 +128,55 @@ class KernelSystem:
         self.n_rows = len(self.rows)
         self.alphas = np.unique(alphas)
         automatic = isinstance(preconditioner, str) and preconditioner == "auto"
-        self.held = automatic and self.n_rows <= HELD_ROWS
-        matrix = self._matrix()
+        self.factored = automatic and self.n_rows <= HELD_ROWS
         self.exact: Product
         self.product: Product
+        self.preconditioner: Preconditioner
+        if self.factored:
+            self._factor()
+        else:
+            self._precondition(preconditioner, random_state, workers or Workers())
+
+    def _factor(self) -> None:
+        """Hold K, and its factor: one step solves."""
+        matrix = self._given
+        if matrix is None:
+            matrix = self._values(self.rows)
+        self.exact = self.product = matrix.__matmul__
+        noise = np.ones(self.n_rows) if self.noise is None else self.noise
+        self.preconditioner = Factored(matrix, self.alphas, noise)
+
+    def _precondition(self, preconditioner: Any, random_state: Seed, workers: Workers) -> None:
+        """Compute K anew in each step, unless it is given, and make a preconditioner."""
+        kernel, matrix = self.kernel, self._given
         if matrix is not None:
             self.exact = self.product = matrix.__matmul__
-        else:
-            multiply = workers or Workers()
-            self.exact = multiply.product(KernelOperator(kernel, self.rows, dtype=np.float64))
-            self.product = self.exact
-            if tol >= SINGLE_TOL:
-                self.product = multiply.product(KernelOperator(kernel, self.rows, dtype=np.float32))
-        if matrix is not None and self.held:
-            ones = np.ones(self.n_rows) if noise is None else noise
-            self.preconditioner: Preconditioner = Factored(matrix, self.alphas, ones)
-            return
-        if isinstance(kernel, Precomputed):
             preconditioner = _of_matrix(preconditioner, self.rows, random_state)
+        else:
+            some = self.rows[:: max(1, self.n_rows // TRIED_ROWS)]
+            self._values(some)
+            self.exact = workers.product(KernelOperator(kernel, self.rows, dtype=np.float64))
+            self.product = self.exact
+            if self.tol >= SINGLE_TOL:
+                self.product = workers.product(KernelOperator(kernel, self.rows, dtype=np.float32))
         self.preconditioner = preconditioner_for(
-            preconditioner, kernel, self.rows, self.alphas, noise=noise, random_state=random_state
-        )
+            preconditioner, kernel, self.rows, self.alphas, noise=self.noise,
+            random_state=random_state,
+        )  # fmt: skip
 
-    def _matrix(self) -> Doubles | None:
-        """Return K where it is held."""
-        if isinstance(self.kernel, Precomputed):
-            return np.asarray(self.rows, dtype=np.float64)
-        return kernel_matrix(self.kernel, self.rows) if self.held else None
+    @property
+    def _given(self) -> Doubles | None:
+        """K, if it was precomputed."""
+        precomputed = isinstance(self.kernel, Precomputed)
+        return np.asarray(self.rows, dtype=np.float64) if precomputed else None
+
+    def _values(self, rows: Floats) -> Doubles:
+        """Return the kernel matrix of some rows, or raise if it is not finite."""
+        with np.errstate(all="ignore"):
+            values = kernel_matrix(self.kernel, rows)
+        if not np.isfinite(values).all():
+            raise not_finite(f"kernel={self.kernel!r}")
+        return values
 
     def columns_of(self, alphas: Doubles) -> Integers:
         """Return the number of each alpha among those of the system."""
@@ -177,12 +207,17 @@ class KernelSystem:
         """
         width = BLOCK if checkpoint is None else targets.shape[1]
         parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
-        with limit_blas(1) if self.held else nullcontext():
+
+        def product(V: Doubles) -> Doubles:
+            found: Doubles = as_step(step, lambda: self.product(V))
+            return found
+
+        with limit_blas(1) if self.factored else nullcontext():
             return Solution.beside([
                 conjugate_gradients(
-                    _stepping(self.product, step), targets[:, part], alphas[part],
+                    product, targets[:, part], alphas[part],
                     noise=self.noise, exact_product=self.exact,
-                    preconditioner=_OfColumns(self.preconditioner, self.columns_of(alphas[part])),
+                    preconditioner=OfColumns(self.preconditioner, self.columns_of(alphas[part])),
                     start=None if start is None else start[:, part],
                     tol=self.tol, max_iter=self.max_iter, progress=progress, checkpoint=checkpoint,
                 )
@@ -237,29 +272,6 @@ class KernelSystem:
         noise = alpha if self.noise is None else alpha * self.noise[:, None]
         forms: Doubles = np.einsum("ij,ij->j", V, self.exact(V) + noise * V)
         return forms
-
-
-class _OfColumns:
-    """A preconditioner for a block, of which each column has one of the system's alphas."""
-
-    def __init__(self, preconditioner: Preconditioner, places: Integers) -> None:
-        self.preconditioner, self.places = preconditioner, places
-
-    def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        return self.preconditioner.solve(R, self.places[columns])
-
-
-def _stepping(product: Product, step: Step | None) -> Product:
-    """Return the product with each call of it run as a step."""
-    if step is None:
-        return product
-
-    def run(V: Doubles) -> Doubles:
-        found: list[Doubles] = []
-        step(lambda: found.append(product(V)))
-        return found[0]
-
-    return run
 
 
 def _of_matrix(given: Any, K: Floats, random_state: Seed) -> Any:

@@ -23,9 +23,14 @@ from scipy.linalg import eigh_tridiagonal
 from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import check_integer, check_matrix, check_positive
+from gzkcore._util.validation import (
+    check_integer,
+    check_matrix,
+    check_not_negatives,
+    check_positive,
+)
 
-from .solve import NotPositiveDefinite, Product, System, check_shifts, dots, not_finite
+from .solve import NotPositiveDefinite, OfColumns, Product, ShiftedSystems, dots, not_finite
 
 __all__ = ["LogDeterminant", "log_determinant"]
 
@@ -124,8 +129,9 @@ def log_determinant(
     True
     """
     drawn = check_matrix("normals", normals)
-    alphas = np.atleast_1d(np.asarray(shifts, dtype=np.float64))
-    alphas = check_shifts(alphas, alphas.size)
+    alphas = np.atleast_1d(check_not_negatives("shifts", shifts))
+    if alphas.ndim != 1 or not alphas.size:
+        raise ValueError(f"shifts={shifts!r} must be a list of one or more numbers >= 0")
     n_draws = drawn.shape[1]
     if n_draws < 2:
         raise ValueError("normals has one column; pass two or more, for the error to be estimated")
@@ -135,9 +141,10 @@ def log_determinant(
     if preconditioner is not None:
         starts = [preconditioner.sample(drawn, column) for column in range(alphas.size)]
         known[:] = [preconditioner.log_determinant(column) for column in range(alphas.size)]
-    system = System(
-        product, None, np.concatenate(starts, axis=1), np.repeat(alphas, n_draws), noise,
-        None if preconditioner is None else OfDraws(preconditioner, n_draws), None,
+    places = np.repeat(np.arange(alphas.size), n_draws)
+    system = ShiftedSystems(
+        product, None, np.concatenate(starts, axis=1), alphas[places], noise,
+        None if preconditioner is None else OfColumns(preconditioner, places), None,
     )  # fmt: skip
     means, settled, n_iter = quadratures(system, tol, max_iter)
     estimates = system.n_rows * means.reshape(alphas.size, n_draws)
@@ -146,20 +153,8 @@ def log_determinant(
     return LogDeterminant(known + estimates.mean(axis=1), error, n_iter, all_settled)
 
 
-class OfDraws:
-    """A preconditioner for a block that has several draws for each shift."""
-
-    def __init__(self, preconditioner: Any, n_draws: int) -> None:
-        self.preconditioner, self.n_draws = preconditioner, n_draws
-
-    def solve(self, R: Doubles, columns: Integers) -> Doubles:
-        """Return P^-1 R."""
-        found: Doubles = self.preconditioner.solve(R, columns // self.n_draws)
-        return found
-
-
 def quadratures(
-    system: System, tol: float, max_iter: int
+    system: ShiftedSystems, tol: float, max_iter: int
 ) -> tuple[Doubles, NDArray[np.bool_], int]:
     """Return u^T log(P^-1/2 A P^-1/2) u / u^T u of each column, which settled, and the steps."""
     made = [Quadrature() for _ in range(system.n_columns)]
@@ -195,7 +190,7 @@ def quadratures(
     return values, np.array([each.complete for each in made]), n_iter
 
 
-def _check_curvature(curvature: Doubles, system: System, columns: Integers) -> None:
+def _check_curvature(curvature: Doubles, system: ShiftedSystems, columns: Integers) -> None:
     if not np.isfinite(curvature).all():
         raise not_finite("product")
     if (curvature <= 0).any():

@@ -19,7 +19,7 @@ from gzkcore._util import threads
 from gzkcore._util.typing import Doubles, Floats
 from gzkcore._util.validation import check_targets, check_weights, raise_not_finite
 
-from .streams import Reader, Step
+from .streams import Reader, Step, as_step
 from .tiles import (
     ALL_SUMS_BYTES,
     FEATURES_BYTES,
@@ -72,13 +72,10 @@ class Passes:
 
     def run(self, read: Callable[[], Sums]) -> Sums:
         """Return what a pass finds, as a step of the fit."""
-        found: list[Sums] = []
-        if self.step is None:
-            return read()
-        self.step(lambda: found.append(read()))
-        return found[0]
+        sums: Sums = as_step(self.step, read)
+        return sums
 
-    def held(self, most_bytes: int) -> Rows | None:
+    def in_memory(self, most_bytes: int) -> Rows | None:
         """Return the rows of an array, targets and weights, if a copy takes no more bytes."""
         X = self.reader.array
         if X is None or sparse.issparse(X) or X.nbytes > most_bytes:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_targets, check_weights
+from gzkcore._util.validation import check_not_negatives, check_targets, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
@@ -60,8 +60,11 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
         checkpoint : Checkpoint, str or path, optional
             File that the state of the fit is written to every minute (see `Checkpoint`). If it is
             there already, the fit goes on where it was: it must be of the same data, in the same
-            batches, and of the same parameters. Needs features of this package. Solvers that go on
-            after the pass over the rows have a second file, with ``.steps`` after its name.
+            batches, and of the same parameters, but for a larger `max_iter`. Removed at the end,
+            unless steps ran out. Features must be of this package. A learner on features that
+            takes steps after its pass over the rows keeps these in a second file, whose name ends
+            with ``.steps``; a search with the whole kernel chooses anew, and keeps the steps of the
+            last fit.
 
         Returns
         -------
@@ -207,19 +210,19 @@ def _score_of_batch(batch: Batch, model: Regressor) -> R2Sums:
 
 def check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> Doubles:
     """Return one alpha, or one per target, or (shape=None) a list of candidates, in float64."""
-    try:
-        values = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}={alphas!r} is not numeric; use numbers >= 0") from None
+    values = check_not_negatives(name, alphas)
     if shape is None:
         values = np.atleast_1d(values)
         if values.ndim != 1 or values.size == 0:
             raise ValueError(f"{name}={alphas!r} must be a list of one or more numbers >= 0")
+    elif shape == () and values.shape != ():
+        raise ValueError(
+            f"{name}={alphas!r} has shape {values.shape}, but y has one target, as its shape "
+            "(n_samples,) says; give a number"
+        )
     elif values.shape not in ((), shape):
         raise ValueError(
             f"{name} has shape {values.shape}, but y has "
             f"{counted(int(np.prod(shape)), 'target')}; give one number, or one for each target"
         )
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError(f"{name}={alphas!r} must be finite and >= 0")
     return values

@@ -35,7 +35,7 @@ from scipy.sparse.linalg import LinearOperator
 from gzkcore._util import model_io
 from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import check_integer, check_matrix, check_positive, check_positives
+from gzkcore._util.validation import check_integer, check_matrix, check_not_negatives, check_share
 from gzkcore._util.wording import counted
 
 from .solve_state import State, Status, resumed
@@ -51,7 +51,7 @@ LATE = 128  # after so many steps, and a quarter of max_iter, columns are asked 
 HONEST = 0.5  # largest part of the true residual that the recurrence may not know of
 ALIKE = 0.3  # the same, where the direction stays
 WORTH = 0.1  # a recurrence that isn't honest goes on in its precision if the truth fell by this
-ROUNDING = 1e-5  # curvatures so far below 0, relative to the largest, may be errors of products
+NEGLIGIBLE = 1e-5  # curvatures so far below 0, relative to the largest, may be errors of products
 
 
 class NotPositiveDefinite(np.linalg.LinAlgError):
@@ -200,7 +200,7 @@ def conjugate_gradients(
         As `product`, in double. Asked for the true residuals, and in every step where single
         precision doesn't suffice. By default `product`.
     tol : float, default=1e-3
-        > 0: a column is done when |b - (K + alpha N) x| <= tol |b|.
+        > 0 and < 1: a column is done when |b - (K + alpha N) x| <= tol |b|.
     max_iter : int, default=1000
         Most steps of a column.
     start : array-like of shape (n, k), optional
@@ -210,7 +210,8 @@ def conjugate_gradients(
     checkpoint : Checkpoint, str or path, optional
         File that the state is written to every minute (see `Checkpoint`): three vectors for each
         column. If it is there already, the solver goes on from it to the same bits. Removed at the
-        end.
+        end, but for columns that ran out of steps, or were stopped: another call with a larger
+        `max_iter` takes these from where they are.
 
     Returns
     -------
@@ -251,10 +252,10 @@ def conjugate_gradients(
     >>> found.status, bool(found.residual.max() <= 1e-6)
     (['converged', 'converged'], True)
     """
-    system = System(product, exact_product, targets, shifts, noise, preconditioner, start)
+    system = ShiftedSystems(product, exact_product, targets, shifts, noise, preconditioner, start)
     return Solver(
         system,
-        check_positive("tol", tol),
+        check_share("tol", tol),
         check_integer("max_iter", max_iter, 0),
         progress,
         as_checkpoint(checkpoint),
@@ -264,7 +265,29 @@ def conjugate_gradients(
 # ---- the systems
 
 
-class System:
+class OfColumns:
+    """A preconditioner made for some alphas, for columns of which each has one of these.
+
+    Parameters
+    ----------
+    preconditioner : Preconditioner
+    places : ndarray of shape (k,)
+        The number of each column's alpha among those that the preconditioner was made for.
+    """
+
+    def __init__(self, preconditioner: Any, places: Integers) -> None:
+        self.preconditioner, self.places = preconditioner, places
+
+    def __repr__(self) -> str:
+        return repr(self.preconditioner)
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R for some of the columns."""
+        found: Doubles = self.preconditioner.solve(R, self.places[columns])
+        return found
+
+
+class ShiftedSystems:
     """(K + shifts[k] diag(noise)) x_k = targets[:, k], checked, and scaled by powers of two."""
 
     def __init__(
@@ -282,7 +305,7 @@ class System:
         self.shifts = check_shifts(shifts, self.n_columns)
         self.noise = None
         if noise is not None:
-            self.noise = np.asarray(check_positives("noise", np.atleast_1d(noise), self.n_rows))
+            self.noise = check_noise(noise, self.n_rows)
         self.start = None if start is None else check_matrix("start", start)
         if self.start is not None and self.start.shape != self.targets.shape:
             raise ValueError(
@@ -363,17 +386,26 @@ def not_finite(name: str) -> ValueError:
 
 def check_shifts(shifts: ArrayLike, n_columns: int) -> Doubles:
     """Return one shift for each column."""
-    try:
-        found = np.asarray(shifts, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"shifts={shifts!r} are not numeric; use numbers >= 0") from None
+    found = check_not_negatives("shifts", shifts)
     if found.shape != (n_columns,):
         raise ValueError(
             f"shifts have shape {found.shape}, but targets have {counted(n_columns, 'column')}; "
             "give one shift for each column"
         )
-    if not (np.isfinite(found) & (found >= 0)).all():
-        raise ValueError(f"shifts={shifts!r} must be finite and >= 0")
+    return found
+
+
+def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
+    """Return one number > 0 for each row."""
+    found = check_not_negatives("noise", noise)
+    if found.shape != (n_rows,):
+        given = f"={noise!r}" if found.ndim == 0 else ""
+        raise ValueError(
+            f"noise{given} has shape {found.shape}, but targets have {counted(n_rows, 'row')}; "
+            "give one number > 0 for each row, or None for ones"
+        )
+    if not (found > 0).all():
+        raise ValueError(f"noise has a least value of {found.min():g}; every value must be > 0")
     return found
 
 
@@ -387,7 +419,7 @@ class Solver:
 
     def __init__(
         self,
-        system: System,
+        system: ShiftedSystems,
         tol: float,
         max_iter: int,
         progress: Watch | None,
@@ -406,6 +438,7 @@ class Solver:
         if self.checkpoint is not None:
             self.state.digest = self._digest()
             self.state = resumed(self.state, self.checkpoint)
+            self._wake()
         self.steps_before = len(self.state.history)
         self.begun = written = time.monotonic()
         while self._are(Status.RUNNING).size:
@@ -414,9 +447,25 @@ class Solver:
                 model_io.save(self.state, self.checkpoint.path)
                 written = time.monotonic()
         if self.checkpoint is not None:
-            Path(self.checkpoint.path).unlink(missing_ok=True)
-            remove_parts(self.checkpoint.path)
+            self._leave(self.checkpoint)
         return self._solution()
+
+    def _wake(self) -> None:
+        """Let columns that ran out of steps, or were stopped, start anew from where they are."""
+        s = self.state
+        columns = self._are(Status.OUT_OF_STEPS, Status.STOPPED)
+        columns = columns[s.n_iter[columns] < self.max_iter]
+        if columns.size:
+            s.p[:, columns], s.power[columns] = self.system.precondition(s.r[:, columns], columns)
+            s.status[columns], s.wait[columns] = Status.RUNNING, PLATEAU
+
+    def _leave(self, checkpoint: Checkpoint) -> None:
+        """Keep the state where more steps may help, and remove its file where none would."""
+        if self._are(Status.OUT_OF_STEPS, Status.STOPPED).size:
+            model_io.save(self.state, checkpoint.path)
+        else:
+            Path(checkpoint.path).unlink(missing_ok=True)
+        remove_parts(checkpoint.path)
 
     def _begin(self) -> State:
         system, k = self.system, self.system.n_columns
@@ -489,7 +538,7 @@ class Solver:
             seen = np.column_stack([np.ones(system.n_rows), system.targets[:, c] * system.scale[c]])
             images = system.times(seen, np.array([c, c]), exact=True)
             largest = float((norms(images) / norms(seen)).max())
-            if each < -ROUNDING * largest * own @ own:
+            if each < -NEGLIGIBLE * largest * own @ own:
                 raise NotPositiveDefinite(
                     f"K + {system.shifts[c]:g} N is not positive definite: p^T (K + alpha N) p / "
                     f"p^T p = {each / (own @ own):.3g} in column {c}, where the matrix is about "
@@ -616,7 +665,8 @@ class Solver:
             seconds,
             left * seconds / (len(history) - self.steps_before),
         )
-        return bool(self.progress(told) is True)
+        answer = self.progress(told)
+        return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
     def _steps_left(self, column: int) -> float:
         """Return the steps that a column still needs, at the rate of the later half of its own."""

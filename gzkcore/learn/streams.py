@@ -44,6 +44,16 @@ from .tiles import float_dtype
 
 Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit, and tells of it
 
+
+def as_step(step: Step | None, work: Callable[[], Any]) -> Any:
+    """Return work(), run as a step of a fit if there is one."""
+    if step is None:
+        return work()
+    found: list[Any] = []
+    step(lambda: found.append(work()))
+    return found[0]
+
+
 ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
 GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree
 
@@ -59,7 +69,7 @@ class Checkpoint:
     ----------
     path : str or path
         By custom it ends with ``.gzk``. Written beside its place and renamed, so that it is whole
-        at any moment; removed at the end of the fit.
+        at any moment; removed at the end of the fit, unless its steps ran out.
     seconds : float, default=60.0
         > 0, between two writes. A write takes as long as the sums need to reach the disk: 8 p^2 / 2
         bytes for p features, and for each fold.
@@ -360,12 +370,21 @@ class Reader:
         if self.checkpoint is None:
             return None
         self._write(learner, *self._read)
-        path = f"{os.fspath(self.checkpoint.path)}.steps"
-        return Checkpoint(path, self.checkpoint.seconds)
+        return Checkpoint(self._steps, self.checkpoint.seconds)
+
+    @property
+    def _steps(self) -> str:
+        assert self.checkpoint is not None  # noqa: S101  for the type checker
+        return f"{os.fspath(self.checkpoint.path)}.steps"
+
+    def hand_over(self) -> Checkpoint | None:
+        """Return the checkpoint for a solver that keeps and removes it by itself."""
+        checkpoint, self.checkpoint = self.checkpoint, None
+        return checkpoint
 
     def finish(self) -> None:
-        """Remove the checkpoint of a fit that is done."""
-        if self.checkpoint is not None:
+        """Remove the checkpoint of a fit that is done, unless its solver left its steps."""
+        if self.checkpoint is not None and not Path(self._steps).exists():
             Path(self.checkpoint.path).unlink(missing_ok=True)
             remove_parts(self.checkpoint.path)
 
@@ -595,9 +614,10 @@ def as_checkpoint(given: Any) -> Checkpoint | None:
 
 
 def _settings(learner: Any) -> dict[str, str]:
-    """Return a fingerprint of each parameter."""
-    found = {}
-    for name, value in clone(learner).get_params(deep=False).items():
+    """Return a fingerprint of each parameter that the state of a fit depends on."""
+    found, given = {}, clone(learner).get_params(deep=False)
+    given.pop("max_iter", None)  # a fit that ran out of steps goes on with more
+    for name, value in given.items():
         arrays: list[Any] = []
         text = json.dumps(model_io._encode(value, arrays, name))
         digest = hashlib.sha256(text.encode())

@@ -130,8 +130,8 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2500, 2))
     y = np.sin(4 * X[:, 0]) * X[:, 1] + 0.05 * rng.standard_normal(2500)
-    monkeypatch.setattr(module, "FEW_ROWS", 100)
-    monkeypatch.setattr(module, "SOME_SECONDS", 0.0)
+    monkeypatch.setattr(module, "ANNOUNCED_ROWS", 100)
+    monkeypatch.setattr(module, "ANNOUNCED_SECONDS", 0.0)
     monkeypatch.setattr(module, "MORE_ROWS", 2000)
     told, said = [], []
     found = module.fit_whole(

@@ -24,7 +24,7 @@ def test_the_statistical_dimension_is_that_of_the_matrix(n):
     X, kernel = gaussian(n, 3), Matern(nu=1.5, length_scale=1.0)
     cost = cost_of(kernel, X, 0.1, n, np.random.default_rng(0))
     exact = statistical_dimension(kernel(X), 0.1)
-    assert abs(cost.statistical_dimension - exact) < 3 * (2 * n / module.PROBES) ** 0.5
+    assert abs(cost.statistical_dimension - exact) < 3 * (2 * n / module.RIGHT_SIDES) ** 0.5
     assert cost.converged
     assert 1 <= cost.n_iter < 30
     assert cost.seconds > 0

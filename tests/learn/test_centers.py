@@ -6,13 +6,16 @@ from batched import Cut
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.linalg import LinAlgError
+from sklearn.metrics import pairwise_distances
 from tolerances import RIDGE
 
-from gzkcore import Gaussian, Matern, reference
+from gzkcore import Gaussian, Matern, NystromFeatures, reference
 from gzkcore._util.threads import limit_threads
+from gzkcore.features.nystrom import FunctionKernel
 from gzkcore.learn import centers as module
 from gzkcore.learn.centers import FactoredGram, root_of, solve_centers
 from gzkcore.learn.passes import Passes
+from gzkcore.learn.solve import NotPositiveDefinite
 
 KERNEL = Matern(nu=1.5, length_scale=1.5)
 
@@ -44,14 +47,14 @@ def test_as_the_reference(weighted, fit_intercept):
     """reference.centers.center_ridge."""
     X, y, weight = data(n_targets=2)
     weight = weight if weighted else None
-    alphas, columns = [1e-2, 1.0, 1.0, 100.0], [0, 0, 1, 1]
-    found = solve(X, y, weight, alphas=alphas, columns=columns, fit_intercept=fit_intercept)
+    alphas, y = [1e-2, 1.0, 1.0, 100.0], y[:, [0, 0, 1, 1]]
+    found = solve(X, y, weight, alphas=alphas, fit_intercept=fit_intercept)
     assert found.converged.all()
     assert (found.residual <= 1e-10).all()
     cross, square = KERNEL(X, found.centers), KERNEL(found.centers)
-    for k, (alpha, column) in enumerate(zip(alphas, columns, strict=True)):
+    for k, alpha in enumerate(alphas):
         coef, intercept = reference.centers.center_ridge(
-            cross, square, y[:, column], alpha, fit_intercept, weight
+            cross, square, y[:, k], alpha, fit_intercept, weight
         )
         wanted = cross @ coef + intercept
         assert_allclose(predicted(found, X)[:, k], wanted, rtol=0, atol=RIDGE["solved twice"]())
@@ -108,7 +111,7 @@ def test_sources_are_as_arrays(tmp_path, monkeypatch):
     held = (X, y, weight), (np.load(tmp_path / "X.npy", mmap_mode="r"), y, weight)
     for given in ((Cut(X, y, weight, rows=400),), (sparse.csr_matrix(X), y, weight), *held):
         with monkeypatch.context() as patch:
-            patch.setattr(module, "HELD_BYTES", 0)
+            patch.setattr(module, "IN_MEMORY_BYTES", 0)
             patch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 333)
             found = solve_centers(
                 KERNEL, Passes.of(*given), points, [0.1], tol=1e-12, random_state=0
@@ -133,16 +136,18 @@ def test_the_same_bits_for_any_number_of_threads():
     found = []
     for number in (1, 2, 5):
         with limit_threads(number):
-            found.append(solve(X, y, weight, 50, [0.1, 1.0], columns=[0, 0]))
+            found.append(solve(X, np.column_stack([y, y]), weight, 50, [0.1, 1.0]))
     for other in found[1:]:
         assert_array_equal(other.coef, found[0].coef)
         assert_array_equal(other.n_iter, found[0].n_iter)
 
 
-@pytest.mark.parametrize("landmarks", ["uniform", "rpcholesky", "kmeans++", "accelerated-rls"])
-def test_every_rule_of_landmarks(landmarks):
+@pytest.mark.parametrize("chosen", [60, "rpcholesky"], ids=["uniform", "rpcholesky"])
+def test_chosen_and_given_centers(chosen):
     X, y, weight = data(2000)
-    found = solve(X, y, weight, 60, [1e-2], landmarks=landmarks, tol=1e-3)
+    if isinstance(chosen, str):
+        chosen = NystromFeatures(KERNEL, 60, landmarks=chosen, random_state=0).fit(X).landmarks_
+    found = solve(X, y, weight, chosen, [1e-2], tol=1e-3)
     assert len(np.unique(found.centers, axis=0)) == 60
     assert found.converged.all()
     assert found.n_iter.max() < 40
@@ -171,7 +176,7 @@ def test_preconditioner_is_the_system_of_a_sample():
 
 def test_a_sample_of_all_rows_needs_one_step(monkeypatch):
     X, y, weight = data(200)
-    monkeypatch.setattr(module, "LEAST", 100)
+    monkeypatch.setattr(module, "LEAST_SAMPLE", 100)
     found = solve(X, y, weight, X[:20], [0.1], tol=1e-6, fit_intercept=True)
     assert found.n_iter == 1
 
@@ -196,9 +201,30 @@ def test_bad_centers(centers, error, message):
         solve(X, y, None, centers)
 
 
-def test_unknown_rules_and_no_weight():
+def test_sparse_centers():
+    X, y, _ = data()
+    found = solve(X, y, None, sparse.csr_array(X[:20]))
+    assert_array_equal(found.coef, solve(X, y, None, X[:20]).coef)
+
+
+def test_indefinite_kernels_are_told_by_name():
+    X, y, _ = data()
+    with pytest.raises(NotPositiveDefinite, match=r"kernel=FunctionKernel.*20 centers"):
+        solve(X, y, None, 20, kernel=FunctionKernel(lambda X, Y: -pairwise_distances(X, Y) + 1))
+    with pytest.raises(ValueError, match=r"kernel=FunctionKernel.*not finite"):
+        solve(X, y, None, 20, kernel=FunctionKernel(lambda X, Y: np.nan * (X @ Y.T)))
+
+
+def test_more_centers_than_the_sample_of_a_source(monkeypatch):
     X, y, weight = data()
-    with pytest.raises(ValueError, match="landmarks='best' is unknown"):
-        solve(X, y, landmarks="best")
+    monkeypatch.setattr("gzkcore.rows.survey.SAMPLE_ROWS", 100)
+    cut = Cut(X, y, weight, rows=200)
+    with pytest.raises(ValueError, match=r"centers=200 are chosen among a sample.*of 100 rows"):
+        solve_centers(KERNEL, Passes.of(cut), 200, [0.1], random_state=0)
+    assert len(solve_centers(KERNEL, Passes.of(cut), 100, [0.1], random_state=0).centers) == 100
+
+
+def test_rows_without_weight():
+    X, y, weight = data()
     with pytest.raises(ValueError, match="weight"):
         solve(X, y, 0 * weight)

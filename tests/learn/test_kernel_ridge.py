@@ -48,7 +48,7 @@ from gzkcore import (
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
 from gzkcore.learn.kernel_system import HELD_ROWS
-from gzkcore.learn.posterior import FEW_ROWS, N_DRAWS, feature_prior
+from gzkcore.learn.posterior import EXACT_ROWS, N_DRAWS, feature_prior
 from gzkcore.learn.solve import NotPositiveDefinite
 
 LINEAR = DotProduct([0.0, 1.0])
@@ -295,7 +295,7 @@ def test_variances_by_draws_are_the_exact_ones(kernel):
     X, new = rng.uniform(-1, 1, (1500, 2)), rng.uniform(-1.5, 1.5, (400, 2))
     model = KernelRidge(kernel, 0.1, preconditioner=300, random_state=0)
     model.fit(X, np.sin(3 * X[:, 0]))
-    assert len(new) > FEW_ROWS
+    assert len(new) > EXACT_ROWS
     _, sampled = model.predict(new, return_std=True)
     exact = np.concatenate(
         [model.predict(new[i : i + 50], return_std=True)[1] for i in range(0, 400, 50)]
@@ -344,13 +344,13 @@ def test_draws_have_the_mean_and_the_variance_of_predictions(n):
 
 def test_kernels_without_features_are_solved_for_exactly():
     rng = np.random.default_rng(0)
-    X, new = rng.uniform(-1, 1, (1200, 2)), rng.uniform(-1, 1, (FEW_ROWS + 1, 2))
+    X, new = rng.uniform(-1, 1, (1200, 2)), rng.uniform(-1, 1, (EXACT_ROWS + 1, 2))
     kernel = Product([(0, Gaussian(1.0)), (1, Matern())])
     assert feature_prior(kernel.resolve(X), X, 2, 0) is None
     model = KernelRidge(kernel, 0.1, preconditioner=200, random_state=0).fit(X, X[:, 0])
     std = model.predict(new, return_std=True)[1]
     close(std[:10], model.predict(new[:10], return_std=True)[1], "solved")
-    assert model.sample_y(new, 2).shape == (FEW_ROWS + 1, 2)
+    assert model.sample_y(new, 2).shape == (EXACT_ROWS + 1, 2)
     with pytest.raises(ValueError, match=r"5,200 rows, old and new, .* at most|4,096; use fewer"):
         model.sample_y(np.tile(X, (4, 1))[:4000], 2)
 
@@ -813,6 +813,10 @@ X40, Y40, _ = data(40, 2)
         ({"alpha": "big"}, TypeError, "alpha='big' is not numeric"),
         ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
         ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
+        ({"tol": 1.0, "fit_intercept": True}, ValueError, "tol=1.0 is not usable.* < 1"),
+        ({"fit_intercept": "no"}, TypeError, "fit_intercept='no' is no bool"),
+        ({"random_state": "a"}, TypeError, "random_state='a' cannot seed"),
+        ({"tol": 2, "centers": 5}, ValueError, "tol=2 is not usable"),
         ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),
         ({"kernel": "gauss"}, ValueError, "kernel='gauss' is unknown"),
         ({"kernel": "precomputed"}, ValueError, "takes the square matrix"),
@@ -837,6 +841,59 @@ def test_a_precomputed_matrix_must_be_symmetric():
         KernelRidge("precomputed", 1.0).fit(wrong, y)
     with pytest.raises(ValueError, match="must be symmetric"):
         KernelRidge("precomputed", 1.0).fit(Gaussian(0.5)(X, X[::-1] + 1.0), y)
+
+
+def test_one_target_has_one_alpha():
+    with pytest.raises(ValueError, match=r"alpha=\[0.1\] has shape \(1,\), but y has one target"):
+        KernelRidge(alpha=[0.1]).fit(X40, Y40[:, 0])
+
+
+@pytest.mark.parametrize("n", [100, 2500])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_kernels_that_are_not_finite_are_named(n, wrong):
+    X, y, _ = data(n)
+    for kernel, name in (
+        (lambda X, Y: np.where(X[:, :1] > 0, wrong, rbf_kernel(X, Y)), "FunctionKernel"),
+        (Polynomial(300, gamma=1e3), r"Polynomial\("),
+    ):
+        with pytest.raises(ValueError, match=f"kernel={name}.* gives numbers that are not finite"):
+            KernelRidge(kernel, 0.1).fit(X, y)
+
+
+@by_every_solver
+def test_what_was_fitted_counts(solver, tmp_path):
+    X, y, _ = data(300)
+    model = KernelRidge(GAUSSIAN, 0.1, fit_intercept=True, **{"random_state": 0} | SOLVERS[solver])
+    model.fit(X, y)
+
+    def tells(model):
+        few, many = (model.predict(X[:k], return_std=True)[1] for k in (10, 100))
+        return [few, many, model.sample_y(X[:10], 2), model.noise_variance_]
+
+    wanted = tells(clone(model).fit(X, y))
+    model.set_params(alpha=7.0, kernel="matern", random_state=5, fit_intercept=False, tol=0.5)
+    model.save(tmp_path / "model.gzk")
+    for other in (model, pickle.loads(pickle.dumps(model)), gzkcore.load(tmp_path / "model.gzk")):
+        for found, each in zip(tells(other), wanted, strict=True):
+            assert_array_equal(found, each)
+
+
+@pytest.mark.parametrize("centers", [None, 100])
+def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
+    X, y, _ = data(1500)
+    path = tmp_path / "run.gzk"
+    options = {"alpha": 1e-4, "tol": 1e-9, "centers": centers, "random_state": 0}
+    model = KernelRidge(GAUSSIAN, max_iter=3, **options)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, checkpoint=path)
+    assert path.exists()
+    assert model.n_iter_ == 3
+    more = clone(model).set_params(max_iter=1000).fit(X, y, checkpoint=path)
+    assert more.converged_
+    assert not path.exists()
+    whole = KernelRidge(GAUSSIAN, **options).fit(X, y)
+    assert 3 < more.n_iter_ <= whole.n_iter_ + 3
+    close(more.predict(X), whole.predict(X), "tight")
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,8 @@ def test_failures_are_told():
         log_determinant(K, [0.1], normal(20, 1))
     with pytest.raises(ValueError, match="product gives numbers that are not finite"):
         log_determinant(K * np.nan, [0.1], normal(20, 2))
+    with pytest.raises(ValueError, match=r"shifts=\[\] must be a list of one or more"):
+        log_determinant(K, [], normal(20, 2))
     with pytest.raises(ValueError, match="must be finite and >= 0"):
         log_determinant(K, [-0.1], normal(20, 2))
     with pytest.raises(ValueError, match=r"product has shape \(20, 20\)"):

@@ -432,6 +432,13 @@ def test_progress_is_told_and_may_stop():
     assert "was stopped" in stopped.trouble
 
 
+def test_numpys_true_stops_too():
+    stopped = conjugate_gradients(
+        kernel_matrix(), normal(80, 1), [0.01], tol=1e-8, progress=lambda now: np.True_
+    )
+    assert stopped.status == ["stopped"]
+
+
 def test_what_is_left_is_roughly_right():
     A, b, seen = symmetric(50.5 + 49.5 * np.cos(np.linspace(0, np.pi, 400))), normal(400, 1), []
     whole = conjugate_gradients(A, b, [0.0], tol=1e-9, progress=seen.append)
@@ -482,6 +489,21 @@ def test_a_stopped_solution_goes_on_to_the_same_bits(tmp_path):
     assert not path.exists()
     for name in ("coef", "residual", "n_iter", "history"):
         assert_array_equal(getattr(resumed, name), getattr(whole, name))
+
+
+def test_more_steps_go_on_from_a_checkpoint(tmp_path):
+    path = tmp_path / "run.gzk"
+    few = hard_solve(checkpoint=path, max_iter=40)
+    assert "out of steps" in few.status
+    again = hard_solve(checkpoint=path, max_iter=40)
+    assert_array_equal(again.coef, few.coef)
+    assert path.exists()
+    stopped = hard_solve(checkpoint=path, progress=lambda now: now.n_steps == 45)
+    assert stopped.n_iter.max() == 45
+    more = hard_solve(checkpoint=path)
+    assert more.converged.all()
+    assert more.n_iter.max() > 45
+    assert not path.exists()
 
 
 def test_checkpoints_of_other_systems_are_refused(tmp_path):
@@ -539,7 +561,7 @@ SOLVE_AND_WAIT = """
         KernelOperator(Gaussian(2.0), X, dtype=dtype) for dtype in (np.float32, np.float64)
     )
     found = conjugate_gradients(
-        single, B, [1e-2, 0.1, 1.0], exact_product=double, tol=1e-8, max_iter=150, progress=wait,
+        single, B, [1e-2, 0.1, 1.0], exact_product=double, tol=1e-8, progress=wait,
         checkpoint=Checkpoint("run.gzk", 1e-9),
     )
     np.savez("result.npz", coef=found.coef, history=found.history)
