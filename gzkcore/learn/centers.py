@@ -34,7 +34,8 @@ from gzkcore.kernels.products import KernelOperator
 from gzkcore.rows.survey import without_zeros
 
 from .passes import Passes, Rows, Sums
-from .solve import NotPositiveDefinite, Watch, conjugate_gradients, not_finite
+from .solve import NotPositiveDefinite, Watch, conjugate_gradients
+from .solve_columns import not_finite
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 

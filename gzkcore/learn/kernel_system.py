@@ -22,14 +22,8 @@ from gzkcore.kernels.products import KernelOperator, kernel_matrix
 from .preconditioner import Preconditioner
 from .preconditioners import preconditioner_for
 from .shared_products import Product, Workers
-from .solve import (
-    NotPositiveDefinite,
-    OfColumns,
-    Solution,
-    Watch,
-    conjugate_gradients,
-    not_finite,
-)
+from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
+from .solve_columns import OfColumns, not_finite
 from .streams import Step, as_step
 
 HELD_ROWS = 1024  # up to which K takes no more than 8 MB, and its factor less than a product's time
