@@ -300,6 +300,19 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert source.passes < every_pass.passes - 3
 
 
+def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(wide, "SKETCH", 30)
+    path, model = tmp_path / "run.gzk", by_steps(1.0, tol=1e-8)
+    few = clone(model).set_params(max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        few.fit(Batches(), checkpoint=path)
+    assert path.exists()
+    more = clone(model).fit(Batches(), checkpoint=path)
+    assert list(tmp_path.iterdir()) == []
+    assert more.n_iter_ > few.n_iter_ == 3
+    assert more.residual_ <= model.tol < few.residual_
+
+
 # ---- parts
 
 
