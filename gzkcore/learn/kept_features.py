@@ -1,24 +1,24 @@
 """Features of all rows, kept in memory: products with Z in double, whatever Z is held in."""
 
+import itertools
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 
-from gzkcore._util.threads import limit_blas, limit_threads, n_threads
+from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats
 
 from .passes import Sums, sum_tiles
-from .tiles import width_of
+from .tiles import on_threads, width_of
 
 __all__ = ["KeptFeatures"]
 
 # Columns are padded to a multiple of this, and compiled kernels take whole vectors.
-WHOLE = 16
+LANES = 16
 # Rows are worked on in so many groups, whatever the threads: sums are the same for any number.
-GROUPS = 8
-TILE_BYTES = 1 << 20
+ROW_GROUPS = 8
+TILE_BYTES = 1 << 20  # of rows in double, which stay in the cache
 
 Result = TypeVar("Result")
 
@@ -41,7 +41,7 @@ class KeptFeatures:
     def of(cls, features: Any, X: Floats, dtype: Any) -> "KeptFeatures":
         """Return those of the rows of X, by a fitted feature map."""
         width = int(width_of(features, X))
-        Z = np.zeros((len(X), -(-width // WHOLE) * WHOLE), dtype)
+        Z = np.zeros((len(X), -(-width // LANES) * LANES), dtype)
 
         def keep(part: slice, tile: Floats, _sums: Sums) -> None:
             Z[part, :width] = tile
@@ -100,19 +100,17 @@ class KeptFeatures:
     def _by_group(self, use: Callable[[Iterator[tuple[slice, Doubles]]], Result]) -> list[Result]:
         """Call use(tiles) for each group of tiles."""
         n = len(self.Z)
-        step = max(1, -(-n // GROUPS))
+        step = max(1, -(-n // ROW_GROUPS))
         parts = [slice(i, min(i + step, n)) for i in range(0, n, step)]
-        threads = min(n_threads(), len(parts))
+        found: dict[int, Result] = {}
+        waiting = itertools.count()  # the next part that nobody has taken
 
-        def run(part: slice) -> Result:
-            with limit_threads(1):
-                return use(self._tiles(part))
+        def run(_thread: int, stopped: Callable[[], bool]) -> None:
+            while (number := next(waiting)) < len(parts) and not stopped():
+                found[number] = use(self._tiles(parts[number]))
 
-        with limit_blas(1):
-            if threads == 1:
-                return [run(part) for part in parts]
-            with ThreadPoolExecutor(threads) as pool:
-                return list(pool.map(run, parts))
+        on_threads(run, min(n_threads(), len(parts)))
+        return [found[number] for number in range(len(parts))]
 
     def _tiles(self, part: slice) -> Iterator[tuple[slice, Doubles]]:
         """Yield tiles of doubles, which last until the next."""

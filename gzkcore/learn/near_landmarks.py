@@ -6,7 +6,7 @@ from scipy.linalg.lapack import dpotri
 
 from gzkcore._compiled import neighbours as _neighbours
 from gzkcore._util.threads import limit_blas
-from gzkcore._util.typing import Doubles, Floats, Integers
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import Pairs, kernel_matrix
 
@@ -15,25 +15,29 @@ from .preconditioner import Preconditioner, factor_of
 
 __all__ = ["NearLandmarks"]
 
-# How many landmarks a row sees: with 31 neighbours and itself five vectors of 16.
+# How many landmarks a row sees: with 31 neighbours and itself five vectors of 16. With 32 a
+# Gaussian took 12 steps instead of 10; with 64 it took one less on the sphere, and one more on
+# clusters.
 SEEN = 48
 # What is added to k(x, x) of landmarks, relative to its largest: the kernel matrix of thousands of
 # them has eigenvalues below rounding, and on those that a row sees it is factored in the
-# arithmetic of the factor.
-LANDMARK_NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
-# Landmarks are chosen among so many rows for each of them.
-SAMPLE = 16
+# arithmetic of the factor. In single precision 1e-4 took 9 steps where 1e-5 took 10.
+LANDMARK_NOISE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-9}
+# Landmarks are chosen among so many rows for each of them: enough to lie evenly.
+SAMPLED_FOR_EACH = 16
 # The density about a row of this sample is told by the distance of its neighbour of this number.
-NUMBER = 16
+NEIGHBOUR_OF_DENSITY = 16
 
 
 def spread_landmarks(X: Doubles, count: int, rng: np.random.Generator) -> Integers:
     """Choose rows of X that lie evenly, and closer where there are more rows.
 
-    One after another, the row that is furthest from those chosen. Distances are divided by the root
-    of the distance r to the 16th neighbour in a sample of the rows, so that about a row others are
-    chosen at a distance of order sqrt(r): neither as evenly as possible in space, where most would
-    be lost on lonely rows, nor in proportion to the rows.
+    One after another, the row that is furthest from those chosen. Distances are divided by
+    r^(3/4), r the distance to the 16th neighbour in a sample of the rows, so that about a row
+    others are chosen at a distance of that order: neither as evenly as possible in space, where
+    most would be lost on lonely rows, nor in proportion to the rows. For a Gaussian at airports
+    r^(1/4) took 12 steps, r^(1/2) 10 and r^(3/4) 8. On the sphere even distances matter: with rows
+    from the middle of cells of a k-d tree the Gaussian took 16 steps instead of 10.
 
     Parameters
     ----------
@@ -47,16 +51,20 @@ def spread_landmarks(X: Doubles, count: int, rng: np.random.Generator) -> Intege
     ndarray of shape (count,)
     """
     n = len(X)
-    some = rng.choice(n, SAMPLE * count, replace=False) if n > SAMPLE * count else np.arange(n)
+    some = (
+        rng.choice(n, SAMPLED_FOR_EACH * count, replace=False)
+        if n > SAMPLED_FOR_EACH * count
+        else np.arange(n)
+    )
     rows = X[some] - np.median(X[some], axis=0)
-    last = nearest(rows, rows, min(NUMBER, len(rows)))[:, -1]
+    last = nearest(rows, rows, min(NEIGHBOUR_OF_DENSITY, len(rows)))[:, -1]
     radii = np.linalg.norm(rows - rows[last], axis=1)
     middle = float(np.median(radii[radii > 0])) if radii.any() else 1.0
     radii = np.clip(radii / middle, 1e-3, 1e3)  # of duplicates: 0
     points = np.ascontiguousarray(rows.T, dtype=np.float32)
     chosen = np.empty(count, np.intp)
     _neighbours.spread(
-        points, (1 / radii).astype(np.float32), int(rng.integers(len(rows))),
+        points, (radii**-1.5).astype(np.float32), int(rng.integers(len(rows))),
         np.empty(len(rows), np.float32), chosen,
     )  # fmt: skip
     return some[chosen]
@@ -88,7 +96,7 @@ class NearLandmarks(Preconditioner):
     -----
     Making it takes n (l + m)^2 ((d + 12) / 2 + (l + m) / 6 for each alpha) operations for l = 48
     landmarks seen and m neighbours, two searches, and q^3 + q^3 / 3 for each alpha. `solve` takes
-    4 n (l + m) + 2 q^2 for a column. Memory: n (9 (l + m) + 12) + 8 q^2 bytes, and 4 n (l + m) +
+    4 n (l + m) + 2 q^2 for a column. Memory: n (9 (l + m) + 20) + 8 q^2 bytes, and 4 n (l + m) +
     8 q^2 for each alpha, twice as much of the first in double precision.
     """
 
@@ -116,13 +124,13 @@ class NearLandmarks(Preconditioner):
         self.factor = SparseFactor(
             self.neighbours,
             pairs.take(np.concatenate([order, self.landmarks])),
-            _no_features(len(X) + count, dtype),
+            np.empty((len(X) + count, 0), dtype),
             np.concatenate([of_rows, of_landmarks], axis=1),
             self.seen,
         )
-        self._root = np.tril(factor_of(K, own))
+        self._root = factor_of(K, own)
         inverse = _inverse(self._root)
-        self._cores = [factor_of(self.seen.gram(B) + inverse, 0.0) for B in self.factor.at_seen]
+        self._cores = [factor_of(self.seen.gram(B).T + inverse, 0.0) for B in self.factor.at_seen]
         self.n_components, self.n_neighbours = count, self.neighbours.table.shape[1]
         factors = self.factor.values.nbytes + self.factor.at_seen.nbytes
         cores = (1 + len(self._cores)) * self._root.nbytes
@@ -152,7 +160,7 @@ class NearLandmarks(Preconditioner):
         far, white = np.split(normals, [self.n_components])
         s, drawn = self._which[column], np.array(white, order="C")
         with limit_blas(1):
-            at_landmarks = self._root @ far
+            at_landmarks = np.tril(self._root) @ far
         self.seen.subtract_product(self.factor.at_seen[s], at_landmarks, drawn)
         found = np.empty_like(drawn)
         found[self.neighbours.order] = self.factor.solve(s, drawn)
@@ -162,15 +170,10 @@ class NearLandmarks(Preconditioner):
         return super().__repr__().replace("component", "landmark")
 
 
-def _no_features(n_rows: int, dtype: np.dtype) -> Floats:
-    return np.empty((n_rows, 0), dtype)
-
-
 def _inverse(root: Doubles) -> Doubles:
-    """Return (root root^T)^-1 of a lower triangle."""
+    """Return (root root^T)^-1 of a lower triangle; what is above the diagonal means nothing."""
     with limit_blas(1):
-        lower, info = dpotri(root, lower=True)
+        inverse, info = dpotri(root, lower=True)
     if info:
-        raise np.linalg.LinAlgError(f"the factor of {len(root)} landmarks is singular")
-    inverse: Doubles = np.tril(lower) + np.tril(lower, -1).T
-    return inverse
+        raise np.linalg.LinAlgError(f"the kernel matrix of {len(root)} landmarks is singular")
+    return np.asarray(inverse, dtype=np.float64)

@@ -19,7 +19,7 @@ __all__ = ["Neighbours", "Seen", "SparseFactor"]
 Numbers: TypeAlias = NDArray[np.int32]
 
 LEAF = 32  # rows of a leaf of the tree, at most
-MOST = 255  # neighbours of a row: places in a row of G are bytes
+MOST_SEEN = 255  # neighbours or landmarks of a row: places in a row of G or B are bytes
 
 
 def tree_order(X: Doubles) -> tuple[Integers, int]:
@@ -74,7 +74,7 @@ class Neighbours:
         rows = np.minimum(order, n - 1)
         ranks: Numbers = rng.permutation(n)[rows].astype(np.int32)
         ranks[~valid] = np.iinfo(np.int32).max
-        table: Numbers = np.empty((order.size, min(count, n - 1, MOST)), np.int32)
+        table: Numbers = np.empty((order.size, min(count, n - 1, MOST_SEEN)), np.int32)
         _neighbours.nearest_before(
             *_boxes(X[rows] - np.median(X, axis=0), ranks, size),
             ranks, order.size, table, n_threads(),
@@ -133,7 +133,7 @@ class Seen:
     def of(cls, X: Doubles, landmarks: Doubles, count: int) -> "Seen":
         """Find for each row of X (n, d) the nearest `count` of the landmarks (q, d), or all."""
         q = len(landmarks)
-        table = nearest(X, landmarks, min(count, q, MOST))
+        table = nearest(X, landmarks, min(count, q, MOST_SEEN))
         return cls(table, *_by_column(table, np.ones(table.shape, bool), q))
 
     @property

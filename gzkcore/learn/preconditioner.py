@@ -25,12 +25,16 @@ class Preconditioner:
         Memory held.
     seconds : float
         Time that it took to make.
+    made_for : tuple or None
+        Number of rows and alphas that `preconditioner_for` made it for. None: made by hand, for
+        whatever it is used for.
     """
 
     n_components = 0
     n_neighbours = 0
     nbytes = 0
     seconds = 0.0
+    made_for: tuple[int, tuple[float, ...]] | None = None
 
     def solve(self, R: Doubles, columns: Integers) -> Doubles:
         """Return P^-1 R.
@@ -67,7 +71,9 @@ class Preconditioner:
 
 
 def factor_of(matrix: Doubles, ridge: float) -> Doubles:
-    """Return the lower factor of matrix + ridge I; above the diagonal is anything."""
+    """Return the lower factor of matrix + ridge I; what is above the diagonal means nothing."""
+    shifted = np.array(matrix, order="F")
+    shifted[np.diag_indices_from(shifted)] += ridge
     with limit_blas(1):
-        factor: Doubles = cho_factor(matrix + ridge * np.eye(len(matrix)), lower=True)[0]
+        factor: Doubles = cho_factor(shifted, lower=True, overwrite_a=True)[0]
     return factor

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve, eigvalsh
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -25,31 +26,39 @@ from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import Pairs, kernel_matrix
 
-from .kept_features import WHOLE, KeptFeatures
+from .kept_features import LANES, KeptFeatures
 from .near_landmarks import NearLandmarks
 from .neighbours import Neighbours, SparseFactor
 from .preconditioner import Preconditioner, factor_of
 
 __all__ = ["Diagonal", "LowRank", "NearAndFar", "preconditioner_for"]
 
-# Landmarks are chosen among so many rows for each of them, by their residual on so many others.
-SAMPLE = 16
-PROBES = 1000
-# Below so many rows features alone are cheap enough. Neighbours: with the row itself whole vectors.
-FEW_ROWS = 2000
+# Landmarks of features are chosen among so many rows for each of them, and not among all.
+SAMPLED_FOR_EACH = 16
+# Rows on which what features leave is estimated, and half of them for the largest eigenvalue.
+SAMPLED_ROWS = 1000
+# Up to so many rows features alone: their factors take a fraction of a second.
+ROWS_OF_FEATURES = 2000
+# With the row itself whole vectors of 16.
 NEIGHBOURS = 31
-# Components: from and to, and what they may hold in memory.
-FEWEST, MOST, LOW_RANK = 256, 4096, 512
-BUDGET = 1 << 30
-# Columns up to which the landmarks that a row sees tell it what the rest would.
+# Columns up to which the landmarks about a row tell it what the rest would; in more columns balls
+# have more of them than a row sees.
 FEW_COLUMNS = 3
-SLOWER = 8
+# A multiply-add of a factor, in double, takes as long as so many of a kernel product in single
+# precision: 12e9 to 16e9 in a second, and 66e9, of Matern-3/2 at 100,000 rows in three columns.
+FACTOR_COST = 5
+# Features or landmarks: from and to, what features may hold in memory, and how many there are
+# where the kernel has no compiled form or rows are few.
+FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
+MOST_BYTES = 1 << 30
 # A condition number for which no preconditioner is made: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
-# A preconditioner in single precision is one for alphas from here on, relative to k(x, x).
-SINGLE = 1e-4
-# A smaller alpha, relative to k(x, x), is taken for this: Z^T M Z + I would be rounding errors.
-ROUNDING = 1e-9
+# Features are held in single precision from this least alpha on, relative to k(x, x): their
+# rounding, 1e-7 k(x, x) for each product of two, is a thousandth of it.
+LEAST_IN_SINGLE = 1e-4
+# A smaller alpha, relative to k(x, x), is taken for this: the factor of Z^T M Z + I, with up to n
+# over it on the diagonal, would be rounding errors.
+LEAST_ALPHA = 1e-9
 
 
 class Diagonal(Preconditioner):
@@ -141,10 +150,12 @@ class LowRank(Preconditioner):
     def condition_bound(self, column: int) -> float:
         """Return 1 + tr(N^-1 (K - Z Z^T)) / alpha for landmarks; of other features inf.
 
-        With R = K - Z Z^T, semidefinite, and rho the largest eigenvalue of N^-1 R: P is at most
-        mu / alpha times K + alpha N, and this at most max(1, (rho + alpha) / mu) times P. Hence
-        1 + rho / alpha, or mu / alpha if that is more; the trace is no less than either. Where
-        features leave much it is far larger, and steps are far fewer than by this bound.
+        Let R = K - Z Z^T, which is positive semidefinite, and rho the largest eigenvalue of
+        N^-1 R. Then P is at most mu / alpha times K + alpha N. And K + alpha N is at most
+        max(1, (rho + alpha) / mu) times P. The product of the two factors is the larger one of
+        1 + rho / alpha and mu / alpha. Neither is more than the bound, since rho and n (mu - alpha)
+        are at most the trace. Where features leave much, the trace is far larger than rho, and
+        conjugate gradients take far fewer steps than the bound says.
         """
         return 1.0 + self.left / float(self.shifts[column]) if self.semidefinite else math.inf
 
@@ -253,10 +264,12 @@ def preconditioner_for(
         "auto": what costs least, see Notes; an int: so many Nystrom features, and neighbours where
         the kernel has a compiled form and there are more than 2,000 rows; a transformer, fitted or
         not: its features, with neighbours if they don't exceed the kernel; None: the diagonal; a
-        preconditioner: itself.
+        preconditioner: itself, ValueError if it was made for another number of rows or for other
+        alphas.
     kernel : Kernel
         Every parameter a number.
     X : ndarray of shape (n, d)
+        Dense, with one row at least.
     shifts : array-like of shape (n_shifts,)
         The alphas, >= 0; one below 1e-9 of k(x, x) is taken for that, for P alone.
     noise : array-like of shape (n,), optional
@@ -292,18 +305,49 @@ def preconditioner_for(
     >>> X = np.random.default_rng(0).uniform(size=(3000, 2))
     >>> P = preconditioner_for("auto", Matern(nu=1.5, length_scale=0.2), X, [0.1], random_state=0)
     >>> P
-    NearLandmarks(256 landmarks, 31 neighbours)
+    NearLandmarks(266 landmarks, 31 neighbours)
     >>> P.solve(np.ones((3000, 1)), np.array([0])).shape
     (3000, 1)
     """
+    made_for = len(_rows(X)), tuple(_checked("shifts", shifts, None).tolist())
     if isinstance(given, Preconditioner):
-        return given
+        return _made_for_these(given, *made_for)
     began = time.perf_counter()
     rows: Doubles = np.asarray(X, dtype=np.float64)
     problem = _Problem(kernel, rows, shifts, noise, generator(random_state))
     made = _make(given, problem)
-    made.seconds = time.perf_counter() - began
+    made.seconds, made.made_for = time.perf_counter() - began, made_for
     return made
+
+
+def _rows(X: Any) -> Any:
+    """Return X, or raise if it is no dense matrix of rows."""
+    if issparse(X):
+        raise TypeError("X is sparse; preconditioners take dense rows: pass X.toarray()")
+    if np.ndim(X) != 2 or not len(X):
+        raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
+    return X
+
+
+def _made_for_these(given: Preconditioner, n: int, shifts: tuple[float, ...]) -> Preconditioner:
+    """Return a preconditioner, or raise if it was made for other rows or alphas."""
+    made_n, made_shifts = given.made_for or (n, shifts)
+    if made_n != n:
+        raise ValueError(
+            f"preconditioner={given!r} was made for {made_n:,} rows, but X has {n:,}; make one for "
+            "these rows by preconditioner_for, or pass 'auto'"
+        )
+    if made_shifts != shifts:
+        raise ValueError(
+            f"preconditioner={given!r} was made for the alphas {_list(made_shifts)}, but these are "
+            f"{_list(shifts)}; pass the same alphas to preconditioner_for, in this order, or pass "
+            "'auto'"
+        )
+    return given
+
+
+def _list(numbers: tuple[float, ...]) -> str:
+    return ", ".join(f"{number:g}" for number in numbers)
 
 
 class _Problem:
@@ -326,7 +370,7 @@ class _Problem:
                 "of infinite weight, and for rows without noise pass a small number"
             )
         self.diagonal = kernel.diag(X)
-        least = ROUNDING * float((self.diagonal / self.noise).max())
+        least = LEAST_ALPHA * float((self.diagonal / self.noise).max())
         self.shifts = np.maximum(self.shifts, max(least, np.finfo(np.float64).tiny))
 
     def sample(self, size: int) -> Doubles:
@@ -341,7 +385,7 @@ class _Problem:
     def dtype(self) -> Any:
         """In what the features are held: single where alpha is far above its rounding."""
         least = self.shifts.min() * self.noise.min()
-        return np.float32 if least >= SINGLE * self.diagonal.max() else np.float64
+        return np.float32 if least >= LEAST_IN_SINGLE * self.diagonal.max() else np.float64
 
     def is_well_conditioned(self) -> bool:
         """Whether K + alpha N needs no more than its diagonal."""
@@ -364,7 +408,7 @@ class _Problem:
 
     def _largest(self, matrix: Callable[[Integers], Doubles]) -> float:
         """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
-        some = self._some(PROBES // 2)
+        some = self._some(SAMPLED_ROWS // 2)
         roots = 1 / np.sqrt(self.noise[some])
         values = eigvalsh(roots[:, None] * matrix(some) * roots)
         return float(values[-1]) * len(self.X) / len(some)
@@ -395,7 +439,7 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     auto = isinstance(given, str)
     if given is None or (auto and problem.is_well_conditioned()):
         return Diagonal(problem.diagonal, problem.shifts, problem.noise)
-    pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > FEW_ROWS else None
+    pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > ROWS_OF_FEATURES else None
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         if given < 1:
             raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
@@ -458,17 +502,17 @@ class _AtLandmarks:
 def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
     """Choose landmarks by randomly pivoted Cholesky, among some of the rows."""
     features = NystromFeatures(problem.kernel, count, random_state=problem.rng)
-    features.fit(problem.sample(SAMPLE * count))
+    features.fit(problem.sample(SAMPLED_FOR_EACH * count))
     return _AtLandmarks(problem.kernel, features.landmarks_, features.root_)
 
 
 def _enough(problem: _Problem) -> _AtLandmarks:
     """Double the landmarks as long as they leave more than alpha, within what they may cost."""
     n = len(problem.X)
-    most = max(min(LOW_RANK, n), _components(n, problem.X.shape[1], problem.dtype))
-    probes = problem.sample(PROBES)
+    most = max(min(FEATURES_ALONE, n), _components(n, problem.X.shape[1], problem.dtype))
+    probes = problem.sample(SAMPLED_ROWS)
     diagonal = problem.kernel.diag(probes)
-    count = min(LOW_RANK, n)
+    count = min(FEATURES_ALONE, n)
     while True:
         features = _landmarks(problem, count)
         left = float(np.mean(diagonal - np.square(features.transform(probes)).sum(axis=1)))
@@ -478,15 +522,15 @@ def _enough(problem: _Problem) -> _AtLandmarks:
 
 
 def _seen_landmarks(n: int, d: int) -> int:
-    """Count the landmarks whose factors cost about as much as a kernel product, within limits."""
-    affordable = int((n**2 * (d + 12) / SLOWER) ** (1 / 3))
-    return min(n, max(FEWEST, min(MOST, affordable)))
+    """Count the landmarks q whose factors, 2 q^3 / 3, cost a kernel product, within limits."""
+    affordable = int((n**2 * (d + 12) / 2 * 3 / 2 / FACTOR_COST) ** (1 / 3))
+    return min(n, max(FEWEST, min(MOST_COMPONENTS, affordable)))
 
 
 def _components(n: int, d: int, dtype: Any) -> int:
     """Count the features whose Gram matrix costs as much as a kernel product, within limits."""
-    count, held = math.sqrt(n * (d + 12) / 12), BUDGET // (n * int(np.dtype(dtype).itemsize))
-    affordable = min(held, max(FEWEST, int(count)), MOST) // WHOLE * WHOLE
+    count, held = math.sqrt(n * (d + 12) / 12), MOST_BYTES // (n * int(np.dtype(dtype).itemsize))
+    affordable = min(held, max(FEWEST, int(count)), MOST_COMPONENTS) // LANES * LANES
     return min(n, max(FEWEST // 2, affordable))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from points import sphere
 from scipy.linalg import cholesky, eigvalsh
+from scipy.sparse import csr_array
 from sklearn.kernel_approximation import RBFSampler
 from tolerances import IDENTITY
 
@@ -75,7 +76,7 @@ def made(kind, X, shifts, noise=None, **options):
 @pytest.fixture(autouse=True)
 def _few_rows_are_many(monkeypatch):
     """Take neighbours from 50 rows on, so that dense matrices can check what they give."""
-    monkeypatch.setattr(preconditioners, "FEW_ROWS", 50)
+    monkeypatch.setattr(preconditioners, "ROWS_OF_FEATURES", 50)
 
 
 def inverse(preconditioner, n, column=0):
@@ -374,12 +375,32 @@ def test_the_choice_by_rows_and_kernel(monkeypatch):
     assert isinstance(preconditioner_for("auto", kernel, X, [1e4]), Diagonal)
     assert isinstance(preconditioner_for(None, kernel, X, [0.1]), Diagonal)
     P = preconditioner_for(20, kernel, X[:300], [0.1])
-    assert preconditioner_for(P, kernel, X, [0.1]) is P
+    assert preconditioner_for(P, kernel, X[:300], [0.1]) is P
+
+
+@pytest.mark.parametrize("given", ["auto", 20, None])
+def test_one_of_other_rows_or_alphas_is_refused(given):
+    X, kernel = rows(), Gaussian(0.5)
+    P = preconditioner_for(given, kernel, X, [0.1, 1.0], random_state=0)
+    assert preconditioner_for(P, kernel, X, [0.1, 1.0]) is P
+    with pytest.raises(ValueError, match=r"preconditioner=.* made for 60 rows, but X has 59; make"):
+        preconditioner_for(P, kernel, X[:59], [0.1, 1.0])
+    for shifts in ([0.1], [0.1, 2.0], [1.0, 0.1]):
+        with pytest.raises(ValueError, match=r"preconditioner=.* alphas 0.1, 1, but these are"):
+            preconditioner_for(P, kernel, X, shifts)
+
+
+def test_what_are_no_rows():
+    with pytest.raises(TypeError, match=r"X is sparse; .* pass X.toarray"):
+        preconditioner_for("auto", Gaussian(0.5), csr_array(rows()), [0.1])
+    for X in (rows()[:0], rows()[0]):
+        with pytest.raises(ValueError, match=r"X has shape .* one at least"):
+            preconditioner_for("auto", Gaussian(0.5), X, [0.1])
 
 
 def test_features_alone_are_doubled_while_they_leave_much(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(preconditioners, "LOW_RANK", 32)
+    monkeypatch.setattr(preconditioners, "FEATURES_ALONE", 32)
     X = rows(1500, 6)
     rough = FunctionKernel(RationalQuadratic(length_scale=0.5))
     smooth = FunctionKernel(RationalQuadratic(length_scale=50.0))
@@ -442,7 +463,7 @@ def awkward():
 @pytest.mark.parametrize("name", awkward())
 @pytest.mark.parametrize("given", ["auto", 8, None])
 def test_awkward_rows_leave_it_finite_and_positive(name, alpha, given, monkeypatch):
-    monkeypatch.setattr(preconditioners, "FEW_ROWS", 0)
+    monkeypatch.setattr(preconditioners, "ROWS_OF_FEATURES", 0)
     X = awkward()[name]
     kernel = Matern(nu=1.5).resolve(X.astype(np.float64))
     P = preconditioner_for(given, kernel, X, [alpha], random_state=0)
