@@ -19,14 +19,15 @@ KERNELS = {
 
 
 def iterations(options):
-    """Count the steps that features take alone, and with neighbours for what they leave."""
+    """Count the steps of features alone, of those with neighbours, and of what "auto" takes."""
     rows = []
     for n in (3000, 6000) if options.quick else (10_000, 30_000, 100_000):
         X = sphere(n, 3, seed=0)
         y = _waves(X)
         for name, kernel in KERNELS.items():
             landmarks = NystromFeatures(kernel, options.width, random_state=0)
-            for kind, given in {"features": landmarks, "and neighbours": options.width}.items():
+            kinds = {"features": landmarks, "and neighbours": options.width, "auto": "auto"}
+            for kind, given in kinds.items():
                 report(f"{n:,} rows, {name}, {kind}")
                 P = preconditioner_for(given, kernel, X, ALPHAS, random_state=0)
                 start = time.perf_counter()

@@ -47,6 +47,9 @@ FEW_COLUMNS = 3
 # A multiply-add of a factor, in double, takes as long as so many of a kernel product in single
 # precision: 12e9 to 16e9 in a second, and 66e9, of Matern-3/2 at 100,000 rows in three columns.
 FACTOR_COST = 5
+# Landmarks that rows see: one for so many rows, as far as so many. At 30,000 rows 1,875 left 9
+# steps of a Gaussian on the sphere and at airports, 1,600 left 11.
+ROWS_OF_LANDMARK, MANY_LANDMARKS = 16, 2048
 # Features or landmarks: from and to, what features may hold in memory, and how many there are
 # where the kernel has no compiled form or rows are few.
 FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
@@ -284,11 +287,11 @@ def preconditioner_for(
     Notes
     -----
     "auto": the diagonal where that leaves a condition number below 4; up to 2,000 rows 512
-    features; else in up to three columns landmarks, of which a row sees 48, and 31 neighbours, with
-    as many landmarks (256 to 4,096) as can be factored in the time of a kernel product, and in more
-    columns features and 31 neighbours, with as many features (256 to 4,096, and 1 GiB) as can be
-    multiplied in that time. For kernels without a compiled form features
-    alone, twice as many as long as they leave more than alpha.
+    features; else in up to three columns landmarks, of which a row sees 48, and 31 neighbours: a
+    landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be factored in the time of
+    a kernel product. In more columns features and 31 neighbours, with as many features (256 to
+    4,096, and 1 GiB) as can be multiplied in that time. For kernels without a compiled form
+    features alone, twice as many as long as they leave more than alpha.
 
     References
     ----------
@@ -305,7 +308,7 @@ def preconditioner_for(
     >>> X = np.random.default_rng(0).uniform(size=(3000, 2))
     >>> P = preconditioner_for("auto", Matern(nu=1.5, length_scale=0.2), X, [0.1], random_state=0)
     >>> P
-    NearLandmarks(266 landmarks, 31 neighbours)
+    NearLandmarks(256 landmarks, 31 neighbours)
     >>> P.solve(np.ones((3000, 1)), np.array([0])).shape
     (3000, 1)
     """
@@ -522,9 +525,13 @@ def _enough(problem: _Problem) -> _AtLandmarks:
 
 
 def _seen_landmarks(n: int, d: int) -> int:
-    """Count the landmarks q whose factors, 2 q^3 / 3, cost a kernel product, within limits."""
+    """Count landmarks: one for 16 rows up to 2,048, more if factoring takes no more than a product.
+
+    So many a smooth kernel needs, hardly more for more rows. The factors take 2 q^3 / 3.
+    """
     affordable = int((n**2 * (d + 12) / 2 * 3 / 2 / FACTOR_COST) ** (1 / 3))
-    return min(n, max(FEWEST, min(MOST_COMPONENTS, affordable)))
+    few = min(n // ROWS_OF_LANDMARK, max(MANY_LANDMARKS, affordable))
+    return min(n, max(FEWEST, min(MOST_COMPONENTS, few)))
 
 
 def _components(n: int, d: int, dtype: Any) -> int:
