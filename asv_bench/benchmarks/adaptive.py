@@ -129,7 +129,7 @@ class SparseRows:
 
     def setup(self, columns, entries):
         rng = data_generator(0)
-        X = random_array((5000, columns), density=entries / columns, rng=rng, format="csr")
+        X = random_array((5000, columns), density=entries / columns, random_state=rng, format="csr")
         self.X = X
         self.features = AdaptiveSketchFeatures(Polynomial(2, gamma=0.1), 512, random_state=0)
         self.fitted = AdaptiveSketchFeatures(self.features.kernel, 512, random_state=0).fit(X)

@@ -763,7 +763,7 @@ def test_sparse_rows_are_shifted_after_projecting(dtype, others):
 
 
 def test_normalised_features_in_a_pipeline():
-    S = sparse.random_array((40, 300), density=0.1, format="csr", rng=rng_of(0))
+    S = sparse.random_array((40, 300), density=0.1, format="csr", random_state=rng_of(0))
     features = BlockFourierFeatures("gaussian", 64, mix="hadamard", random_state=0)
     Z = make_pipeline(MeanNormalizer(with_shift=False), features).fit_transform(S)
     assert Z.shape == (40, 64)

@@ -1139,7 +1139,7 @@ def test_reduce_auto_leaves_few_columns_alone():
 
 def test_reduce_keeps_sparse_rows_and_their_type():
     X = scipy.sparse.random_array(
-        (100, 2000), density=0.02, rng=np.random.default_rng(0), format="csr"
+        (100, 2000), density=0.02, random_state=np.random.default_rng(0), format="csr"
     )
     features = GegenbauerFeatures(n_components=32, reduce=64, random_state=0).fit(X)
     np.testing.assert_allclose(features.transform(X), features.transform(X.toarray()), atol=1e-12)
@@ -1216,7 +1216,7 @@ def test_adapted_features_of_fewer_rows_than_columns():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_rows_of_either_type_are_reduced(dtype):
     rng = np.random.default_rng(0)
-    X = scipy.sparse.random_array((50, 300), density=0.05, rng=rng, format="csr")
+    X = scipy.sparse.random_array((50, 300), density=0.05, random_state=rng, format="csr")
     X = X.astype(dtype)
     features = GegenbauerFeatures(Gaussian(0.5), 32, reduce=8, random_state=0).fit(X)
     Z = features.transform(X)
