@@ -3,6 +3,7 @@
 
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
+python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
@@ -27,7 +28,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-VENV = ROOT / ".venv"
+# The smallest versions get an environment of their own, within the other.
+VENV = ROOT / ".venv" / ("smallest" if sys.argv[1:2] == ["smallest"] else "")
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
@@ -78,9 +80,20 @@ def install(*groups: str, extras: str = "cli") -> None:
     pip = (BIN / "pip", "install", "--quiet")
     must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
-    package = ("--no-build-isolation", "-Cbuild-dir=.venv/build", f".[{extras}]")
+    package = ("--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}", f".[{extras}]")
     with minutes():
         must(*pip, *package, *(f"--group={group}" for group in groups))
+
+
+def constrain() -> None:
+    """Let pip take the lower bounds of pyproject.toml, and nothing newer."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
+    VENV.mkdir(parents=True, exist_ok=True)
+    constraints = VENV / "smallest.txt"
+    constraints.write_text("\n".join(bounds).replace(">=", "==") + "\n")
+    print(constraints.read_text())
+    ENVIRONMENT["PIP_CONSTRAINT"] = str(constraints)
 
 
 def check() -> int:
@@ -141,6 +154,11 @@ def main() -> int:
             install()
             return run("gzkcore", "demo", *options)
         case ["test", *options]:
+            install("test")
+            ENVIRONMENT.update(SIDE_BY_SIDE)
+            return tests(*options)
+        case ["smallest", *options]:
+            constrain()
             install("test")
             ENVIRONMENT.update(SIDE_BY_SIDE)
             return tests(*options)

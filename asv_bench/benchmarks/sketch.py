@@ -46,7 +46,9 @@ class AgainstScikitLearn:
         n = 64 if columns.startswith("sparse") else ROWS
         X = sphere(n, dim, "float32")
         if columns.startswith("sparse"):
-            X = sparse.random_array((n, dim), density=0.01, format="csr", random_state=0, dtype="float32")
+            X = sparse.random_array(
+                (n, dim), density=0.01, format="csr", random_state=0, dtype="float32"
+            )
         self.kernel = Polynomial(degree, gamma=0.5)
         self.ours = TensorSketchFeatures(self.kernel, width, random_state=0).fit(X)
         self.theirs = PolynomialCountSketch(

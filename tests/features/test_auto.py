@@ -92,7 +92,9 @@ def test_transformer_manners(dtype, tmp_path):
 
 
 def test_many_sparse_columns_are_reduced():
-    X = sp.random_array((400, 3000), density=0.01, random_state=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (400, 3000), density=0.01, random_state=np.random.default_rng(0), format="csr"
+    )
     features = KernelFeatures(n_components=64, random_state=0).fit(X)
     assert features.chosen_.dim_ == 64
     assert "3000 columns reduced to 64" in features.why_
@@ -102,7 +104,9 @@ def test_many_sparse_columns_are_reduced():
 
 
 def test_polynomials_of_many_columns_may_be_sketched():
-    X = sp.random_array((300, 300), density=0.05, random_state=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (300, 300), density=0.05, random_state=np.random.default_rng(0), format="csr"
+    )
     features = KernelFeatures(Polynomial(2), n_components=16, random_state=0).fit(X)
     assert "TensorSketch" in features.errors_
     narrow = KernelFeatures(Polynomial(2), n_components=16, random_state=0).fit(X[:, :20])
