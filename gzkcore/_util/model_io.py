@@ -129,14 +129,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     head = {"format": FORMAT, "version": VERSION, "model": root}
     with replacing(path) as beside, beside.open("w+b") as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr("model.json", json.dumps(head, indent=1))
+            archive.writestr(_member("model.json"), json.dumps(head, indent=1))
             for i, array in enumerate(arrays):
-                with archive.open(f"{i}.npy", "w", force_zip64=True) as member:
+                with archive.open(_member(f"{i}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
             archive.comment = b"0" * DIGEST_BYTES
         digest = _digest(file)
         file.seek(-DIGEST_BYTES, os.SEEK_END)
         file.write(digest)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Describe a member of an archive without the time: the same model makes the same bytes."""
+    member = zipfile.ZipInfo(name)
+    member.external_attr = 0o600 << 16  # as zipfile has it for names
+    return member
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -188,15 +188,22 @@ def _plain(value: Any) -> Any:
 def _is_number(text: str) -> bool:
     """Say whether a text is a number, infinity and NaN included."""
     try:
-        float(text)
+        _parsed(text)
     except ValueError:
         return False
     return True
 
 
+def _parsed(value: Any) -> float:
+    """Return a number of a text, by other rules than Python's: no 1_000, no digits but 0 to 9."""
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
 def _number(value: Any) -> float:
     try:
-        return float(_plain(value))
+        return _parsed(_plain(value))
     except (TypeError, ValueError):
         return np.nan
 

@@ -474,3 +474,16 @@ def test_given_radial_functions_are_kept_as_tables(tmp_path):
         again.transform(2.5 * X)
     with pytest.raises(ValueError, match=r"has no function: files of models keep no functions"):
         again.kernel_(X)
+
+
+def test_a_model_makes_the_same_bytes_whenever_it_is_saved(tmp_path, monkeypatch):
+    model = Gaussian(0.5)
+    monkeypatch.setattr(
+        model_io.zipfile.time, "localtime", lambda *_: (2001, 2, 3, 4, 5, 6, 0, 0, 0)
+    )
+    save(model, tmp_path / "before.gzk")
+    monkeypatch.setattr(
+        model_io.zipfile.time, "localtime", lambda *_: (2002, 3, 4, 5, 6, 8, 0, 0, 0)
+    )
+    save(model, tmp_path / "after.gzk")
+    assert (tmp_path / "before.gzk").read_bytes() == (tmp_path / "after.gzk").read_bytes()

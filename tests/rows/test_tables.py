@@ -268,3 +268,13 @@ def test_all_else_stays_as_it_is():
         rows[2] + b";0.0;0.0",
     ]  # fmt: skip
     assert Path("new.csv").read_bytes() == b"\r\n".join(expected)
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0661\u0662", "\uff11", "1\u00a0000"])
+def test_numbers_are_written_in_plain_digits(text):
+    """Python's float takes the first three."""
+    Path("data.csv").write_text(f"a,b\n1,2\n3,{text}\n", encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"data\.csv: row 2, column 'b': the value is '.*', which is not"
+    ):
+        read(open_table("data.csv").batches(["a", "b"]))
