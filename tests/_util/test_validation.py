@@ -42,7 +42,9 @@ def test_finite_values_whose_sum_is_not():
 
 
 def test_wide_sparse_rows_are_looked_at_where_they_have_values():
-    wide = sparse.random_array((60, 10**9), density=1e-9, format="csr", random_state=0)
+    wide = sparse.random_array(
+        (60, 10**9), density=1e-9, format="csr", random_state=np.random.default_rng(0)
+    )
     wide.data[7] = np.nan
     row = np.searchsorted(wide.indptr, 7, side="right") - 1
     with pytest.raises(ValueError, match=f"contains NaN. The first is in row {row}, column"):

@@ -296,7 +296,7 @@ def test_rows_of_the_function_may_be_in_any_order():
     stacked = np.concatenate([hadamard(8)[:, :5] * each for each in signs])
     expected = X @ stacked[rows].T / math.sqrt(7)
     np.testing.assert_allclose(value, expected, rtol=0, atol=TWINS["projection.hadamard_projection"](length=100))  # fmt: skip
-    P = sparse.random_array((6, 8), density=0.5, random_state=0)
+    P = sparse.random_array((6, 8), density=0.5, random_state=np.random.default_rng(0))
     np.testing.assert_array_equal(
         fast_jl_projection(X, signs[0], P), fast_jl_projection(X, signs[0], P.toarray())
     )
@@ -442,7 +442,9 @@ def test_sklearn(estimator, check):
 
 
 def test_a_stale_mark_of_sorted_indices_is_not_trusted():
-    S = sparse.random_array((64, 500), density=0.05, format="csr", random_state=0)
+    S = sparse.random_array(
+        (64, 500), density=0.05, format="csr", random_state=np.random.default_rng(0)
+    )
     assert S.has_sorted_indices
     S.indices = np.random.default_rng(0).permutation(500)[S.indices].astype(S.indices.dtype)
     features = HadamardProjection(16, random_state=0).fit(S)
