@@ -701,3 +701,51 @@ def test_more_mapped_numbers_than_an_int32_counts(tmp_path):
     Z = features.transform(X)
     np.testing.assert_array_equal(Z[-3:], features.transform(X[-3:]))
     assert not Z[:-1].any()
+
+
+# ---- far and near rows
+
+
+@every_map
+@every_type
+@pytest.mark.parametrize("exponent", [-36, -20, -10, 10, 20, 36])
+@pytest.mark.filterwarnings("ignore")
+def test_finite_rows_have_finite_features_or_an_error(name, dtype, exponent):
+    features, X = given(name, dtype)
+    with np.errstate(all="ignore"):
+        X = X[:60] * dtype(10.0**exponent)
+        assert np.isfinite(X).all()
+        # Far out on a line a fit of products takes thousands of powers, and minutes.
+        fits = (False,) if name == "product-adapted" and exponent > 0 else (False, True)
+        for fitting in fits:
+            try:
+                made = clone(features).fit(X) if fitting else features
+                Z = made.transform(X)
+            except (ValueError, MemoryError):  # a series too long for memory, too
+                continue
+            assert np.isfinite(Z).all(), f"fitted to them: {fitting}"
+
+
+def test_rows_so_far_that_no_column_is_left_are_refused():
+    with pytest.raises(ValueError, match=r"basis='adapted' finds no column .* X lies too far"):
+        clone(MAPS["adapted"].features).fit(1e10 * MAPS["adapted"].X)
+
+
+@pytest.mark.parametrize("name", ["tensor-sketch", "poly-sketch"])
+def test_rows_too_large_for_their_features_are_named(name):
+    features, X = given(name, np.float32)
+    X = X.copy()
+    X[7] *= np.float32(1e15)
+    with pytest.raises(
+        ValueError, match=r"X is too large: row 7 has .* beyond the numbers of float32; scale the"
+    ):
+        features.transform(X)
+
+
+@every_map
+def test_the_order_of_bytes_does_not_change_the_type(name):
+    features, X = given(name, np.float32)
+    other = X.astype(X.dtype.newbyteorder())
+    Z = features.transform(other)
+    assert Z.dtype == np.float32
+    np.testing.assert_array_equal(Z, features.transform(X))

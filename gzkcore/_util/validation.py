@@ -112,16 +112,20 @@ def check_positives(name: str, value: Any, count: int | None = None) -> float | 
     return array.astype(np.float64)
 
 
+def float_dtype(values: Any) -> type[np.float32 | np.float64]:
+    """Return the type in which rows are worked on: float32 for float32 in any order of bytes."""
+    return np.float32 if values.dtype.newbyteorder("=") == np.float32 else np.float64
+
+
 def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     """Return values as a contiguous flat float array (float32 is kept) and their shape."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError(f"{name} is complex; pass real numbers")
-    if array.dtype != np.float32:
-        try:
-            array = array.astype(np.float64, copy=False)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
+    try:
+        array = array.astype(float_dtype(array), copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
     return np.ascontiguousarray(array).reshape(-1), array.shape
 
 

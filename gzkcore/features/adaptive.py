@@ -21,7 +21,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, check_positive, dense
+from gzkcore._util.validation import check_integer, check_positive, dense, float_dtype
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
@@ -83,7 +83,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     array([[1. , 6. , 4.5]])
     """
     X = np.asarray(X)
-    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    X = X.astype(float_dtype(X), copy=False)
     tuples, factors = np.asarray(columns), np.asarray(weights, dtype=X.dtype)
     if X.ndim != 2 or tuples.ndim != 2 or factors.shape != tuples.shape[:1]:
         raise ValueError(
@@ -198,6 +198,7 @@ class AdaptiveSketchFeatures(KernelMap):
         "weights_",
         "n_effective_",
     )
+    _powers = True
 
     def __init__(
         self,

@@ -19,7 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gzkcore._util.memory import check_components
 from gzkcore._util.model_io import state_of
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
-from gzkcore._util.validation import MOST_PLACES, check_integer, check_out, dense
+from gzkcore._util.validation import (
+    MOST_PLACES,
+    check_integer,
+    check_out,
+    dense,
+    first_not_finite,
+    is_finite,
+)
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask
@@ -30,6 +37,8 @@ from .fit_rows import FitRows
 # Bytes that are worked on together, and of output from which stores go past the cache.
 TILE_BYTES = 1 << 22
 STREAM_BYTES = 1 << 24
+# From here on rows are looked at for features that are no numbers.
+FAR = 1e4
 
 
 class TruncationWarning(UserWarning):
@@ -45,6 +54,9 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Tables of columns are of int32 and go up to the next power of two.
     _most_columns: ClassVar[int] = 1 << 30
+
+    # Whether features are products of several coordinates, which overflow before rows are far.
+    _powers: ClassVar[bool] = False
 
     n_components: int
     n_features_in_: int
@@ -192,6 +204,25 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             C-contiguous, of the dtype of X, no overlap with X.
         """
         self._write(X, out, out.nbytes > STREAM_BYTES)
+        self._check_features(X, out)
+
+    def _check_features(self, X: Rows, out: Floats) -> None:
+        """Raise if features of finite rows are beyond the numbers of their type.
+
+        Where features are bounded, or grow like the rows, only far rows are a reason to look.
+        """
+        values = X if isinstance(X, np.ndarray) else X.data
+        few = not self._powers and values.size < out.size
+        if few and max(-values.min(initial=0), values.max(initial=0)) < FAR:
+            return
+        if not is_finite(out):
+            (row, *_) = first_not_finite(out) or (0,)
+            far = X[row : row + 1]
+            raise ValueError(
+                f"X is too large: row {row} has a coordinate of absolute value "
+                f"{abs(far).max():.3g}, and its features are beyond the numbers of {out.dtype}; "
+                "scale the columns (sklearn.preprocessing.StandardScaler), or pass float64"
+            )
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         """Write the features of valid rows; with `stream` past the cache."""
@@ -239,8 +270,12 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
     """
     if is_dask(X):
         raise TypeError("X is a Dask collection; fit with gzkcore.features.dask.fit(features, X)")
+    given: Any = X
+    if isinstance(given, np.ndarray) or sparse.issparse(given):
+        swapped = given.dtype == np.dtype(np.float32).newbyteorder()
+        given = given.astype(np.float32) if swapped else given  # scikit-learn would make it float64
     rows: Rows = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True,
+        estimator, given, reset=reset, accept_sparse="csr", accept_large_sparse=True,
         dtype=[np.float64, np.float32], ensure_all_finite=finite,
     )  # fmt: skip
     if not isinstance(rows, np.ndarray):

@@ -24,7 +24,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, dense, empty_aligned
+from gzkcore._util.validation import check_choice, check_integer, dense, empty_aligned, float_dtype
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -116,7 +116,7 @@ def _as_rows(
 ) -> tuple[Floats, Buckets, Doubles]:
     """Check the arguments of the functions below."""
     rows = np.asarray(X)
-    rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+    rows = np.ascontiguousarray(rows, dtype=float_dtype(rows))
     to, by = np.asarray(buckets), np.asarray(weights, dtype=np.float64)
     if to.dtype.kind not in "iu":
         raise TypeError(f"buckets are {to.dtype} numbers; pass integers, the block of each column")

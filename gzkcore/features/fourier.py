@@ -16,7 +16,13 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, check_out, check_positive
+from gzkcore._util.validation import (
+    check_choice,
+    check_integer,
+    check_out,
+    check_positive,
+    float_dtype,
+)
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import Gaussian
@@ -87,7 +93,7 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     array([[0.707107, 0.707107, 0.      , 0.      ]])
     """
     X = np.asarray(X)
-    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    X = X.astype(float_dtype(X), copy=False)
     W = np.asarray(W, dtype=np.float64)
     n_components = check_integer("n_components", n_components, 1)
     if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:

@@ -11,6 +11,7 @@ from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.model_io import stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
+from gzkcore._util.validation import float_dtype
 from gzkcore.kernels.radial import row_products
 from gzkcore.sphere.special import log_alpha
 
@@ -60,7 +61,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     array([[2.32]])
     """
     X = np.asarray(X)
-    X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    X = np.ascontiguousarray(X, dtype=float_dtype(X))
     W = np.ascontiguousarray(W, dtype=np.float64)
     radial = np.ascontiguousarray(radial, dtype=np.float64)
     if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:

@@ -16,7 +16,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_choice, check_out, dense
+from gzkcore._util.validation import check_choice, check_out, dense, float_dtype
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -74,7 +74,7 @@ def maclaurin_features(
     array([[ 1. ,  3. , -1.5]])
     """
     X = np.asarray(X)
-    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    X = X.astype(float_dtype(X), copy=False)
     N, weights = np.asarray(degrees, dtype=np.intp), np.asarray(weights, dtype=np.float64)
     if X.ndim != 2 or N.ndim != 1 or weights.shape != N.shape or (N < 0).any():
         raise ValueError(
@@ -192,6 +192,7 @@ class MaclaurinFeatures(KernelMap):
     """
 
     _state = stored("kernel_", "center_", "coefficients_", "probabilities_", "degrees_", "signs_")
+    _powers = True
 
     def __init__(
         self,

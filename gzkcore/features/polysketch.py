@@ -353,6 +353,7 @@ class PolySketchFeatures(KernelMap):
     """
 
     _state = stored("kernel_", "trees_", "degrees_", "widths_")
+    _powers = True
 
     def __init__(
         self,

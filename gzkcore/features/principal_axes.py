@@ -30,6 +30,11 @@ def principal_axes(
     fill(rows) makes the `width` columns of some rows of X. The Gram matrix is that of a
     random sample of rows where there are many, summed in double.
     """
+    if width == 0:
+        raise ValueError(
+            "basis='adapted' finds no column that holds anything of the kernel: X lies too far "
+            "from its centre; scale the columns, use a smaller gamma, or RandomFourierFeatures"
+        )
     kept = min(kept, width)
     if X.shape[0] < max(kept, width // 2 + 1):
         return _axes_of_few(fill(X), kept, rng)

@@ -22,7 +22,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, dense
+from gzkcore._util.validation import check_choice, check_integer, dense, float_dtype
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.product import Parts, Product, WithParts
 
@@ -134,7 +134,7 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
     array([[ 3., 10.]])
     """
     arrays = [np.asarray(part) for part in parts]
-    single = all(part.dtype == np.float32 for part in arrays)
+    single = all(float_dtype(part) == np.float32 for part in arrays)
     arrays = [part.astype(np.float32 if single else np.float64, copy=False) for part in arrays]
     if not arrays or any(part.ndim != 2 or len(part) != len(arrays[0]) for part in arrays):
         raise ValueError(

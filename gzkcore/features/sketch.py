@@ -344,6 +344,7 @@ class TensorSketchFeatures(KernelMap):
     """
 
     _state = stored("kernel_", "hashes_", "signs_", "widths_")
+    _powers = True
 
     def __init__(
         self,

@@ -11,13 +11,13 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_weights
+from gzkcore._util.validation import check_weights, float_dtype
 from gzkcore.rows.sources import type_of
 
 from .base import FeatureLearner, check_one_batch, check_same_features
 from .moments import MomentsAccumulator
 from .streams import Checkpoint, Reader, map_rows
-from .tiles import float_dtype, for_each_tile
+from .tiles import for_each_tile
 
 
 class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):

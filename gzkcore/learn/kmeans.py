@@ -21,7 +21,7 @@ from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
-from gzkcore._util.validation import check_weights, raise_not_finite
+from gzkcore._util.validation import check_weights, float_dtype, raise_not_finite
 from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack
 
@@ -29,7 +29,7 @@ from . import streams
 from .base import FeatureLearner, check_not_negative, check_whole, new_features
 from .clusters import ClusterAccumulator
 from .streams import Reader, fit_on_rows, map_rows
-from .tiles import float_dtype, for_each_tile, width_of
+from .tiles import for_each_tile, width_of
 
 __all__ = ["RandomFeatureKMeans", "priority_sample"]
 

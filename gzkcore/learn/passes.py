@@ -17,7 +17,7 @@ from scipy import sparse
 
 from gzkcore._util import threads
 from gzkcore._util.typing import Doubles, Floats
-from gzkcore._util.validation import check_targets, check_weights, raise_not_finite
+from gzkcore._util.validation import check_targets, check_weights, float_dtype, raise_not_finite
 
 from .streams import Reader, Step, as_step
 from .tiles import (
@@ -26,7 +26,6 @@ from .tiles import (
     TILE_ROWS,
     Tiles,
     as_rows,
-    float_dtype,
     on_threads,
     width_of,
 )

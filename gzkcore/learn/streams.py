@@ -32,15 +32,13 @@ from sklearn.utils import _safe_indexing
 from gzkcore._util import model_io
 from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_positive, raise_not_finite
+from gzkcore._util.validation import check_positive, float_dtype, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
 from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
-
-from .tiles import float_dtype
 
 Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit, and tells of it
 

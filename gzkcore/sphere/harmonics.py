@@ -25,7 +25,13 @@ from gzkcore._compiled import harmonics as _harmonics
 from gzkcore._util.model_io import stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
-from gzkcore._util.validation import check_dim, check_integer
+from gzkcore._util.validation import (
+    check_dim,
+    check_integer,
+    first_not_finite,
+    float_dtype,
+    is_finite,
+)
 
 from .special import alpha
 
@@ -113,7 +119,7 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     """
     degree = check_integer("degree", degree, 0)
     X = np.asarray(X)
-    X = np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    X = np.ascontiguousarray(X, dtype=float_dtype(X))
     if X.ndim != 2 or X.shape[1] < 1:
         raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")
     dim = X.shape[1]
@@ -123,6 +129,13 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     one = np.ones((1, 1), dtype=X.dtype)
     columns = np.arange(sum(counts))
     tree.features(X, one, columns, np.zeros_like(columns), out)
+    if not is_finite(out) and is_finite(X):
+        (row, *_) = first_not_finite(out) or (0,)
+        raise ValueError(
+            f"X is too large: row {row} has a coordinate of absolute value "
+            f"{np.abs(X[row]).max():.3g}, and harmonics of degree {degree} there are beyond the "
+            f"numbers of {X.dtype}; divide the rows by their norms, or pass float64"
+        )
     return out
 
 
