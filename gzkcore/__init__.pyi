@@ -55,6 +55,8 @@ from .kernels import SphereMatern as SphereMatern
 from .kernels import Spherical as Spherical
 from .kernels import Sum as Sum
 from .kernels import Zonal as Zonal
+from .kernels.learned import LearnedKernel as LearnedKernel
+from .kernels.learned import learn_kernel as learn_kernel
 from .kernels.products import KernelOperator as KernelOperator
 from .kernels.products import kernel_diagonal as kernel_diagonal
 from .kernels.products import kernel_matrix as kernel_matrix

@@ -198,6 +198,12 @@ PRODUCTS = {
     "entry": Tolerance(8, "absolute; 2 units of 2^t, and distances of size 10 in a tile"),
 }  # fmt: skip
 
+# The likelihood of learned kernels, for noise of 0.3, so that M is conditioned like 40.
+LEARNED = {
+    "value": Tolerance(256, "logarithms of size 10, summed over rows; solves with M"),
+    "gradient": Tolerance(2048, "entries of M^-1 of size 3, and squares, summed over all pairs"),
+}
+
 # Regressions on some hundred rows and up to a hundred features, by two ways; all relative.
 RIDGE = {
     "summed": Tolerance(

@@ -234,9 +234,7 @@ class KernelFeatures(KernelMap):
         self.not_tried_ = refused
         self.why_ = _reason(best, trials, refused, test.shape[0], X.shape[0] > 1)
 
-    def partial_fit(
-        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on the first batch only; later batches are checked and change nothing."""
         if not hasattr(self, "_n_features_out"):
             return self.fit(X, y, sample_weight)

@@ -91,19 +91,20 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _validate(self, X: Data, *, reset: bool) -> Rows:
         return check_rows(self, X, reset=reset)
 
-    def fit(self, X: Data, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to the rows of X, see the class; a fit that fails leaves the object unfitted.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+            Targets, for a kernel with a parameter "learn" (see `learn_kernel`); others ignore them.
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Rows of weight 0 are not there. The others count by their weight, a row of
             weight 2 as two rows, in means (the centre, the mean squared norm), in the variance, for
             gamma="scale", and in how likely a norm is. What looks at some rows, or at pairs of
-            them, sees each alike: gamma="median", landmarks, adapted axes, trials, expected
-            errors. Equal weights change nothing.
+            them, sees each alike: gamma="median" and "learn", landmarks, adapted axes, trials,
+            expected errors. Equal weights change nothing.
 
         Returns
         -------
@@ -111,15 +112,13 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._forget()
         rows, names = self._validate(X, reset=True), getattr(self, "feature_names_in_", None)
-        return self.fit_valid(FitRows.of_array(rows, sample_weight, names))
+        return self.fit_valid(FitRows.of_array(rows, sample_weight, y, names))
 
     def _fit_sample(self, survey: Survey, source: Any, names: Any) -> Self:
         """Fit to the rows of a source that can be read again, given their survey."""
         self._forget()
         X = self._validate(survey.rows, reset=True)
-        if survey.complete:
-            return self.fit_valid(FitRows.of_array(X, survey.weight, names))
-        return self.fit_valid(FitRows(X, survey.weight, survey, source, names=names))
+        return self.fit_valid(FitRows.of_survey(X, survey, source, names))
 
     def fit_valid(self, rows: FitRows) -> Self:
         """Fit to rows that were checked: what learners and maps of maps call.

@@ -15,7 +15,7 @@ from .fit_rows import fit_features
 __all__ = ["fit", "transform"]
 
 
-def fit(features: Any, X: Any) -> Any:
+def fit(features: Any, X: Any, y: Any = None) -> Any:
     """Fit a feature map to a Dask collection as to the same rows in one array.
 
     Parameters
@@ -23,6 +23,8 @@ def fit(features: Any, X: Any) -> Any:
     features : transformer
         A copy of it is fitted.
     X : Dask array or data frame of shape (n_samples, n_features)
+    y : Dask array, series or data frame, optional
+        Targets, for a kernel with a parameter "learn".
 
     Returns
     -------
@@ -45,7 +47,7 @@ def fit(features: Any, X: Any) -> Any:
     >>> gzkcore.features.dask.transform(features, X).chunks[1]
     (64,)
     """
-    source = DaskSource(X)
+    source = DaskSource(X, y)
     return fit_features(clone(features), source, survey_of(source))
 
 

@@ -9,9 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore.kernels.base import asks_targets
+from gzkcore.kernels.learned import learned
 from gzkcore.rows.sources import Batch, rows_of
 from gzkcore.rows.survey import Survey, without_zeros
 
@@ -33,6 +36,8 @@ class FitRows:
         Which of the rows given these are, where some were left out.
     columns : sequence of int, optional
         Which of the columns of the source these are. None: all.
+    y : array-like, optional
+        Targets of the rows given, those left out included, for kernels that learn from them.
     names : ndarray of str of shape (n_features,), optional
         Of the columns of X, by which kernels may name them.
     """
@@ -43,18 +48,26 @@ class FitRows:
     source: Any = None
     used: Integers | None = None
     columns: Any = None
+    y: Any = None
     names: Any = None
 
     @classmethod
-    def of_array(cls, X: Rows, sample_weight: Any, names: Any = None) -> "FitRows":
-        """Take valid rows with their weights; equal weights are none."""
+    def of_array(cls, X: Rows, sample_weight: Any, y: Any = None, names: Any = None) -> "FitRows":
+        """Take valid rows with their weights, and targets; equal weights are none."""
         X, weight, used = without_zeros(X, sample_weight)
         if X.shape[0] == 0:
             raise ValueError("sample_weight is zero for every row; give some a weight > 0")
         if weight is None or weight.min() == weight.max():
-            return cls(X, used=used, names=names)
+            return cls(X, used=used, y=y, names=names)
         survey = Survey.of(Batch(X, None, weight, 0))
-        return cls(X, weight, survey, used=used, names=names)
+        return cls(X, weight, survey, used=used, y=y, names=names)
+
+    @classmethod
+    def of_survey(cls, X: Rows, survey: Survey, source: Any = None, names: Any = None) -> "FitRows":
+        """Take the sample of a survey, valid rows: of the source, or all there are."""
+        if survey.complete:
+            return cls.of_array(X, survey.weight, survey.targets, names)
+        return cls(X, survey.weight, survey, source, y=survey.targets, names=names)
 
     def part(self, columns: Any) -> "FitRows":
         """Return these rows with some of their columns, where they had all."""
@@ -83,8 +96,16 @@ class FitRows:
 
     def resolve(self, kernel: Any) -> Any:
         """Resolve a kernel on all rows, its columns by their names where it has them."""
+        kernel = self.learned(kernel)
         known = kernel if self.survey is None else settled(kernel, self.survey)
         return known.resolve(self.X, self.names)
+
+    def learned(self, kernel: Any) -> Any:
+        """Return a kernel with what there is to be learned from the targets, if there are any."""
+        if self.y is None or not asks_targets(kernel):
+            return kernel
+        y = self.y if self.used is None else _safe_indexing(self.y, self.used)
+        return learned(kernel, self.X, y, names=self.names).kernel
 
     def numbers(self, rows: Integers) -> Integers:
         """Return which of the rows given some of these are."""
@@ -161,9 +182,10 @@ def fit_features(features: Any, source: Any, survey: Survey, names: Any = None) 
     if not survey.complete and isinstance(gamma, str) and gamma == "scale":
         spread = survey.variance * survey.mean.size
         features = clone(features).set_params(gamma=1.0 / spread if spread else 1.0)
+    targets = survey.targets if asks_targets(features) else None
     if survey.weight is not None and has_fit_parameter(features, "sample_weight"):
-        return features.fit(survey.rows, sample_weight=survey.weight)
-    return features.fit(survey.rows)
+        return features.fit(survey.rows, targets, sample_weight=survey.weight)
+    return features.fit(survey.rows, targets)
 
 
 def settled(kernel: Any, survey: Survey) -> Any:

@@ -95,9 +95,7 @@ class GegenbauerMap(KernelMap):
         """What turns rows into unit rows and norms."""
         return Polar(self.kernel_, self.dim_, self.reducer_, self.center_)
 
-    def partial_fit(
-        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def partial_fit(self, X: Data, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on the first batch only; later batches are checked and change nothing.
 
         Without a `radius` the first batch's norms, centre and gamma are frozen, and a warning says

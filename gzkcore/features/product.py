@@ -295,7 +295,8 @@ class ProductFeatures(WithParts, RowMap):
         X, width = rows.X, self._n_features_out
         check_choice("basis", self.basis, BASES)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
-        given = self.kernel.parts_of(X.shape[1], rows.names)
+        named = Product(self.kernel.parts_of(X.shape[1], rows.names))
+        given = rows.learned(named).parts
         self._index = [index for index, _ in given]
         parts = [rows.part(index) for index in self._index]
         kernels = [part.resolve(kernel) for part, (_, kernel) in zip(parts, given, strict=True)]

@@ -49,6 +49,7 @@ class Kernel(BaseEstimator):
     rotation_invariant: ClassVar[bool] = True  # so is the kernel of the scaled rows
     max_dim: ClassVar[int | None] = None  # the most columns for which it is positive definite
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle
+    learnable: ClassVar[tuple[str, ...]] = ()  # parameters that may be "learn", see `learned`
 
     @property
     def defined_at_zero(self) -> bool:
@@ -123,6 +124,26 @@ class Kernel(BaseEstimator):
                 f"{X.shape[1]}; pass one number, or one for each column"
             )
         return X * scale
+
+
+# ---- rules that need targets
+
+LEARNED = ("learn", "learn-isotropic")  # one length for each column, one for all
+
+
+def asks_targets(asker: Any) -> bool:
+    """Say whether a parameter of a kernel or of features, or of their parts, is to be learned."""
+    values = asker.get_params(deep=True).values() if hasattr(asker, "get_params") else ()
+    return any(isinstance(value, str) and value in LEARNED for value in values)
+
+
+def raise_if_learned(name: str, value: Any) -> None:
+    """Raise if a parameter is to be learned, where there are no targets to learn it from."""
+    if isinstance(value, str) and value in LEARNED:
+        raise ValueError(
+            f"{name}={value!r} is learned from targets, and there are none here; pass y to fit, or "
+            "use the kernel that gzkcore.learn_kernel(X, y, kernel) finds"
+        )
 
 
 # ---- rows, their norms and angles

@@ -418,6 +418,22 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     return rows, others
 
 
+def slope_matrix(factor: Factor, X: Doubles) -> Doubles:
+    """Return the profile of a factor's slope at all pairs of rows, which may have a pole at 0."""
+    slope = _slope_of(_by_differences(factor))
+    known = FactorArrays.of([slope], X.shape[1], np.float64, [math.inf])
+    if known is None:
+        raise ValueError(f"{factor} has no table that is accurate to float64")
+    rows = TiledRows.of(X, Term((slope,)), np.float64, in_order=True)
+    out = np.empty((len(X), len(X)))
+    _products.kernel_matrix(
+        rows.rows, rows.centers, rows.radii, rows.order, rows.rows, rows.centers, rows.radii,
+        rows.order, known.factors, known.numbers, known.coefficients, FAR[np.dtype(np.float64)],
+        True, out, n_threads(),
+    )  # fmt: skip
+    return out
+
+
 def _vectors(name: str, values: ArrayLike, n_rows: int) -> Doubles:
     if np.iscomplexobj(values):
         raise TypeError(f"{name} is complex; pass its real and its imaginary part")

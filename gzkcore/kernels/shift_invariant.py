@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_positive, check_positives
 
-from .base import Kernel, double_rows
+from .base import Kernel, double_rows, raise_if_learned
 from .dot_product import DotProductKernel
 from .tile_form import (
     ABSOLUTE,
@@ -53,7 +53,8 @@ _HIGHEST_FREQUENCY = 2.0**60
 
 # One positive number, or one per column.
 PerColumn: TypeAlias = float | Sequence[float] | Doubles
-Rule: TypeAlias = Literal["scale", "median"]
+Learned: TypeAlias = Literal["learn", "learn-isotropic"]
+Rule: TypeAlias = Literal["scale", "median"] | Learned
 
 
 class ShiftInvariantKernel(Kernel):
@@ -67,6 +68,10 @@ class ShiftInvariantKernel(Kernel):
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return the kernel at scaled distances."""
+        raise NotImplementedError
+
+    def with_lengths(self, lengths: float | Doubles) -> Self:
+        """Return the kernel with one length for all columns, or one for each."""
         raise NotImplementedError
 
     def profile_of_sums(self, sums: Doubles) -> Doubles:
@@ -100,11 +105,14 @@ class ShiftInvariantKernel(Kernel):
 class _WithGamma(ShiftInvariantKernel):
     """A kernel with a `gamma` that may be a rule, a number or one number per column."""
 
+    learnable: ClassVar[tuple[str, ...]] = ("gamma",)
+
     gamma: PerColumn | Rule
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
         if not isinstance(self.gamma, str):
             return {"gamma": check_positives("gamma", self.gamma, X.shape[1])}
+        raise_if_learned("gamma", self.gamma)
         if self.gamma == "scale":
             with np.errstate(over="ignore", invalid="ignore"):
                 variance = _variance(X)
@@ -113,7 +121,10 @@ class _WithGamma(ShiftInvariantKernel):
             return {"gamma": self._from_spread(X.shape[1], variance)}
         if self.gamma == "median":
             return {"gamma": self._from_median(X)}
-        raise ValueError(f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale' or 'median'")
+        raise ValueError(
+            f"gamma={self.gamma!r} is unknown; use a number > 0, 'scale', 'median', 'learn' or "
+            "'learn-isotropic'"
+        )
 
     def _from_spread(self, dim: int, variance: float) -> float:
         raise NotImplementedError
@@ -130,6 +141,7 @@ class _WithGamma(ShiftInvariantKernel):
         return self._distances(X, Y)
 
     def _number(self) -> float | Doubles:
+        raise_if_learned("gamma", self.gamma)
         if isinstance(self.gamma, str):
             raise ValueError(  # noqa: TRY004  a rule is a legal gamma, only not here
                 f"gamma={self.gamma!r} is not a number yet; call resolve(X), or use kernel_ of the "
@@ -141,16 +153,21 @@ class _WithGamma(ShiftInvariantKernel):
         """Return gamma, a number or one per column."""
         return self._number()
 
+    def with_lengths(self, lengths: float | Doubles) -> Self:
+        """Return the kernel with gamma = 1 / lengths."""
+        return type(self)(gamma=1.0 / lengths)
+
 
 class Gaussian(_WithGamma, DotProductKernel):
     """Gaussian kernel k(x, y) = exp(-gamma |x - y|^2).
 
     Parameters
     ----------
-    gamma : float, array of shape (n_features,), "scale" or "median", default="scale"
+    gamma : float, array of shape (n_features,) or rule, default="scale"
         > 0; one value per column gives every column its own lengthscale 1 / sqrt(2 gamma).
         "scale": 1 / (n_features Var X) as in scikit-learn; "median": 1 / the median of squared
-        distances between (at most 1,000) rows. Both are resolved when features are fitted.
+        distances between (at most 1,000) rows; "learn": one value per column, "learn-isotropic":
+        one for all, by the likelihood of y, see `learn_kernel`. Fits resolve them.
 
     Examples
     --------
@@ -165,6 +182,10 @@ class Gaussian(_WithGamma, DotProductKernel):
     def scale(self) -> float | Doubles:
         """Return sqrt(2 gamma), a number or one per column."""
         return np.sqrt(2 * self._number())
+
+    def with_lengths(self, lengths: float | Doubles) -> "Gaussian":
+        """Return the kernel with gamma = 1 / (2 lengths^2)."""
+        return Gaussian(0.5 / np.square(lengths))
 
     def log_derivative(self, orders: ArrayLike) -> Doubles:
         """Return log kappa^(j)(0): exp has 1 everywhere."""
@@ -224,9 +245,10 @@ class Laplacian(_WithGamma):
 
     Parameters
     ----------
-    gamma : float, array of shape (n_features,), "scale" or "median", default="scale"
+    gamma : float, array of shape (n_features,) or rule, default="scale"
         > 0, a number or one per column. "scale": 1 / (n_features sd X); "median": 1 / the median of
-        the distances between (at most 1,000) rows.
+        the distances between (at most 1,000) rows; "learn" and "learn-isotropic": as for
+        `Gaussian`.
 
     Examples
     --------
@@ -344,10 +366,10 @@ class Exponential(_WithGamma, RadialKernel):
 
     Parameters
     ----------
-    gamma : float, array of shape (n_features,), "scale" or "median", default="scale"
+    gamma : float, array of shape (n_features,) or rule, default="scale"
         > 0; with one value per column the distance is (sum_j gamma_j^2 (x_j - y_j)^2)^(1/2).
         "scale": 1 / (n_features Var X)^(1/2); "median": 1 / the median of the distances between (at
-        most 1,000) rows.
+        most 1,000) rows; "learn" and "learn-isotropic": as for `Gaussian`.
 
     Examples
     --------
@@ -376,16 +398,38 @@ class Exponential(_WithGamma, RadialKernel):
         return [Term((Factor(self.scale(), DIFFERENCE, MATERN_12, slope=slope),))]
 
 
-class Matern(RadialKernel):
+class _WithLengthScale(RadialKernel):
+    """A kernel with a `length_scale`, which may be learned, a number or one number per column."""
+
+    learnable: ClassVar[tuple[str, ...]] = ("length_scale",)
+
+    length_scale: PerColumn | Learned
+
+    def _number(self, dim: int | None = None) -> float | Doubles:
+        raise_if_learned("length_scale", self.length_scale)
+        return check_positives("length_scale", self.length_scale, dim)
+
+    def scale(self) -> float | Doubles:
+        """Return 1 / length_scale, a number or one per column."""
+        return 1.0 / self._number()
+
+    def with_lengths(self, lengths: float | Doubles) -> Self:
+        """Return the kernel with these for length_scale."""
+        return type(self)(**self.get_params() | {"length_scale": lengths})
+
+
+class Matern(_WithLengthScale):
     """Matern kernel 2^(1-nu) / Gamma(nu) z^nu K_nu(z), z = (2 nu)^(1/2) |x - y| / length_scale.
 
     Parameters
     ----------
-    nu : float, default=1.5
+    nu : float or "learn", default=1.5
         Smoothness, 0 < nu <= 150, or np.inf: the Gaussian exp(-|x - y|^2 / (2 length_scale^2)).
-        1/2, 3/2 and 5/2 are exponentials times polynomials, and faster.
-    length_scale : float or array of shape (n_features,), default=1.0
-        > 0, a number or one per column.
+        1/2, 3/2 and 5/2 are exponentials times polynomials, and faster; "learn": the one of these
+        and np.inf that makes y most likely, see `learn_kernel`.
+    length_scale : float, array of shape (n_features,), "learn" or "learn-isotropic", default=1.0
+        > 0, a number or one per column. "learn": one per column, "learn-isotropic": one for all, by
+        the likelihood of y when a model or features are fitted.
 
     Notes
     -----
@@ -398,25 +442,25 @@ class Matern(RadialKernel):
     array([[0.367879]])
     """
 
-    def __init__(self, nu: float = 1.5, length_scale: PerColumn = 1.0) -> None:
+    learnable: ClassVar[tuple[str, ...]] = ("nu", "length_scale")
+
+    def __init__(
+        self, nu: float | Literal["learn"] = 1.5, length_scale: PerColumn | Learned = 1.0
+    ) -> None:
         self.nu = nu
         self.length_scale = length_scale
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
-        scale = check_positives("length_scale", self.length_scale, X.shape[1])
-        return {"nu": self._check_nu(), "length_scale": scale}
+        return {"nu": self._check_nu(), "length_scale": self._number(X.shape[1])}
 
     def _check_nu(self) -> float:
+        raise_if_learned("nu", self.nu)
         if self.nu == math.inf:
             return math.inf
         nu = check_positive("nu", self.nu)
         if nu > 150:
             raise ValueError(f"nu={nu} is too large to compute with; use np.inf, the Gaussian")
         return nu
-
-    def scale(self) -> float | Doubles:
-        """Return 1 / length_scale, a number or one per column."""
-        return 1.0 / check_positives("length_scale", self.length_scale)
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return the kernel at |x - y| / length_scale."""
@@ -471,7 +515,7 @@ class Matern(RadialKernel):
         return self.profile(np.sqrt(t / (2 * self._check_nu())))
 
 
-class RationalQuadratic(RadialKernel):
+class RationalQuadratic(_WithLengthScale):
     """Rational quadratic kernel (1 + |x - y|^2 / (2 alpha length_scale^2))^(-alpha).
 
     A mixture of Gaussians of all lengthscales; the values are those of scikit-learn's.
@@ -480,8 +524,8 @@ class RationalQuadratic(RadialKernel):
     ----------
     alpha : float, default=1.0
         > 0; the larger, the narrower the mixture.
-    length_scale : float or array of shape (n_features,), default=1.0
-        > 0, a number or one per column.
+    length_scale : float, array of shape (n_features,), "learn" or "learn-isotropic", default=1.0
+        > 0, a number or one per column; the rules are as for `Matern`.
 
     Examples
     --------
@@ -490,17 +534,13 @@ class RationalQuadratic(RadialKernel):
     array([[0.666667]])
     """
 
-    def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, length_scale: PerColumn | Learned = 1.0) -> None:
         self.alpha = alpha
         self.length_scale = length_scale
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
-        scale = check_positives("length_scale", self.length_scale, X.shape[1])
-        return {"alpha": check_positive("alpha", self.alpha), "length_scale": scale}
-
-    def scale(self) -> float | Doubles:
-        """Return 1 / length_scale, a number or one per column."""
-        return 1.0 / check_positives("length_scale", self.length_scale)
+        alpha = check_positive("alpha", self.alpha)
+        return {"alpha": alpha, "length_scale": self._number(X.shape[1])}
 
     def profile(self, distances: Doubles) -> Doubles:
         """Return the kernel at |x - y| / length_scale."""

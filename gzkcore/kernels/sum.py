@@ -60,9 +60,10 @@ class Sum(WithParts, Kernel):
         Sum
         """
         parts = Product(self.parts).resolve(X, names).parts
-        return Sum(parts, self._numbers(len(parts)))
+        return Sum(parts, self.weights_of(len(parts)))
 
-    def _numbers(self, count: int) -> Doubles:
+    def weights_of(self, count: int) -> Doubles:
+        """Return the weights of so many parts, checked."""
         if self.weights is None:
             return np.ones(count)
         weights = np.asarray(self.weights)
@@ -76,7 +77,7 @@ class Sum(WithParts, Kernel):
 
     def _weighted(self, width: int) -> list[tuple[float, list[int], Kernel]]:
         parts = Product(self.parts).parts_of(width)
-        numbers = self._numbers(len(parts)).tolist()
+        numbers = self.weights_of(len(parts)).tolist()
         return [(number, *part) for number, part in zip(numbers, parts, strict=True)]
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:

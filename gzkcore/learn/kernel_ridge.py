@@ -113,7 +113,7 @@ class TrainingRows:
             _check_symmetric(dense(self.X))
         if kernel.unit_sphere:
             check_unit(self.X)
-        resolved: Kernel = FitRows.of_array(self.X, self.weight, names).resolve(kernel)
+        resolved: Kernel = FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
         return resolved
 
 

@@ -19,7 +19,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -36,6 +36,7 @@ from gzkcore._util.validation import check_positive, float_dtype, raise_not_fini
 from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
+from gzkcore.kernels.base import asks_targets
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
 from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
@@ -120,6 +121,7 @@ class Reader:
 
     def begin(self, learner: Any) -> None:
         """Let a learner check the first rows, of arrays all, which will come again."""
+        self._learner = learner
         first = self._first() if self.array is None else (self.array, self.targets, self.weight)
         self.rows, self.targets, self.weight = learner._rows(*first, reset=True)
         self.names = getattr(learner, "feature_names_in_", None)
@@ -199,18 +201,15 @@ class Reader:
                 return fit_on_rows(
                     features, self.rows, y, self.weight, self.one_pass, names=self.names
                 )
-        if self.survey is None:
-            self.survey = survey_of(self.source)
-        return fit_features(features, self.source, self.survey, self.names)
+        return fit_features(features, self.source, self._surveyed(features), self.names)
 
     def resolve(self, kernel: Any) -> Any:
         """Resolve a kernel on all rows, or on those of the first batch."""
-        survey, names = self.survey, self.names
-        if survey is None:
-            return FitRows.of_array(self.rows, self.weight, names).resolve(kernel)
-        if survey.complete:
-            return FitRows.of_array(survey.rows, survey.weight, names).resolve(kernel)
-        return FitRows(survey.rows, survey.weight, survey, names=names).resolve(kernel)
+        if self.survey is None:
+            rows = FitRows.of_array(self.rows, self.weight, self.targets, self.names)
+            return rows.resolve(kernel)
+        survey = self._surveyed(kernel)
+        return FitRows.of_survey(survey.rows, survey, names=self.names).resolve(kernel)
 
     @property
     def n_rows(self) -> int:
@@ -221,9 +220,19 @@ class Reader:
         """Return rows and their weights: all of an array, of a source the sample of its survey."""
         if self.array is not None or self.one_pass:
             return self.rows, self.weight
+        survey = self._surveyed()
+        return survey.rows, survey.weight
+
+    def _surveyed(self, asker: Any = None) -> Survey:
+        """Return the survey of all rows, for what learns a kernel with targets as regressed."""
         if self.survey is None:
             self.survey = survey_of(self.source)
-        return self.survey.rows, self.survey.weight
+        given = self.survey.targets
+        if asker is None or given is None or not asks_targets(asker):
+            return self.survey
+        if not hasattr(self._learner, "_targets"):
+            return self.survey
+        return replace(self.survey, targets=self._learner._targets(given, self.survey.rows, False))
 
     def typical(self) -> Doubles:
         """Return one row, the mean of all targets, if it is known, or else the first targets."""
@@ -423,7 +432,8 @@ def fit_on_rows(
     if sample_weight is not None and not sample_weight.any():
         raise ValueError("all sample weights are zero; give some rows a positive weight")
     if isinstance(features, RowMap) and not one_pass:
-        return features.fit_valid(FitRows.of_array(valid_rows(X, name), sample_weight, names))
+        rows = FitRows.of_array(valid_rows(X, name), sample_weight, y, names)
+        return features.fit_valid(rows)
     in_batches = one_pass and not isinstance(features, FrozenEstimator)
     fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
     rows, weight, used = without_zeros(X, sample_weight)

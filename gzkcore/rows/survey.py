@@ -42,6 +42,7 @@ class Survey:
     weight: Any  # of the sample, or None: 1 each
     keys: Integers  # of the sample: the least of all rows' random keys
     y_sum: Any  # NaN without targets, or where they are not numbers of one shape
+    targets: Any = None  # of the sample; None without any, for too many, or for various shapes
 
     @classmethod
     def of(cls, batch: Batch) -> "Survey":
@@ -58,8 +59,11 @@ class Survey:
         y_sum = y.sum(axis=0, dtype=np.float64) if y.dtype.kind in "biuf" else np.array(np.nan)
         n_rows = rows.shape[0]
         keys = np.random.default_rng([batch.number, 0x5EED]).integers(0, 2**62, n_rows)
+        few = y.size * sample_size(rows.shape[1]) <= n_rows * SAMPLE_VALUES
+        targets = y if few and y.shape[:1] == (n_rows,) else None
         rows, weight, used = without_zeros(rows, batch.sample_weight)
-        keys = keys if used is None else keys[used]
+        if used is not None:
+            keys, targets = keys[used], None if targets is None else targets[used]
         total = float(rows.shape[0] if weight is None else weight.sum())
         mean = _column_sums(rows, weight) / (total or 1.0)
         squares = _column_squares(rows, mean, weight)
@@ -71,7 +75,10 @@ class Survey:
         kept = _least(keys, rows.shape[1])
         if kept.size < keys.size:
             rows, weight = rows[kept], None if weight is None else weight[kept]
-        return cls(n_rows, keys.size, total, mean, squares, rows, weight, keys[kept], y_sum)
+            targets = None if targets is None else targets[kept]
+        return cls(
+            n_rows, keys.size, total, mean, squares, rows, weight, keys[kept], y_sum, targets
+        )
 
     @staticmethod
     def merge(parts: Sequence["Survey"]) -> "Survey":
@@ -96,12 +103,18 @@ class Survey:
         if any(part.weight is not None for part in parts):
             given = [np.ones(p.keys.size) if p.weight is None else p.weight for p in parts]
             weight = np.concatenate(given)[kept]
+        targets = None
+        if all(np.shape(part.targets)[1:] == np.shape(first.targets)[1:] for part in parts) and (
+            all(part.targets is not None for part in parts)
+        ):
+            targets = np.concatenate([part.targets for part in parts])[kept]
         if kept.size < keys.size:
             rows, keys = rows[kept], keys[kept]
         n_rows, n_used = sum(part.n_rows for part in parts), sum(part.n_used for part in parts)
         return Survey(
-            n_rows, n_used, total, np.asarray(mean), np.asarray(squares), rows, weight, keys, y_sum
-        )
+            n_rows, n_used, total, np.asarray(mean), np.asarray(squares), rows, weight, keys,
+            y_sum, targets,
+        )  # fmt: skip
 
     @property
     def complete(self) -> bool:

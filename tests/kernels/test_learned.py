@@ -1,0 +1,441 @@
+"""Learned kernels: the criterion is the reference's, the gradient is its slope, all fits resolve it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from naming import named
+from points import gaussian
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from tolerances import LEARNED
+
+import gzkcore.features.dask
+from gzkcore import (
+    BlockFourierFeatures,
+    FastfoodFeatures,
+    GegenbauerFeatures,
+    KernelFeatures,
+    KernelRidge,
+    KernelRidgeClassifier,
+    KernelRidgeCV,
+    MaclaurinFeatures,
+    NystromFeatures,
+    Polynomial,
+    PolySketchFeatures,
+    Product,
+    ProductFeatures,
+    RandomFeaturePCA,
+    RandomFeatureRidge,
+    RandomFeatureRidgeClassifier,
+    RandomFeatureRidgeClassifierCV,
+    RandomFeatureRidgeCV,
+    RandomFourierFeatures,
+    Sum,
+    learn_kernel,
+    reference,
+)
+from gzkcore.kernels import Exponential, Gaussian, Laplacian, Matern, RationalQuadratic
+from gzkcore.kernels.learned import Criterion, part_of, standard_targets
+
+learned_criterion = reference.learned.learned_criterion
+learned_gradient = reference.learned.learned_gradient
+
+PROFILES = {  # f(r) and -f'(r) / r
+    "gaussian": (lambda r: math.exp(-r * r / 2), lambda r: math.exp(-r * r / 2)),
+    "matern": (
+        lambda r: (1 + 3**0.5 * r) * math.exp(-(3**0.5) * r),
+        lambda r: 3 * math.exp(-(3**0.5) * r),
+    ),
+    "exponential": (lambda r: math.exp(-r), lambda r: math.exp(-r) / r),
+}
+SHIFT_INVARIANT = [
+    Gaussian("learn"),
+    Exponential("learn"),
+    Laplacian("learn"),
+    *(Matern(nu, "learn") for nu in (0.5, 0.8, 1.5, 2.2, 2.5, 3.5, math.inf)),
+    RationalQuadratic(0.7, "learn"),
+]
+
+
+def table(n=300, dim=3, noise=0.1):
+    """Rows of which the first column alone matters, and targets."""
+    X = gaussian(n, dim)
+    return X, np.sin(3 * X[:, 0]) + noise * gaussian(n, 1, seed=1)[:, 0]
+
+
+def criterion_of(kernel, X, Y):
+    every = np.arange(len(X))
+    return Criterion(part_of(kernel, X, every), standard_targets(Y, every))
+
+
+# ---- the criterion
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_criterion_and_gradient_are_the_reference(name, n_targets):
+    """learned_criterion and learned_gradient, of standardised columns and targets."""
+    X, Y = gaussian(12, 3), gaussian(12, n_targets, seed=1)
+    X, Y = (V / V.std(axis=0) for V in (X - X.mean(axis=0), Y - Y.mean(axis=0)))
+    kernel = {"gaussian": Gaussian("learn"), "matern": Matern(1.5, "learn"),
+              "exponential": Exponential("learn")}[name]  # fmt: skip
+    profile, slope = PROFILES[name]
+    lengths, noise = np.array([0.7, 1.5, 4.0]), 0.3
+    theta = np.log([*(lengths / math.sqrt(3)), noise])
+    value, gradient = criterion_of(kernel, X, Y)(theta)
+    expected = learned_criterion(profile, lengths, noise, X, Y)
+    assert value == pytest.approx(expected, abs=LEARNED["value"](length=12))
+    np.testing.assert_allclose(
+        gradient, learned_gradient(profile, slope, lengths, noise, X, Y),
+        rtol=0, atol=LEARNED["gradient"](length=12),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *SHIFT_INVARIANT,
+        Gaussian("learn-isotropic"),
+        Laplacian("learn-isotropic"),
+        Product([([0, 1], Gaussian("learn")), ([1, 2], Matern(0.5, "learn")), ([0], Polynomial())]),
+        Sum([([0, 2], Gaussian("learn")), ([1], Product(Laplacian("learn-isotropic")))], [0.3, 2]),
+    ],
+    ids=named,
+)
+def test_gradient_by_differences(kernel):
+    X, _ = table(60)
+    X = X * [1.0, 10.0, 0.1] + [0.0, 5.0, 100.0]
+    criterion = criterion_of(kernel, X, gaussian(60, 2, seed=2))
+    theta = np.append(0.3 * np.cos(np.arange(criterion.part.low.size)), -2.0)
+    found, h = criterion(theta)[1], 1e-3
+    for i in range(theta.size):
+        step = h * (np.arange(theta.size) == i)
+        near, far = (
+            criterion(theta + width * step)[0] - criterion(theta - width * step)[0]
+            for width in (1, 2)
+        )
+        assert found[i] == pytest.approx(
+            (8 * near - far) / (12 * h), rel=1e-8, abs=1e-8 * np.abs(found).max()
+        )
+
+
+def test_equal_rows_have_a_gradient():
+    """Where rows are equal the slope of a rough kernel has a pole."""
+    X, y = table(40)
+    for kernel in (Matern(0.5, "learn"), Matern(0.3, "learn"), Laplacian("learn")):
+        twice = criterion_of(kernel, np.repeat(X, 2, axis=0), np.repeat(y, 2))
+        theta, h = np.array([0.1, -0.2, 0.3, -2.0]), 1e-4
+        found = twice(theta)[1]
+        step = np.array([h, 0.0, 0.0, 0.0])
+        slope = (twice(theta + step)[0] - twice(theta - step)[0]) / (2 * h)
+        assert found[0] == pytest.approx(slope, rel=1e-5)
+    assert np.isfinite(learn_kernel(np.repeat(X, 2, axis=0), np.repeat(y, 2), "matern").value)
+
+
+# ---- what is found
+
+
+@pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=named)
+def test_the_column_that_matters_is_found(kernel):
+    X, y = table(150)
+    found = learn_kernel(X, y, kernel)
+    assert found.length_scale.shape == (3,)
+    assert found.length_scale[1:].min() > 4 * found.length_scale[0]
+    np.testing.assert_array_equal(found.rows, np.arange(150))
+    assert not any(isinstance(value, str) for value in found.kernel.get_params().values())
+    assert np.ndim(found.kernel.scale()) == 1
+    lengths, noise = found.length_scale, found.noise
+    again = criterion_of(kernel, X, y)
+    theta = np.log([*(lengths / (math.sqrt(3) * X.std(axis=0))), noise])
+    assert again(theta)[0] == pytest.approx(found.value, rel=1e-12)
+
+
+def test_columns_and_targets_of_any_size():
+    X, y = table()
+    plain = learn_kernel(X, y, "gaussian")
+    sizes, offset = np.array([1e-6, 1.0, 1e5]), np.array([1e-3, -7.0, 1e7])
+    moved = learn_kernel(X * sizes + offset, 1e8 * y - 1e9, Gaussian())
+    np.testing.assert_allclose(moved.length_scale, plain.length_scale * sizes, rtol=1e-3)
+    assert moved.noise == pytest.approx(plain.noise, rel=1e-3)
+    assert plain.kernel.gamma == pytest.approx(0.5 / plain.length_scale**2)
+
+
+def test_one_length_for_all():
+    X, y = table()
+    found = learn_kernel(X, y, Matern(1.5, "learn-isotropic"))
+    assert isinstance(found.length_scale, float)
+    assert found.kernel.length_scale == found.length_scale
+    each = learn_kernel(X, y, Matern(1.5, "learn"))
+    assert each.value < found.value
+
+
+def test_smoothness_is_the_likeliest():
+    X, y = table(200)
+    both = learn_kernel(X, y, Matern("learn", "learn"))
+    values = {nu: learn_kernel(X, y, Matern(nu, "learn")).value for nu in (0.5, 1.5, 2.5, math.inf)}
+    assert both.kernel.nu == min(values, key=values.get) == math.inf
+    assert both.value == pytest.approx(values[math.inf], rel=1e-4)
+    rough = learn_kernel(X, np.sign(X[:, 0]), Matern("learn", "learn"))
+    assert rough.kernel.nu == 0.5
+    assert learn_kernel(X, y, Matern("learn", 0.4)).length_scale is None
+
+
+def test_several_targets_share_their_lengths():
+    X, y = table()
+    Y = np.column_stack([y, np.cos(2 * X[:, 1]), np.full(len(y), 3.0)])
+    found = learn_kernel(X, Y, "matern")
+    assert found.length_scale[2] > 3 * found.length_scale[:2].max()
+    same = learn_kernel(X, np.column_stack([y, -5 * y]), "matern")
+    assert same.length_scale[0] == pytest.approx(learn_kernel(X, y, "matern").length_scale[0], 0.2)
+
+
+def test_labels_are_targets():
+    X, _ = table()
+    classes = np.digitize(X[:, 0], [-0.5, 0.5])
+    names = np.array(["low", "middle", "high"])[classes]
+    found = learn_kernel(X, names, "matern")
+    assert found.length_scale[1:].min() > 3 * found.length_scale[0]
+    one_hot = learn_kernel(X, np.where(classes[:, None] == [1, 2, 0], 1.0, -1.0), "matern")
+    np.testing.assert_allclose(found.length_scale, one_hot.length_scale, rtol=1e-6)
+    two = learn_kernel(X, X[:, 0] > 0, "matern")
+    np.testing.assert_allclose(
+        two.length_scale, learn_kernel(X, np.sign(X[:, 0]), "matern").length_scale, rtol=1e-6
+    )
+
+
+def test_constant_columns_have_no_influence():
+    X, y = table()
+    wide = np.column_stack([X[:, 0], np.full(len(X), 4.0), X[:, 1:]])
+    plain, found = learn_kernel(X, y, "gaussian"), learn_kernel(wide, y, "gaussian")
+    assert found.length_scale[1] == np.inf
+    np.testing.assert_allclose(found.length_scale[[0, 2, 3]], plain.length_scale, rtol=1e-6)
+    moved = wide.copy()
+    moved[:, 1] += 1e6
+    np.testing.assert_allclose(found.kernel(wide, moved), plain.kernel(X, X), rtol=1e-12)
+    one = learn_kernel(wide, y, Gaussian("learn-isotropic"))
+    assert one.length_scale == pytest.approx(
+        learn_kernel(X, y, Gaussian("learn-isotropic")).length_scale
+    )
+
+
+def test_parts_learn_together():
+    X, _ = table(200)
+    y = np.sin(3 * X[:, 0]) * np.cos(X[:, 2])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    kernel = Product([(["a", "b"], Gaussian("learn")), (["c"], Matern(1.5, "learn-isotropic"))])
+    both, one = learn_kernel(frame, y, kernel).length_scale
+    assert both.shape == (2,)
+    assert both[1] > 3 * both[0]
+    assert one > both[0]
+    fixed = Product([([0], "gaussian"), ([1, 2], Gaussian("learn"))])
+    resolved = learn_kernel(X, y, fixed)
+    assert resolved.length_scale[0] is None
+    assert resolved.kernel.parts[0][1].gamma == Gaussian("scale").resolve(X[:, :1]).gamma
+    everything = learn_kernel(X, y, Product([([0], "gaussian"), ([1, 2], "matern")]))
+    assert all(length is not None for length in everything.length_scale)
+    total = learn_kernel(X, X[:, 0] ** 2 + X[:, 1], Sum([([0, 1], "gaussian"), ([2], "matern")]))
+    assert total.length_scale[1][0] > 1
+    assert np.isfinite(total.kernel(X)).all()
+
+
+# ---- rows of every kind
+
+
+def test_rows_are_a_random_choice():
+    X, y = table(400)
+    few = [learn_kernel(X, y, "matern", n_rows=50, random_state=seed) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(few[0].rows, few[1].rows)
+    assert few[0].value == few[1].value
+    assert few[0].rows.tolist() != few[2].rows.tolist()
+    assert few[0].rows.size == np.unique(few[0].rows).size == 50
+
+
+def test_sparse_single_and_frames_are_the_same_rows():
+    X, y = table()
+    X[np.abs(X) < 0.5] = 0
+    X = X.astype(np.float32)
+    dense = learn_kernel(X, y, "gaussian")
+    for rows, targets in [
+        (sparse.csr_array(X), y),
+        (sparse.coo_array(X), y),
+        (pd.DataFrame(X), pd.Series(y)),
+        (X.tolist(), y.tolist()),
+        (X.astype(np.float64), y[:, None]),
+    ]:
+        np.testing.assert_array_equal(learn_kernel(rows, targets, "gaussian").length_scale,
+                                      dense.length_scale)  # fmt: skip
+
+
+def test_more_columns_than_rows():
+    X, _ = table(40, 100)
+    found = learn_kernel(X, 3 * X[:, 0], "matern")
+    assert np.isfinite(found.length_scale).all()
+    assert found.length_scale.argmin() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": np.full((300, 3), np.nan)}, "Input X contains NaN.*row 0, column 0"),
+        ({"y": np.full(300, np.nan)}, "Input y contains NaN"),
+        ({"y": np.ones(300)}, "y is constant on the 300 rows looked at"),
+        ({"y": ["one"] * 300}, "y is constant"),
+        ({"y": np.ones(299)}, "inconsistent numbers of samples"),
+        ({"y": np.ones((300, 2, 2))}, "y has shape"),
+        ({"X": np.ones((300, 3))}, "all columns of X are constant on the 300 rows"),
+        ({"X": np.ones((1, 3)), "y": [1.0]}, "n_samples=1.*2 rows or more"),
+        ({"n_rows": 1}, "n_rows=1 is too small"),
+        ({"kernel": Polynomial()}, "has no lengths to learn; use Gaussian"),
+        ({"kernel": Polynomial(2, "learn")}, "gamma='learn' of a Polynomial cannot be learned"),
+        ({"kernel": RationalQuadratic("learn")}, "alpha='learn'.*cannot be learned"),
+        ({"kernel": Gaussian("lean")}, "gamma='lean' is unknown"),
+        ({"kernel": Product([([0], Gaussian("lean")), ([1], "matern")])}, "gamma='lean'"),
+        ({"kernel": Product([([0], Gaussian("lean")), ([1], Gaussian("learn"))])}, "gamma='lean'"),
+        ({"kernel": "matrn"}, "did you mean 'matern'"),
+    ],
+)
+def test_what_is_refused(change, message):
+    X, y = table()
+    given = {"X": X, "y": y, "kernel": "gaussian", "n_rows": 1000} | change
+    with pytest.raises((ValueError, TypeError), match=message):
+        learn_kernel(**given)
+
+
+def test_without_targets_the_remedy_is_told():
+    X, _ = table()
+    for kernel, name in [
+        (Gaussian("learn"), "gamma='learn'"),
+        (Laplacian("learn-isotropic"), "gamma='learn-isotropic'"),
+        (Matern(1.5, "learn"), "length_scale='learn'"),
+        (Matern("learn"), "nu='learn'"),
+        (Product([([0, 1], Gaussian("learn")), ([2], "gaussian")]), "gamma='learn'"),
+    ]:
+        message = f"{name} is learned from targets.*pass y to fit, or use.*learn_kernel"
+        with pytest.raises(ValueError, match=message):
+            kernel.resolve(X)
+        with pytest.raises(ValueError, match=message):
+            NystromFeatures(kernel, 20).fit(X)
+    with pytest.raises(ValueError, match="learned from targets"):
+        RandomFeaturePCA(NystromFeatures(Gaussian("learn"), 20)).fit(X)
+    with pytest.raises(ValueError, match="learned from targets"):
+        Gaussian("learn")(X)
+
+
+# ---- fits
+
+
+MAPS = [
+    BlockFourierFeatures,
+    FastfoodFeatures,
+    GegenbauerFeatures,
+    KernelFeatures,
+    MaclaurinFeatures,
+    NystromFeatures,
+    PolySketchFeatures,
+    RandomFourierFeatures,
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # of widths that are too small for the kernel
+@pytest.mark.parametrize("features", MAPS)
+def test_every_map_learns(features):
+    X, y = table(200)
+    expected = learn_kernel(X, y, "gaussian", random_state=0).kernel
+    fitted = features(Gaussian("learn"), n_components=32, random_state=0).fit(X, y)
+    np.testing.assert_allclose(fitted.kernel_.gamma, expected.gamma)
+    used = features(Gaussian("learn"), n_components=32, random_state=0)
+    weight = np.repeat([1.0, 0.0], [100, 100])
+    np.testing.assert_allclose(
+        used.fit(X, y, sample_weight=weight).kernel_.gamma,
+        learn_kernel(X[:100], y[:100], "gaussian").kernel.gamma,
+    )
+    assert used.kernel.gamma == "learn"
+
+
+def test_products_of_features_learn_together():
+    X, y = table(200)
+    parts = [([0, 1], Gaussian("learn")), ([2], Gaussian(0.3))]
+    fitted = ProductFeatures(parts, 64).fit(X, y)
+    expected = learn_kernel(X, y, Product(parts)).kernel
+    np.testing.assert_allclose(fitted.kernel_.parts[0][1].gamma, expected.parts[0][1].gamma)
+    assert fitted.kernel_.parts[1][1].gamma == 0.3
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        KernelRidge(Gaussian("learn"), 1e-2),
+        KernelRidge(Gaussian("learn"), 1e-2, centers=30, random_state=0),
+        KernelRidgeCV(Gaussian("learn"), [1e-3, 1e-2], random_state=0),
+        RandomFeatureRidge(NystromFeatures(Gaussian("learn"), 30)),
+        RandomFeatureRidgeCV(NystromFeatures(Gaussian("learn"), 30)),
+        make_pipeline(NystromFeatures(Gaussian("learn"), 30), KernelRidge(alpha=1.0)),
+    ],
+    ids=named,
+)
+def test_every_regression_learns(learner):
+    X, y = table()
+    fitted = clone(learner).fit(X, y)
+    owner = fitted[0] if hasattr(fitted, "steps") else getattr(fitted, "features_", fitted)
+    expected = learn_kernel(X, y, "gaussian", random_state=0).kernel
+    np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
+    if not hasattr(fitted, "steps"):
+        batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
+        again = clone(learner).fit(batches)
+        owner = getattr(again, "features_", again)
+        np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [3, 1, 2], ["c", "a", "b"]])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        KernelRidgeClassifier(Gaussian("learn")),
+        RandomFeatureRidgeClassifier(NystromFeatures(Gaussian("learn"), 30)),
+        RandomFeatureRidgeClassifierCV(NystromFeatures(Gaussian("learn"), 30)),
+    ],
+    ids=named,
+)
+def test_every_classification_learns(learner, labels):
+    X, _ = table()
+    places = np.digitize(X[:, 0], np.linspace(-0.5, 0.5, len(labels) - 1))
+    y = np.array(labels)[places]
+    expected = learn_kernel(X, y.astype(str), "gaussian", random_state=0).kernel
+    batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
+    for given in ((X, y), (batches,)):
+        fitted = clone(learner).fit(*given)
+        owner = getattr(fitted, "features_", fitted)
+        np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
+
+
+def test_a_grid_may_hold_the_rule():
+    X, y = table()
+    model = KernelRidgeCV(kernel_grid={"gamma": ["learn", 1e-3]}, random_state=0).fit(X, y)
+    assert model.best_params_["gamma"] == "learn"
+    assert np.ndim(model.kernel_.gamma) == 1
+
+
+def test_the_sample_of_a_source_has_its_targets(monkeypatch):
+    """Of more rows than the survey keeps, those that are kept teach."""
+    from gzkcore.rows import survey
+
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 128)
+    X, y = table(1000)
+    batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 1000, 100)]
+    model = RandomFeatureRidge(NystromFeatures(Gaussian("learn"), 30)).fit(batches)
+    gamma = model.features_.kernel_.gamma
+    assert gamma[0] > 10 * gamma[1:].max()
+
+
+def test_a_dask_collection_has_its_targets():
+    da = pytest.importorskip("dask.array")
+    X, y = table()
+    chunks = da.from_array(X, chunks=(100, 3)), da.from_array(y, chunks=100)
+    fitted = gzkcore.features.dask.fit(NystromFeatures(Gaussian("learn"), 30), *chunks)
+    expected = learn_kernel(X, y, "gaussian", random_state=0).kernel
+    np.testing.assert_allclose(fitted.kernel_.gamma, expected.gamma, rtol=1e-6)
+    model = RandomFeatureRidge(NystromFeatures(Gaussian("learn"), 30)).fit(*chunks)
+    np.testing.assert_allclose(model.features_.kernel_.gamma, expected.gamma, rtol=1e-6)
