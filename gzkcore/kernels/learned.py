@@ -42,7 +42,7 @@ from .aliases import as_kernel
 from .base import LEARNED, Kernel, asks_targets
 from .product import Product
 from .products import kernel_matrix, slope_matrix
-from .shift_invariant import ShiftInvariantKernel
+from .shift_invariant import Matern, ShiftInvariantKernel
 from .sum import Sum
 from .tile_form import ABSOLUTE
 
@@ -276,11 +276,12 @@ def _all_learned(kernel: Kernel, width: int, names: Any) -> Kernel:
 def _smoothnesses(kernel: Kernel) -> list[Kernel]:
     """Return the kernel with each choice of nu that is to be tried."""
     params = kernel.get_params(deep=True)
-    open_names = [
-        name
-        for name, value in params.items()
-        if name.split("__")[-1] == "nu" and isinstance(value, str) and value == "learn"
-    ]
+    open_names = []
+    for name, value in params.items():
+        owner, _, last = name.rpartition("__")
+        whose = params[owner] if owner else kernel
+        if isinstance(whose, Matern) and last == "nu" and value == "learn":
+            open_names.append(name)
     choices = itertools.product(SMOOTHNESS, repeat=len(open_names))
     return [clone(kernel).set_params(**dict(zip(open_names, nus, strict=True))) for nus in choices]
 

@@ -37,7 +37,14 @@ from gzkcore import (
     learn_kernel,
     reference,
 )
-from gzkcore.kernels import Exponential, Gaussian, Laplacian, Matern, RationalQuadratic
+from gzkcore.kernels import (
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+    SphereMatern,
+)
 from gzkcore.kernels.learned import Criterion, part_of, standard_targets
 
 learned_criterion = reference.learned.learned_criterion
@@ -294,6 +301,8 @@ def test_more_columns_than_rows():
         ({"kernel": Gaussian("lean")}, "gamma='lean' is unknown"),
         ({"kernel": Product([([0], Gaussian("lean")), ([1], "matern")])}, "gamma='lean'"),
         ({"kernel": Product([([0], Gaussian("lean")), ([1], Gaussian("learn"))])}, "gamma='lean'"),
+        ({"kernel": SphereMatern("learn")}, "nu='learn' of a SphereMatern cannot be learned"),
+        ({"kernel": Matern("lean", "learn")}, "nu='lean' is not a number"),
         ({"kernel": "matrn"}, "did you mean 'matern'"),
     ],
 )
@@ -409,6 +418,15 @@ def test_every_classification_learns(learner, labels):
         fitted = clone(learner).fit(*given)
         owner = getattr(fitted, "features_", fitted)
         np.testing.assert_allclose(owner.kernel_.gamma, expected.gamma, rtol=1e-6)
+
+
+def test_the_rule_is_kept_in_files(tmp_path):
+    X, y = table()
+    model = KernelRidge(Matern("learn", "learn"), 1e-2).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    again = gzkcore.load(tmp_path / "model.gzk")
+    assert again.kernel.get_params() == {"nu": "learn", "length_scale": "learn"}
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_a_grid_may_hold_the_rule():
