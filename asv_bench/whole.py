@@ -12,7 +12,6 @@ import numpy as np
 from benchmarks.common import data_generator
 from iterations import iterations
 from printing import load_arrays, load_elevation, mean_and_spread, report, show
-from scales import learn_lengths
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import ShuffleSplit
@@ -25,6 +24,7 @@ from gzkcore import (
     NystromFeatures,
     RandomFeatureRidge,
     RandomFeatureRidgeCV,
+    learn_kernel,
 )
 from gzkcore.cli.demo import airports
 
@@ -99,9 +99,8 @@ def standardised(name, split, quick):
 
 def learned(X, y, seed):
     """Return lengths and alpha."""
-    rng = data_generator(seed)
-    lengths, _ = learn_lengths(X, y, rng)
-    chosen = rng.permutation(len(y))[:CHOICE_ROWS]
+    lengths = learn_kernel(X, y, Matern(1.5), random_state=seed).kernel.length_scale
+    chosen = data_generator(seed).permutation(len(y))[:CHOICE_ROWS]
     grid = {"length_scale": [lengths / multiple for multiple in MULTIPLES]}
     cv = ShuffleSplit(1, test_size=0.1, random_state=seed)
     search = KernelRidgeCV(Matern(1.5), ALPHAS, kernel_grid=grid, cv=cv)
@@ -220,7 +219,7 @@ def _peer_data(name, count):
         return (X[train], y[train]), (X[test], y[test]), lengths, alpha
     train, test = standardised(name, 0, quick=False)
     chosen = data_generator(0).permutation(len(train[1]))[:count]
-    lengths, _ = learn_lengths(*train, data_generator(0))
+    lengths = learn_kernel(*train, Matern(1.5), random_state=0).kernel.length_scale
     return (train[0][chosen], train[1][chosen]), test, lengths, 1e-3
 
 
