@@ -198,7 +198,6 @@ class AdaptiveSketchFeatures(KernelMap):
         "weights_",
         "n_effective_",
     )
-    _powers = True
 
     def __init__(
         self,
@@ -278,6 +277,9 @@ class AdaptiveSketchFeatures(KernelMap):
             center = 0.0 if self.center_ is None else self.center_
             return np.asfortranarray((dense(X).astype(np.float64) - center) * scale)
         return csc_array(X.astype(np.float64).multiply(scale[None, :]))
+
+    def _highest_power(self) -> int:
+        return int(self.columns_.shape[1])
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         count = self.n_effective_

@@ -37,8 +37,9 @@ from .fit_rows import FitRows
 # Bytes that are worked on together, and of output from which stores go past the cache.
 TILE_BYTES = 1 << 22
 STREAM_BYTES = 1 << 24
-# From here on rows are looked at for features that are no numbers.
-FAR = 1e4
+# From here on features are looked at for what is no number: a bound on coordinates of rows, and,
+# where features are products of several sums of coordinates, one on such a product.
+FAR, FAR_PRODUCT = 1e4, 1e18
 
 
 class TruncationWarning(UserWarning):
@@ -54,9 +55,6 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Tables of columns are of int32 and go up to the next power of two.
     _most_columns: ClassVar[int] = 1 << 30
-
-    # Whether features are products of several coordinates, which overflow before rows are far.
-    _powers: ClassVar[bool] = False
 
     n_components: int
     n_features_in_: int
@@ -211,9 +209,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Where features are bounded, or grow like the rows, only far rows are a reason to look.
         """
         values = X if isinstance(X, np.ndarray) else X.data
-        few = not self._powers and values.size < out.size
-        if few and max(-values.min(initial=0), values.max(initial=0)) < FAR:
-            return
+        if values.size < out.size:
+            largest = float(max(-values.min(initial=0), values.max(initial=0)))
+            power = self._highest_power()
+            if largest < FAR if power == 1 else self._is_small(largest * X.shape[1], power):
+                return
         if not is_finite(out):
             (row, *_) = first_not_finite(out) or (0,)
             far = X[row : row + 1]
@@ -222,6 +222,15 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"{abs(far).max():.3g}, and its features are beyond the numbers of {out.dtype}; "
                 "scale the columns (sklearn.preprocessing.StandardScaler), or pass float64"
             )
+
+    def _highest_power(self) -> int:
+        """Return of how many sums of coordinates a feature is the product, at most."""
+        return 1
+
+    def _is_small(self, largest: float, power: int) -> bool:
+        """Say whether products of scaled sums of coordinates are far from overflow."""
+        gamma = np.max(getattr(self.kernel_, "gamma", 1.0))
+        return power * math.log(max(1.0, largest * math.sqrt(gamma))) < math.log(FAR_PRODUCT)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         """Write the features of valid rows; with `stream` past the cache."""

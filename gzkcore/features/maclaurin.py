@@ -192,7 +192,6 @@ class MaclaurinFeatures(KernelMap):
     """
 
     _state = stored("kernel_", "center_", "coefficients_", "probabilities_", "degrees_", "signs_")
-    _powers = True
 
     def __init__(
         self,
@@ -228,6 +227,9 @@ class MaclaurinFeatures(KernelMap):
         self.signs_: NDArray[np.int8] = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
+
+    def _highest_power(self) -> int:
+        return int(self.degrees_.max(initial=1))
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         drawn = self.signs_, self.degrees_, self.coefficients_, self.probabilities_

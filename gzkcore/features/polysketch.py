@@ -353,7 +353,6 @@ class PolySketchFeatures(KernelMap):
     """
 
     _state = stored("kernel_", "trees_", "degrees_", "widths_")
-    _powers = True
 
     def __init__(
         self,
@@ -417,6 +416,9 @@ class PolySketchFeatures(KernelMap):
 
     def _about(self) -> str:
         return f"{len(self.trees_)} trees, degree {self.degrees_[0]} to {self.degrees_[-1]}"
+
+    def _highest_power(self) -> int:
+        return int(max(self.degrees_, default=1))
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         gaussian = isinstance(self.kernel_, Gaussian)

@@ -344,7 +344,6 @@ class TensorSketchFeatures(KernelMap):
     """
 
     _state = stored("kernel_", "hashes_", "signs_", "widths_")
-    _powers = True
 
     def __init__(
         self,
@@ -388,6 +387,9 @@ class TensorSketchFeatures(KernelMap):
         return (
             f"degree {self.kernel_.degree}, sketches of width {', '.join(map(str, self.widths_))}"
         )
+
+    def _highest_power(self) -> int:
+        return int(self.kernel_.degree)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         degree, width = self.kernel_.degree, out.shape[1]
