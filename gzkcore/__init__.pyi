@@ -64,6 +64,8 @@ from .kernels.products import kernel_product as kernel_product
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
 from .learn.clusters import ClusterAccumulator as ClusterAccumulator
 from .learn.gram import GramAccumulator as GramAccumulator
+from .learn.kernel_classifier import KernelClassifier as KernelClassifier
+from .learn.kernel_regressor import KernelRegressor as KernelRegressor
 from .learn.kernel_ridge import KernelRidge as KernelRidge
 from .learn.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
 from .learn.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
@@ -75,6 +77,7 @@ from .learn.ridge_classifier import RandomFeatureRidgeClassifier as RandomFeatur
 from .learn.ridge_classifier import RandomFeatureRidgeClassifierCV as RandomFeatureRidgeClassifierCV
 from .learn.ridge_cv import RandomFeatureRidgeCV as RandomFeatureRidgeCV
 from .learn.streams import Checkpoint as Checkpoint
+from .learn.table_encoder import TableEncoder as TableEncoder
 from .rows.open import open_batches as open_batches
 
 __version__: str

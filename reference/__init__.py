@@ -68,6 +68,7 @@ from . import (
     sketch,
     solve,
     special,
+    table,
     theory,
 )
 
@@ -101,5 +102,6 @@ __all__ = [
     "sketch",
     "solve",
     "special",
+    "table",
     "theory",
 ]

@@ -51,6 +51,11 @@ MODULES = {
     "sketch": ["features.sketch"],
     "solve": ["learn.solve", "learn.lanczos"],
     "special": ["sphere.special"],
+    "table": [
+        "learn.kernel_regressor",
+        "learn.kernel_classifier",
+        "learn.table_encoder",
+    ],
     "theory": ["theory"],
 }
 
@@ -142,6 +147,9 @@ OTHER_NAMES = {
     "solve.conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
     "solve.preconditioned_conjugate_gradient": ("conjugate_gradients", "test_one_column_is_the_textbook"),
     "solve.quadrature_log_determinant": ("log_determinant", "test_as_the_reference"),
+    "table.importances": ("KernelRegressor", "test_importances_are_those_of_the_reference"),
+    "table.normal_scores": ("TableEncoder", "test_ranks_are_those_of_the_reference"),
+    "table.widening": ("KernelRegressor", "test_widening_is_that_of_the_reference"),
     "theory.ridge_leverage_minimum": ("ridge_leverage", "test_leverage_is_the_same_by_operator_by_rows_and_by_lemma_17"),
 }  # fmt: skip
 
@@ -214,6 +222,7 @@ BENCHMARKS = {
     "solve": "Steps",
     "solve.quadrature_log_determinant": "LogDeterminant",
     "special": "Polynomial",
+    "table": "Fit",
     "theory": "StatisticalDimension",
     "theory.ridge_leverage": "Leverage",
     "theory.ridge_leverage_minimum": "Leverage",

@@ -307,7 +307,7 @@ def test_variances_by_draws_are_the_exact_ones(kernel):
     assert abs(off.mean()) < 1.5 * spread  # draws of all rows are the same 64
 
 
-@pytest.mark.parametrize("n", [300, 2000])
+@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.slow)])
 def test_95_of_100_observations_are_within_two_standard_deviations(n):
     """y drawn from the model itself: f of covariance s k, noise of variance s alpha."""
     kernel, alpha, scale = Matern(1.5, 0.4), 0.2, 3.0
@@ -326,7 +326,7 @@ def test_95_of_100_observations_are_within_two_standard_deviations(n):
     assert_allclose(np.mean(noise), scale * alpha, rtol=4 * np.sqrt(2 / (5 * n)))
 
 
-@pytest.mark.parametrize("n", [200, 5000])
+@pytest.mark.parametrize("n", [200, pytest.param(5000, marks=pytest.mark.slow)])
 def test_draws_have_the_mean_and_the_variance_of_predictions(n):
     rng = np.random.default_rng(0)
     X, new = rng.uniform(-1, 1, (n, 2)), rng.uniform(-1.2, 1.2, (30, 2))

@@ -1,0 +1,339 @@
+"""The kernel, alpha and form of a model that predict rows held out best.
+
+1. Kernels: one length per column and one for all, by the marginal likelihood of 1,000 rows
+   (`learn_kernel`), of each split from the rows that are fitted to alone, so that rows held out say
+   nothing of the lengths they judge. A thousand rows see only the coarser of two scales and fit
+   much noise, so:
+2. Lengths and alpha: multiples of the lengths, shorter or longer as long as that helps, and alphas
+   in half decades, on some thousands of rows; all alphas are columns of one block solve.
+3. Features of the best kernel on the same rows.
+
+Nothing here sees all rows of a long table, so that its time doesn't grow with them.
+"""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gzkcore._util.model_io import stored
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.learned import N_ROWS, learn_kernel
+from gzkcore.kernels.shift_invariant import Learned, Matern
+
+from .kernel_system import KernelSystem, cross_product
+from .solve import NotPositiveDefinite
+
+# A choice, all of them:
+ALPHAS = np.logspace(-5, 1, 13)
+TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
+FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
+RARE = 10  # rows of other values that are added to those learned from, if these are all alike
+
+Split: TypeAlias = tuple[Integers, Integers]
+
+
+@dataclass
+class Candidate:
+    """What was tried: its error on rows held out, and what that took."""
+
+    _state = stored("name", "kernel", "alpha", "error", "seconds")
+
+    name: str
+    kernel: Kernel  # for all rows
+    alpha: float
+    error: float  # root mean squared error of standardised targets
+    seconds: float
+    of_splits: list[Kernel] = field(default_factory=list, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.error:8.4f} {self.alpha:9.2g} {self.seconds:8.1f} s   {self.name}"
+
+
+@dataclass
+class Report:
+    """What a fit did and why: printed, a table of what was tried and some sentences."""
+
+    _state = stored("candidates", "sentences")
+
+    candidates: list[Candidate] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence."""
+        self.sentences.append(sentence)
+
+    def __str__(self) -> str:
+        head = "   error     alpha     time   tried"
+        table = [head, *map(str, self.candidates)] if self.candidates else []
+        return "\n".join([*table, *self.sentences])
+
+    __repr__ = __str__
+
+
+class Trials:
+    """Errors of kernels on rows held out.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    Y : ndarray of shape (n, n_targets)
+        About standardised.
+    weight : ndarray of shape (n,) or None
+    splits : list of (rows to fit to, rows held out)
+    report : Report
+    seed : int
+    """
+
+    def __init__(
+        self,
+        X: Doubles,
+        Y: Doubles,
+        weight: Doubles | None,
+        splits: Sequence[Split],
+        report: Report,
+        seed: int,
+    ) -> None:
+        self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
+        self.report, self.seed = report, seed
+        self.alphas = ALPHAS[::2]  # whole decades
+
+    def narrow(self, alpha: float) -> None:
+        """Try alphas within a decade of this one from now on."""
+        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 1.1]
+
+    def halved(self) -> "Trials":
+        """Return trials with every other row to fit to, and the alphas tried last."""
+        splits = [(rows[::2], held_out) for rows, held_out in self.splits]
+        half = Trials(self.X, self.Y, self.weight, splits, self.report, self.seed)
+        half.alphas = self.alphas
+        return half
+
+    def run(self, name: str, kernel: Kernel, of_splits: list[Kernel]) -> Candidate | None:
+        """Try a kernel with all alphas; return the best, None if none was solved for.
+
+        `of_splits` has the kernel of each split, learned from the rows fitted to there.
+        """
+        start = time.perf_counter()
+        squares = np.zeros(len(self.alphas))
+        for its_kernel, split in zip(of_splits, self.splits, strict=True):
+            squares += self._squares(its_kernel, split)
+        seconds = time.perf_counter() - start
+        if not np.isfinite(squares).any():
+            return None
+        best = int(np.argmin(np.where(np.isnan(squares), np.inf, squares)))
+        error = math.sqrt(squares[best] / self.held_out())
+        found = Candidate(name, kernel, float(self.alphas[best]), error, seconds, of_splits)
+        self.report.candidates.append(found)
+        return found
+
+    def seconds_of(self, best: Candidate, n_rows: int) -> float:
+        """Return about how long a candidate takes on so many rows, by its time on the splits."""
+        alone = Trials(self.X, self.Y, self.weight, self.splits, Report(), self.seed)
+        alone.alphas = np.array([best.alpha])
+        start = time.perf_counter()
+        alone.run(best.name, best.kernel, best.of_splits)
+        seconds = time.perf_counter() - start
+        return seconds * n_rows**2 / sum(len(rows) ** 2 for rows, _ in self.splits)
+
+    def predictions(
+        self, best: Candidate, new_model: Callable[[Kernel, int], Any], return_std: bool
+    ) -> Iterator[tuple[Doubles, Doubles | None, Integers]]:
+        """Fit a model to the rows of each split; yield predictions and the rows held out.
+
+        `new_model` makes one of a kernel, for so many rows.
+        """
+        for kernel, (rows, held_out) in zip(best.of_splits, self.splits, strict=True):
+            model = new_model(kernel, len(rows))
+            middle, shape = self.mean(rows), (len(held_out), self.Y.shape[1])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # the final fit tells
+                model.fit(self.X[rows], self.Y[rows] - middle, self._weight_of(rows))
+                found = model.predict(self.X[held_out], return_std=return_std)
+            mean, std = found if return_std else (found, None)
+            std = None if std is None else std.reshape(shape)
+            yield mean.reshape(shape) + middle, std, held_out
+
+    def error_of_mean(self) -> float:
+        """Return the error of the mean of the rows fitted to, on those held out."""
+        squares = sum(
+            self._sum(np.square(self.Y[held_out] - self.mean(rows)), held_out)
+            for rows, held_out in self.splits
+        )
+        return math.sqrt(float(squares) / self.held_out())
+
+    def mean(self, rows: Integers) -> Doubles:
+        """Return the mean of the targets of some rows."""
+        found: Doubles = np.average(self.Y[rows], axis=0, weights=self._weight_of(rows))
+        return found
+
+    def held_out(self) -> float:
+        """Return the weight of all rows held out."""
+        return sum(self.total(held_out) for _, held_out in self.splits)
+
+    def squares(self, missed: Doubles, held_out: Integers) -> float:
+        """Return the sum of squares of errors, mean over targets."""
+        return float(self._sum(np.square(missed), held_out))
+
+    def _sum(self, squares: Doubles, rows: Integers) -> Any:
+        """Sum over rows by their weights what is averaged over targets, the last axis."""
+        each, weight = squares.mean(axis=-1), self._weight_of(rows)
+        return each.sum(axis=0) if weight is None else weight @ each
+
+    def _weight_of(self, rows: Integers) -> Doubles | None:
+        return None if self.weight is None else self.weight[rows]
+
+    def total(self, rows: Integers) -> float:
+        """Return the weight of some rows."""
+        return float(len(rows) if self.weight is None else self.weight[rows].sum())
+
+    def _squares(self, kernel: Kernel, split: Split) -> Doubles:
+        """Return the sum of squared errors, mean over targets, of each alpha; inf if not solved."""
+        rows, held_out = split
+        found = np.full(len(self.alphas), np.inf)
+        noise = None if self.weight is None else 1.0 / self.weight[rows]
+        n_targets, middle = self.Y.shape[1], self.mean(rows)
+        tried = self.alphas
+        while tried.size:
+            system = KernelSystem(
+                kernel, self.X[rows], tried, noise, tol=TOL, max_iter=MAX_ITER,
+                random_state=self.seed,
+            )  # fmt: skip
+            try:
+                solved = system.solve(
+                    np.tile(self.Y[rows] - middle, tried.size), np.repeat(tried, n_targets)
+                )
+            except NotPositiveDefinite:  # the smallest alpha comes to this first
+                tried = tried[1:]
+                continue
+            mean = cross_product(kernel, self.X[held_out], self.X[rows], solved.coef)
+            truth = (self.Y[held_out] - middle)[:, None]
+            missed = mean.reshape(len(mean), tried.size, n_targets) - truth
+            sums = self._sum(np.square(missed), held_out)
+            converged = solved.converged.reshape(tried.size, n_targets).all(axis=1)
+            found[len(self.alphas) - tried.size :] = np.where(converged, sums, np.inf)
+            break
+        return found
+
+
+# ---- the search
+
+
+def choose_kernel(trials: Trials, *, on_sphere: bool, rng: np.random.Generator) -> Candidate | None:
+    """Return the kernel and the alpha that predict rows held out best.
+
+    Parameters
+    ----------
+    trials : Trials
+    on_sphere : bool
+        Whether rows are points of the unit sphere: all columns have one length then.
+    rng : Generator
+        Chooses the rows that lengths are learned from.
+
+    Returns
+    -------
+    Candidate or None
+        None where X or y is constant on the rows to fit to: there is nothing to learn from.
+    """
+    rules: dict[str, Learned] = {"one length": "learn-isotropic"}
+    if not on_sphere and trials.X.shape[1] > 1:
+        rules["one length per column"] = "learn"
+    looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
+    if len(looked_at) > 1:  # the final lengths know all rows
+        every = np.unique(np.concatenate([part for split in trials.splits for part in split]))
+        looked_at.append(some_that_vary(trials.X, trials.Y, every, rng))
+    if not all(rows.size for rows in looked_at):
+        return None
+    best: Candidate | None = None
+    for name, rule in rules.items():
+        found = _learned(trials, looked_at[-1], Matern("learn", rule))
+        # Smoothness is told by all rows, lengths by those of each split.
+        learned = [_learned(trials, rows, Matern(found.nu, rule)) for rows in looked_at[:-1]]
+        learned.append(found)
+        tried = trials.run(f"{plain_name(found)}, {name}", found, learned[: len(trials.splits)])
+        if tried is not None and (best is None or tried.error < best.error):
+            best = tried
+    if best is None:
+        raise ValueError(
+            f"no kernel ridge regression converged with alpha={ALPHAS[-1]:g} on the rows looked "
+            "at: leave out rows whose values are far beyond all others"
+        )
+    return walk(trials, best)
+
+
+def _learned(trials: Trials, rows: Integers, kernel: Matern) -> Any:
+    return learn_kernel(trials.X[rows], trials.Y[rows], kernel, n_rows=len(rows)).kernel
+
+
+def some_that_vary(
+    X: Doubles, Y: Doubles, rows: Integers, rng: np.random.Generator, most: int = N_ROWS
+) -> Integers:
+    """Return some of the rows at random, with a few of the rare ones where the others are alike.
+
+    So each target, and X, is constant on them only if it is on all rows. None if all are, or X is.
+    """
+    if not np.ptp(X[rows], axis=0).any() or not np.ptp(Y[rows], axis=0).any():
+        return rows[:0]
+    chosen = rng.permutation(rows)[:most]
+    for values in (X, *Y.T[:, :, None]):
+        other = rows[(values[rows] != values[chosen[0]]).any(axis=1)]
+        if other.size and not np.ptp(values[chosen], axis=0).any():
+            chosen = np.append(chosen, rng.permutation(other)[:RARE])
+    return np.sort(chosen)
+
+
+def walk(trials: Trials, start: Candidate) -> Candidate:
+    """Make all lengths shorter, else longer, by FACTOR as long as that helps; return the best."""
+    trials.narrow(start.alpha)
+    best = trials.run("the same, alphas between", start.kernel, start.of_splits) or start
+    for direction in (-1, 1):
+        before = best
+        for step in range(1, LONGEST_WALK + 1):
+            trials.narrow(best.alpha)
+            factor = FACTOR ** (direction * step)
+            kernel, *of_splits = (
+                each.with_lengths(factor / each.scale())
+                for each in (start.kernel, *start.of_splits)
+            )
+            found = trials.run(f"the same, lengths times {factor:.3g}", kernel, of_splits)
+            if found is None or found.error >= best.error:
+                break
+            best = found
+        if best is not before:
+            break
+    return best
+
+
+def try_model(
+    trials: Trials, best: Candidate, name: str, new_model: Callable[[Kernel, int], Any]
+) -> Candidate:
+    """Try a model that chooses its own alpha with the best kernel, on the same rows."""
+    start, squares = time.perf_counter(), 0.0
+    made: list[Any] = []
+
+    def noted(kernel: Kernel, n_rows: int) -> Any:
+        made.append(new_model(kernel, n_rows))
+        return made[-1]
+
+    for mean, _, held_out in trials.predictions(best, noted, return_std=False):
+        squares += trials.squares(mean - trials.Y[held_out], held_out)
+    found = Candidate(
+        name, best.kernel, float(np.median([model.alpha_ for model in made])),
+        math.sqrt(squares / trials.held_out()), time.perf_counter() - start, best.of_splits,
+    )  # fmt: skip
+    trials.report.candidates.append(found)
+    return found
+
+
+def plain_name(kernel: Kernel) -> str:
+    """Return the name of a kernel without its lengths."""
+    nu = getattr(kernel, "nu", None)
+    name = type(kernel).__name__
+    if nu is None:
+        return name
+    return "Gaussian" if math.isinf(nu) else f"{name} {nu:g}"

@@ -1,0 +1,502 @@
+"""Columns of a table as numbers that a kernel can compare.
+
+Every input column has a kind, which `fit` finds out and `columns_` tells:
+
+- "number": standardised. Where values lie more than 10 standard deviations out, by its ranks (the
+  normal scores of its quantiles): else a few such rows would set the scale of all.
+- "category": text, booleans and categorical types. 0 and 1 of two levels; of more levels a column
+  for each of the most frequent.
+- "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
+  such names and places all over the globe.
+- "constant": left out.
+
+A missing number is its column's median and a 1 in a column beside it that says so.
+"""
+
+import datetime
+import math
+import numbers
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from gzkcore._util.memory import check_fits_dense
+from gzkcore._util.model_io import stored
+from gzkcore._util.typing import Data, Doubles
+from gzkcore._util.validation import check_choice
+from gzkcore._util.wording import counted
+from gzkcore.datasets.globe import LatLonToSphere, off_globe
+from gzkcore.features.base import plain_output
+
+__all__ = ["TableEncoder"]
+
+# A choice, all four:
+OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
+QUANTILES = 1000  # knots of the ranks
+LEVELS = 32  # columns for the levels of a category, at most
+# Places whose variance on the unit sphere is less are a region, where degrees are as good.
+REGION = 0.25
+LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
+# Types of columns in data frames that are categories, though their values may be numbers.
+CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
+DATES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
+
+Values = NDArray[Any]
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Columns of a table as numbers that a kernel can compare.
+
+    Parameters
+    ----------
+    missing : {"impute", "raise"}, default="impute"
+        What to do with missing values: "impute" takes the median of a column of numbers and tells
+        the rows apart by a column of zeros and ones; a missing category is a level of its own.
+        "raise" refuses them.
+
+    Attributes
+    ----------
+    columns_ : list of dict
+        Of each input column its "name", its "kind" (see above), and what its encoding needs.
+    sources_ : ndarray of shape (n_features_out,)
+        The number of the input column that each encoded column comes from.
+    on_sphere_ : bool
+        Whether the encoded rows are points of the unit sphere and nothing else.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has names of columns.
+
+    Notes
+    -----
+    A frame's categorical and boolean columns are categories, and so is text. Levels are compared as
+    text, where True, 1 and 1.0 are the same. Dates and durations are seconds, UTC where dates have
+    no time zone. A level that `fit` did not see, or a rare one, has zeros in all columns of its
+    category. A value that is missing where `fit` saw none is the median. Time: a sort of each
+    column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gzkcore import TableEncoder
+    >>> table = pd.DataFrame({"area": [50.0, 80.0, None], "kind": ["flat", "house", "flat"]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.get_feature_names_out()
+    array(['area', 'area is missing', 'kind=house'], dtype=object)
+    >>> encoder.transform(table).round(2)
+    array([[-1.,  0.,  0.],
+           [ 1.,  0.,  1.],
+           [ 0.,  1.,  0.]])
+    """
+
+    _state = stored("columns_", "sources_", "on_sphere_")
+
+    def __init__(self, missing: str = "impute") -> None:
+        self.missing = missing
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "impute"
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Data, y: Any = None) -> Self:
+        """Find out the kind of each column, and how to encode it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_choice("missing", self.missing, ("impute", "raise"))
+        for name in ("columns_", "feature_names_in_"):  # what a fit that fails would leave
+            self.__dict__.pop(name, None)
+        names, columns, named = columns_of(X)
+        found = [
+            self._described(name, values, is_categorical)
+            for name, (values, is_categorical) in zip(names, columns, strict=True)
+        ]
+        _find_places(found, [values for values, _ in columns])
+        if all(column["kind"] == "constant" for column in found):
+            # Nothing tells rows apart: one column of zeros, so that every row is like any other.
+            found[0]["kind"] = "nothing"
+        widths = [len(_names_out(column)) for column in found]
+        self.sources_ = np.repeat(np.arange(len(widths)), widths)
+        kinds = {column["kind"] for column in found} - {"constant"}
+        self.on_sphere_ = kinds == {"latitude", "longitude"}
+        if named:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.columns_ = found
+        return self
+
+    def _described(self, name: str, values: Values, is_categorical: bool) -> dict[str, Any]:
+        """Return a column's name, kind and encoding."""
+        missing = missing_of(values)
+        if missing.any() and self.missing == "raise":
+            raise ValueError(
+                f"column {name!r} has {counted(int(missing.sum()), 'missing value')}, the first in "
+                f"row {int(np.argmax(missing))}, and missing='raise'; fill them in, or use "
+                "missing='impute'"
+            )
+        if is_categorical:
+            return _category(name, values, missing)
+        return _number(name, values.astype(np.float64), missing)
+
+    def transform(self, X: Data) -> Doubles:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self, "columns_")
+        _, columns, _ = columns_of(X, self)
+        parts: list[Doubles] = []
+        for description, (values, _) in zip(self.columns_, columns, strict=True):
+            missing = missing_of(values)
+            if missing.any() and self.missing == "raise":
+                raise ValueError(
+                    f"column {description['name']!r} has a missing value in row "
+                    f"{int(np.argmax(missing))}, and missing='raise'; fill it in, or use "
+                    "missing='impute'"
+                )
+            match description["kind"]:
+                case "number":
+                    parts.extend(_encode_number(description, _numbers(description, values)))
+                case "category":
+                    parts.extend(_encode_category(description, values, missing))
+                case "latitude":
+                    other = description["other"]
+                    both = (description, values), (self.columns_[other], columns[other][0])
+                    degrees = [_filled(c, _numbers(c, its_values)) for c, its_values in both]
+                    parts.extend(_on_sphere(np.column_stack(degrees)).T)
+                case "nothing":
+                    parts.append(np.zeros(len(values)))
+        return np.column_stack(parts)
+
+    def remarks(self) -> list[str]:
+        """Say what was done to columns beyond standardising them."""
+        check_is_fitted(self, "columns_")
+        found = []
+        for words, chosen in {
+            "left out, since constant": [c for c in self.columns_ if c["kind"] == "constant"],
+            "encoded by ranks, since values lie far out": [
+                c for c in self.columns_ if "quantiles" in c
+            ],
+            "imputed where missing": [c for c in self.columns_ if c.get("indicator")],
+            "taken for categories": [c for c in self.columns_ if c["kind"] == "category"],
+            "taken for places on the globe": [
+                c for c in self.columns_ if c["kind"] in ("latitude", "longitude")
+            ],
+        }.items():
+            if chosen:
+                names = [str(column["name"]) for column in chosen]
+                more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+                found.append(f"Columns {words}: {', '.join(names[:8])}{more}.")
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> Values:
+        """Return the names of the encoded columns."""
+        check_is_fitted(self, "columns_")
+        names = [name for column in self.columns_ for name in _names_out(column)]
+        return np.array(names, dtype=object)
+
+
+def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None:
+    """Take latitude and longitude together where they have these names and span the globe."""
+    lowered = [str(column["name"]).strip().lower() for column in described]
+    lat = [i for i, name in enumerate(lowered) if name in LATITUDES]
+    lon = [i for i, name in enumerate(lowered) if name in LONGITUDES]
+    if len(lat) != 1 or len(lon) != 1:
+        return
+    both = [described[i] for i in (*lat, *lon)]
+    if any(each["kind"] != "number" or each["indicator"] for each in both):
+        return
+    degrees = np.column_stack([columns[i].astype(np.float64) for i in (*lat, *lon)])
+    if off_globe(degrees) is not None or _on_sphere(degrees).var(axis=0).sum() < REGION:
+        return
+    for column, kind, other in zip(both, ("latitude", "longitude"), (*lon, *lat), strict=True):
+        column.update(kind=kind, other=other)
+
+
+def _on_sphere(degrees: Doubles) -> Doubles:
+    """Return latitudes and longitudes as points of the unit sphere."""
+    points: Doubles = plain_output(LatLonToSphere()).transform(degrees)
+    return points
+
+
+def columns_of(
+    X: Any, fitted: TableEncoder | None = None
+) -> tuple[list[str], list[tuple[Values, bool]], bool]:
+    """Return the names of columns, their values and whether these are categories; is X a frame.
+
+    The columns of a frame come in the order of those that an encoder was fitted to.
+    """
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        names = [str(name) for name in X.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"X has two columns of the name {twice!r}; rename one")
+        if len(X) == 0:
+            raise ValueError("Found array with 0 sample(s): X has no rows; pass one or more")
+        if not names:
+            raise ValueError("Found array with 0 feature(s): X has no columns; pass one or more")
+        wanted = names if fitted is None else _wanted(names, fitted)
+        places = {name: i for i, name in enumerate(names)}
+        originals = list(X.columns)
+        columns = [_of_series(X[originals[places[name]]], name) for name in wanted]
+        return wanted, columns, True
+    if sparse.issparse(X):
+        check_fits_dense(X)
+        X = X.toarray()
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
+    if array.dtype.kind in "biufc" or array.ndim != 2:
+        array = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan")
+    elif array.dtype.kind not in "mM":
+        array = check_array(array, dtype=None, ensure_all_finite=False)
+    if fitted is not None and array.shape[1] != fitted.n_features_in_:
+        raise ValueError(
+            f"X has {array.shape[1]} features, but {type(fitted).__name__} is expecting "
+            f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+        )
+    names = [f"x{i}" for i in range(array.shape[1])]
+    if array.dtype.kind == "f":
+        return names, [(column, False) for column in array.T], False
+    if array.dtype.kind in "mM":
+        return names, [(_seconds(column), False) for column in array.T], False
+    objects = array.T.astype(object)
+    return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
+
+
+def _wanted(names: list[str], fitted: TableEncoder) -> list[str]:
+    """Return the columns that an encoder was fitted to, all of which must be there."""
+    if not hasattr(fitted, "feature_names_in_"):
+        if len(names) != fitted.n_features_in_:
+            raise ValueError(
+                f"X has {len(names)} features, but {type(fitted).__name__} is expecting "
+                f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+            )
+        return names
+    wanted: list[str] = fitted.feature_names_in_.tolist()
+    if missing := [name for name in wanted if name not in names]:
+        raise ValueError(
+            "The feature names should match those that were passed during fit: X has no column "
+            f"{missing[0]!r}; pass the same columns as to fit"
+        )
+    return wanted
+
+
+def _of_series(series: Any, name: str) -> tuple[Values, bool]:
+    """Return the values of a frame's column, and whether they are categories."""
+    kind = str(series.dtype).lower().partition("(")[0]
+    if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
+        unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
+        return _seconds(np.asarray(series, dtype=f"M8[{unit}]")), False
+    values = np.asarray(series)
+    if kind in CATEGORICAL_DTYPES:
+        return values.astype(object), True
+    if values.dtype.kind in "mM":
+        return _seconds(values), False
+    if values.dtype.kind in "iuf":
+        values = values.astype(np.float64)
+        _check_finite(values, name)
+        return values, False
+    return _of_objects(values.astype(object), name)
+
+
+def _of_objects(values: Values, name: str) -> tuple[Values, bool]:
+    """Return numbers where all objects that are there are numbers or dates, else categories."""
+    missing = missing_of(values)
+    there = values[~missing]
+    if there.size and all(isinstance(value, bool | np.bool_) for value in there):
+        return values, True
+    as_numbers = np.full(len(values), np.nan)
+    if all(isinstance(value, numbers.Real | np.bool_) for value in there):
+        as_numbers[~missing] = there.astype(np.float64)
+        _check_finite(as_numbers, name)
+        return as_numbers, False
+    if all(isinstance(value, DATES) for value in there):
+        as_numbers[~missing] = [_seconds_of(value) for value in there]
+        return as_numbers, False
+    for value in there:
+        if not isinstance(value, str | numbers.Real | np.bool_):
+            raise TypeError(
+                f"X holds {value!r}, a {type(value).__name__}: argument must be a string or a "
+                "number; pass numbers, text, booleans or dates"
+            )
+    return values, True
+
+
+def _seconds(values: Values) -> Doubles:
+    """Return dates, since 1970, and durations in seconds; NaT is NaN."""
+    kind, unit = values.dtype.kind, np.datetime_data(values.dtype)[0]
+    if unit in ("Y", "M", "generic"):
+        unit = "s"
+    since = values.astype(f"{kind}8[{unit}]") - np.array(0, dtype=f"{kind}8[{unit}]")
+    seconds: Doubles = since / np.timedelta64(1, "s")
+    return seconds
+
+
+def _seconds_of(value: Any) -> float:
+    """Return one date, since 1970, or duration in seconds."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return float(_seconds(np.array([value]))[0])
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
+    elif value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC)
+    return float(value.timestamp())
+
+
+def _check_finite(values: Doubles, name: str) -> None:
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise ValueError(
+            f"Input X contains infinity: column {name!r} in row {int(np.argmax(infinite))}; pass "
+            "finite values, NaN for missing ones"
+        )
+
+
+def missing_of(values: Values) -> NDArray[np.bool_]:
+    """Return which values are missing: NaN, None, and what pandas has for them."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    gone = {"NAType", "NaTType"}
+    return np.array(
+        [
+            v is None or type(v).__name__ in gone or (isinstance(v, float) and math.isnan(v))
+            for v in values
+        ],
+        dtype=bool,
+    )  # fmt: skip
+
+
+# ---- numbers
+
+
+def _number(name: str, values: Doubles, missing: NDArray[np.bool_]) -> dict[str, Any]:
+    there = values[~missing]
+    column: dict[str, Any] = {"name": name, "kind": "number", "indicator": bool(missing.any())}
+    if there.size == 0 or there.min() == there.max():
+        if not missing.any() or there.size == 0:
+            return {"name": name, "kind": "constant"}
+        # Only whether the value is there tells rows apart.
+        return {**column, "fill": float(there[0]), "mean": float(there[0]), "scale": 1.0}
+    # Of values up to 1e308 neither a sum, a square nor a difference may overflow.
+    largest = float(np.abs(there).max())
+    small = there / largest
+    mean, scale = float(small.mean()), float(small.std())
+    column |= {"fill": 2 * float(np.median(there / 2)), "mean": mean * largest}
+    column["scale"] = (scale or 1.0) * largest
+    if float(np.abs(small - mean).max()) > OUTLYING * scale and np.unique(there).size > 2:
+        knots = np.linspace(0.0, 1.0, min(QUANTILES, there.size))
+        column["quantiles"] = 2 * np.quantile(there / 2, knots)
+        scores = _scores(there, column["quantiles"])
+        column |= {"mean": float(scores.mean()), "scale": float(scores.std()) or 1.0}
+    return column
+
+
+def _numbers(column: dict[str, Any], values: Values) -> Doubles:
+    """Return values of a column that had numbers in `fit`."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        wrong = next(value for value in values if not isinstance(value, numbers.Real))
+        raise ValueError(
+            f"column {column['name']!r} had numbers in fit, and has {wrong!r} now; pass numbers"
+        ) from None
+
+
+def _encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
+    filled = _filled(column, values)
+    if "quantiles" in column:
+        filled = _scores(filled, column["quantiles"])
+    encoded = [(filled / 2 - column["mean"] / 2) / column["scale"] * 2]  # 1e308 - -1e308 is inf
+    return [*encoded, np.isnan(values).astype(np.float64)] if column["indicator"] else encoded
+
+
+def _filled(column: dict[str, Any], values: Doubles) -> Doubles:
+    """Return values with the median where they are missing."""
+    return np.where(np.isnan(values), column["fill"], values)
+
+
+def _scores(values: Doubles, quantiles: Doubles) -> Doubles:
+    """Return normal scores of ranks: of equal quantiles the mean rank, as in scikit-learn's."""
+    knots = np.linspace(0.0, 1.0, len(quantiles))
+    values, quantiles = values / 2, quantiles / 2  # differences don't overflow
+    up = np.interp(values, quantiles, knots)
+    down = 1.0 - np.interp(-values, -quantiles[::-1], knots)
+    end = 0.5 / len(quantiles)
+    scores: Doubles = ndtri(np.clip((up + down) / 2, end, 1 - end))
+    return scores
+
+
+# ---- categories
+
+
+def _category(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str, Any]:
+    levels, counts = np.unique(_texts(values, missing), return_counts=True)
+    if len(levels) < 2:
+        return {"name": name, "kind": "constant"}
+    kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
+    return {"name": name, "kind": "category", "levels": kept[1:] if len(levels) == 2 else kept}
+
+
+def _encode_category(
+    column: dict[str, Any], values: Values, missing: NDArray[np.bool_]
+) -> list[Doubles]:
+    texts = _texts(values, missing)
+    return [(texts == level).astype(np.float64) for level in column["levels"]]
+
+
+def _texts(values: Values, missing: NDArray[np.bool_]) -> Values:
+    """Return levels as text; a missing one has none."""
+    texts = np.full(len(values), "", dtype=object)  # not padded to the longest
+    texts[~missing] = [_text(value) for value in values[~missing]]
+    return texts
+
+
+def _text(value: Any) -> str:
+    """Return one text for a value whatever its type: True, 1 and 1.0 are the same level."""
+    if isinstance(value, numbers.Integral | np.bool_):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    return str(value)
+
+
+def _names_out(column: dict[str, Any]) -> list[str]:
+    """Return the names of the columns that encode a column."""
+    name = str(column["name"])
+    match column["kind"]:
+        case "number":
+            return [name, f"{name} is missing"] if column["indicator"] else [name]
+        case "category":
+            return [f"{name}={level}" for level in column["levels"]]
+        case "latitude":
+            return ["place x", "place y", "place z"]
+        case "nothing":
+            return [name]
+    return []

@@ -1,0 +1,69 @@
+"""What `KernelRegressor` does to columns, and what it says of its predictions.
+
+Columns whose values lie far out are encoded by ranks; standard deviations are widened until 95 % of
+rows held out are within 1.96 of them; columns matter by their lengths.
+"""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+__all__ = ["importances", "normal_scores", "widening"]
+
+
+def normal_scores(column: Sequence[float]) -> list[float]:
+    """Return the normal quantiles of ranks, scaled to [0, 1]; equal values share their mean rank.
+
+    The ends are half a rank further in, since a normal distribution has none.
+
+    Examples
+    --------
+    >>> normal_scores([1.0, 5.0, 1000.0])[1]
+    0.0
+    """
+    n = len(column)
+    scores = []
+    for value in column:
+        below = sum(other < value for other in column)
+        equal = sum(other == value for other in column)
+        share = (below + (equal - 1) / 2) / (n - 1)
+        share = min(max(share, 0.5 / n), 1 - 0.5 / n)
+        scores.append(NormalDist().inv_cdf(share))
+    return scores
+
+
+def widening(errors: Sequence[float], deviations: Sequence[float]) -> float:
+    """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
+
+    The quantile is interpolated between the two errors, in units of their deviations, next to it.
+    An error has none where its deviation is 0: that of a constant.
+
+    Examples
+    --------
+    >>> widening([1.0, -1.0], [1.0, 1.0]) < 1
+    True
+    """
+    units = sorted(abs(e) / s if s > 0 else 0.0 for e, s in zip(errors, deviations, strict=True))
+    place = 0.95 * (len(units) - 1)
+    first = int(place)
+    last = min(first + 1, len(units) - 1)
+    quantile = units[first] + (place - first) * (units[last] - units[first])
+    return quantile / NormalDist().inv_cdf(0.975)
+
+
+def importances(
+    lengths: Sequence[float], variances: Sequence[float], sources: Sequence[int], n_columns: int
+) -> list[float]:
+    """Return each column's share of sum_j v_j / l_j^2, where encoded column j is from sources[j].
+
+    v_j is the variance of an encoded column: in units of its spread its length is l_j / v_j^(1/2).
+
+    Examples
+    --------
+    >>> importances([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], [0, 1, 1], 2)
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    terms = [v / length**2 for v, length in zip(variances, lengths, strict=True)]
+    shares = [0.0] * n_columns
+    for term, source in zip(terms, sources, strict=True):
+        shares[source] += term / sum(terms)
+    return shares

@@ -1,0 +1,462 @@
+"""Learners that choose everything: what they find, what they say, what they refuse."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GroupKFold, PredefinedSplit, TimeSeriesSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gzkcore import (
+    KernelClassifier,
+    KernelRegressor,
+    Matern,
+    TableEncoder,
+    learn_kernel,
+    load,
+    reference,
+)
+from gzkcore.learn import table_learner
+from gzkcore.learn.kernel_regressor import widening
+from gzkcore.learn.kernel_search import Report, Trials, some_that_vary
+from gzkcore.learn.table_learner import _fitted, _Table
+
+UNWEIGHTED = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "rows that lengths are learned from are drawn whatever their weights",
+)
+
+
+@parametrize_with_checks(
+    [KernelRegressor(random_state=0), KernelClassifier(random_state=0)],
+    expected_failed_checks=lambda _: UNWEIGHTED,
+)
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)
+
+
+def waves(n=500, seed=0, noise=0.1):
+    """Return rows of which the first two columns matter, the first more, of very unlike sizes."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = np.sin(3 * X[:, 0]) + 0.5 * np.cos(X[:, 1]) + noise * rng.standard_normal(n)
+    return X * [1e-3, 1.0, 1e4, 1.0], 100 + 7 * y
+
+
+def test_it_finds_the_columns_that_matter_and_beats_boosting():
+    (X, y), (new, truth) = waves(), waves(seed=1)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    error, by_boosting = (
+        np.sqrt(np.mean((each.predict(new) - truth) ** 2))
+        for each in (model, HistGradientBoostingRegressor(random_state=0).fit(X, y))
+    )
+    assert error < 0.7 * by_boosting
+    assert error < 1.5 * 0.7
+    assert model.feature_importances_[0] > 0.5 > model.feature_importances_[1] > 0.02
+    assert model.feature_importances_[2:].max() < 0.02
+
+
+def test_95_percent_are_within_196_standard_deviations():
+    (X, y), (new, truth) = waves(), waves(2000, seed=1)
+    mean, std = KernelRegressor(random_state=0).fit(X, y).predict(new, return_std=True)
+    assert 0.92 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.98
+
+
+def test_widening_is_that_of_the_reference():
+    rng = np.random.default_rng(0)
+    errors, deviations = rng.standard_normal((101, 2)), rng.uniform(0.5, 2, (101, 2))
+    wanted = [
+        reference.table.widening(e.tolist(), s.tolist())
+        for e, s in zip(errors.T, deviations.T, strict=True)
+    ]
+    np.testing.assert_allclose(widening(errors, deviations), wanted, rtol=1e-6)
+
+
+def test_importances_are_those_of_the_reference():
+    X, y = waves(300)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    lengths = np.broadcast_to(1 / model.kernel_.scale(), 4).tolist()
+    variances = model.encoder_.transform(X).var(axis=0).tolist()
+    wanted = reference.table.importances(lengths, variances, model.encoder_.sources_.tolist(), 4)
+    np.testing.assert_allclose(model.feature_importances_, wanted, rtol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_model():
+    X, y = waves(300)
+    one, two = (KernelRegressor(random_state=3).fit(X, y).predict(X) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("return_std", [False, True])
+def test_it_is_the_same_from_a_file(tmp_path, return_std):
+    X, y = waves(300)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    again = load(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(
+        again.predict(X, return_std=return_std), model.predict(X, return_std=return_std)
+    )
+    assert str(again.report_) == str(model.report_)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "reason"),
+    [
+        ([[1.0]], [2.0], "too few"),
+        (np.ones((50, 2)), np.arange(50.0), "columns are constant"),
+        (np.random.default_rng(0).standard_normal((50, 2)), np.ones(50), "y is constant"),
+    ],
+)
+def test_the_mean_is_predicted_where_nothing_can_be_learned(X, y, reason):
+    model = KernelRegressor().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), np.mean(y))
+    assert reason in str(model.report_)
+    assert model.kernel_ is None
+
+
+def test_noise_is_told_apart_from_a_target():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2500, 5)), rng.standard_normal(2500)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert np.abs(model.predict(X) - y.mean()).max() < 0.3
+
+
+def test_frames_with_categories_and_missing_values_are_taken():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], 600)
+    size = rng.standard_normal(600)
+    y = np.where(kind == "a", 3 * size, -size) + (kind == "c")
+    table = pd.DataFrame({"kind": kind, "size": size})
+    table.loc[::50, "size"] = np.nan
+    model = KernelRegressor(random_state=0).fit(table, y)
+    assert model.score(table, y) > 0.9
+    assert "imputed where missing: size" in str(model.report_)
+    assert model.feature_importances_.shape == (2,)
+
+
+def test_groups_are_held_out_together():
+    """Rows of a group are copies: what is held out from within groups looks far too good."""
+    rng = np.random.default_rng(0)
+    centers, levels = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    groups = np.repeat(np.arange(60), 10)
+    X = centers[groups] + 1e-3 * rng.standard_normal((600, 3))
+    y = levels[groups] + 0.01 * rng.standard_normal(600)
+
+    def error(**how):
+        cv = how.pop("cv", None)
+        model = KernelRegressor(cv=cv, random_state=0).fit(X, y, **how)
+        return min(each.error for each in model.report_.candidates)
+
+    assert error() < 0.2
+    assert error(groups=groups) > 0.8
+    assert error(cv=GroupKFold(3), groups=groups) > 0.8
+
+
+def test_splits_of_scikit_learn_are_taken():
+    X, y = waves(300)
+    for cv in (3, TimeSeriesSplit(3), [(np.arange(200), np.arange(200, 300))]):
+        assert KernelRegressor(cv=cv, random_state=0).fit(X, y).score(X, y) > 0.7
+
+
+def test_several_targets_share_the_kernel():
+    X, y = waves(400)
+    both = np.column_stack([y, -3 * y])
+    mean, std = KernelRegressor(random_state=0).fit(X, both).predict(X, return_std=True)
+    assert mean.shape == std.shape == (400, 2)
+    np.testing.assert_allclose(mean[:, 1], -3 * mean[:, 0], rtol=1e-2, atol=1)
+
+
+def test_weights_of_zero_leave_rows_out():
+    X, y = waves(400)
+    spoilt = y.copy()
+    spoilt[::4] += 1e6
+    weight = (np.arange(400) % 4 > 0).astype(float)
+    model = KernelRegressor(random_state=0).fit(X, spoilt, weight)
+    assert model.score(X, y) > 0.9
+
+
+def test_a_small_budget_takes_features(monkeypatch):
+    monkeypatch.setattr("gzkcore.learn.table_learner.FEATURES", 256)
+    X, y = waves(1200)
+    model = KernelRegressor(budget=1e-6, random_state=0).fit(X, y)
+    assert "features: the whole kernel would take" in str(model.report_)
+    _, std = model.predict(X[:5], return_std=True)
+    assert (std > 0).all()
+    with pytest.raises(ValueError, match="budget=0"):
+        KernelRegressor(budget=0).fit(X, y)
+
+
+def test_a_classifier_knows_how_sure_it_is():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = KernelClassifier(random_state=0).fit(X[::2], names[::2])
+    shares = model.predict_proba(X[1::2])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert model.score(X[1::2], names[1::2]) > 0.92
+    assert -np.mean(np.log(shares[np.arange(75), y[1::2]])) < 0.25
+
+
+def test_a_classifier_is_the_same_from_a_file(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = KernelClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model.gzk").predict_proba(X), model.predict_proba(X)
+    )
+
+
+# ---- splits
+
+
+def table_of(n=60, **more):
+    rng = np.random.default_rng(0)
+    given = {"labels": None, "weight": None, "groups": None} | more
+    return _Table(rng.standard_normal((n, 2)), rng.standard_normal((n, 1)), **given)
+
+
+def test_splitters_see_all_rows_in_order_with_labels_and_groups():
+    seen = {}
+
+    class Noting(PredefinedSplit):
+        def split(self, X, y=None, groups=None):
+            seen.update(n=len(X), y=y, groups=groups)
+            return super().split()
+
+    weight, labels, groups = np.arange(60) % 10 > 0, np.arange(60) % 3, np.arange(60) // 6
+    table = table_of(labels=labels, weight=weight.astype(float), groups=groups)
+    fold = np.where(np.arange(60) < 50, -1, 0)
+    [(rows, out)] = table.splits(Noting(fold), 1000, np.random.default_rng(0))
+    assert seen["n"] == 60
+    assert seen["y"] is labels
+    assert seen["groups"] is groups
+    assert rows.tolist() == list(range(45))  # of the 54 rows of positive weight
+    assert out.tolist() == list(range(45, 54))
+
+
+def test_long_splits_are_thinned_and_keep_their_sides():
+    table = table_of(1000)
+    for rows, out in table.splits(TimeSeriesSplit(3), 100, np.random.default_rng(0)):
+        assert len(rows) == 80
+        assert len(out) == 20
+        assert rows.max() < out.min()
+        assert (np.diff(rows) > 0).all()
+
+
+def test_a_number_of_folds_is_that_of_every_kth_row():
+    for i, (rows, out) in enumerate(table_of().splits(3, 1000, np.random.default_rng(0))):
+        assert out.tolist() == list(range(i, 60, 3))
+        assert len(rows) == 40
+
+
+@pytest.mark.parametrize("cv", [None, 5])
+def test_classes_have_their_shares_on_both_sides(cv):
+    labels = np.repeat([0, 1, 2], [45, 10, 5])
+    for rows, out in table_of(labels=labels).splits(cv, 1000, np.random.default_rng(0)):
+        assert np.bincount(labels[rows]).tolist() == [36, 8, 4]
+        assert np.bincount(labels[out]).tolist() == [9, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        ([(np.arange(10), np.arange(0))], "split 0 of cv=.*no rows held out"),
+        ([(np.arange(0), np.arange(10))], "no rows to fit to"),
+        ([], "no splits"),
+        (1, "cv=1 must be from 2"),
+        ("loo", "cv='loo' must be None"),
+    ],
+)
+def test_splits_that_say_nothing_are_refused(cv, words):
+    with pytest.raises(ValueError, match=words):
+        table_of().splits(cv, 1000, np.random.default_rng(0))
+
+
+def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
+    looked_at = []
+
+    def noted(X, y, kernel, **how):
+        if kernel.nu != "learn":  # the smoothness is told by all rows
+            looked_at.append({tuple(row) for row in X})
+        return learn_kernel(X, y, kernel, **how)
+
+    monkeypatch.setattr("gzkcore.learn.kernel_search.learn_kernel", noted)
+    X, y = waves(100)
+    model = KernelRegressor(cv=3, random_state=0).fit(X, y)
+    Z = model.encoder_.transform(X)
+    for fold in range(3):
+        assert looked_at[fold] == {tuple(row) for row in Z[np.arange(100) % 3 != fold]}
+
+
+# ---- little to learn from
+
+
+def test_rare_values_are_among_the_rows_learned_from():
+    X, y = np.random.default_rng(0).standard_normal((5000, 2)), np.zeros((5000, 1))
+    y[77] = 1
+    rows = some_that_vary(X, y, np.arange(5000), np.random.default_rng(0), 100)
+    assert 77 in rows
+    assert len(rows) == 101
+    assert not some_that_vary(X, 0 * y, np.arange(5000), np.random.default_rng(0)).size
+
+
+def test_a_constant_start_of_a_series_teaches_nothing():
+    X, y = waves(60)
+    y[:40] = 3.0
+    model = KernelRegressor(cv=[(np.arange(30), np.arange(30, 60))]).fit(X, y)
+    assert "constant on the rows to learn from" in str(model.report_)
+
+
+def test_a_constant_target_among_several_is_that_constant():
+    X, y = waves(200)
+    model = KernelRegressor(random_state=0).fit(X, np.column_stack([y, np.full(200, 0.1)]))
+    mean, std = model.predict(X, return_std=True)
+    assert (mean[:, 1] == 0.1).all()
+    assert (std[:, 1] == 0).all()
+    assert (std[:, 0] > 0).all()
+
+
+def test_a_constant_has_no_deviation():
+    X, _ = waves(50)
+    mean, std = KernelRegressor().fit(X, np.full(50, 0.1)).predict(X, return_std=True)
+    assert (mean == 0.1).all()
+    assert (std == 0).all()
+
+
+def test_shares_of_the_classes_are_predicted_where_nothing_can_be_learned():
+    for labels in (["a"] * 30 + ["b"] * 10, ["a"] * 20 + ["b"] * 10 + ["c"] * 10):
+        shares = np.unique(labels, return_counts=True)[1] / 40
+        model = KernelClassifier().fit(np.ones((40, 2)), labels)
+        np.testing.assert_allclose(model.predict_proba(np.ones((3, 2))), np.tile(shares, (3, 1)))
+        assert model.predict(np.ones((1, 2))) == ["a"]
+
+
+# ---- what is said and kept
+
+
+def test_a_fit_that_fails_leaves_it_unfitted():
+    X, y = waves(100)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="budget"):
+        model.set_params(budget=-1).fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_final_fit_that_did_not_converge_is_warned_of_and_reported():
+    class Slow:
+        def fit(self, *_):
+            warnings.warn("it may predict far off", ConvergenceWarning, stacklevel=1)
+
+    report = Report()
+    with pytest.warns(ConvergenceWarning, match="far off"):
+        _fitted(Slow(), table_of(), report)
+    assert "it may predict far off." in report.sentences
+
+
+def test_splitters_are_left_out_of_files(tmp_path):
+    X, y = waves(100)
+    for cv, kept in ((TimeSeriesSplit(2), None), (2, 2)):
+        model = KernelRegressor(cv=cv, random_state=0).fit(X, y)
+        model.save(tmp_path / "model.gzk")
+        again = load(tmp_path / "model.gzk")
+        assert again.cv == kept
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_other_outputs_of_scikit_learn_change_nothing():
+    X, y = waves(100)
+    wanted = KernelRegressor(random_state=0).fit(X, y).predict(X)
+    with config_context(transform_output="pandas"):
+        found = KernelRegressor(random_state=0).fit(X, y).predict(X)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_unit_of_weights_changes_nothing():
+    X, y = waves(150)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 150)
+    one, two = (
+        KernelRegressor(random_state=0).fit(X, y, unit * weight).predict(X) for unit in (1, 1024)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_largest_targets_do_not_overflow():
+    X, y = waves(100)
+    mean, std = KernelRegressor(random_state=0).fit(X, 1e300 * y).predict(X, return_std=True)
+    assert np.corrcoef(mean / 1e300, y)[0, 1] > 0.9
+    assert np.isfinite(std).all()
+
+
+def test_latitude_and_longitude_share_their_influence():
+    rng = np.random.default_rng(0)
+    latitude = np.degrees(np.arcsin(rng.uniform(-1, 1, 300)))
+    table = pd.DataFrame({"lat": latitude, "lon": rng.uniform(-180, 180, 300)})
+    model = KernelRegressor(random_state=0).fit(table, np.sin(np.radians(latitude)))
+    assert model.feature_importances_.tolist() == [0.5, 0.5]
+
+
+def test_features_are_calibrated_as_features_with_their_alpha(monkeypatch):
+    monkeypatch.setattr(table_learner, "FEATURES", 40)
+    (X, y), (new, truth) = waves(300), waves(1000, seed=1)
+    model = KernelRegressor(budget=1e-9, random_state=0).fit(X, y)
+    assert model.model_.coef_.size == 40
+    assert model.alpha_ == model.model_.alpha_
+    mean, std = model.predict(new, return_std=True)
+    assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
+
+
+# ---- the choice
+
+
+def trials_of(shift=0.0, n=90):
+    X, y = waves(n)
+    folds = [(np.flatnonzero(np.arange(n) % 3 != i), np.arange(i, n, 3)) for i in range(2)]
+    Y = ((y - 100) / 7)[:, None] + shift
+    return Trials(X / [1e-3, 1, 1e4, 1], Y, None, folds, Report(), 0)
+
+
+def test_errors_do_not_depend_on_the_mean_of_targets():
+    kernel = Matern(1.5, length_scale=2.0)
+    one, two = (trials_of(shift).run("", kernel, [kernel] * 2) for shift in (0, 30))
+    assert one.alpha == two.alpha
+    np.testing.assert_allclose(one.error, two.error, rtol=1e-2)
+
+
+def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
+    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
+    best = trials.run("", kernel, [kernel] * 2)
+    tried = []
+    monkeypatch.setattr(Trials, "run", lambda self, *_: tried.append(self.alphas.tolist()))
+    clock = iter([1.0, 3.0])
+    monkeypatch.setattr("gzkcore.learn.kernel_search.time.perf_counter", lambda: next(clock))
+    assert trials.seconds_of(best, 600) == pytest.approx(2 * 600**2 / (2 * 60**2))
+    assert tried == [[best.alpha]]
+
+
+def test_the_walk_starts_from_the_error_with_finer_alphas():
+    X, y = waves(100)
+    names = [each.name for each in KernelRegressor(random_state=0).fit(X, y).report_.candidates]
+    assert names[2] == "the same, alphas between"
+    assert names[3].startswith("the same, lengths times")
+
+
+def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
+    X, y = waves(100)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    calls, transform = [], TableEncoder.transform
+
+    def noted(self, X):
+        calls.append(len(X))
+        return transform(self, X)
+
+    monkeypatch.setattr(TableEncoder, "transform", noted)
+    model.predict(X, return_std=True)
+    assert calls == [100]

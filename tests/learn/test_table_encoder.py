@@ -1,0 +1,243 @@
+"""Columns of tables as numbers: kinds, missing values, levels, places, what frames hold."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gzkcore import TableEncoder, load, reference, save
+
+
+@parametrize_with_checks([TableEncoder()])
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)
+
+
+def frame(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({
+        "size": rng.normal(50, 10, n),
+        "income": np.exp(4 * rng.standard_normal(n)),
+        "kind": rng.choice(["flat", "house", "boat"], n),
+        "new": rng.random(n) < 0.3,
+        "built": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 999, n), "D"),
+        "always": 1.0,
+    })  # fmt: skip
+
+
+def test_every_kind_of_column_is_told():
+    encoder = TableEncoder().fit(frame())
+    kinds = {column["name"]: column["kind"] for column in encoder.columns_}
+    assert kinds == {
+        "size": "number", "income": "number", "kind": "category", "new": "category",
+        "built": "number", "always": "constant",
+    }  # fmt: skip
+    names = ["size", "income", "kind=boat", "kind=flat", "kind=house", "new=1", "built"]
+    assert encoder.get_feature_names_out().tolist() == names
+    assert encoder.sources_.tolist() == [0, 1, 2, 2, 2, 3, 4]
+
+
+def test_numbers_have_mean_0_and_variance_1():
+    X = np.random.default_rng(0).normal(5, 3, (500, 2))
+    Z = TableEncoder().fit_transform(X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-12)
+
+
+def test_values_far_out_are_encoded_by_ranks():
+    x = np.random.default_rng(0).standard_normal(1000)
+    far = x.copy()
+    far[0] = 1e30
+    Z = TableEncoder().fit_transform(far[:, None])[1:, 0]
+    assert abs(np.corrcoef(Z, x[1:])[0, 1]) > 0.99
+    assert abs(Z).max() < 4
+
+
+def test_ranks_are_those_of_the_reference():
+    x = np.exp(4 * np.random.default_rng(0).standard_normal(300))
+    x[10:20] = x[10]  # equal values
+    scores = np.array(reference.table.normal_scores(x.tolist()))
+    wanted = (scores - scores.mean()) / scores.std()
+    np.testing.assert_allclose(TableEncoder().fit_transform(x[:, None])[:, 0], wanted, atol=1e-9)
+
+
+def test_a_missing_number_is_the_median_and_said():
+    X = np.array([[1.0], [2.0], [9.0], [np.nan]])
+    Z = TableEncoder().fit_transform(X)
+    assert Z.shape == (4, 2)
+    assert Z[3, 0] == Z[1, 0]
+    assert Z[:, 1].tolist() == [0, 0, 0, 1]
+
+
+def test_missing_values_are_refused_by_name_and_row():
+    table = frame()
+    table.loc[7, "size"] = np.nan
+    with pytest.raises(ValueError, match=r"column 'size' has 1 missing value.*row 7"):
+        TableEncoder(missing="raise").fit(table)
+    encoder = TableEncoder(missing="raise").fit(frame())
+    with pytest.raises(ValueError, match="column 'size' has a missing value in row 7"):
+        encoder.transform(table)
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NA])
+def test_a_missing_category_is_a_level(gone):
+    table = pd.DataFrame({"kind": ["a", "b", "c", gone] * 3, "x": np.arange(12.0)})
+    encoder = TableEncoder().fit(table)
+    assert "kind=" in encoder.get_feature_names_out()
+    assert encoder.transform(table)[3, :4].sum() == 1
+
+
+def test_levels_never_seen_and_rare_ones_are_zeros():
+    values = [f"level {i:03d}" for i in range(100)] + ["common"] * 50
+    encoder = TableEncoder().fit(pd.DataFrame({"kind": values, "x": np.arange(150.0)}))
+    assert encoder.transform(pd.DataFrame({"kind": ["new"], "x": [1.0]}))[0, :-1].sum() == 0
+    assert encoder.n_features_in_ == 2
+    assert len(encoder.get_feature_names_out()) == 33
+
+
+def test_columns_are_found_by_name_in_any_order():
+    table = frame()
+    encoder = TableEncoder().fit(table)
+    turned = table[list(reversed(table.columns))]
+    np.testing.assert_array_equal(encoder.transform(turned), encoder.transform(table))
+    with pytest.raises(ValueError, match="no column 'size'"):
+        encoder.transform(table.drop(columns="size"))
+
+
+def test_places_all_over_the_globe_become_points_of_the_sphere():
+    rng = np.random.default_rng(0)
+    degrees = np.column_stack([
+        np.degrees(np.arcsin(rng.uniform(-1, 1, 300))), rng.uniform(-180, 180, 300),
+    ])  # fmt: skip
+    table = pd.DataFrame(degrees, columns=["Latitude", "lon"])
+    encoder = TableEncoder().fit(table)
+    assert encoder.on_sphere_
+    np.testing.assert_allclose(np.linalg.norm(encoder.transform(table), axis=1), 1)
+    region = TableEncoder().fit(table / 20)
+    assert not region.on_sphere_
+    assert region.transform(table / 20).shape == (300, 2)
+
+
+def test_infinity_and_other_objects_are_refused():
+    with pytest.raises(ValueError, match="infinity"):
+        TableEncoder().fit(pd.DataFrame({"x": [1.0, np.inf]}))
+    with pytest.raises(TypeError, match="a dict"):
+        TableEncoder().fit(pd.DataFrame({"x": [{}, {}]}))
+
+
+def test_sparse_rows_are_those_of_the_dense():
+    X = np.random.default_rng(0).standard_normal((30, 4)) * (np.arange(30) % 3 > 0)[:, None]
+    np.testing.assert_array_equal(
+        TableEncoder().fit_transform(sparse.csr_array(X)), TableEncoder().fit_transform(X)
+    )
+
+
+def test_the_largest_numbers_do_not_overflow():
+    X = np.array([[1e308], [-1e308], [1e307], [3e307]])
+    assert np.isfinite(TableEncoder().fit_transform(X)).all()
+
+
+def test_it_is_the_same_from_a_file(tmp_path):
+    table = frame()
+    encoder = TableEncoder().fit(table)
+    save(encoder, tmp_path / "encoder.gzk")
+    again = load(tmp_path / "encoder.gzk")
+    np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fitted", "new", "wanted"),
+    [
+        ("bool", [True, False, True], [True, None, False], [[1], [0], [0]]),
+        ("boolean", [True, False, None], [1.0, 0.0, np.nan], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
+        ("category", [1, 2, 2], [2, None, 1], [[1], [0], [0]]),
+        ("object", [True, False, True], [1.0, 0.0, 1.0], [[1], [0], [1]]),
+        ("object", ["1", "2", "b"], [1, 2.0, None], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
+    ],
+)
+def test_levels_are_the_same_whatever_the_type_of_the_column(dtype, fitted, new, wanted):
+    encoder = TableEncoder().fit(pd.DataFrame({"x": pd.Series(fitted, dtype=dtype)}))
+    assert encoder.columns_[0]["kind"] == "category"
+    for other in (object, "category"):
+        table = pd.DataFrame({"x": pd.Series(new, dtype=other)})
+        np.testing.assert_array_equal(encoder.transform(table), wanted)
+
+
+def test_lists_of_numbers_and_text_keep_both():
+    encoder = TableEncoder().fit([[50.0, "flat"], [80.0, "house"], [60.0, "flat"]])
+    assert [column["kind"] for column in encoder.columns_] == ["number", "category"]
+    assert encoder.transform([[80.0, "house"]])[0, 1] == 1
+
+
+def test_other_outputs_of_scikit_learn_change_nothing():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({
+        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, 300))), "lon": rng.uniform(-180, 180, 300),
+    })  # fmt: skip
+    wanted = TableEncoder().fit_transform(table)
+    with config_context(transform_output="pandas"):
+        found = TableEncoder().fit_transform(table)
+    assert isinstance(found, pd.DataFrame)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_missing_place_is_in_the_middle():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({
+        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, 300))), "lon": rng.uniform(-180, 180, 300),
+    })  # fmt: skip
+    encoder = TableEncoder().fit(table)
+    new = pd.DataFrame({"lat": [np.nan], "lon": [10.0]})
+    middle = pd.DataFrame({"lat": [table["lat"].median()], "lon": [10.0]})
+    np.testing.assert_allclose(encoder.transform(new), encoder.transform(middle))
+
+
+def test_dates_and_durations_are_seconds_in_whatever_form():
+    days = pd.date_range("2020-01-01 12:00", periods=20, freq="D")
+    frames = [
+        pd.DataFrame({"t": days}),
+        pd.DataFrame({"t": days.astype("datetime64[ns]")}),
+        pd.DataFrame({"t": days.tz_localize("UTC").tz_convert("Asia/Tokyo")}),
+        pd.DataFrame({"t": pd.Series(days.to_pydatetime(), dtype=object)}),
+        pd.DataFrame({"t": pd.Series([*days[:-1], days[-1]], dtype=object)}),
+        days.to_numpy()[:, None],
+        pd.DataFrame({"t": days - days[0]}),
+        pd.DataFrame({"t": np.arange(20).astype("m8[ms]")}),
+        pd.DataFrame({"t": [datetime.date(2020, 1, 1 + i) for i in range(20)]}),
+        pd.DataFrame({"t": [datetime.timedelta(milliseconds=i) for i in range(20)]}),
+    ]
+    wanted = TableEncoder().fit_transform(np.arange(20.0)[:, None])
+    for table in frames:
+        np.testing.assert_allclose(TableEncoder().fit_transform(table), wanted, atol=1e-7)
+    gone = pd.DataFrame({"t": [*days[:5], pd.NaT]})
+    assert TableEncoder().fit_transform(gone)[:, 1].tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_infinity_among_objects_is_refused_by_name():
+    with pytest.raises(ValueError, match="infinity: column 'x' in row 1"):
+        TableEncoder().fit(pd.DataFrame({"x": pd.Series([1.0, np.inf, None], dtype=object)}))
+
+
+def test_a_frame_without_columns_is_refused():
+    with pytest.raises(ValueError, match="no columns"):
+        TableEncoder().fit(pd.DataFrame(index=range(3)))
+
+
+def test_the_largest_differences_do_not_overflow():
+    X = np.array([[1.7e308], [-1.7e308], [1e308], [1.6e308]])
+    assert np.abs(TableEncoder().fit_transform(X)).max() < 2
+    far = np.append(np.linspace(-1, 1, 500), [1.7e308, -1.7e308, 1.7e308])[:, None]
+    assert np.isfinite(TableEncoder().fit_transform(far)).all()
+
+
+def test_a_fit_that_fails_leaves_it_unfitted():
+    encoder = TableEncoder().fit(frame())
+    with pytest.raises(ValueError, match="infinity"):
+        encoder.fit(pd.DataFrame({"x": [1.0, np.inf]}))
+    with pytest.raises(NotFittedError):
+        encoder.transform(frame())
