@@ -55,6 +55,11 @@ def whole_kernel(model, X):
     return {"predict": mean, "std": std, "intercept": np.asarray(model.intercept_)}
 
 
+def everything_chosen(model, X):
+    mean, std = model.predict(X, return_std=True)
+    return {"predict": mean, "std": std, "importances": model.feature_importances_}
+
+
 def by_steps(model, X):
     steps = {"n_iter": model.n_iter_, "residual": model.residual_}
     return {"predict": model.predict(X), "coef": model.coef_} | steps
@@ -215,6 +220,14 @@ LEARNERS = {
     ),
     "kernel-ridge-classifier": (
         fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels),
+        classification,
+    ),
+    "kernel-regressor": (
+        fitted(gzk.KernelRegressor(cv=2, random_state=0), targets),
+        everything_chosen,
+    ),
+    "kernel-classifier": (
+        fitted(gzk.KernelClassifier(cv=2, random_state=0), labels),
         classification,
     ),
     "pca": (fitted(gzk.RandomFeaturePCA(nine(), n_components=3)), components),

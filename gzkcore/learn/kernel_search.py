@@ -42,7 +42,7 @@ Split: TypeAlias = tuple[Integers, Integers]
 class Candidate:
     """What was tried: its error on rows held out, and what that took."""
 
-    _state = stored("name", "kernel", "alpha", "error", "seconds")
+    _state = stored("name", "kernel", "alpha", "error", "seconds", "of_splits")
 
     name: str
     kernel: Kernel  # for all rows

@@ -166,6 +166,8 @@ class TableLearner(BaseEstimator):
         report = Report(sentences=encoder.remarks())
         self._means, self._scales = table.standardise()
         self._learn(table, seconds, report, rng)
+        for candidate in report.candidates:
+            candidate.of_splits = []  # nobody needs them any more
         report.say(f"The fit took {time.perf_counter() - start:.1f} s.")
         self._report = report
 
