@@ -287,7 +287,10 @@ def hard_problem(seed):
     return K, B, shifts, noise, 10.0 ** rng.uniform(-8, -1), rng.random() < 0.8
 
 
-@pytest.mark.parametrize("hundred", range(10))
+HUNDREDS = [*range(4), *(pytest.param(each, marks=pytest.mark.slow) for each in range(4, 10))]
+
+
+@pytest.mark.parametrize("hundred", HUNDREDS)
 def test_a_thousand_hard_systems_against_their_matrices(hundred):
     """Whatever is said to have converged has; the rest is told, and no worse than nothing."""
     told = []
