@@ -140,6 +140,7 @@ def test_bad_comparisons(capsys, globe):
     assert files() == ["data.csv", "other.json"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_says_how_to_go_on(globe):
     write("data.csv", globe)
     process = start("compare", "data.csv", "--lat", "lat", "--lon", "lon", "--seeds", "5000")

@@ -182,6 +182,7 @@ def test_one_place(capsys):
     )
 
 
+@pytest.mark.slow
 def test_interrupt():
     """Ctrl-C in the middle of the work: exit code 130 and no model, not even half of one."""
     rng = np.random.default_rng(0)

@@ -96,7 +96,7 @@ def test_steps_come_down_to_the_value():
     assert abs(found.value[0] - values[-1]) < 0.05
 
 
-@pytest.mark.parametrize("preconditioned", [False, True])
+@pytest.mark.parametrize("preconditioned", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_errors_are_what_they_are_said_to_be(preconditioned):
     """Of 40 estimates of three determinants each, in units of their errors."""
     K, shifts, noise = kernel_matrix(), np.array([0.01, 0.1, 1.0]), 1.0

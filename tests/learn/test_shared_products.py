@@ -75,6 +75,7 @@ class HeldHere(Held):
         return [found[number] for number in range(count)]
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_workers(monkeypatch, tmp_path):
     given, fitted = chunked(*data()), {name: [] for name in MODELS}
     came, products, read = [], [], DaskSource.__iter__
@@ -147,6 +148,7 @@ def test_a_worker_killed_between_products_changes_nothing(monkeypatch):
     assert_array_equal(model.n_iter_, whole.n_iter_)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_in_a_product_changes_nothing(monkeypatch, tmp_path):
     """The kernel is a function, which ends its process in the third product."""
     calls, dead, here = str(tmp_path / "calls"), str(tmp_path / "dead"), os.getpid()
