@@ -19,6 +19,7 @@ def test_info(capsys):
     assert config["compiler"] in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_demo():
     pytest.importorskip("airportsdata")
     process = start("demo", "--n-components", "32", "--seeds", "1", "--plot", "m.png", "--json")

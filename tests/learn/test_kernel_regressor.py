@@ -122,6 +122,7 @@ def test_the_mean_is_predicted_where_nothing_can_be_learned(X, y, reason):
     assert model.kernel_ is None
 
 
+@pytest.mark.slow
 def test_noise_is_told_apart_from_a_target():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((2500, 5)), rng.standard_normal(2500)
@@ -142,6 +143,7 @@ def test_frames_with_categories_and_missing_values_are_taken():
     assert model.feature_importances_.shape == (2,)
 
 
+@pytest.mark.slow
 def test_groups_are_held_out_together():
     """Rows of a group are copies: what is held out from within groups looks far too good."""
     rng = np.random.default_rng(0)
@@ -183,6 +185,7 @@ def test_weights_of_zero_leave_rows_out():
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_a_small_budget_takes_features(monkeypatch):
     monkeypatch.setattr("gzkcore.learn.table_learner.FEATURES", 256)
     X, y = waves(1200)

@@ -772,6 +772,7 @@ print(written[0])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "run.gzk"
 
