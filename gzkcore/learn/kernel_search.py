@@ -23,7 +23,7 @@ import numpy as np
 from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.learned import N_ROWS, learn_kernel
+from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
 from gzkcore.kernels.shift_invariant import Learned, Matern
 
 from .kernel_system import KernelSystem, cross_product
@@ -50,6 +50,7 @@ class Candidate:
     error: float  # root mean squared error of standardised targets
     seconds: float
     of_splits: list[Kernel] = field(default_factory=list, repr=False, compare=False)
+    least_alpha: bool = field(default=False, repr=False, compare=False)  # none below was solved for
 
     def __str__(self) -> str:
         return f"{self.error:8.4f} {self.alpha:9.2g} {self.seconds:8.1f} s   {self.name}"
@@ -128,18 +129,21 @@ class Trials:
             return None
         best = int(np.argmin(np.where(np.isnan(squares), np.inf, squares)))
         error = math.sqrt(squares[best] / self.held_out())
-        found = Candidate(name, kernel, float(self.alphas[best]), error, seconds, of_splits)
+        least = not np.isfinite(squares[:best]).any()
+        found = Candidate(name, kernel, float(self.alphas[best]), error, seconds, of_splits, least)
         self.report.candidates.append(found)
         return found
 
+    def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
+        """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
+        return best.seconds * n_rows**2 / sum(len(rows) ** 2 for rows, _ in self.splits)
+
     def seconds_of(self, best: Candidate, n_rows: int) -> float:
-        """Return about how long a candidate takes on so many rows, by its time on the splits."""
+        """Return about how long a candidate takes on so many rows: it is timed with its alpha."""
         alone = Trials(self.X, self.Y, self.weight, self.splits, Report(), self.seed)
         alone.alphas = np.array([best.alpha])
-        start = time.perf_counter()
-        alone.run(best.name, best.kernel, best.of_splits)
-        seconds = time.perf_counter() - start
-        return seconds * n_rows**2 / sum(len(rows) ** 2 for rows, _ in self.splits)
+        timed = alone.run(best.name, best.kernel, best.of_splits) or best
+        return alone.most_seconds_of(timed, n_rows)
 
     def predictions(
         self, best: Candidate, new_model: Callable[[Kernel, int], Any], return_std: bool
@@ -252,10 +256,14 @@ def choose_kernel(trials: Trials, *, on_sphere: bool, rng: np.random.Generator) 
     best: Candidate | None = None
     for name, rule in rules.items():
         found = _learned(trials, looked_at[-1], Matern("learn", rule))
-        # Smoothness is told by all rows, lengths by those of each split.
-        learned = [_learned(trials, rows, Matern(found.nu, rule)) for rows in looked_at[:-1]]
-        learned.append(found)
-        tried = trials.run(f"{plain_name(found)}, {name}", found, learned[: len(trials.splits)])
+        # Smoothness is told by all rows, lengths by those of each split; the search for these
+        # starts from the lengths of all rows, which are not far.
+        kernel: Any = found.kernel
+        kernels = [
+            _learned(trials, rows, Matern(kernel.nu, rule), found).kernel for rows in looked_at[:-1]
+        ]
+        kernels.append(kernel)
+        tried = trials.run(f"{plain_name(kernel)}, {name}", kernel, kernels[: len(trials.splits)])
         if tried is not None and (best is None or tried.error < best.error):
             best = tried
     if best is None:
@@ -266,8 +274,10 @@ def choose_kernel(trials: Trials, *, on_sphere: bool, rng: np.random.Generator) 
     return walk(trials, best)
 
 
-def _learned(trials: Trials, rows: Integers, kernel: Matern) -> Any:
-    return learn_kernel(trials.X[rows], trials.Y[rows], kernel, n_rows=len(rows)).kernel
+def _learned(
+    trials: Trials, rows: Integers, kernel: Matern, start: LearnedKernel | None = None
+) -> LearnedKernel:
+    return learned(kernel, trials.X[rows], trials.Y[rows], len(rows), start=start)
 
 
 def some_that_vary(

@@ -231,7 +231,10 @@ class TableLearner(BaseEstimator):
         """Return the form that is best within what it may take."""
         n, seed, report = table.n_rows, trials.seed, trials.report
         features = Form(best.alpha, seed, features=True)
-        if min(len(rows) for rows, _ in trials.splits) > FEATURES // 2:
+        # Features are solved for exactly, with alphas too small for conjugate gradients. Where the
+        # best alpha isn't the smallest that these can do, features have nothing to offer.
+        enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
+        if best.least_alpha and enough:
             tried = try_model(trials, best, f"{FEATURES // 2:,} features of it", features.trial)
             if tried.error < FEATURES_WIN * best.error:
                 report.say(
@@ -239,9 +242,11 @@ class TableLearner(BaseEstimator):
                     "than the whole kernel, which can't be solved for with alphas as small."
                 )
                 return features
-        expected = trials.seconds_of(best, n)
+        expected, about = trials.most_seconds_of(best, n), "less than"
+        if expected > seconds:
+            expected, about = trials.seconds_of(best, n), "about"
         if expected <= seconds:
-            report.say(f"The whole kernel on {counted(n, 'row')}: about {expected:.1g} s.")
+            report.say(f"The whole kernel on {counted(n, 'row')}: {about} {expected:.1g} s.")
             return Form(best.alpha, seed)
         whole = f"the whole kernel would take about {expected:,.1f} s"
         centers = min(MOST_CENTERS, int(n * seconds / expected / 4))

@@ -37,6 +37,8 @@ from gzkcore import (
     learn_kernel,
     reference,
 )
+from gzkcore._util.random import generator
+from gzkcore._util.threads import limit_blas, limit_threads
 from gzkcore.kernels import (
     Exponential,
     Gaussian,
@@ -457,3 +459,37 @@ def test_a_dask_collection_has_its_targets():
     np.testing.assert_allclose(fitted.kernel_.gamma, expected.gamma, rtol=1e-6)
     model = RandomFeatureRidge(NystromFeatures(Gaussian("learn"), 30)).fit(*chunks)
     np.testing.assert_allclose(model.features_.kernel_.gamma, expected.gamma, rtol=1e-6)
+
+
+# ---- from few rows to many
+
+
+def test_the_search_ends_where_one_on_all_rows_does():
+    """It starts on a quarter of the rows, which says no more than where to go on."""
+    X, y = table(1000)
+    found = learn_kernel(X, y, Matern("learn", "learn"), random_state=0)
+    theta = np.log(np.append(found.length_scale / X.std(axis=0) / math.sqrt(3), found.noise))
+    value, gradient = criterion_of(Matern(found.kernel.nu, "learn"), X, y)(theta)
+    assert value == pytest.approx(found.value, rel=1e-8)
+    assert np.abs(gradient).max() < 0.5
+    others = [
+        criterion_of(Matern(nu, "learn"), X, y).least()[1] for nu in (0.5, 1.5, 2.5, math.inf)
+    ]
+    assert found.value == pytest.approx(min(others), abs=0.5)
+
+
+def test_few_rows_that_do_not_vary_are_passed_over():
+    X, y = table(1000)
+    X[:, 2] = 0.0
+    X[generator(0).permutation(1000)[-1], 2] = 1.0  # the last row to be looked at
+    assert np.isfinite(learn_kernel(X, y, Matern(1.5), random_state=0).length_scale).all()
+
+
+def test_bits_do_not_depend_on_threads():
+    X, y = table(600)
+    found = []
+    for number in (1, 2):
+        with limit_threads(number), limit_blas(number):
+            found.append(learn_kernel(X, y, "matern", random_state=0))
+    assert found[0].value == found[1].value
+    np.testing.assert_array_equal(found[0].length_scale, found[1].length_scale)

@@ -1,6 +1,7 @@
 """Learners that choose everything: what they find, what they say, what they refuse."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,10 @@ from gzkcore import (
     KernelRegressor,
     Matern,
     TableEncoder,
-    learn_kernel,
     load,
     reference,
 )
+from gzkcore.kernels.learned import learned
 from gzkcore.learn import table_learner
 from gzkcore.learn.kernel_regressor import widening
 from gzkcore.learn.kernel_search import Report, Trials, some_that_vary
@@ -283,14 +284,18 @@ def test_splits_that_say_nothing_are_refused(cv, words):
 
 
 def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
+    """Those of all rows, where the search starts, leave no trace."""
     looked_at = []
 
-    def noted(X, y, kernel, **how):
+    def noted(kernel, X, y, n_rows, **how):
+        found = learned(kernel, X, y, n_rows, **how)
         if kernel.nu != "learn":  # the smoothness is told by all rows
             looked_at.append({tuple(row) for row in X})
-        return learn_kernel(X, y, kernel, **how)
+            cold = learned(kernel, X, y, n_rows)
+            assert found.value == pytest.approx(cold.value, abs=1e-2)
+        return found
 
-    monkeypatch.setattr("gzkcore.learn.kernel_search.learn_kernel", noted)
+    monkeypatch.setattr("gzkcore.learn.kernel_search.learned", noted)
     X, y = waves(100)
     model = KernelRegressor(cv=3, random_state=0).fit(X, y)
     Z = model.encoder_.transform(X)
@@ -437,11 +442,23 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
     best = trials.run("", kernel, [kernel] * 2)
     tried = []
-    monkeypatch.setattr(Trials, "run", lambda self, *_: tried.append(self.alphas.tolist()))
-    clock = iter([1.0, 3.0])
-    monkeypatch.setattr("gzkcore.learn.kernel_search.time.perf_counter", lambda: next(clock))
+
+    def run(self, *_):
+        tried.append(self.alphas.tolist())
+        return replace(best, seconds=2.0)
+
+    monkeypatch.setattr(Trials, "run", run)
     assert trials.seconds_of(best, 600) == pytest.approx(2 * 600**2 / (2 * 60**2))
     assert tried == [[best.alpha]]
+
+
+def test_an_alpha_below_which_none_was_solved_for_is_known():
+    """Only then features are tried too, which can do with smaller ones."""
+    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
+    best = trials.run("", kernel, [kernel] * 2)
+    assert not best.least_alpha
+    trials.alphas = trials.alphas[trials.alphas >= best.alpha]
+    assert trials.run("", kernel, [kernel] * 2).least_alpha
 
 
 def test_the_walk_starts_from_the_error_with_finer_alphas():
