@@ -13,10 +13,12 @@ import gzkcore
 
 
 def report(text):
-    """Say on stderr how far we are, on one line."""
+    """Say on stderr how far we are: on one line of a terminal, line by line in a file."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text[:100]}")
-        sys.stderr.flush()
+    elif text:
+        sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def machine():
