@@ -33,6 +33,7 @@ from .solve import NotPositiveDefinite
 ALPHAS = np.logspace(-5, 1, 13)
 TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
+HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
 Split: TypeAlias = tuple[Integers, Integers]
@@ -42,7 +43,7 @@ Split: TypeAlias = tuple[Integers, Integers]
 class Candidate:
     """What was tried: its error on rows held out, and what that took."""
 
-    _state = stored("name", "kernel", "alpha", "error", "seconds", "of_splits")
+    _state = stored("name", "kernel", "alpha", "error", "seconds", "of_splits", "least_alpha")
 
     name: str
     kernel: Kernel  # for all rows
@@ -89,6 +90,8 @@ class Trials:
     splits : list of (rows to fit to, rows held out)
     report : Report
     seed : int
+    prefix : str
+        Of the names in the report.
     """
 
     def __init__(
@@ -99,10 +102,16 @@ class Trials:
         splits: Sequence[Split],
         report: Report,
         seed: int,
+        prefix: str = "",
     ) -> None:
         self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
-        self.report, self.seed = report, seed
+        self.report, self.seed, self._prefix = report, seed, prefix
         self.alphas = ALPHAS[::2]  # whole decades
+
+    @property
+    def n_fitted(self) -> int:
+        """Rows that a split fits to, in the mean."""
+        return int(np.mean([len(rows) for rows, _ in self.splits]))
 
     def narrow(self, alpha: float) -> None:
         """Try alphas within a decade of this one from now on."""
@@ -111,7 +120,9 @@ class Trials:
     def halved(self) -> "Trials":
         """Return trials with every other row to fit to, and the alphas tried last."""
         splits = [(rows[::2], held_out) for rows, held_out in self.splits]
-        half = Trials(self.X, self.Y, self.weight, splits, self.report, self.seed)
+        half = Trials(
+            self.X, self.Y, self.weight, splits, self.report, self.seed, "half the rows: "
+        )
         half.alphas = self.alphas
         return half
 
@@ -130,7 +141,9 @@ class Trials:
         best = int(np.argmin(np.where(np.isnan(squares), np.inf, squares)))
         error = math.sqrt(squares[best] / self.held_out())
         least = not np.isfinite(squares[:best]).any()
-        found = Candidate(name, kernel, float(self.alphas[best]), error, seconds, of_splits, least)
+        found = Candidate(
+            self._prefix + name, kernel, float(self.alphas[best]), error, seconds, of_splits, least
+        )
         self.report.candidates.append(found)
         return found
 
@@ -228,8 +241,13 @@ class Trials:
 # ---- the search
 
 
-def choose_kernel(trials: Trials, *, on_sphere: bool, rng: np.random.Generator) -> Candidate | None:
+def choose_kernel(
+    trials: Trials, *, on_sphere: bool, rng: np.random.Generator
+) -> tuple[Candidate, Candidate | None] | None:
     """Return the kernel and the alpha that predict rows held out best.
+
+    Of many rows half choose first, among all kernels; all of them choose alpha anew, and whether
+    lengths are to be shorter, which is what more rows ask for.
 
     Parameters
     ----------
@@ -241,9 +259,29 @@ def choose_kernel(trials: Trials, *, on_sphere: bool, rng: np.random.Generator) 
 
     Returns
     -------
-    Candidate or None
-        None where X or y is constant on the rows to fit to: there is nothing to learn from.
+    (Candidate, Candidate or None) or None
+        The best with all rows to fit to, and the best with half of them where these chose. None
+        where X or y is constant on the rows to fit to: there is nothing to learn from.
     """
+    kernels = _learned_kernels(trials, on_sphere=on_sphere, rng=rng)
+    if not kernels:
+        return None
+    if trials.n_fitted < HALVED:
+        return walk(trials, _best_of(trials, kernels)), None
+    half = trials.halved()
+    of_half = walk(half, _best_of(half, kernels))
+    trials.narrow(of_half.alpha)
+    name = f"{plain_name(of_half.kernel)}, the best of these"
+    start = trials.run(name, of_half.kernel, of_half.of_splits)
+    if start is None:  # no alpha that near
+        return walk(trials, _best_of(trials, kernels)), of_half
+    return walk(trials, start, directions=(-1,)), of_half
+
+
+def _learned_kernels(
+    trials: Trials, *, on_sphere: bool, rng: np.random.Generator
+) -> dict[str, tuple[Kernel, list[Kernel]]]:
+    """Return kernels of all rows and of each split by what they are called; none to learn from."""
     rules: dict[str, Learned] = {"one length": "learn-isotropic"}
     if not on_sphere and trials.X.shape[1] > 1:
         rules["one length per column"] = "learn"
@@ -252,26 +290,33 @@ def choose_kernel(trials: Trials, *, on_sphere: bool, rng: np.random.Generator) 
         every = np.unique(np.concatenate([part for split in trials.splits for part in split]))
         looked_at.append(some_that_vary(trials.X, trials.Y, every, rng))
     if not all(rows.size for rows in looked_at):
-        return None
-    best: Candidate | None = None
+        return {}
+    kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
     for name, rule in rules.items():
         found = _learned(trials, looked_at[-1], Matern("learn", rule))
         # Smoothness is told by all rows, lengths by those of each split; the search for these
         # starts from the lengths of all rows, which are not far.
         kernel: Any = found.kernel
-        kernels = [
+        of_splits = [
             _learned(trials, rows, Matern(kernel.nu, rule), found).kernel for rows in looked_at[:-1]
         ]
-        kernels.append(kernel)
-        tried = trials.run(f"{plain_name(kernel)}, {name}", kernel, kernels[: len(trials.splits)])
-        if tried is not None and (best is None or tried.error < best.error):
-            best = tried
-    if best is None:
+        kernels[f"{plain_name(kernel)}, {name}"] = kernel, of_splits or [kernel]
+    return kernels
+
+
+def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) -> Candidate:
+    """Return the best of some kernels, at the best of all alphas and of those between."""
+    trials.alphas = ALPHAS[::2]
+    tried = [trials.run(name, *of_both) for name, of_both in kernels.items()]
+    solved = [candidate for candidate in tried if candidate is not None]
+    if not solved:
         raise ValueError(
             f"no kernel ridge regression converged with alpha={ALPHAS[-1]:g} on the rows looked "
             "at: leave out rows whose values are far beyond all others"
         )
-    return walk(trials, best)
+    best = min(solved, key=lambda candidate: candidate.error)
+    trials.narrow(best.alpha)
+    return trials.run("the same, alphas between", best.kernel, best.of_splits) or best
 
 
 def _learned(
@@ -297,11 +342,10 @@ def some_that_vary(
     return np.sort(chosen)
 
 
-def walk(trials: Trials, start: Candidate) -> Candidate:
+def walk(trials: Trials, start: Candidate, directions: Sequence[int] = (-1, 1)) -> Candidate:
     """Make all lengths shorter, else longer, by FACTOR as long as that helps; return the best."""
-    trials.narrow(start.alpha)
-    best = trials.run("the same, alphas between", start.kernel, start.of_splits) or start
-    for direction in (-1, 1):
+    best = start
+    for direction in directions:
         before = best
         for step in range(1, LONGEST_WALK + 1):
             trials.narrow(best.alpha)

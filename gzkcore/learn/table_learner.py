@@ -184,10 +184,11 @@ class TableLearner(BaseEstimator):
         splits = table.splits(self.cv, most, rng)
         seed = int(rng.integers(2**31))
         trials = Trials(table.X, table.Y, table.weight, splits, report, seed)
-        best = choose_kernel(trials, on_sphere=on_sphere, rng=rng)
-        if best is None:
+        chosen = choose_kernel(trials, on_sphere=on_sphere, rng=rng)
+        if chosen is None:
             report.say("It predicts the mean: X or y is constant on the rows to learn from.")
             return
+        best, of_half = chosen
         of_mean = trials.error_of_mean()
         if not best.error <= LEARNED_NOTHING * of_mean:
             report.say(
@@ -195,26 +196,13 @@ class TableLearner(BaseEstimator):
                 f"held out, the mean {of_mean:.4g}, so X seems to say nothing of y."
             )
             return
-        self._tell_rate(trials, best)
+        _tell_rate(trials, best, of_half)
         form = self._form(table, trials, best, seconds)
         self._calibrate(trials, best, form)
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.X.var(axis=0))
         self.model_ = _fitted(form.model(best.kernel, table.n_rows), table, report)
         self.alpha_ = float(self.model_.alpha_) if form.features else form.alpha
-
-    def _tell_rate(self, trials: Trials, best: Candidate) -> None:
-        """Say what more rows would bring, by what half of them bring."""
-        name = "the same, half the rows"
-        half = trials.halved().run(name, best.kernel, best.of_splits)
-        if half is not None and half.error > best.error:
-            rate = math.log2(half.error / best.error)
-            n = int(np.mean([len(rows) for rows, _ in trials.splits]))
-            trials.report.say(
-                f"With {n // 2:,} rows to fit to the error is {half.error:.4g}, with {n:,} it is "
-                f"{best.error:.4g}; at this rate {2 * n:,} rows would lower it by another "
-                f"{100 * (1 - 2**-rate):.0f} %."
-            )
 
     def _importances(self, kernel: Any, variances: Doubles) -> Doubles:
         """Return the share of each input column in the sum of variance / length^2."""
@@ -275,6 +263,19 @@ class TableLearner(BaseEstimator):
         found *= self._scales
         found += self._means
         return found
+
+
+def _tell_rate(trials: Trials, best: Candidate, half: Candidate | None) -> None:
+    """Say what more rows would bring, by what half of them bring."""
+    if half is None:
+        half = trials.halved().run(best.name, best.kernel, best.of_splits)
+    if half is not None and half.error > best.error:
+        rate, n = math.log2(half.error / best.error), trials.n_fitted
+        trials.report.say(
+            f"With {n // 2:,} rows to fit to the error is {half.error:.4g}, with {n:,} it is "
+            f"{best.error:.4g}; at this rate {2 * n:,} rows would lower it by another "
+            f"{100 * (1 - 2**-rate):.0f} %."
+        )
 
 
 def _fitted(model: Any, table: "_Table", report: Report) -> Any:
