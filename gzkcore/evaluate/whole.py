@@ -28,7 +28,7 @@ VECTORS, EXACT_PRODUCTS = 12, 2
 # Of a product in single precision: vectors that it computes at once, if it is more than one, and
 # bytes of an entry, a float that is multiplied and a double that is summed.
 LANES, ENTRY = 16, 4 + 8
-# Rows that alpha is chosen on, and components of the preconditioner that serves all alphas there.
+# Rows that alpha is chosen on, and components of a preconditioner of few rows.
 CHOSEN_ROWS, CHOSEN_COMPONENTS = 3000, 512
 # Rows that a fit and a prediction are warmed up with, before memory is measured.
 WARM_ROWS = 64
@@ -79,7 +79,8 @@ def cost_of(
     """Predict what a `KernelRidge` on n_samples rows takes, by one on some of these.
 
     On m of n rows the eigenvalues of K are about m / n of those on all, so the trial has m / n
-    times alpha. Products scale with n^2, all else with n. The targets of the trial are noise.
+    times alpha. Products scale with n^2, all else with n; where the matrix is factored, its memory
+    with n^2 and all else with n^3. The targets of the trial are noise.
 
     Parameters
     ----------
@@ -97,13 +98,17 @@ def cost_of(
     m = min(n_rows, TRIED_ROWS, max(2, TRIED_VALUES // max(dim, 1)))
     rows = dense(X[np.sort(rng.choice(n_rows, m, replace=False))]) if m < n_rows else dense(X)
     shift, more = alpha * m / n_samples, n_samples / m
+    # Few rows would be factored where all are not.
+    preconditioner = CHOSEN_COMPONENTS if m <= HELD_ROWS < n_samples else "auto"
     start = time.perf_counter()
     system = KernelSystem(
-        kernel, rows, np.array([shift]), max_iter=MOST_STEPS, random_state=int(rng.integers(2**31))
-    )
+        kernel, rows, np.array([shift]), preconditioner=preconditioner, max_iter=MOST_STEPS,
+        random_state=int(rng.integers(2**31)),
+    )  # fmt: skip
     setup = time.perf_counter() - start
     noise = rng.standard_normal((m, RIGHT_SIDES))
     found = system.solve(noise, np.full(RIGHT_SIDES, shift))
+    solved = time.perf_counter() - start
     dimension = m - shift * float(np.einsum("ij,ij->", noise, found.coef)) / RIGHT_SIDES
     n_iter, block = int(found.n_iter.max()), noise[:, :n_columns]
     columns = np.zeros(n_columns, np.intp)
@@ -113,14 +118,16 @@ def cost_of(
     lanes = 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
     # Of a row: itself, and in the tiles of both precisions; vectors of the solver and of a product.
     held = rows.shape[1] * (8 + 8 + 4) + 8 * VECTORS * n_columns + ENTRY * lanes
+    seconds = more**2 * products + more * (setup + others)
     return WholeCost(
         alpha=alpha,
         statistical_dimension=min(max(dimension, 0.0), float(m)),
         n_iter=n_iter,
         converged=bool(found.converged.all()),
         preconditioner=plain(repr(system.preconditioner)),
-        seconds=more**2 * products + more * (setup + others),
-        megabytes=(n_samples * held + more * system.preconditioner.nbytes) / 1e6,
+        seconds=more**3 * solved if system.factored else seconds,
+        megabytes=(n_samples * held + more ** (1 + system.factored) * system.preconditioner.nbytes)
+        / 1e6,
     )
 
 
@@ -175,8 +182,7 @@ def chosen_alpha(kernel: Kernel, X: Rows, y: Doubles, seed: int) -> float:
     some = np.arange(X.shape[0])
     if some.size > CHOSEN_ROWS:
         some = np.sort(np.random.default_rng(seed).choice(some.size, CHOSEN_ROWS, replace=False))
-    components = CHOSEN_COMPONENTS if some.size > HELD_ROWS else "auto"
-    return search_on(X[some], y[some], kernel, seed, preconditioner=components).alpha_
+    return search_on(X[some], y[some], kernel, seed).alpha_
 
 
 def search_on(

@@ -29,7 +29,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.rows.survey import without_zeros
 
 from .centers import CentersSolution, solve_centers
-from .kernel_system import KernelSystem, cross_product
+from .kernel_system import DOUBLE_ROWS, KernelSystem, cross_product
 from .passes import Passes, check_reread
 from .posterior import (
     EXACT_ROWS,
@@ -144,7 +144,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
         scale="_scale",
     )  # fmt: skip
     _step: ClassVar[str] = "product"
-    _exact_rows = EXACT_ROWS  # new ones, up to which variances are exact
+    _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _workers: Workers | None = None  # make the products of a fit
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
@@ -335,14 +335,20 @@ class WholeKernelRegressor(WithKernel, Regressor):
         return found
 
     def _unit_variance(self, X: Rows, alpha: float) -> Doubles:
-        draws = None
-        if not self._system.factored and X.shape[0] > self._exact_rows:
-            draws = self._prepared_draws()
+        draws = None if self._exactly(X.shape[0]) else self._prepared_draws()
         if draws is None:
             return self._posterior.variances(X, alpha)
         prior, corrections = draws
         left = prior(X) - corrections[alpha].at(self.kernel_, X, self.X_fit_)
         return np.asarray(np.square(left).mean(axis=1))
+
+    def _exactly(self, n_new: int) -> bool:
+        """Return whether variances of so many rows are solved for, not drawn."""
+        system = self._system
+        if system.factored and system.n_rows <= DOUBLE_ROWS:
+            return True
+        most = system.n_rows if system.factored else EXACT_ROWS
+        return n_new <= most and not self._cut
 
     @property
     def _posterior(self) -> Posterior:
@@ -367,7 +373,7 @@ class WholeKernelRegressor(WithKernel, Regressor):
         model = super()._for_workers(return_std)
         if return_std:
             self._prepared_draws()
-            model._draws, model._exact_rows = self._draws, 0
+            model._draws, model._cut = self._draws, True
         return model
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Seed = 0) -> Doubles:
@@ -442,7 +448,7 @@ class KernelRidge(WholeKernelRegressor):
         points, and n_centers numbers are solved for by passes over the rows (`solve_centers`).
         Without standard deviations.
     preconditioner : "auto", None, int, transformer or Preconditioner, default="auto"
-        What makes conjugate gradients quick: "auto" chooses, up to 1,024 rows the whole matrix; a
+        What makes conjugate gradients quick: "auto" chooses, up to 4,096 rows the whole matrix; a
         number of landmarks; any feature map for this kernel; None is the diagonal.
     tol : float, default=1e-3
         > 0 and < 1: the solve stops when |y - (K + alpha N) c| is below tol |y|, in double. At 1e-2
@@ -484,7 +490,8 @@ class KernelRidge(WholeKernelRegressor):
     -----
     A step is one product with K, n^2 / 2 kernel values for all targets together; memory is that of
     the rows, the preconditioner (some hundred numbers a row) and a few vectors. Steps are in single
-    precision where `tol` is 1e-4 or more, and the residual is checked in double. Sources and Dask
+    precision where `tol` is 1e-4 or more, and the residual is checked in double. Up to 4,096 rows
+    the matrix is held and factored (134 MB at most), and a step or two solve. Sources and Dask
     collections are put together in memory, dense; of these a cluster's workers make the products.
 
     The regression is the posterior mean of a Gaussian process f of covariance s k with noise of
@@ -493,10 +500,11 @@ class KernelRidge(WholeKernelRegressor):
 
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
-    with an intercept also s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1. For up to 64
-    rows at a time, or models of up to 1,024 rows, that is exact; for more rows at a time k(x, x) -
-    ... is the mean square of 64 draws, with a relative error of 1 / sqrt(2 64), 9 %, and of sources
-    always. A kernel without features to draw by is solved for exactly, 64 rows at a time.
+    with an intercept also s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1. It is exact
+    for models of up to 1,024 rows, for as many rows at a time as a model of up to 4,096 has, and
+    for up to 64 rows at a time. For more, and of sources always, k(x, x) - ... is the mean square
+    of 64 draws, with a relative error of 1 / sqrt(2 64), 9 %. A kernel without features to draw by
+    is solved for exactly, 64 rows at a time.
 
     References
     ----------

@@ -140,10 +140,9 @@ class Trials:
             return None
         best = int(np.argmin(np.where(np.isnan(squares), np.inf, squares)))
         error = math.sqrt(squares[best] / self.held_out())
-        least = not np.isfinite(squares[:best]).any()
-        found = Candidate(
-            self._prefix + name, kernel, float(self.alphas[best]), error, seconds, of_splits, least
-        )
+        alpha, below = float(self.alphas[best]), squares[:best]
+        least = bool(alpha == ALPHAS[0] or (best > 0 and not np.isfinite(below).any()))
+        found = Candidate(self._prefix + name, kernel, alpha, error, seconds, of_splits, least)
         self.report.candidates.append(found)
         return found
 

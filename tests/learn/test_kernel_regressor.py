@@ -452,13 +452,22 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
     assert tried == [[best.alpha]]
 
 
-def test_an_alpha_below_which_none_was_solved_for_is_known():
+@pytest.mark.parametrize(("errors", "least"), [
+    ([3, 2, 4, 5, 6, 7, 8], False), ([1, 2, 3, 4, 5, 6, 7], True),
+    ([np.inf, np.inf, 4, 5, 6, 7, 8], True), ([np.inf, 5, 4, 5, 6, 7, 8], False),
+])  # fmt: skip
+def test_an_alpha_below_which_none_was_solved_for_is_known(monkeypatch, errors, least):
     """Only then features are tried too, which can do with smaller ones."""
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    best = trials.run("", kernel, [kernel] * 2)
-    assert not best.least_alpha
-    trials.alphas = trials.alphas[trials.alphas >= best.alpha]
-    assert trials.run("", kernel, [kernel] * 2).least_alpha
+    monkeypatch.setattr(Trials, "_squares", lambda *_: np.array(errors, dtype=float))
+    assert trials.run("", kernel, [kernel] * 2).least_alpha is least
+
+
+def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
+    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
+    trials.narrow(0.1)
+    monkeypatch.setattr(Trials, "_squares", lambda *_: np.arange(1.0, 1 + trials.alphas.size))
+    assert not trials.run("", kernel, [kernel] * 2).least_alpha
 
 
 def test_the_walk_starts_from_the_error_with_finer_alphas():

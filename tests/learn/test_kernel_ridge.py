@@ -884,6 +884,7 @@ def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
     X, y, _ = data(1500)
     path = tmp_path / "run.gzk"
     options = {"alpha": 1e-4, "tol": 1e-9, "centers": centers, "random_state": 0}
+    options |= {} if centers else {"preconditioner": 512}
     model = KernelRidge(GAUSSIAN, max_iter=3, **options)
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y, checkpoint=path)
@@ -934,7 +935,7 @@ def test_small_fits_hold_the_matrix_and_large_ones_do_not():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (HELD_ROWS + 1, 2))
     small = KernelRidge(ArcCosine(1)).fit(X[:-1], X[:-1, 0])
-    assert repr(small.preconditioner_) == "the whole matrix of 1,024 rows"
+    assert repr(small.preconditioner_) == "the whole matrix of 4,096 rows"
     large = KernelRidge(Matern(), random_state=0).fit(X, X[:, 0])
     assert "whole" not in repr(large.preconditioner_)
     assert large.preconditioner_.nbytes < 8 * len(X) ** 2
