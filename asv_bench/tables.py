@@ -15,6 +15,7 @@
     python asv_bench/tables.py scale [disk] [dask] [simulate]
     python asv_bench/tables.py dense
     python asv_bench/tables.py whole [errors] [globe] [peers] [large]
+    python asv_bench/tables.py prediction [kin40k] [pol] [elevators] ... [adult] [magic] ...
     python asv_bench/tables.py import
 
 Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
@@ -67,6 +68,7 @@ from dense import dense
 from families import families, mirrors
 from kernel_products import kernel_products
 from peers import PEERS, peers
+from prediction import options_of_prediction, prediction
 from printing import load_arrays, load_elevation, mean_and_spread, report, show, unit_vectors
 from projection import projection
 from scale import anonymous_megabytes, scale
@@ -889,8 +891,12 @@ def main():
         "parts", nargs="*", help="errors, globe, peers, iterations, large; by default all"
     )
     added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
+    options_of_prediction(command("prediction", prediction))
     command("import", import_time)
-    options = parser.parse_args()
+    _run(parser.parse_args())
+
+
+def _run(options):
     if options.quick:
         options.rounds = min(options.rounds, 3)
     options.function(options)

@@ -23,8 +23,9 @@ def _usable_processors() -> int:
         return os.cpu_count() or 1
 
 
-# Operations that are worth a thread: starting one costs microseconds, on a busy machine far more.
-_WORTH_A_THREAD = 1 << 16
+# Operations that are worth a thread, about .1 ms: starting one costs microseconds, and many times
+# more where other programs compute.
+_WORTH_A_THREAD = 1 << 18
 
 
 def n_threads(work: int | None = None) -> int:

@@ -258,7 +258,7 @@ class KernelOperator(LinearOperator):
             rows.rows, rows.centers, columns.rows, columns.centers,
             rows.place(A, A.shape[1], np.float64), np.ascontiguousarray(right),
             known.factors[:count], known.factors[count:], known.numbers, known.coefficients,
-            out, n_threads(),
+            out, n_threads(len(self.X) * len(self.X if self.Y is None else self.Y)),
         )  # fmt: skip
         found = np.zeros(dim)
         first = 0
@@ -315,10 +315,11 @@ def _multiply(
     out = np.zeros((len(rows.rows), _products.tile_rows(), width))
     given = V * columns.factor[:, None]
     power = np.frexp(np.abs(given).max(axis=0))[1]  # of 2: V may be beyond a float's range
+    values = rows.rows[:, 0].size * columns.rows[:, 0].size
     done = _products.kernel_product(
         rows.rows, rows.centers, rows.radii, columns.rows, columns.centers, columns.radii,
         columns.place(np.ldexp(given, -power), width, dtype), known.factors, known.numbers,
-        known.coefficients, FAR[dtype], symmetric, out, n_threads(),
+        known.coefficients, FAR[dtype], symmetric, out, n_threads(values),
     )  # fmt: skip
     return np.ldexp(out.reshape(-1, width)[:, : V.shape[1]], power), done
 
@@ -429,7 +430,7 @@ def slope_matrix(factor: Factor, X: Doubles) -> Doubles:
     _products.kernel_matrix(
         rows.rows, rows.centers, rows.radii, rows.order, rows.rows, rows.centers, rows.radii,
         rows.order, known.factors, known.numbers, known.coefficients, FAR[np.dtype(np.float64)],
-        True, out, n_threads(),
+        True, out, n_threads(out.size),
     )  # fmt: skip
     return out
 
@@ -505,7 +506,7 @@ def kernel_matrix(
         _products.kernel_matrix(
             left.rows, left.centers, left.radii, left.order, right.rows, right.centers,
             right.radii, right.order, known.factors, known.numbers, known.coefficients,
-            FAR[arithmetic], others is None, out, n_threads(),
+            FAR[arithmetic], others is None, out, n_threads(out.size),
         )  # fmt: skip
         if term.weight != 1.0 or any(factor.power for factor in term.factors):
             for start in range(0, len(out), _products.tile_rows()):

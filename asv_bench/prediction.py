@@ -1,0 +1,253 @@
+"""The table of `tables.py prediction`: our defaults beside other learners, on a score of tables."""
+
+import resource
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+from prediction_data import CLASSES, NUMBERS, table
+from printing import mean_and_spread, report, show
+from scipy.stats import loguniform
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import log_loss
+from sklearn.model_selection import RandomizedSearchCV
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+import gzkcore
+
+WARM_ROWS = 100  # that imports, compiles and starts threads
+BEST = 1.02  # of the least error: as good as the best
+
+
+def options_of_prediction(parser):
+    """Add the options of the table."""
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=FULL, help="to fit to at most; all")
+    parser.add_argument("--tuned", action="store_true", help="tuned boosting too, which takes long")
+    parser.add_argument("parts", nargs="*", help="names of tables; by default all")
+
+
+def prediction(options):
+    """Errors, times and memory of learners with their defaults, each in its own process."""
+    if missing := set(options.parts) - set(NUMBERS) - set(CLASSES):
+        names = ", ".join([*NUMBERS, *CLASSES])
+        sys.exit(f"prediction: no table {', '.join(sorted(missing))}; choose from {names}")
+    for kind, tables in (("numbers", NUMBERS), ("classes", CLASSES)):
+        asked = [name for name in tables if name in (options.parts or tables)]
+        if asked:
+            _show(kind, asked, options)
+
+
+def _show(kind, tables, options):
+    learners = LEARNERS if options.tuned else {k: v for k, v in LEARNERS.items() if k != TUNED}
+    rows, ranks = [], {name: [] for name in learners}
+    for name in tables:
+        found = {}
+        for learner, (_, _, most) in learners.items():
+            for split in range(1 if options.quick else options.splits):
+                report(f"{name}, split {split}: {learner}")
+                measured = _apart(learner, kind, name, split, options.rows, most)
+                if isinstance(measured, str):
+                    report(measured)
+                    break
+                report(", ".join(f"{value:.4g}" for value in measured))
+                found.setdefault(learner, []).append(measured)
+        rows += _rows(name, found)
+        for learner, relative in _relative(found).items():
+            ranks[learner].append(relative)
+    what = "Root mean squared error, in standard deviations" if kind == "numbers" else "Errors in %"
+    notes = (
+        f"{what}: mean and standard deviation over {options.splits} splits 90/10; at most "
+        f"{options.rows:,} rows to fit to. Seconds and MB (above what the process had before) of "
+        "fit and prediction, medians. Categories: ours and boosting take the frame, others get "
+        "zeros and ones; all but trees get standardised columns; on the globe all others get unit "
+        "vectors. "
+    ) + _summary(ranks)
+    show(f"Prediction: {kind}", rows, notes, options)
+
+
+def _rows(name, found):
+    for learner, values in found.items():
+        error, loss, seconds, megabytes = np.array(values).T
+        row = {"table": name, "learner": learner, "error": mean_and_spread(error)}
+        if not np.isnan(loss).any():
+            row["log loss"] = mean_and_spread(loss)
+        yield row | {"s": float(np.median(seconds)), "MB": float(np.median(megabytes))}
+
+
+def _relative(found):
+    """Return the mean error of each learner over the least one."""
+    means = {learner: np.mean([value[0] for value in values]) for learner, values in found.items()}
+    least = max(min(means.values()), 1e-12)
+    return {learner: mean / least for learner, mean in means.items()}
+
+
+def _summary(ranks):
+    counts = (
+        f"{learner} {sum(value <= BEST for value in values)} of {len(values)}"
+        for learner, values in ranks.items()
+        if values
+    )
+    return f"Best, or within 2 % of the best: {', '.join(counts)}."
+
+
+def _apart(learner, kind, name, split, rows, most):
+    """Measure one learner in a process of its own; return what was missing if it can't run."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        try:
+            return pool.submit(_measured, learner, kind, name, split, min(rows, most)).result()
+        except ImportError as missing:
+            return f"left out: {missing}"
+        except Exception as failed:  # noqa: BLE001  one learner's failure is a line, not the end
+            return f"failed: {type(failed).__name__}: {failed}"
+
+
+def _measured(learner, kind, name, split, rows):
+    """Return error, logarithmic loss, seconds and megabytes."""
+    warnings.simplefilter("ignore")
+    X, y, points, truth = table(name, split, rows)
+    if not learner.startswith("gzkcore"):
+        X, points = _on_sphere(X), _on_sphere(points)
+    new = LEARNERS[learner][0 if kind == "numbers" else 1]
+    if new is None:
+        raise ImportError("it predicts no " + kind)
+    new(split).fit(X[:WARM_ROWS], y[:WARM_ROWS]).predict(points[:1])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    model = new(split).fit(X, y)
+    found = model.predict(points)
+    seconds = time.perf_counter() - start
+    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    if kind == "numbers":
+        return float(np.sqrt(np.mean(np.square(found - truth)))), np.nan, seconds, megabytes
+    loss = np.nan
+    if hasattr(model, "predict_proba"):
+        loss = log_loss(truth, model.predict_proba(points), labels=model.classes_)
+    return 100 * float(np.mean(found != truth)), loss, seconds, megabytes
+
+
+def _on_sphere(frame):
+    """Return a frame with unit vectors for latitude and longitude."""
+    if "latitude" not in frame:
+        return frame
+    vectors = gzkcore.LatLonToSphere().transform(frame[["latitude", "longitude"]].to_numpy())
+    others = frame.drop(columns=["latitude", "longitude"])
+    return others.assign(x=vectors[:, 0], y=vectors[:, 1], z=vectors[:, 2])
+
+
+# ---- learners: for numbers, for classes (None: none), and the most rows they are asked for
+
+
+def _numeric(model):
+    """Categories as zeros and ones, numbers standardised."""
+    categories = make_column_selector(dtype_include="category")
+    return make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),
+            remainder=StandardScaler(),
+        ),
+        model,
+    )
+
+
+def _ordinal(model):
+    categories = make_column_selector(dtype_include="category")
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    return make_pipeline(
+        make_column_transformer((encoder, categories), remainder="passthrough"), model
+    )
+
+
+def _boosting(model):
+    return model.set_params(categorical_features="from_dtype")
+
+
+def _tuned(model, seed):
+    """Boosting, the best of twenty draws by three folds."""
+    choices = {
+        "learning_rate": loguniform(0.01, 0.3),
+        "max_iter": [100, 300, 1000],
+        "max_leaf_nodes": [15, 31, 63, 127],
+        "min_samples_leaf": [5, 20, 50],
+        "l2_regularization": loguniform(1e-3, 10),
+    }
+    return RandomizedSearchCV(_boosting(model), choices, n_iter=20, cv=3, random_state=seed)
+
+
+class _Xrfm:
+    """xRFM with its defaults, on half a validation share as its authors use it."""
+
+    def __init__(self, seed):
+        from xrfm import xRFM
+
+        self.seed, self.model = seed, xRFM(random_state=seed)
+
+    def fit(self, X, y):
+        from sklearn.model_selection import train_test_split
+
+        self.encoder = _numeric(StandardScaler()).fit(X)
+        rows = self.encoder.transform(X).astype(np.float32)
+        parts = train_test_split(
+            rows, np.asarray(y, dtype=np.float32), test_size=0.2, random_state=self.seed
+        )
+        fit, held_out, targets, held_targets = parts
+        self.model.fit(fit, targets[:, None], held_out, held_targets[:, None])
+        return self
+
+    def predict(self, X):
+        return self.model.predict(self.encoder.transform(X).astype(np.float32)).ravel()
+
+
+TUNED = "boosting, tuned"
+FULL = 10**9
+LEARNERS = {
+    "gzkcore": (
+        lambda seed: gzkcore.KernelRegressor(random_state=seed),
+        lambda seed: gzkcore.KernelClassifier(random_state=seed),
+        FULL,
+    ),
+    "boosting": (
+        lambda seed: _boosting(HistGradientBoostingRegressor(random_state=seed)),
+        lambda seed: _boosting(HistGradientBoostingClassifier(random_state=seed)),
+        FULL,
+    ),
+    TUNED: (
+        lambda seed: _tuned(HistGradientBoostingRegressor(random_state=seed), seed),
+        lambda seed: _tuned(HistGradientBoostingClassifier(random_state=seed), seed),
+        FULL,
+    ),
+    "random forest": (
+        lambda seed: _ordinal(RandomForestRegressor(random_state=seed, n_jobs=-1)),
+        lambda seed: _ordinal(RandomForestClassifier(random_state=seed, n_jobs=-1)),
+        FULL,
+    ),
+    "support vectors": (
+        lambda _: _numeric(SVR(cache_size=1000)),
+        lambda _: _numeric(SVC(cache_size=1000)),
+        20_000,
+    ),
+    "neural network": (
+        lambda seed: _numeric(MLPRegressor(random_state=seed)),
+        lambda seed: _numeric(MLPClassifier(random_state=seed)),
+        FULL,
+    ),
+    "linear": (
+        lambda _: _numeric(RidgeCV(np.logspace(-3, 3, 13))),
+        lambda _: _numeric(LogisticRegression(max_iter=1000)),
+        FULL,
+    ),
+    "xRFM": (_Xrfm, None, FULL),
+}

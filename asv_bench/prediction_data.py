@@ -1,0 +1,114 @@
+"""The tables of `tables.py prediction`: frames as a user has them, with their targets."""
+
+import numpy as np
+import pandas as pd
+from benchmarks.common import data_generator
+from printing import load_arrays
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+from gzkcore.cli.demo import airports
+
+MONTHS = 12
+
+
+def _columns(name, categories=()):
+    """Return a frame of the columns of a file, some of them categories, and its targets."""
+
+    def load():
+        data = load_arrays(name)
+        frame = pd.DataFrame(data["X"], columns=[f"x{i}" for i in range(data["X"].shape[1])])
+        for column in categories or ():
+            frame[f"x{column}"] = frame[f"x{column}"].astype("category")
+        return frame, data["y"], data.get("test_mask")
+
+    return load
+
+
+def _small(loader):
+    def load():
+        frame, y = loader(return_X_y=True, as_frame=True)
+        return frame, y.to_numpy(), None
+
+    return load
+
+
+def _elevation():
+    data = load_arrays("elevation_1deg")
+    places = pd.DataFrame({"latitude": data["lat"], "longitude": data["lon"]}, dtype=np.float64)
+    return places, data["elevation_m"] / 1000.0, None
+
+
+def _airports():
+    degrees, y = airports()
+    return pd.DataFrame(degrees, columns=["latitude", "longitude"]), y, None
+
+
+def _climate():
+    """Monthly means at every place; the poles, which repeat, are left out."""
+    data = load_arrays("climate_ncep_2p5deg")
+    inner = np.abs(data["lat"]) < 90
+    angle = 2 * np.pi * np.repeat(np.arange(MONTHS), inner.sum()) / MONTHS
+    frame = pd.DataFrame({
+        "latitude": np.tile(data["lat"][inner], MONTHS).astype(np.float64),
+        "longitude": np.tile(data["lon"][inner], MONTHS).astype(np.float64),
+        "season (cosine)": np.cos(angle),
+        "season (sine)": np.sin(angle),
+    })  # fmt: skip
+    return frame, data["temp_c_x100"][:, inner].ravel() / 100.0, None
+
+
+def _adult():
+    data = load_arrays("adult")
+    parts = []
+    for part in ("train", "test"):
+        numbers = pd.DataFrame(data[f"X_num_{part}"], columns=data["num_columns"])
+        codes = pd.DataFrame(data[f"X_cat_{part}"], columns=data["cat_columns"])
+        parts.append(pd.concat([numbers, codes], axis=1))
+    frame = pd.concat(parts, ignore_index=True)
+    categories = dict.fromkeys(data["cat_columns"], "category")
+    return frame.astype(categories), np.concatenate([data["y_train"], data["y_test"]]), None
+
+
+NUMBERS = {
+    "kin40k": _columns("kin40k"),
+    "pol": _columns("pol"),
+    "elevators": _columns("elevators"),
+    "bike": _columns("bike"),
+    "protein": _columns("protein_casp"),
+    "abalone": _columns("abalone", categories=[0]),
+    "diabetes": _small(load_diabetes),
+    "elevation": _elevation,
+    "airports": _airports,
+    "climate": _climate,
+}
+CLASSES = {
+    "adult": _adult,
+    "magic": _columns("magic"),
+    "mushroom": _columns("mushroom", categories=range(22)),
+    "pendigits": _columns("pendigits_train"),
+    "digits": _small(load_digits),
+    "breast cancer": _small(load_breast_cancer),
+    "abalone, 3 classes": lambda: (
+        _columns("abalone", [0])()[0],
+        load_arrays("abalone")["y3"],
+        None,
+    ),
+}
+
+
+def table(name, split, rows):
+    """Return frames and targets to fit to, at most so many, and to be tested by: a tenth.
+
+    The tenth is that of the literature where there is one, else drawn. Numbers are in standard
+    deviations of those fitted to.
+    """
+    frame, y, masks = (NUMBERS | CLASSES)[name]()
+    if masks is None:
+        held_out = np.zeros(len(y), dtype=bool)
+        held_out[data_generator(split).permutation(len(y))[: len(y) // 10]] = True
+    else:
+        held_out = np.unpackbits(masks, axis=0)[: len(y)].astype(bool)[:, split]
+    train = data_generator(split).permutation(np.flatnonzero(~held_out))[:rows]
+    if name in NUMBERS:
+        y = (y - y[train].mean()) / y[train].std()
+    return frame.iloc[train], y[train], frame.iloc[held_out], y[held_out]
