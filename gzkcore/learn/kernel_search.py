@@ -1,9 +1,10 @@
 """The kernel, alpha and form of a model that predict rows held out best.
 
-1. Kernels: one length per column and one for all, by the marginal likelihood of 1,000 rows
-   (`learn_kernel`), of each split from the rows that are fitted to alone, so that rows held out say
-   nothing of the lengths they judge. A thousand rows see only the coarser of two scales and fit
-   much noise, so:
+1. Kernels: Matern with one length per column and with one for all, Laplacian with one per column
+   (a product over columns, which suits tables with jumps along these), by the marginal likelihood
+   of 1,000 rows (`learn_kernel`), of each split from the rows that are fitted to alone, so that
+   rows held out say nothing of the lengths they judge. A thousand rows see only the coarser of two
+   scales and fit much noise, so:
 2. Lengths and alpha: multiples of the lengths, shorter or longer as long as that helps, and alphas
    in half decades, on some thousands of rows; all alphas are columns of one block solve.
 3. Features of the best kernel on the same rows.
@@ -24,7 +25,7 @@ from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
-from gzkcore.kernels.shift_invariant import Learned, Matern
+from gzkcore.kernels.shift_invariant import Laplacian, Matern
 
 from .kernel_system import KernelSystem, cross_product
 from .solve import NotPositiveDefinite
@@ -33,7 +34,10 @@ from .solve import NotPositiveDefinite
 ALPHAS = np.logspace(-5, 1, 13)
 TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
+WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
 HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
+GUARD_ROWS = 500  # that one length for all is learned from, and others start on
+LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
 Split: TypeAlias = tuple[Integers, Integers]
@@ -113,9 +117,9 @@ class Trials:
         """Rows that a split fits to, in the mean."""
         return int(np.mean([len(rows) for rows, _ in self.splits]))
 
-    def narrow(self, alpha: float) -> None:
-        """Try alphas within a decade of this one from now on."""
-        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 1.1]
+    def narrow(self, alpha: float, decades: float) -> None:
+        """Try alphas so near to this one from now on."""
+        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < decades + 0.1]
 
     def halved(self) -> "Trials":
         """Return trials with every other row to fit to, and the alphas tried last."""
@@ -269,7 +273,7 @@ def choose_kernel(
         return walk(trials, _best_of(trials, kernels)), None
     half = trials.halved()
     of_half = walk(half, _best_of(half, kernels))
-    trials.narrow(of_half.alpha)
+    trials.narrow(of_half.alpha, 1)
     name = f"{plain_name(of_half.kernel)}, the best of these"
     start = trials.run(name, of_half.kernel, of_half.of_splits)
     if start is None:  # no alpha that near
@@ -281,25 +285,35 @@ def _learned_kernels(
     trials: Trials, *, on_sphere: bool, rng: np.random.Generator
 ) -> dict[str, tuple[Kernel, list[Kernel]]]:
     """Return kernels of all rows and of each split by what they are called; none to learn from."""
-    rules: dict[str, Learned] = {"one length": "learn-isotropic"}
-    if not on_sphere and trials.X.shape[1] > 1:
-        rules["one length per column"] = "learn"
     looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
     if len(looked_at) > 1:  # the final lengths know all rows
         every = np.unique(np.concatenate([part for split in trials.splits for part in split]))
         looked_at.append(some_that_vary(trials.X, trials.Y, every, rng))
     if not all(rows.size for rows in looked_at):
         return {}
+    fewer = [some_that_vary(trials.X, trials.Y, rows, rng, GUARD_ROWS) for rows in looked_at]
     kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
-    for name, rule in rules.items():
-        found = _learned(trials, looked_at[-1], Matern("learn", rule))
-        # Smoothness is told by all rows, lengths by those of each split; the search for these
-        # starts from the lengths of all rows, which are not far.
+
+    def learn(name: str, given: Kernel, seen: list[Integers], start: Any = None) -> LearnedKernel:
+        """Learn smoothness from all rows, lengths from those of each split, not far from there."""
+        found = _learned(trials, seen[-1], given, start)
         kernel: Any = found.kernel
-        of_splits = [
-            _learned(trials, rows, Matern(kernel.nu, rule), found).kernel for rows in looked_at[:-1]
-        ]
+        if isinstance(given, Matern):
+            given = Matern(kernel.nu, given.length_scale)
+        of_splits = [_learned(trials, rows, given, found).kernel for rows in seen[:-1]]
         kernels[f"{plain_name(kernel)}, {name}"] = kernel, of_splits or [kernel]
+        return found
+
+    dim = trials.X.shape[1]
+    if on_sphere or dim == 1:
+        learn("one length", Matern("learn", "learn-isotropic"), looked_at)
+        return kernels
+    found = learn("one length per column", Matern("learn", "learn"), looked_at)
+    matern: Any = found.kernel
+    learn("one length", Matern(matern.nu, "learn-isotropic"), fewer)
+    if dim <= LAPLACIAN_COLUMNS:
+        start = _learned(trials, fewer[-1], Laplacian("learn"), found)
+        learn("one length per column", Laplacian("learn"), looked_at, start)
     return kernels
 
 
@@ -314,12 +328,12 @@ def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) ->
             "at: leave out rows whose values are far beyond all others"
         )
     best = min(solved, key=lambda candidate: candidate.error)
-    trials.narrow(best.alpha)
+    trials.narrow(best.alpha, 1)
     return trials.run("the same, alphas between", best.kernel, best.of_splits) or best
 
 
 def _learned(
-    trials: Trials, rows: Integers, kernel: Matern, start: LearnedKernel | None = None
+    trials: Trials, rows: Integers, kernel: Kernel, start: LearnedKernel | None = None
 ) -> LearnedKernel:
     return learned(kernel, trials.X[rows], trials.Y[rows], len(rows), start=start)
 
@@ -347,16 +361,18 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int] = (-1, 1)) 
     for direction in directions:
         before = best
         for step in range(1, LONGEST_WALK + 1):
-            trials.narrow(best.alpha)
+            trials.narrow(best.alpha, 0.5)
             factor = FACTOR ** (direction * step)
             kernel, *of_splits = (
                 each.with_lengths(factor / each.scale())
                 for each in (start.kernel, *start.of_splits)
             )
             found = trials.run(f"the same, lengths times {factor:.3g}", kernel, of_splits)
-            if found is None or found.error >= best.error:
+            before_step = best.error
+            if found is not None and found.error < best.error:
+                best = found
+            if best.error > WORTH_A_STEP * before_step:
                 break
-            best = found
         if best is not before:
             break
     return best
