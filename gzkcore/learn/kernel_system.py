@@ -184,7 +184,7 @@ class KernelSystem:
     def _values(self, rows: Floats) -> Doubles:
         """Return the kernel matrix of some rows, or raise if it is not finite."""
         with np.errstate(all="ignore"):
-            values = kernel_matrix(self.kernel, rows)
+            values = kernel_matrix(self.kernel, rows, dtype=np.float64)
         if not np.isfinite(values).all():
             raise not_finite(f"kernel={self.kernel!r}")
         return values

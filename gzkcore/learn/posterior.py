@@ -93,7 +93,7 @@ class Posterior:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""
         if isinstance(self.system.kernel, Precomputed):
             return np.ascontiguousarray(dense(X).T, dtype=np.float64)
-        return kernel_matrix(self.system.kernel, self.system.rows, dense(X))
+        return kernel_matrix(self.system.kernel, self.system.rows, dense(X), dtype=np.float64)
 
     def _diagonal(self, X: Rows) -> Doubles:
         if isinstance(self.system.kernel, Precomputed):
@@ -172,7 +172,8 @@ def joint_draws(
             f"{JOINT_ROWS:,}; use fewer rows, or a shift-invariant kernel (Gaussian, Matern)"
         )
     rows = np.concatenate([dense(old), dense(new)])
-    values = _root(kernel_matrix(kernel, rows)) @ rng.standard_normal((n_rows, n_draws))
+    root = _root(kernel_matrix(kernel, rows, dtype=np.float64))
+    values = root @ rng.standard_normal((n_rows, n_draws))
     return values[: old.shape[0]], values[old.shape[0] :]
 
 

@@ -505,6 +505,25 @@ def test_float32_rows(n):
     close(single.predict(X.astype(np.float32)), wanted, "single", np.float32)
 
 
+@pytest.mark.parametrize("n", [100, 1500])
+def test_the_kernel_of_float32_rows_is_double(n):
+    X = data(n, dim=1)[0].astype(np.float32)
+    y = np.random.default_rng(1).standard_normal(n)
+    single = KernelRidge(GAUSSIAN, 1e-2, tol=1e-8, random_state=0).fit(X, y)
+    double = clone(single).fit(X.astype(np.float64), y)
+    A = GAUSSIAN(X) + 1e-2 * np.eye(n)
+    assert np.linalg.norm(A @ single.dual_coef_ - y) <= 1.01e-8 * np.linalg.norm(y)
+    for found, wanted in zip(
+        single.predict(X[:9], return_std=True),
+        double.predict(X[:9].astype(np.float64), return_std=True),
+        strict=True,
+    ):
+        close(found, wanted, "tight")
+    new = np.array([[0.5], [1.5]])
+    draws = single.sample_y(new.astype(np.float32), 2)
+    close(draws, double.sample_y(new, 2), "tight")
+
+
 def test_memory_maps_and_files(tmp_path):
     X, y, _ = data(1500)
     np.save(tmp_path / "X.npy", X)
