@@ -68,6 +68,7 @@ from .learn.kernel_classifier import KernelClassifier as KernelClassifier
 from .learn.kernel_regressor import KernelRegressor as KernelRegressor
 from .learn.kernel_ridge import KernelRidge as KernelRidge
 from .learn.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier
+from .learn.kernel_ridge_classifier import KernelRidgeClassifierCV as KernelRidgeClassifierCV
 from .learn.kernel_ridge_cv import KernelRidgeCV as KernelRidgeCV
 from .learn.kmeans import RandomFeatureKMeans as RandomFeatureKMeans
 from .learn.moments import MomentsAccumulator as MomentsAccumulator

@@ -222,6 +222,10 @@ LEARNERS = {
         fitted(gzk.KernelRidgeClassifier(alpha=0.1), labels),
         classification,
     ),
+    "kernel-ridge-classifier-cv": (
+        fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels),
+        classification,
+    ),
     "kernel-regressor": (
         fitted(gzk.KernelRegressor(cv=2, random_state=0), targets),
         everything_chosen,

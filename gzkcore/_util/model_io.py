@@ -54,6 +54,7 @@ CLASSES = {
     "KernelRidge": "gzkcore.learn.kernel_ridge:KernelRidge",
     "KernelRidgeCV": "gzkcore.learn.kernel_ridge_cv:KernelRidgeCV",
     "KernelRidgeClassifier": "gzkcore.learn.kernel_ridge_classifier:KernelRidgeClassifier",
+    "KernelRidgeClassifierCV": "gzkcore.learn.kernel_ridge_classifier:KernelRidgeClassifierCV",
     "KernelClassifier": "gzkcore.learn.kernel_classifier:KernelClassifier",
     "KernelRegressor": "gzkcore.learn.kernel_regressor:KernelRegressor",
     "TableEncoder": "gzkcore.learn.table_encoder:TableEncoder",

@@ -64,7 +64,15 @@ class FunctionKernel(Kernel):
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         X = np.asarray(X)
         Y = X if Y is None else np.asarray(Y)
-        values: Doubles = np.asarray(self.function(X, Y), dtype=np.float64)
+        try:
+            values: Doubles = np.asarray(self.function(X, Y), dtype=np.float64)
+        except Exception as error:
+            error.add_note(
+                f"kernel={self.function!r} was called with arrays of {counted(len(X), 'row')} and "
+                f"{counted(len(Y), 'row')}; it must return one value for each pair of rows, as "
+                "those of sklearn.metrics.pairwise do"
+            )
+            raise
         if values.shape != (X.shape[0], Y.shape[0]):
             raise ValueError(
                 f"kernel={self.function!r} gave shape {values.shape} for {X.shape[0]} and "

@@ -10,8 +10,8 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from gzkcore._util.model_io import stored
-from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_weights
+from gzkcore._util.typing import Data, Doubles, Integers
+from gzkcore._util.validation import check_not_negative, check_weights
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
 
@@ -55,6 +55,16 @@ class Classifier(ClassifierMixin, Regressor):
             f'class_weight={self.class_weight!r} must be None, "balanced" or a dict of weights'
         )
 
+    def _check_class_weight(self) -> None:
+        """Raise for weights that are negative, or, if some class has none, of no class."""
+        known = self.classes_.tolist()
+        for label, weight in self.class_weight.items():
+            if label not in known and not all(each in self.class_weight for each in known):
+                raise ValueError(
+                    f"class_weight has a weight for {label!r}, which is none of the classes {known}"
+                )
+            check_not_negative(f"class_weight[{label!r}]", weight)
+
     def _weighted(self, targets: Doubles, sample_weight: Any) -> Any:
         """Multiply sample weights by those of the classes, for targets of +-1."""
         if self.class_weight is None:
@@ -67,8 +77,8 @@ class Classifier(ClassifierMixin, Regressor):
                     "batch; use a dict of weights, as sklearn.utils.compute_class_weight tells them"
                 )
             of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-        places = targets.argmax(axis=1) if targets.ndim == 2 else (targets > 0).astype(int)
-        weight = np.asarray(of_class, dtype=np.float64)[places]
+            self._check_class_weight()
+        weight = np.asarray(of_class, dtype=np.float64)[places_of(targets)]
         if sample_weight is None:
             return weight
         return sample_weight * weight
@@ -81,9 +91,10 @@ class Classifier(ClassifierMixin, Regressor):
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         assert_all_finite(y, input_name="y")
+        labels, _ = distinct(y)
         check_classification_targets(y)
         if reset:
-            self._set_classes(y)
+            self._set_classes(labels)
         places = np.searchsorted(self.classes_, y)
         places = np.minimum(places, len(self.classes_) - 1)
         unknown = np.flatnonzero(self.classes_[places] != y)
@@ -99,10 +110,10 @@ class Classifier(ClassifierMixin, Regressor):
         targets[np.arange(len(y)), places] = 1.0
         return targets
 
-    def _set_classes(self, y: NDArray[Any]) -> None:
+    def _set_classes(self, labels: NDArray[Any]) -> None:
         """Take the classes from the first labels, unless they are known already."""
         if not hasattr(self, "classes_"):
-            self.classes_ = np.unique(y)
+            self.classes_ = labels
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
@@ -142,9 +153,7 @@ class Classifier(ClassifierMixin, Regressor):
         self._check_fitted()
         if is_source(X):
             return map_rows(self._for_workers().predict, X, (), self.classes_.dtype)
-        values = self.decision_function(X)
-        places = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
-        return self.classes_[places]
+        return self.classes_[places_of(self.decision_function(X))]
 
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -175,16 +184,28 @@ class Classifier(ClassifierMixin, Regressor):
         return tags
 
 
+def places_of(scores: Doubles) -> Integers:
+    """Return the place of the class with the largest score; one column is for the second of two."""
+    several = scores.ndim == 2 and scores.shape[1] > 1
+    return np.asarray(scores.argmax(axis=1) if several else scores.reshape(-1) > 0, dtype=np.intp)
+
+
+def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
+    """Return the distinct labels, sorted, and the place of each label among them."""
+    try:
+        found = np.unique(np.asarray(labels), return_inverse=True)
+    except TypeError as error:  # None among texts, say
+        raise ValueError(f"y has labels that can't be sorted; give all one kind: {error}") from None
+    return found
+
+
 def _count_labels(batch: Batch) -> dict[Any, int]:
     if batch.y is None:
         raise ValueError("a classifier needs labels; let the source yield (X, y)")
     y = column_or_1d(batch.y)
     assert_all_finite(y, input_name="y")
-    try:
-        labels, counts = np.unique(y, return_counts=True)
-    except TypeError as error:  # None among texts, say
-        raise ValueError(f"y has labels that can't be sorted; give all one kind: {error}") from None
-    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    labels, places = distinct(y)
+    return dict(zip(labels.tolist(), np.bincount(places).tolist(), strict=True))
 
 
 def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:

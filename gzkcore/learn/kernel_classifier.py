@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from gzkcore._util.model_io import stored
 from gzkcore._util.typing import Data, Doubles
 
+from .classification import distinct, places_of
 from .kernel_search import Candidate, Trials
 from .table_learner import Form, TableLearner
 
@@ -80,8 +81,8 @@ class KernelClassifier(ClassifierMixin, TableLearner):
             )
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
+        self.classes_, places = distinct(labels)
         check_classification_targets(labels)
-        self.classes_, places = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has one class, {self.classes_.tolist()}, and a classifier needs two or more; "
@@ -104,12 +105,12 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         values, places, weights = [], [], []
         for mean, _, held_out in trials.predictions(best, form.trial, return_std=False):
             values.append(mean * self._scales + self._means)
-            places.append(_places(trials.Y[held_out] * self._scales + self._means))
+            places.append(places_of(trials.Y[held_out] * self._scales + self._means))
             weights.append(
                 np.ones(len(held_out)) if trials.weight is None else trials.weight[held_out]
             )
         found, truth = np.concatenate(values), np.concatenate(places)
-        wrong = 100 * np.mean(_places(found) != truth)
+        wrong = 100 * np.mean(places_of(found) != truth)
         trials.report.say(f"The error rate on the rows held out is {wrong:.1f} %.")
         if len(np.unique(truth)) == len(self.classes_):
             logistic = LogisticRegression(C=100.0, max_iter=1000)
@@ -143,7 +144,7 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         ndarray of shape (n_samples,)
         """
         scores = self.decision_function(X)
-        return self.classes_[_places(scores.reshape(len(scores), -1))]
+        return self.classes_[places_of(scores)]
 
     def predict_proba(self, X: Data) -> Doubles:
         """Predict the probability of each class.
@@ -160,8 +161,3 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         return np.asarray(softmax(scores, axis=1))
-
-
-def _places(scores: Doubles) -> NDArray[np.intp]:
-    """Return the place of the class with the largest score; one column is for the second of two."""
-    return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)

@@ -6,7 +6,6 @@ unknown.
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -15,18 +14,15 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import check_seed, generator
-from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_share, dense
+from gzkcore._util.typing import Data, Doubles, Rows, Seed
+from gzkcore._util.validation import check_bool, check_integer, check_share
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
-from gzkcore.features.fit_rows import FitRows
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.rows.survey import without_zeros
 
 from .centers import CentersSolution, solve_centers
 from .kernel_system import DOUBLE_ROWS, KernelSystem, cross_product
@@ -44,95 +40,13 @@ from .posterior import (
 from .preconditioner import Preconditioner
 from .regression import Regressor, check_alphas
 from .shared_products import Workers
-from .solve import NotPositiveDefinite, Solution, Watch
+from .solve import Solution, Watch
 from .streams import Reader, Step, valid_rows
+from .training_rows import TrainingRows
 
 __all__ = ["KernelRidge"]
 
-# A precomputed matrix may be so far from symmetric, in units of its largest diagonal entry; it is
-# looked at in squares that stay in the cache.
-ASYMMETRY = 1e-4
-SQUARE = 256
-
 FITTED_WITH = ("fit_intercept", "preconditioner", "tol", "max_iter", "random_state")
-
-
-@dataclass
-class TrainingRows:
-    """Rows of positive weight with their targets, all in memory."""
-
-    X: Rows
-    y: Doubles  # (n, n_targets)
-    weight: Doubles | None
-    place: Integers | None = None  # of each row given among these, -1 if it is not
-
-    @classmethod
-    def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
-        """Copy rows that were checked, as a model keeps them; those of weight 0 are not there."""
-        X, weight, used = without_zeros(X, weight)
-        check_fits_dense(X)
-        X = X.copy() if used is None else X
-        if X.shape[0] == 0:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
-        y = y.reshape(len(y), -1)
-        if used is None:
-            return cls(X, y, weight)
-        place = np.full(len(y), -1)
-        place[used] = np.arange(used.size)
-        return cls(X, y[used], weight, place)
-
-    def part(self, rows: Integers) -> "TrainingRows":
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return TrainingRows(self.X[rows], self.y[rows], weight)
-
-    @property
-    def noise(self) -> Doubles | None:
-        """The diagonal of N: one over the weights."""
-        return None if self.weight is None else 1.0 / self.weight
-
-    def resolve(self, kernel: Kernel, names: Any = None) -> Kernel:
-        """Return a kernel with every parameter a number, and check that it may take these rows.
-
-        `names` of the columns are those by which the kernel may know them.
-        """
-        n, dim = self.X.shape
-        if isinstance(kernel, Precomputed) and n != dim:
-            raise ValueError(
-                f"X has shape {self.X.shape}, but with kernel='precomputed' fit takes the square "
-                "matrix of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to "
-                "predict"
-            )
-        if isinstance(kernel, Precomputed) and kernel.diag(self.X).min() < 0:
-            row = int(np.argmin(kernel.diag(self.X)))
-            raise NotPositiveDefinite(
-                f"the kernel matrix has {self.X[row, row]:.3g} on its diagonal, in row {row}, and "
-                "is not positive definite; pass one that is"
-            )
-        if isinstance(kernel, Precomputed):
-            _check_symmetric(dense(self.X))
-        if kernel.unit_sphere:
-            check_unit(self.X)
-        resolved: Kernel = FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
-        return resolved
-
-
-def _check_symmetric(K: Floats) -> None:
-    """Raise if a kernel matrix is not symmetric, but for what rounding in float32 may leave."""
-    least = ASYMMETRY * float(np.abs(K.diagonal()).max())
-    for first in range(0, len(K), SQUARE):
-        for start in range(0, first + 1, SQUARE):
-            rows, columns = slice(first, first + SQUARE), slice(start, start + SQUARE)
-            apart = np.abs(K[rows, columns] - K[columns, rows].T)
-            if apart.max() <= least:
-                continue
-            row, column = np.unravel_index(int(apart.argmax()), apart.shape)
-            i, j = first + int(row), start + int(column)
-            raise ValueError(
-                f"with kernel='precomputed' X must be symmetric, but X[{i}, {j}]={K[i, j]:.6g} and "
-                f"X[{j}, {i}]={K[j, i]:.6g} differ by {apart.max():.3g}; pass k(X, X) of the "
-                "same rows in the same order, or (X + X.T) / 2 if it is off by rounding"
-            )
 
 
 class WholeKernelRegressor(WithKernel, Regressor):

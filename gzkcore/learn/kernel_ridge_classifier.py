@@ -1,17 +1,19 @@
 """Classification by ridge regression with the whole kernel."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from gzkcore._util.typing import Seed
+from gzkcore._util.typing import Doubles, Integers, Seed
 from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
 
-from .classification import Classifier
+from .classification import Classifier, places_of
 from .kernel_ridge import KernelRidge
+from .kernel_ridge_cv import ALPHAS, KernelRidgeCV
 
-__all__ = ["KernelRidgeClassifier"]
+__all__ = ["KernelRidgeClassifier", "KernelRidgeClassifierCV"]
 
 
 class KernelRidgeClassifier(Classifier, KernelRidge):
@@ -46,6 +48,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
 
     See Also
     --------
+    KernelRidgeClassifierCV : Chooses alpha, and the kernel's parameters.
     RandomFeatureRidgeClassifier : The same on features: one pass, any number of rows, less exact.
 
     Notes
@@ -70,7 +73,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         *,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        centers: int | None = None,
+        centers: int | ArrayLike | None = None,
         preconditioner: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -81,3 +84,67 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
             preconditioner=preconditioner, tol=tol, max_iter=max_iter, random_state=random_state,
         )  # fmt: skip
         self.class_weight = class_weight
+
+
+class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
+    """A classifier with the whole kernel that chooses its alpha, and the kernel, by itself.
+
+    Parameters
+    ----------
+    kernel, alphas, kernel_grid
+        As for `KernelRidgeCV`.
+    cv : None, int, splitter or iterable, default=None
+        As for `KernelRidgeCV`; what None and a number of folds hold out has the same share of each
+        class. A splitter sees the classes as numbers.
+    fit_intercept : bool, default=True
+    class_weight : dict, "balanced" or None, default=None
+        As for `KernelRidgeClassifier`.
+    preconditioner, tol, max_iter, random_state
+        As for `KernelRidge`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    alpha_, best_params_, best_score_, cv_results_
+        As for `KernelRidgeCV`. Scores are minus the mean squared error of the targets +-1, as those
+        of `RandomFeatureRidgeClassifierCV`; for a choice by accuracy put `KernelRidgeClassifier`
+        into `GridSearchCV`.
+    kernel_, dual_coef_, X_fit_, intercept_, n_iter_, residual_, converged_, preconditioner_
+        As for `KernelRidgeClassifier`, of the choice fitted to all rows.
+    condition_bound_
+        As for `KernelRidge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelRidgeClassifierCV
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> model = KernelRidgeClassifierCV(kernel_grid={"gamma": [0.1, 1.0, 10.0]}, random_state=0)
+    >>> bool(model.fit(X, y).score(X, y) > 0.97)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alphas: ArrayLike = ALPHAS,
+        *,
+        kernel_grid: dict[str, Sequence[Any]] | None = None,
+        cv: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            kernel, alphas, kernel_grid=kernel_grid, cv=cv, fit_intercept=fit_intercept,
+            preconditioner=preconditioner, tol=tol, max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
+        self.class_weight = class_weight
+
+    def _labels_of(self, y: Doubles) -> Integers | None:
+        return places_of(y)

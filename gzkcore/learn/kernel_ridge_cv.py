@@ -5,14 +5,13 @@ All alphas of a kernel are columns of one block: each step is one product for al
 
 import numbers
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import PredefinedSplit, ShuffleSplit, check_cv
 
 from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
@@ -21,19 +20,18 @@ from gzkcore._util.wording import plain
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.base import Kernel
 
-from .kernel_ridge import TrainingRows, WholeKernelRegressor
+from .held_out import Split, check_splits, folds, given_splits, one_split
+from .kernel_ridge import WholeKernelRegressor
 from .kernel_system import cross_product
 from .regression import check_alphas
 from .ridge_cv import grid_of, results_of
 from .solve import NotPositiveDefinite
 from .streams import Step
+from .training_rows import TrainingRows
 
 __all__ = ["KernelRidgeCV"]
 
 ALPHAS = tuple(np.logspace(-6, 2, 9).tolist())
-HELD_OUT = 0.2  # share of the rows that cv=None holds out
-
-Split: TypeAlias = tuple[Integers, Integers]  # rows to fit to, rows held out
 
 
 class KernelRidgeCV(WholeKernelRegressor):
@@ -170,36 +168,20 @@ class KernelRidgeCV(WholeKernelRegressor):
         if isinstance(cv, numbers.Integral):
             if not 2 <= int(cv) <= n:
                 raise ValueError(f"cv={cv} must be from 2 to n_samples={n}, a number of folds")
-            folds = np.arange(n) % int(cv)
-            cv = PredefinedSplit(folds)
-        elif cv is None:
+            return folds(n, int(cv), self._labels_of(rows.y))
+        if cv is None:
             if n < 2:
                 raise ValueError(f"cv=None holds rows out, and n_samples={n}; use 2 rows or more")
-            seed = int(generator(self.random_state).integers(2**31))
-            cv = ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
-        elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
-            raise ValueError(
-                f"cv={cv!r} must be None, a whole number of folds >= 2, a splitter of "
-                "sklearn.model_selection, or an iterable of (rows to fit to, rows held out)"
-            )
-        elif rows.place is not None:  # rows of weight 0 are among those that it names
-            splits = check_cv(cv).split(rows.place)
-            named = [[rows.place[part] for part in split] for split in splits]
-            return self._used([(fitted[fitted >= 0], out[out >= 0]) for fitted, out in named])
-        return self._used(list(check_cv(cv).split(rows.X, rows.y)))
+            return [one_split(n, generator(self.random_state), self._labels_of(rows.y))]
+        X, (y, used) = rows.X, rows.given or (rows.y, np.arange(n))
+        if rows.given is not None:
+            X = np.zeros(len(y))
+        labels = self._labels_of(y)
+        return check_splits(cv, given_splits(cv, X, y if labels is None else labels, used))
 
-    def _used(self, splits: list[Split]) -> list[Split]:
-        """Return splits, or raise if there are none, or one has no rows of some weight."""
-        if not splits:
-            raise ValueError(f"cv={self.cv!r} has no splits; give one or more")
-        for i, split in enumerate(splits):
-            for part, what in zip(split, ("to fit to", "held out"), strict=True):
-                if len(part) == 0:
-                    raise ValueError(
-                        f"split {i} of cv={self.cv!r} has no rows {what}; give each split some of "
-                        "positive weight"
-                    )
-        return splits
+    def _labels_of(self, y: Doubles) -> Integers | None:
+        """Return the labels behind targets, which each part of a split has its share of."""
+        return None
 
     def _errors(
         self, kernel: Kernel, rows: TrainingRows, split: Split, alphas: Doubles, step: Step

@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 
+from .held_out import Split
 from .kernel_system import KernelSystem, cross_product
 from .solve import NotPositiveDefinite
 
@@ -39,8 +40,6 @@ HALVED = 2000  # rows to fit to from which on half of them choose first, at a qu
 GUARD_ROWS = 500  # that one length for all is learned from, and others start on
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
-
-Split: TypeAlias = tuple[Integers, Integers]
 
 
 @dataclass

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from gzkcore._util.linalg import eigh
 from gzkcore._util.threads import limit_blas
@@ -87,13 +87,7 @@ class Factored(Preconditioner):
 
     def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
         values, vectors = eigh(matrix)
-        nothing = len(matrix) * float(np.finfo(np.float64).eps) * values[-1]
-        if values[0] < -nothing:
-            raise NotPositiveDefinite(
-                f"K + alpha N with alpha={self.shifts[shift]:g} has the eigenvalue "
-                f"{values[0]:.3g}: the kernel is not positive definite on these rows; use another "
-                f"kernel, or an alpha above {self.shifts[shift] - values[0]:.3g}"
-            )
+        nothing = check_definite(values, float(self.shifts[shift]))
         kept = vectors[:, values > nothing]
         inverses = 1.0 / values[values > nothing, None]
         return lambda R: kept @ (inverses * (kept.T @ R))
@@ -101,6 +95,19 @@ class Factored(Preconditioner):
     def condition_bound(self, column: int) -> float:
         """Return 1."""
         return 1.0
+
+
+def check_definite(eigenvalues: Doubles, alpha: float) -> float:
+    """Return what rounding leaves of an eigenvalue of K + alpha N that is 0; raise below -that."""
+    least = float(eigenvalues[0])
+    nothing = len(eigenvalues) * float(np.finfo(np.float64).eps) * float(np.abs(eigenvalues).max())
+    if least < -nothing:
+        raise NotPositiveDefinite(
+            f"K + alpha N with alpha={alpha:g} has the eigenvalue {least:.3g}: the kernel is not "
+            f"positive definite on these rows; use another kernel, or an alpha above "
+            f"{alpha - least:.3g}"
+        )
+    return nothing
 
 
 class KernelSystem:
@@ -160,12 +167,11 @@ class KernelSystem:
     def _precondition(self, preconditioner: Any, random_state: Seed, workers: Workers) -> None:
         """Compute K anew in each step, unless it is given, and make a preconditioner."""
         kernel, matrix = self.kernel, self._given
+        self._try_some()
         if matrix is not None:
             self.exact = self.product = matrix.__matmul__
             preconditioner = _of_matrix(preconditioner, self.rows, random_state)
         else:
-            some = self.rows[:: max(1, self.n_rows // TRIED_ROWS)]
-            self._values(some)
             self.exact = workers.product(KernelOperator(kernel, self.rows, dtype=np.float64))
             self.product = self.exact
             if self.tol >= SINGLE_TOL:
@@ -174,6 +180,15 @@ class KernelSystem:
             preconditioner, kernel, self.rows, self.alphas, noise=self.noise,
             random_state=random_state,
         )  # fmt: skip
+
+    def _try_some(self) -> None:
+        """Raise for a kernel that some of the rows show to be of no use."""
+        some = np.arange(0, self.n_rows, max(1, self.n_rows // TRIED_ROWS))
+        given, alpha = self._given, float(self.alphas[0])
+        values = self._values(self.rows[some]) if given is None else given[np.ix_(some, some)]
+        noise = np.ones(some.size) if self.noise is None else self.noise[some]
+        with limit_blas(1):
+            check_definite(eigvalsh(values + np.diag(alpha * noise)), alpha)
 
     @property
     def _given(self) -> Doubles | None:

@@ -164,8 +164,13 @@ def joint_draws(
     kernel: Kernel, old: Rows, new: Rows, n_draws: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """Return exact draws at old and at new rows, from the kernel matrix of both."""
+    if isinstance(kernel, Precomputed):
+        raise ValueError(  # noqa: TRY004  the type is right, and not enough
+            "with kernel='precomputed' k between new rows is not known, which draws need; use the "
+            "kernel itself"
+        )
     n_rows = old.shape[0] + new.shape[0]
-    if n_rows > JOINT_ROWS or isinstance(kernel, Precomputed):
+    if n_rows > JOINT_ROWS:
         raise ValueError(
             f"{kernel!r} has no features to draw from, and the kernel matrix of "
             f"{counted(n_rows, 'row')}, old and new, would be factored, of which there may be "

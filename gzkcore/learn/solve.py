@@ -52,6 +52,7 @@ LATE = 128  # after so many steps, and a quarter of max_iter, columns are asked 
 HONEST = 0.5  # largest part of the true residual that the recurrence may not know of
 ALIKE = 0.3  # the same, where the direction stays
 WORTH = 0.1  # a recurrence that isn't honest goes on in its precision if the truth fell by this
+ROUNDING = 1e-14  # largest cosine of R and P^-1 R that is an error of rounding
 NEGLIGIBLE = 1e-5  # curvatures so far below 0, relative to the largest, may be errors of products
 
 
@@ -60,7 +61,8 @@ class NotPositiveDefinite(np.linalg.LinAlgError):
 
 
 WORDS = {
-    "out of steps": "needs more steps; use a larger max_iter, or a stronger preconditioner",
+    "out of steps": "needs more steps; use a larger alpha, a larger max_iter, or a stronger "
+    "preconditioner",
     "stopped": "was stopped",
     "stagnated": "stagnates, since rounding errors are as large as its residual; use a larger "
     "alpha or tol, or an exact_product in double",
@@ -340,12 +342,16 @@ class ShiftedSystems:
             return R, dots(R, R)
         Z = np.asarray(self.preconditioner.solve(R, columns), dtype=np.float64)
         sizes = dots(R, Z)
+        # Of a matrix that is inverted where it is not singular: what is left is where it is.
+        lost = np.abs(sizes) <= ROUNDING * norms(R) * norms(Z)
+        if lost.any():
+            Z, sizes[lost] = np.where(lost, 0.0, Z), 0.0
         if not np.isfinite(sizes).all():
             raise ValueError(
                 f"the preconditioner {self.preconditioner!r} gives numbers that are not finite; "
                 "use another one, or None"
             )
-        if (sizes <= 0).any():
+        if (sizes < 0).any():
             worst = int(np.argmin(sizes))
             raise NotPositiveDefinite(
                 f"the preconditioner {self.preconditioner!r} is not positive definite: r^T P^-1 r "
@@ -519,7 +525,9 @@ class Solver:
         s, columns = self.state, self._are(Status.RUNNING)
         if columns.size:
             z, power = self.system.precondition(s.r[:, columns], columns)
-            self._point(columns, z, np.where(kept[columns], power / s.power[columns], 0.0))
+            factors, same = np.zeros(columns.size), kept[columns]
+            factors[same] = power[same] / s.power[columns[same]]
+            self._point(columns, z, factors)
             s.power[columns] = power
 
     def _point(self, columns: Integers, z: Doubles, factors: Doubles) -> None:

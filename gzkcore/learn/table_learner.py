@@ -10,15 +10,14 @@ import numbers
 import os
 import time
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, check_cv
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,8 +30,9 @@ from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
 
+from .held_out import Split, check_splits, folds, given_splits
 from .kernel_ridge import KernelRidge
-from .kernel_search import TOL, Candidate, Report, Split, Trials, choose_kernel, try_model
+from .kernel_search import TOL, Candidate, Report, Trials, choose_kernel, try_model
 from .ridge_cv import RandomFeatureRidgeCV
 from .table_encoder import TableEncoder
 
@@ -52,8 +52,6 @@ LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has
 ONE_SPLIT = 1000
 
 NORMAL_95 = 1.959964  # standard deviations that 95 % of a normal distribution are within
-
-Splits: TypeAlias = list[Split]
 
 
 @dataclass
@@ -327,25 +325,27 @@ class _Table:
         self.Y /= np.where(constant, 1.0, scales)
         return means * largest, scales * largest
 
-    def splits(self, cv: Any, most: int, rng: np.random.Generator) -> Splits:
+    def splits(self, cv: Any, most: int, rng: np.random.Generator) -> list[Split]:
         """Return pairs of rows to fit to and rows held out, at most so many of them."""
         given, groups = self._used, self._groups
         labels = None if self._labels is None else self._labels[given]
         if isinstance(cv, numbers.Integral) and groups is None:
             if not 2 <= int(cv) <= self.n_rows:
                 raise ValueError(f"cv={cv} must be from 2 to the {counted(self.n_rows, 'row')}")
-            return self._thinned(cv, _folds(self.n_rows, int(cv), labels), most, rng)
+            return self._thinned(cv, folds(self.n_rows, int(cv), labels), most, rng)
         if isinstance(cv, numbers.Integral):
             cv = GroupKFold(int(cv))
         if cv is not None:
-            return self._thinned(cv, self._given_splits(cv), most, rng)
+            seen = np.zeros(len(self._targets)), self._targets
+            found = given_splits(cv, *seen, self._used, self._groups)
+            return self._thinned(cv, found, most, rng)
         rows = np.arange(self.n_rows)
         if self.n_rows > most:
             rows = np.sort(rng.choice(self.n_rows, most, replace=False))
         n_splits = FOLDS if rows.size < ONE_SPLIT else 1
         if groups is None:
             rows = rng.permutation(rows)
-            found = _folds(rows.size, FOLDS, None if labels is None else labels[rows])
+            found = folds(rows.size, FOLDS, None if labels is None else labels[rows])
             return [(np.sort(rows[a]), np.sort(rows[b])) for a, b in found[:n_splits]]
         groups = groups[given[rows]]
         seed = int(rng.integers(2**31))
@@ -356,33 +356,15 @@ class _Table:
         )
         return [(rows[a], rows[b]) for a, b in by_group.split(rows, groups=groups)]
 
-    def _given_splits(self, cv: Any) -> Splits:
-        """Return the splits of a splitter, or given ones, of all rows as they were given."""
-        if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
-            raise ValueError(
-                f"cv={cv!r} must be None, a whole number of folds >= 2, a splitter of "
-                "sklearn.model_selection, or an iterable of (rows to fit to, rows held out)"
-            )
-        n_given = len(self._targets)
-        place = np.full(n_given, -1)  # of each row given among those of positive weight
-        place[self._used] = np.arange(self.n_rows)
-        pairs = check_cv(cv).split(np.zeros(n_given), self._targets, self._groups)
-        named = [[place[part] for part in pair] for pair in pairs]
-        return [(rows[rows >= 0], out[out >= 0]) for rows, out in named]
-
-    def _thinned(self, cv: Any, splits: Splits, most: int, rng: np.random.Generator) -> Splits:
+    def _thinned(
+        self, cv: Any, splits: list[Split], most: int, rng: np.random.Generator
+    ) -> list[Split]:
         """Return splits with at most so many rows each; raise where one has none on a side."""
-        if not splits:
-            raise ValueError(f"cv={cv!r} has no splits; give one or more")
-        for i, split in enumerate(splits):
-            for part, what in zip(split, ("to fit to", "held out"), strict=True):
-                if len(part) == 0:
-                    raise ValueError(
-                        f"split {i} of cv={cv!r} has no rows {what}; give each split some of "
-                        "positive weight"
-                    )
         out = most // FOLDS
-        return [(_some(a, most - out, rng), _some(b, out, rng)) for a, b in splits]
+        return [
+            (_some(fitted, most - out, rng), _some(held_out, out, rng))
+            for fitted, held_out in check_splits(cv, splits)
+        ]
 
     def nothing_to_learn(self) -> str:
         """Return why the mean is all that can be said, "" if it isn't."""
@@ -393,17 +375,6 @@ class _Table:
         if not np.ptp(self.X, axis=0).any():
             return "all columns are constant"
         return ""
-
-
-def _folds(n: int, k: int, labels: Integers | None) -> Splits:
-    """Return k folds, row i in fold i mod k; of labels, the i-th row of those of its class, about.
-
-    So the classes have the same shares in all folds, however rare they are.
-    """
-    order = np.arange(n) if labels is None else np.argsort(labels, kind="stable")
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % k
-    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(k)]
 
 
 def _some(rows: Integers, most: int, rng: np.random.Generator) -> Integers:

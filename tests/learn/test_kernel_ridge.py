@@ -20,7 +20,12 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge as Dense
 from sklearn.linear_model import Ridge
-from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels, rbf_kernel
+from sklearn.metrics.pairwise import (
+    euclidean_distances,
+    laplacian_kernel,
+    pairwise_kernels,
+    rbf_kernel,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import WHOLE
@@ -34,6 +39,7 @@ from gzkcore import (
     GegenbauerFeatures,
     KernelRidge,
     KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
     KernelRidgeCV,
     Laplacian,
     Matern,
@@ -361,7 +367,7 @@ def test_what_a_precomputed_kernel_cannot_say():
     model = KernelRidge("precomputed").fit(K, y)
     with pytest.raises(ValueError, match=r"k\(x, x\) of new rows is not known"):
         model.predict(K, return_std=True)
-    with pytest.raises(ValueError, match="no features to draw from"):
+    with pytest.raises(ValueError, match="between new rows is not known"):
         model.sample_y(K)
 
 
@@ -413,14 +419,46 @@ def test_duplicates_without_alpha_are_told():
     X = np.repeat(data(50)[0], 2, axis=0)
     y = np.arange(100.0)
     for options in SOLVERS.values():
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            try:
-                model = KernelRidge(GAUSSIAN, 0.0, **options).fit(X, y)
-            except NotPositiveDefinite:
-                continue
+        with pytest.warns(ConvergenceWarning, match="may predict far off"):
+            model = KernelRidge(GAUSSIAN, 0.0, **options).fit(X, y)
         assert not model.converged_
-        assert any(issubclass(each.category, ConvergenceWarning) for each in told)
+
+
+def test_a_singular_matrix_is_inverted_where_it_is_not():
+    with pytest.warns(ConvergenceWarning, match="is singular to working precision.*larger alpha"):
+        model = KernelRidge(GAUSSIAN, 0.0).fit([[0.0], [0.0], [2.0]], [1.0, 2.0, 3.0])
+    close(model.predict([[0.0], [2.0]]), [1.5, 3.0], "tight")
+
+
+@pytest.mark.parametrize("n", [300, 1200])
+def test_functions_that_are_no_kernels_are_told(n):
+    X, y, _ = data(n)
+    for function, message in (
+        (lambda X, Y: -X @ Y.T, "on its diagonal, in row"),
+        (
+            lambda X, Y: 1.0 * (euclidean_distances(X, Y) < 1),
+            r"K \+ alpha N .* the kernel is not positive definite",
+        ),
+    ):
+        with pytest.raises(NotPositiveDefinite, match=message):
+            KernelRidge(function, 0.1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"must be symmetric, but K\[.*pass a function with"):
+        KernelRidge(lambda X, Y: rbf_kernel(X[:, :1], Y[:, 1:2]), 0.1).fit(X, y)
+
+
+def test_a_function_of_two_rows_is_told_what_it_gets():
+    X, y, _ = data(60)
+    with pytest.raises(TypeError) as told:
+        KernelRidge(lambda a, b: float(a @ b.T)).fit(X, y)
+    assert "must return one value for each pair of rows" in told.value.__notes__[0]
+
+
+def test_weights_whose_inverses_overflow_are_told():
+    X, y, _ = data(60)
+    weight = np.ones(60)
+    weight[7] = 1e-320
+    with pytest.raises(ValueError, match=r"sample_weight\[7\] = 1e-320 is too small"):
+        KernelRidge().fit(X, y, weight)
 
 
 @by_every_solver
@@ -597,6 +635,7 @@ def test_rows_on_the_sphere_only():
         KernelRidge(fit_intercept=True),
         KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
         KernelRidgeClassifier(),
+        KernelRidgeClassifierCV(cv=3),
         KernelRidgeCV(),
         KernelRidgeCV(cv=3, fit_intercept=True),
     ]

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_squared_error
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold
+from sklearn.utils.class_weight import compute_sample_weight
 from tolerances import WHOLE
 
 import gzkcore
@@ -15,11 +16,13 @@ from gzkcore import (
     Gaussian,
     KernelRidge,
     KernelRidgeClassifier,
+    KernelRidgeClassifierCV,
     KernelRidgeCV,
     Matern,
     NystromFeatures,
     RandomFeatureRidgeClassifier,
 )
+from gzkcore.learn.training_rows import TrainingRows
 
 GRID = {"gamma": [0.1, 1.0]}
 ALPHAS = [1e-3, 0.1, 10.0]
@@ -170,6 +173,7 @@ def test_files(tmp_path):
         ({"cv": []}, ValueError, r"cv=\[\] has no splits"),
         ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
         ({"cv": [([], np.arange(9))]}, ValueError, "split 0 of cv=.* no rows to fit to"),
+        ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv is none of 240 rows"),
         ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid names \['gama'\]"),
         ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
     ],
@@ -178,6 +182,21 @@ def test_bad_parameters(parameters, error, message):
     X, y, _ = data()
     with pytest.raises(error, match=message):
         KernelRidgeCV(Gaussian(), **parameters).fit(X, y)
+
+
+def test_masks_hold_rows_out():
+    """Splits of different sizes: each row counts once."""
+    X, y, weight = data()
+    weight[::5] = 0
+    parts = [np.arange(240) < 40, np.arange(240) >= 100]
+    cv = [(~part, part) for part in parts]
+    by_number = [tuple(np.flatnonzero(part) for part in pair) for pair in cv]
+    for given in (None, weight):
+        found = KernelRidgeCV(Gaussian(), ALPHAS, cv=cv).fit(X, y, given)
+        wanted = KernelRidgeCV(Gaussian(), ALPHAS, cv=by_number).fit(X, y, given)
+        assert_array_equal(
+            found.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"]
+        )
 
 
 # ---- the classifier
@@ -215,3 +234,63 @@ def test_classes_of_batches():
     assert found.score(batches) == wanted.score(X, y)
     with pytest.raises(ValueError, match="y has one class"):
         KernelRidgeClassifier().fit(X, ["low"] * len(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"low": 3.0}], ids=str)
+def test_the_classifier_chooses_as_the_regression_of_its_targets(n_classes, class_weight):
+    X, y, weight = labelled(n_classes=n_classes)
+    cv = KFold(3, shuffle=True, random_state=0)
+    options = {"kernel_grid": GRID, "cv": cv, "fit_intercept": True}
+    model = KernelRidgeClassifierCV(Gaussian(), ALPHAS, class_weight=class_weight, **options)
+    model.fit(X, y, weight)
+    targets = 2.0 * (y[:, None] == model.classes_) - 1
+    targets = targets[:, 1] if n_classes == 2 else targets
+    of_class = compute_sample_weight(class_weight, y)
+    wanted = KernelRidgeCV(Gaussian(), ALPHAS, **options).fit(X, targets, weight * of_class)
+    assert model.best_params_ == wanted.best_params_
+    close(model.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"])
+    close(model.decision_function(X), wanted.predict(X))
+    one = KernelRidgeClassifier(
+        Gaussian(model.best_params_["gamma"]), model.alpha_, class_weight=class_weight
+    )
+    assert_array_equal(model.predict(X), one.fit(X, y, weight).predict(X))
+
+
+class Seen(StratifiedKFold):
+    """Keeps what it is shown."""
+
+    def split(self, X, y=None, groups=None):
+        self.shown = np.shape(X), y
+        return super().split(X, y, groups)
+
+
+@pytest.mark.parametrize("cv", [None, 5])
+def test_rare_classes_are_held_out_and_fitted_to(cv):
+    X, y = data(200)[0], np.array(["often"] * 190 + ["rare"] * 10)
+    model = KernelRidgeClassifierCV(cv=cv, random_state=0).fit(X, y)
+    rows = TrainingRows(X, np.where(y == "rare", 1.0, -1.0)[:, None], None)
+    for fitted, held_out in model._splits(rows):
+        assert ((y[held_out] == "rare").sum(), (y[fitted] == "rare").sum()) == (2, 8)
+
+
+def test_splitters_see_the_classes_of_all_rows():
+    X, y, weight = labelled()
+    weight[::4] = 0
+    cv = Seen(3)
+    KernelRidgeClassifierCV(alphas=[0.1], cv=cv).fit(X, y, weight)
+    shape, classes = cv.shown
+    assert shape[0] == len(y)
+    assert_array_equal(classes, np.searchsorted(["high", "low", "middle"], y))
+
+
+@pytest.mark.parametrize("learner", [KernelRidgeClassifier, KernelRidgeClassifierCV])
+def test_labels_and_class_weights_that_mean_nothing(learner):
+    X, y, _ = labelled(60)
+    with pytest.raises(ValueError, match="labels that can't be sorted; give all one kind"):
+        learner().fit(X, np.array(["low", None] * 30, dtype=object))
+    with pytest.raises(ValueError, match=r"class_weight\['low'\]=-2.0 is not usable"):
+        learner(class_weight={"low": -2.0}).fit(X, y)
+    with pytest.raises(ValueError, match="class_weight has a weight for 'lo', which is none of"):
+        learner(class_weight={"lo": 2.0}).fit(X, y)
+    learner(class_weight={"low": 1, "middle": 2, "high": 3, "top": 4}).fit(X, y)

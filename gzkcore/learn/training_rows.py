@@ -1,0 +1,131 @@
+"""The rows that a kernel ridge regression keeps, and whether a kernel may take them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gzkcore._util.memory import check_fits_dense
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows
+from gzkcore._util.validation import dense
+from gzkcore.features.base import check_unit
+from gzkcore.features.fit_rows import FitRows
+from gzkcore.features.nystrom import FunctionKernel, Precomputed
+from gzkcore.kernels.base import Kernel
+from gzkcore.rows.survey import without_zeros
+
+from .kernel_system import TRIED_ROWS
+from .solve import NotPositiveDefinite
+
+# A precomputed matrix may be so far from symmetric, in units of its largest diagonal entry; it is
+# looked at in squares that stay in the cache.
+ASYMMETRY = 1e-4
+SQUARE = 256
+# Weights below it have inverses beyond the range of doubles, or nearly.
+SMALLEST_WEIGHT = 1e-300
+
+
+WRONG_MATRIX = (
+    "pass k(X, X) of the same rows in the same order, or (X + X.T) / 2 if it is off by rounding"
+)
+WRONG_FUNCTION = "pass a function with k(x, y) = k(y, x)"
+
+
+@dataclass
+class TrainingRows:
+    """Rows of positive weight with their targets, all in memory."""
+
+    X: Rows
+    y: Doubles  # (n, n_targets)
+    weight: Doubles | None
+    # Targets of all rows that were given, and the numbers of these among them. None: these are all.
+    given: tuple[Doubles, Integers] | None = None
+
+    @classmethod
+    def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
+        """Copy rows that were checked, as a model keeps them; those of weight 0 are not there."""
+        _check_inverses(weight)
+        X, weight, used = without_zeros(X, weight)
+        check_fits_dense(X)
+        X = X.copy() if used is None else X
+        if X.shape[0] == 0:
+            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        y = y.reshape(len(y), -1)
+        return cls(X, y, weight) if used is None else cls(X, y[used], weight, (y, used))
+
+    def part(self, rows: Integers) -> "TrainingRows":
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TrainingRows(self.X[rows], self.y[rows], weight)
+
+    @property
+    def noise(self) -> Doubles | None:
+        """The diagonal of N: one over the weights."""
+        return None if self.weight is None else 1.0 / self.weight
+
+    def resolve(self, kernel: Kernel, names: Any = None) -> Kernel:
+        """Return a kernel with every parameter a number, and check that it may take these rows.
+
+        `names` of the columns are those by which the kernel may know them.
+        """
+        n, dim = self.X.shape
+        if isinstance(kernel, Precomputed) and n != dim:
+            raise ValueError(
+                f"X has shape {self.X.shape}, but with kernel='precomputed' fit takes the square "
+                "matrix of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to "
+                "predict"
+            )
+        if isinstance(kernel, Precomputed):
+            _check_diagonal(kernel, self.X)
+            _check_symmetric(dense(self.X), "X", WRONG_MATRIX)
+        if isinstance(kernel, FunctionKernel):
+            _check_diagonal(kernel, self.X)
+            _check_symmetric(kernel(dense(self.X[:: max(1, n // TRIED_ROWS)])), "K", WRONG_FUNCTION)
+        if kernel.unit_sphere:
+            check_unit(self.X)
+        resolved: Kernel = FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
+        return resolved
+
+
+def _check_inverses(weight: Doubles | None) -> None:
+    """Raise if a weight is so small that what is divided by it overflows."""
+    if weight is None:
+        return
+    small = np.flatnonzero((weight > 0) & (weight < SMALLEST_WEIGHT))
+    if small.size:
+        raise ValueError(
+            f"sample_weight[{small[0]}] = {weight[small[0]]:.3g} is too small, since the noise of "
+            "a row is divided by its weight; use 0 to leave a row out"
+        )
+
+
+def _check_diagonal(kernel: Kernel, X: Rows) -> None:
+    """Raise if some k(x, x) is negative."""
+    diagonal = kernel.diag(X)
+    row = int(np.argmin(diagonal))
+    if diagonal[row] < 0:
+        raise NotPositiveDefinite(
+            f"the kernel matrix has {diagonal[row]:.3g} on its diagonal, in row {row}, and is not "
+            "positive definite; pass one that is"
+        )
+
+
+def _check_symmetric(K: Floats, name: str, remedy: str) -> None:
+    """Raise if a kernel matrix is not symmetric, but for what rounding in float32 may leave.
+
+    Numbers that are not finite are for others to tell.
+    """
+    least = ASYMMETRY * float(np.abs(K.diagonal()).max())
+    for first in range(0, len(K), SQUARE):
+        for start in range(0, first + 1, SQUARE):
+            rows, columns = slice(first, first + SQUARE), slice(start, start + SQUARE)
+            with np.errstate(invalid="ignore"):
+                apart = np.abs(K[rows, columns] - K[columns, rows].T)
+            if not apart.max() > least:
+                continue
+            row, column = np.unravel_index(int(apart.argmax()), apart.shape)
+            i, j = first + int(row), start + int(column)
+            raise ValueError(
+                f"the kernel matrix must be symmetric, but {name}[{i}, {j}]={K[i, j]:.6g} and "
+                f"{name}[{j}, {i}]={K[j, i]:.6g} differ by {apart.max():.3g}; {remedy}"
+            )
