@@ -48,6 +48,10 @@ __all__ = [
 # Rows looked at for the median distance.
 _SAMPLE = 1000
 
+# Squared distances by products are off by eps times the square of what the rows span, 2e-9 for rows
+# that span so many lengths; those of wider rows are sums of squared differences.
+WIDE = 3000.0
+
 # A frequency beyond this is noise at any distance; without a bound heavy tails overflow.
 _HIGHEST_FREQUENCY = 2.0**60
 
@@ -212,6 +216,9 @@ class Gaussian(_WithGamma, DotProductKernel):
         return self.profile_of_sums(np.maximum(a[:, None] + b - 2 * products, 0.0))
 
     def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
+        spread = np.concatenate([np.ptp(rows, axis=0) for rows in (X, Y) if len(rows)])
+        if spread.max(initial=0.0) > WIDE:
+            return self.profile_of_sums(cdist(X, Y, "sqeuclidean"))
         return self.profile_of_sums(self._multiplied(X, Y))
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:

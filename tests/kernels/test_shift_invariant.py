@@ -40,6 +40,18 @@ def test_gaussian_keeps_its_digits_far_from_the_origin():
     )
 
 
+@pytest.mark.parametrize("far", [1e5, 1e9, 1e200])
+def test_a_row_far_out_costs_the_others_no_digits(far):
+    X = gaussian(30, 3, seed=1)
+    near = Gaussian(0.5)(X)
+    X[0] = [far, 0, 0]
+    found = Gaussian(0.5)(X)
+    np.testing.assert_allclose(found[1:, 1:], near[1:, 1:], atol=1e-12)
+    np.testing.assert_array_equal(found[0], np.eye(30)[0])
+    Y = np.array([[far, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    assert Gaussian(0.5)(Y, X)[0, 0] == 1.0
+
+
 @pytest.mark.parametrize("theta", [0.7, 3.0])
 @pytest.mark.parametrize("dim", [1, 3])
 def test_spherical_is_the_formula_in_three_dimensions(theta, dim):
