@@ -163,6 +163,7 @@ class KernelSystem:
         self.exact = self.product = matrix.__matmul__
         noise = np.ones(self.n_rows) if self.noise is None else self.noise
         self.preconditioner = Factored(matrix, self.alphas, noise)
+        self.preconditioner.made_for = self.n_rows, tuple(self.alphas.tolist())
 
     def _precondition(self, preconditioner: Any, random_state: Seed, workers: Workers) -> None:
         """Compute K anew in each step, unless it is given, and make a preconditioner."""
@@ -278,7 +279,8 @@ class KernelSystem:
             checkpoint=checkpoint,
         )
         of_y, of_ones = both.coef[:, :n_targets], both.coef[:, n_targets:][:, places]
-        constant = of_y.sum(axis=0) / of_ones.sum(axis=0)
+        total = of_ones.sum(axis=0)  # 0 where nothing was solved: K and alpha are 0
+        constant = np.divide(of_y.sum(axis=0), total, out=np.zeros(n_targets), where=total != 0)
         start = of_y - of_ones * constant
         constant += centre
         found = self.solve(y - constant, alphas, start=start, step=step, progress=progress)

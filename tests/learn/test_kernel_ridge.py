@@ -453,6 +453,24 @@ def test_a_function_of_two_rows_is_told_what_it_gets():
     assert "must return one value for each pair of rows" in told.value.__notes__[0]
 
 
+@pytest.mark.parametrize("n", [20, 1100])
+def test_nothing_to_solve_leaves_the_mean(n):
+    y = np.arange(float(n))
+    with pytest.warns(ConvergenceWarning, match="larger alpha"):
+        model = KernelRidge(LINEAR, 0.0, fit_intercept=True).fit(np.zeros((n, 3)), y)
+    close(model.predict(np.zeros((2, 3))), np.full(2, y.mean()), "tight")
+
+
+def test_a_factor_is_for_its_own_rows_and_alpha():
+    X, y, _ = data(60)
+    made = KernelRidge(GAUSSIAN, 0.1).fit(X, y).preconditioner_
+    assert KernelRidge(GAUSSIAN, 0.1, preconditioner=made).fit(X, y).n_iter_ == 1
+    with pytest.raises(ValueError, match="was made for 60 rows, but X has 50"):
+        KernelRidge(GAUSSIAN, 0.1, preconditioner=made).fit(X[:50], y[:50])
+    with pytest.raises(ValueError, match=r"was made for the alphas 0.1, but these are 0.2"):
+        KernelRidge(GAUSSIAN, 0.2, preconditioner=made).fit(X, y)
+
+
 def test_weights_whose_inverses_overflow_are_told():
     X, y, _ = data(60)
     weight = np.ones(60)
