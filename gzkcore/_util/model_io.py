@@ -8,16 +8,11 @@ last 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and 
 int, float, str, dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these. Random
 generators are kept as None: what was drawn from them is in the fitted arrays.
 
-A class declares what a file keeps of its objects, beside what its parents declare:
-
-    _state = stored("places", "signs", weight="_weight")
-
-keeps three attributes, one of them under another name than its own. So an attribute may be renamed,
-and a class too (see `CLASSES`), while the names in files stay. Parameters of estimators and what
-scikit-learn notes beside them need no declaration. What else is not declared is not kept, and a
-file with a name that is not declared is refused. Where attributes are not what a file should hold,
-`_to_data(self) -> dict` gives other values for declared names, and `_from_data(data) -> object`
-makes an object of all values by name.
+What a file keeps of an object is declared in its class, and checked when it is read: see `state`.
+Parameters of estimators and what scikit-learn notes beside them need no declaration. What else is
+not declared is not kept, and a file with a name that is not declared is refused. Where attributes
+are not what a file should hold, `_to_data(self) -> dict` gives other values for declared names, and
+`_from_data(data) -> object` makes an object of all values by name, which were checked.
 """
 
 import hashlib
@@ -25,7 +20,9 @@ import importlib
 import inspect
 import io
 import json
+import math
 import os
+import re
 import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,12 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .files import replacing
+from .state import check_fields, check_rest, state_of
 
 __all__ = ["load", "save"]
 
 FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
+DEEPEST = 64  # a model in a model, and its lists: the deepest there are have a dozen
 
 # Everything that a file may hold: its name there, and where the class is now. FrozenEstimator, the
 # one class of another package, holds features that are to stay as they are.
@@ -181,6 +180,11 @@ def _read(file: BinaryIO) -> Any:
             raise ValueError("it is a zip archive, but not a gzkcore model, or its end is missing")
         if archive.comment != _digest(file):
             raise ValueError("its checksum is wrong: it was altered or damaged")
+        members = archive.infolist()
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("it has a compressed member, and files of models have none")
+        if sum(member.file_size for member in members) > file.seek(0, os.SEEK_END):
+            raise ValueError("its members are larger than the file")
         head = json.loads(archive.read("model.json"))
         if head["format"] != FORMAT:
             raise ValueError("it is not a gzkcore model")
@@ -189,7 +193,7 @@ def _read(file: BinaryIO) -> Any:
                 f"it has format version {head['version']}, and this gzkcore reads {VERSION}; use "
                 "the gzkcore that wrote it, or a newer one"
             )
-        return _decode(head["model"], archive)
+        return _Decoder(archive).value(head["model"])
 
 
 def _digest(file: BinaryIO) -> bytes:
@@ -202,31 +206,6 @@ def _digest(file: BinaryIO) -> bytes:
         sha.update(block)
         remaining -= len(block)
     return sha.hexdigest().encode()
-
-
-def stored(*names: str, **attributes: str | None) -> dict[str, str | None]:
-    """Declare what a file keeps: {name in the file: attribute}.
-
-    Attributes whose names in the file are their own come first. None is for a name that files of
-    earlier versions have and nobody needs any more.
-    """
-    return {name: name for name in names} | attributes
-
-
-# Of every estimator, beside its parameters: what scikit-learn's base classes keep.
-_OF_ESTIMATORS = stored(
-    "n_features_in_", "feature_names_in_", "_n_features_out", "_sklearn_output_config"
-)
-
-
-def state_of(cls: Any) -> dict[str, str | None]:
-    """Return what a file keeps of the objects of a class: {name in the file: attribute}."""
-    state: dict[str, str | None] = {}
-    if hasattr(cls, "_get_param_names"):
-        state = stored(*cls._get_param_names()) | _OF_ESTIMATORS
-    for base in reversed(cls.__mro__):
-        state |= vars(base).get("_state", {})
-    return state
 
 
 def _class_of(name: str) -> Any:
@@ -279,41 +258,94 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
 def _data_of(value: Any) -> dict[str, Any]:
     """Return what a file keeps of an object of ours, by name."""
     own = vars(value)
-    data = {name: own[held] for name, held in state_of(type(value)).items() if held in own}
+    state = state_of(type(value))
+    data = {name: own[f.attribute] for name, f in state.items() if f.attribute in own}
     return data | value._to_data() if hasattr(type(value), "_to_data") else data
 
 
-def _decode(value: Any, archive: zipfile.ZipFile) -> Any:
-    """Undo `_encode`."""
-    if isinstance(value, list):
-        return [_decode(item, archive) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return _read_array(value, archive)
-    if "objects" in value:
-        return np.array(_decode(value["objects"], archive), dtype=object)
-    if "dtype" in value:
-        return np.dtype(value["dtype"])
-    if "tuple" in value:
-        return tuple(_decode(value["tuple"], archive))
-    if "keys" in value:
-        keys, values = _decode(value["keys"], archive), _decode(value["values"], archive)
-        return dict(zip(keys, values, strict=True))
-    name = value["class"]
-    if name not in CLASSES:
-        raise ValueError(f"it holds a {name}, which is none of gzkcore's classes")
-    cls = _class_of(name)
-    state = state_of(cls)
-    if unknown := ", ".join(sorted(value["data"].keys() - state)):
-        raise ValueError(f"it holds a {name} with {unknown}, which this gzkcore does not know")
-    data = {k: _decode(v, archive) for k, v in value["data"].items()}
-    if hasattr(cls, "_from_data"):
-        return cls._from_data(data)
-    made = cls.__new__(cls)
-    vars(made).update(_defaults(cls))
-    vars(made).update((held, data[k]) for k, held in state.items() if held and k in data)
-    return made
+class _Decoder:
+    """Undoes `_encode`. Of an author who knows this code nothing is believed."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.archive, self.depth = archive, 0
+        self.read: set[Any] = set()  # the arrays that were read: one is one attribute's
+
+    def value(self, value: Any) -> Any:
+        """Return what an encoded value stands for."""
+        if not isinstance(value, dict | list):
+            return value
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ValueError(f"it has values within values, more than {DEEPEST}")
+        made = self._list(value) if isinstance(value, list) else self._dict(value)
+        self.depth -= 1
+        return made
+
+    def _list(self, value: list[Any]) -> list[Any]:
+        return [self.value(item) for item in value]
+
+    def _dict(self, value: dict[str, Any]) -> Any:
+        if "array" in value:
+            return self._array(value)
+        if "objects" in value:
+            items = self._list(value["objects"])
+            made = np.empty(len(items), dtype=object)
+            made[:] = items
+            return made
+        if "dtype" in value:
+            return _dtype(value["dtype"])
+        if "tuple" in value:
+            return tuple(self._list(value["tuple"]))
+        if "keys" in value:
+            keys, values = self._list(value["keys"]), self._list(value["values"])
+            return dict(zip(keys, values, strict=True))
+        return self._object(value["class"], value["data"])
+
+    def _object(self, name: str, given: dict[str, Any]) -> Any:
+        if name not in CLASSES:
+            raise ValueError(f"it holds a {name}, which is none of gzkcore's classes")
+        cls = _class_of(name)
+        state = state_of(cls)
+        if unknown := ", ".join(sorted(given.keys() - state)):
+            raise ValueError(f"it holds a {name} with {unknown}, which this gzkcore does not know")
+        data = {name: self.value(each) for name, each in given.items()}
+        is_fitted = check_fields(cls, data)
+        if hasattr(cls, "_from_data"):
+            made = cls._from_data(data)
+        else:
+            made = cls.__new__(cls)
+            vars(made).update(_defaults(cls))
+            kept = {name: field.attribute for name, field in state.items() if field.is_kept}
+            vars(made).update((kept[name], data[name]) for name in data if name in kept)
+        if is_fitted:
+            check_rest(made)
+        return made
+
+    def _array(self, value: dict[str, Any]) -> NDArray[Any]:
+        number, shape, dtype = value["array"], tuple(value["shape"]), _dtype(value["dtype"])
+        if number in self.read:
+            raise ValueError(f"it has array {number} twice")
+        self.read.add(number)
+        content = io.BytesIO(self.archive.read(f"{number}.npy"))
+        header = _HEADERS[np.lib.format.read_magic(content)](content)
+        if header[0] != shape or header[2] != dtype:
+            raise ValueError(f"array {number} has another shape or type than announced")
+        if math.prod(shape) * dtype.itemsize != len(content.getbuffer()) - content.tell():
+            raise ValueError(f"array {number} has another size than announced")
+        content.seek(0)
+        return np.lib.format.read_array(content, allow_pickle=False)
+
+
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if not isinstance(name, str) or not re.fullmatch(r"[<>|=][biufcU]\d{1,6}", name):
+        raise ValueError(f"it has values of type {name!r:.40}, and files of models have none")
+    return np.dtype(name)
 
 
 def _defaults(cls: Any) -> dict[str, Any]:
@@ -322,11 +354,3 @@ def _defaults(cls: Any) -> dict[str, Any]:
         return {}
     given = inspect.signature(cls).parameters.values()
     return {each.name: each.default for each in given if each.default is not each.empty}
-
-
-def _read_array(value: dict[str, Any], archive: zipfile.ZipFile) -> NDArray[Any]:
-    member = io.BytesIO(archive.read(f"{value['array']}.npy"))
-    array = np.lib.format.read_array(member, allow_pickle=False)
-    if list(array.shape) != value["shape"] or array.dtype.str != value["dtype"]:
-        raise ValueError(f"array {value['array']} has another shape or type than announced")
-    return array

@@ -17,8 +17,8 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import gammaln
 
 from gzkcore._util.linalg import eigh
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, holds, ints, nothing, number, stored, whole
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense, float_dtype
@@ -189,14 +189,14 @@ class AdaptiveSketchFeatures(KernelMap):
     """
 
     _state = stored(
-        "kernel_",
-        "center_",
-        "radius_",
-        "lam_",
-        "statistical_dimension_",
-        "columns_",
-        "weights_",
-        "n_effective_",
+        kernel_=holds(DotProductKernel),
+        center_=doubles("n_features_in_") | nothing(),
+        radius_=number(0),
+        lam_=number(finite=False),
+        statistical_dimension_=number(finite=False),
+        n_effective_=whole(0, below=lambda of: of._n_features_out + 1),
+        columns_=ints("n_effective_", "d", least=-1, below="n_features_in_", dtype=np.int32),
+        weights_=doubles("n_effective_", least=0),
     )
 
     def __init__(

@@ -17,8 +17,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence, generator
+from gzkcore._util.state import holds, mapping, number, stored, text
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_weights, dense
 from gzkcore._util.wording import counted
@@ -27,7 +27,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.metrics import relative_frobenius_error
 
-from .base import KernelMap, plain_output
+from .base import KernelMap, RowMap, plain_output
 from .block import BlockFourierFeatures, Mix
 from .fastfood import FastfoodFeatures
 from .fit_rows import FitRows
@@ -203,7 +203,13 @@ class KernelFeatures(KernelMap):
     'GegenbauerFeatures'
     """
 
-    _state = stored("errors_", "not_tried_", "family_", "chosen_", "kernel_", "why_")
+    _state = stored(
+        chosen_=holds(RowMap),
+        family_=text(),
+        errors_=mapping(text(), number(finite=False)),
+        not_tried_=mapping(text(), text()).if_there(),
+        why_=text(),
+    )
 
     def __init__(
         self,
@@ -240,6 +246,12 @@ class KernelFeatures(KernelMap):
             return self.fit(X, y, sample_weight)
         check_weights(sample_weight, self._validate(X, reset=False))
         return self
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the features chosen, see `state`."""
+        for name in ("n_features_in_", "_n_features_out"):
+            if getattr(self.chosen_, name, None) != getattr(self, name):
+                raise ValueError(f"has chosen_ with another {name} than its own")
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         self.chosen_.write(X, out)

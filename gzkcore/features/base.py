@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gzkcore._util.memory import check_components
-from gzkcore._util.model_io import state_of
+from gzkcore._util.state import check_arrays, holds, state_of, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import (
     MOST_PLACES,
@@ -52,6 +52,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     A class says by `_fit` what `fit` does with valid rows. `transform` validates rows, then `write`
     calls `_write`.
     """
+
+    _state = stored(
+        n_components=whole(1).if_there(),
+        _n_features_out=whole(1, below=MOST_PLACES + 1),
+    )
 
     # Tables of columns are of int32 and go up to the next power of two.
     _most_columns: ClassVar[int] = 1 << 30
@@ -135,9 +140,9 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _forget(self) -> None:
         """Go back to before the first fit."""
         kept = {*self._get_param_names(), "_sklearn_output_config"}
-        for name in {*state_of(type(self)).values()} - kept:
-            if name is not None:
-                self.__dict__.pop(name, None)
+        for field in state_of(type(self)).values():
+            if field.attribute is not None and field.attribute not in kept:
+                self.__dict__.pop(field.attribute, None)
 
     def _check_size(self, rows: int, columns: int) -> int:
         """Return n_components, or raise if it or the columns are too many for kernels or memory."""
@@ -200,6 +205,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         out : ndarray of shape (n_samples, n_components)
             C-contiguous, of the dtype of X, no overlap with X.
         """
+        check_arrays(self)
         self._write(X, out, out.nbytes > STREAM_BYTES)
         self._check_features(X, out)
 
@@ -247,6 +253,10 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 class KernelMap(WithKernel, RowMap):
     """Base of the maps whose features stand for a kernel, which is a parameter."""
+
+    _state = stored(
+        kernel_=holds(Kernel),
+    )
 
     kernel_: Any
 

@@ -20,8 +20,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import block as _block
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, holds, ints, nothing, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, dense, empty_aligned, float_dtype
@@ -32,6 +32,7 @@ from gzkcore.kernels.shift_invariant import ShiftInvariantKernel
 
 from .base import KernelMap, SumMap, tiles
 from .block_kernels import as_additive, draw_frequencies
+from .block_passes import check_passes, coordinates, shares
 from .casts import cast_once, contiguous
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
@@ -73,12 +74,6 @@ def assign_blocks(
     return rng.permuted(order, axis=1).reshape(-1)[:dim].astype(np.intp)
 
 
-def _shares(total: int, most: int) -> list[int]:
-    """Split `total` blocks into as few passes of at most `most` as there can be, evenly."""
-    passes = -(-total // most)
-    return [total // passes + (q < total % passes) for q in range(passes)]
-
-
 def _prepare(X: Floats) -> Iterator[tuple[slice, Floats]]:
     """Yield rows as the kernels take them: all at once, or copies of tiles where they must be."""
     if X.flags.aligned and X.strides[1] == X.itemsize and X.strides[0] >= 0:
@@ -93,7 +88,7 @@ def project(
 ) -> bool:
     """Write the sums of rows to out, or their waves, given as (scale, phase, stream).
 
-    `apart`: each pass has blocks of its own, as many as `_shares` says. Returns whether all sums
+    `apart`: each pass has blocks of its own, as many as `shares` says. Returns whether all sums
     are finite.
     """
     by = contiguous(weights, out.dtype)
@@ -221,7 +216,11 @@ def block_fourier_features(
 class _BlockMap(SumMap):
     """Blocks, drawn once, and the Hadamard mix before them."""
 
-    _state = stored("buckets_", "weights_", "_signs")
+    _state = stored(
+        _signs=doubles("n_features_in_") | nothing(),
+        buckets_=ints("p", coordinates, below="_n_features_out", dtype=np.int32),
+        weights_=doubles("p", coordinates),
+    )
 
     n_components: int
     arrangement: Arrangement
@@ -230,6 +229,10 @@ class _BlockMap(SumMap):
     weights_: Doubles
     _signs: Any  # before the transform, over the root of its size; None: no mix
     _scale: float | Doubles = 1.0  # of the columns; without a mix weights_ have it
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the blocks, see `state`."""
+        check_passes(self.buckets_, self._n_features_out)
 
     def _start(self, X: Rows) -> tuple[int, np.random.Generator]:
         """Check what both have, draw the mix; return how many coordinates blocks are made of."""
@@ -356,9 +359,9 @@ class BlockProjection(_BlockMap):
         """Draw the blocks and their values; of X only the number of columns matters."""
         check_choice("values", self.values, get_args(Values))
         dim, rng = self._start(rows.X)
-        shares = _shares(self._n_features_out, dim)
+        parts = shares(self._n_features_out, dim)
         buckets, first = [], 0
-        for n_blocks in shares:
+        for n_blocks in parts:
             buckets.append(first + assign_blocks(dim, n_blocks, self.arrangement, rng))
             first += n_blocks
         self.buckets_ = np.array(buckets, dtype=np.int32)
@@ -366,7 +369,7 @@ class BlockProjection(_BlockMap):
             self.weights_ = rng.standard_normal(self.buckets_.shape)
         else:
             self.weights_ = 2.0 * rng.integers(0, 2, self.buckets_.shape).astype(np.float64) - 1
-        self.weights_ /= math.sqrt(len(shares))
+        self.weights_ /= math.sqrt(len(parts))
 
     @property
     def components_(self) -> Any:
@@ -500,13 +503,13 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
     """
 
     _state = stored(
-        "kernel_",
-        "block_size_",
-        "n_blocks_",
-        "expected_bias_",
-        "expected_error_",
-        "_phase",
-        "_scale",
+        kernel_=holds(Kernel),
+        block_size_=whole(1),
+        n_blocks_=pairs(whole(1), None),
+        expected_bias_=number(finite=False),
+        expected_error_=number(finite=False),
+        _phase=number(),
+        _scale=doubles("n_features_in_"),
     )
 
     kernel_: ShiftInvariantKernel
@@ -544,7 +547,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
             kernel = kernel.resolve(X[:, : kernel.max_dim])
         width = self._n_features_out
         most = most_blocks(kernel, dim, self.block_size)
-        self.n_blocks_ = tuple(_shares(-(-width // 2), most))
+        self.n_blocks_ = tuple(shares(-(-width // 2), most))
         scale = np.broadcast_to(kernel.scale(), X.shape[1])
         buckets, weights, factors = [], [], []
         self.block_size_, first = dim, 0
@@ -618,6 +621,9 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
                     f"use a {remedy} lengthscale"
                 )
         return ""
+
+    def _check_state(self) -> None:
+        check_passes(self.buckets_, -(-self._n_features_out // 2))
 
     def _scaled(self, delta: Doubles) -> Floats:
         """Return differences of rows as blocks take them: scaled, and mixed where rows are."""

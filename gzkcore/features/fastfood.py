@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import fastfood as _fastfood
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, ints, number, stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice
@@ -152,7 +152,13 @@ class FastfoodFeatures(KernelMap):
     ((50, 5000), True)
     """
 
-    _state = stored("kernel_", "signs_", "permutation_", "normals_", "lengths_", "phase_")
+    _state = stored(
+        signs_=doubles("b", "n"),
+        permutation_=ints("b", "n", below=lambda of: of.signs_.shape[1], dtype=np.int32),
+        normals_=doubles("b", "n"),
+        lengths_=doubles("b", "n"),
+        phase_=number(),
+    )
 
     def __init__(
         self,
@@ -197,6 +203,16 @@ class FastfoodFeatures(KernelMap):
         self.phase_ = float(2 * math.pi * rng.random())
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the blocks, see `state`."""
+        count, size = self.signs_.shape
+        most = max(self.n_features_in_, _LEAST_BLOCK)
+        if size & (size - 1) or size < most or 2 * count * size < self._n_features_out:
+            raise ValueError(
+                f"has {count} blocks of {size}; their size is a power of two >= {most}, and so "
+                f"many make {self._n_features_out} columns"
+            )
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
         return 8.0 * width + 56.0 * max(width / 2, columns)

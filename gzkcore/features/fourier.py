@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy.special import gammainc, gammainccinv, ndtri
 
 from gzkcore._compiled import fourier as _fourier
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
@@ -244,6 +244,11 @@ def sample_frequencies(
 class _Fourier(KernelMap):
     """What maps of cosines and sines share: `frequencies_`, `phase_`, and their use."""
 
+    _state = stored(
+        frequencies_=doubles(lambda of: -(-of._n_features_out // 2), "n_features_in_"),
+        phase_=number(),
+    )
+
     kernel: str | Kernel
     n_components: int
     frequencies_: Doubles
@@ -320,8 +325,6 @@ class RandomFourierFeatures(_Fourier):
     >>> Z.shape, bool(np.abs(Z @ Z.T - features.kernel_(X)).max() < 0.1)
     ((100, 4096), True)
     """
-
-    _state = stored("kernel_", "frequencies_", "phase_")
 
     def __init__(
         self,
@@ -402,7 +405,10 @@ class ModifiedFourierFeatures(_Fourier):
     True
     """
 
-    _state = stored("kernel_", "radius_", "frequencies_", "weights_", "phase_")
+    _state = stored(
+        radius_=number(0),
+        weights_=doubles(lambda of: -(-of._n_features_out // 2)),
+    )
 
     def __init__(
         self,

@@ -28,8 +28,8 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.base import clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence, generator
+from gzkcore._util.state import doubles, has, ints, number, plain, stored, text, whole
 from gzkcore._util.typing import Doubles, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
@@ -178,12 +178,13 @@ class GegenbauerFeatures(GegenbauerMap):
     """
 
     _state = stored(
-        "basis_",
-        "degree_",
-        "n_exact_",
-        "n_directions_",
-        "n_effective_",
-        "reduction_error_",
+        reduce=(plain() | has("transform")).if_there(),
+        basis_=text(*BASES),
+        degree_=whole(0),
+        n_exact_=whole(0),
+        n_directions_=ints(None),
+        n_effective_=whole(0),
+        reduction_error_=number(finite=False),
     )
 
     def __init__(
@@ -470,7 +471,9 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
     (3, 64)
     """
 
-    _state = stored("directions_")
+    _state = stored(
+        directions_=doubles(None, "dim_"),
+    )
 
     def __init__(
         self,

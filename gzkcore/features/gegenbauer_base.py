@@ -10,16 +10,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.model_io import state_of, stored
+from gzkcore._util.state import (
+    doubles,
+    gone,
+    has,
+    holds,
+    ints,
+    nothing,
+    number,
+    pairs,
+    sequence,
+    state_of,
+    stored,
+    whole,
+)
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_positive, check_weights
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.radial import SPHERE
+from gzkcore.kernels.radial import SPHERE, RadialFunctions
 from gzkcore.rows.survey import Norms
+from gzkcore.sphere.harmonics import HarmonicTree
 
 from .base import KernelMap, TruncationWarning, check_unit, tiles, warn_if_trivial
 from .fit_rows import FitRows
+from .gegenbauer_columns import Directions
 from .gegenbauer_layout import Layout
 from .polar import Polar, reduce_rows
 
@@ -40,20 +55,26 @@ class GegenbauerMap(KernelMap):
     """What both classes share: norms and centre, the loop over tiles, and files."""
 
     _state = stored(
-        "kernel_",
-        "reducer_",
-        "dim_",
-        "center_",
-        "radius_",
-        "_tol",
-        "order_",
-        "truncation_error_",
-        "expected_error_",
-        "_exact_functions",
-        *_IN_FILES,
-        _scale=None,
-        _unit=None,
-        _kept=None,
+        dim_=whole(1),
+        reducer_=has("transform") | nothing(),
+        center_=doubles("dim_") | nothing(),
+        radius_=number(0),
+        order_=whole(1),
+        truncation_error_=number(finite=False),
+        expected_error_=number(finite=False),
+        _tol=number(0),
+        _radial=holds(RadialFunctions),
+        _exact_functions=pairs(ints("f", dtype=np.int64)).if_there(),
+        _weights=(doubles("f") | nothing()).if_there(),
+        _tree=(holds(HarmonicTree) | nothing()).if_there(),
+        _nodes=ints("c").if_there(),
+        _ring=ints("c").if_there(),
+        _families=sequence(holds(Directions)) | pairs(holds(Directions), None),
+        _rotation=(doubles("dim_", "dim_") | nothing()).if_there(),
+        _axes=(doubles("c", "_n_features_out") | nothing()).if_there(),
+        _scale=gone(),
+        _unit=gone(),
+        _kept=gone(),
     )
 
     kernel: str | Kernel
@@ -219,6 +240,14 @@ class GegenbauerMap(KernelMap):
         parts = {name: getattr(self._layout, part) for name, part in _IN_FILES.items()}
         return parts | {"_exact_functions": (self._layout.functions, self._layout.counts)}
 
+    def _check_state(self) -> None:
+        """Say what is wrong with the layout, see `state`."""
+        if not hasattr(self, "_layout"):
+            return
+        if self.reducer_ is None and self.dim_ != self.n_features_in_:
+            raise ValueError(f"has dim_={self.dim_}, and {self.n_features_in_} columns")
+        self._layout.check(self.dim_, self._n_features_out)
+
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> Self:
         made = cls.__new__(cls)
@@ -227,9 +256,9 @@ class GegenbauerMap(KernelMap):
             parts["functions"], parts["counts"] = data.pop("_exact_functions")
         if parts:
             made._layout = Layout(**parts | {"families": tuple(parts["families"])})
-        for name, held in state_of(cls).items():
-            if held and name in data:
-                setattr(made, held, data[name])
+        for name, field in state_of(cls).items():
+            if field.is_kept and name in data:
+                setattr(made, str(field.attribute), data[name])
         return made
 
 

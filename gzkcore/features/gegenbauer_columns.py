@@ -2,13 +2,13 @@
 
 import copy
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import float_dtype
@@ -83,7 +83,14 @@ class Recurrence:
     stay near 1 at both ends of the range of degrees and float32 neither overflows nor underflows.
     """
 
-    _state = stored("dim", "tau", "beta", "factor", "plain", "_monic")
+    _state = stored(
+        dim=whole(1),
+        tau=number(0),
+        beta=doubles("q"),
+        factor=doubles("q"),
+        plain=doubles("q"),
+        _monic=pairs(doubles("q")),
+    )
 
     def __init__(self, dim: int, degree: int) -> None:
         self.dim = dim
@@ -139,10 +146,23 @@ class Recurrence:
         )  # fmt: skip
 
 
+def _of_degrees() -> Any:
+    """Declare a matrix of as many rows and columns as there are degrees."""
+    size = lambda of: of.rule.beta.size  # noqa: E731
+    return doubles(size, size)
+
+
 class Directions:
     """Random columns for one family of radial functions (one i, several degrees)."""
 
-    _state = stored("W", "columns", "degrees", "weights", "rule", "_horner")
+    _state = stored(
+        W=doubles("m", lambda of: of.rule.dim),
+        columns=ints("k", dtype=np.int64),
+        degrees=ints("k", below=lambda of: of.rule.beta.size),
+        weights=doubles("k"),
+        rule=holds(Recurrence),
+        _horner=entries(f=_of_degrees().if_there(), d=_of_degrees().if_there()),
+    )
 
     def __init__(
         self, dim: int, degrees: Integers, columns: Integers, W: Doubles, signs: Doubles

@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,28 @@ class Layout:
         """Largest residual over the shell, and what rounding adds."""
         largest = float(self.radial.diagonal(np.array(self.radial.shell)).max())
         return self.radial.largest_residual(self.kept) + ROUNDING * largest
+
+    def check(self, dim: int, width: int) -> None:
+        """Raise ValueError unless these are columns of points of `dim`, `width` at most."""
+        parts: list[Any] = [self.radial, *(each.rule for each in self.families)]
+        if self.tree is not None:
+            parts.append(self.tree)
+        if any(part.dim != dim for part in parts):
+            raise ValueError(f"has parts of {[part.dim for part in parts]} dimensions, not {dim}")
+        n_nodes = 0 if self.tree is None else self.tree.size
+        for what, numbers, end in (
+            ("radial functions", self._used, self.radial.degree.size),
+            ("harmonics", self.nodes, n_nodes),
+            ("exact functions", self.ring, self.functions.size),
+        ):
+            if numbers.max(initial=-1) >= end:
+                raise ValueError(f"has column {numbers.max()} of {end} {what}")
+        if self.axes is None and self.counts.sum() != self.nodes.size:
+            raise ValueError(f"has {self.nodes.size} harmonics, and counts {self.counts.sum()}")
+        exact = self.nodes.size if self.axes is None else self.axes.shape[1]
+        columns = exact + sum(len(family.W) for family in self.families)
+        if columns > width or (self.axes is not None and self.families):
+            raise ValueError(f"has {columns} columns, and room for {width}")
 
     def fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         """Write the features of one tile."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln
 
 from gzkcore._compiled import maclaurin as _maclaurin
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, holds, ints, nothing, signs, stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_out, dense, float_dtype
@@ -191,7 +191,14 @@ class MaclaurinFeatures(KernelMap):
     True
     """
 
-    _state = stored("kernel_", "center_", "coefficients_", "probabilities_", "degrees_", "signs_")
+    _state = stored(
+        kernel_=holds(DotProductKernel),
+        center_=doubles("n_features_in_") | nothing(),
+        coefficients_=doubles("k"),
+        probabilities_=doubles("k"),
+        degrees_=ints("_n_features_out", below=lambda of: of.coefficients_.size),
+        signs_=signs(lambda of: of.degrees_.sum(), "n_features_in_"),
+    )
 
     def __init__(
         self,
@@ -227,6 +234,11 @@ class MaclaurinFeatures(KernelMap):
         self.signs_: NDArray[np.int8] = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
         self.kernel_ = kernel
         warn_if_trivial(kernel, X)
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the degrees, see `state`."""
+        if (np.diff(self.degrees_) > 0).any():
+            raise ValueError("has degrees_ that rise; they fall from column to column")
 
     def _highest_power(self) -> int:
         return int(self.degrees_.max(initial=1))

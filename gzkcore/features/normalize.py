@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.model_io import save, stored
+from gzkcore._util.model_io import save
+from gzkcore._util.state import doubles, flag, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
 
 from .base import check_rows
@@ -49,7 +50,14 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 0.6,  0. ]])
     """
 
-    _state = stored("mean_", "n_samples_seen_", "_total", "_low", "_high")
+    _state = stored(
+        with_shift=flag().if_there(),
+        mean_=doubles("n_features_in_"),
+        n_samples_seen_=whole(1),
+        _total=doubles("n_features_in_"),
+        _low=doubles("n_features_in_"),
+        _high=doubles("n_features_in_"),
+    )
 
     _low: Doubles
     _high: Doubles

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_array
 
 from gzkcore._util.linalg import eigh
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, floats, ints, nothing, stored, whole
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import dense
@@ -180,7 +180,11 @@ class NystromFeatures(KernelMap):
     """
 
     _state = stored(
-        "kernel_", "landmarks_", "landmark_indices_", "root_", "eigenvalues_", "n_effective_"
+        landmarks_=floats("s", "n_features_in_") | ints("s", below="n_features_in_"),
+        landmark_indices_=ints("s") | nothing(),
+        root_=doubles("s", "r"),
+        eigenvalues_=doubles(None),
+        n_effective_=whole(0),
     )
 
     def __init__(

@@ -61,6 +61,8 @@ class Polar:
         """
         tile = np.ascontiguousarray(dense(self.reduced(tile)))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
+        if tile.shape[1] != self.dim:
+            raise ValueError(f"X comes to {tile.shape[1]} columns, and the fit was to {self.dim}")
         center = np.zeros(tile.shape[1]) if self.center is None else self.center
         _series.polar(tile, center, self.scale, unit, norms, n_threads(tile.size))
         if not np.isfinite(norms).all():

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, pdtrc
 
 from gzkcore._compiled import polysketch as _polysketch
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import holds, ints, number, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
@@ -214,7 +214,14 @@ class _Tree:
     """What makes the columns `first` to `first + width`, of one degree."""
 
     _state = stored(
-        "degree", "first", "hashes", "log_factor", "node_signs", "places", "signs", "width"
+        degree=whole(0),
+        first=whole(0),
+        width=whole(1),
+        log_factor=number(),
+        hashes=ints("q", "s", "c", dtype=np.int32),
+        signs=signs("q", "s", "c"),
+        node_signs=signs("q", 2, "m"),
+        places=ints("q", 2, "m", dtype=np.int32),
     )
 
     degree: int
@@ -251,14 +258,17 @@ class _Tree:
         )  # fmt: skip
 
     def check(self, rows: Floats) -> None:
-        """Raise unless all fits together."""
-        q, m = self.hashes.shape[0], self.node_signs.shape[-1]
+        """Raise unless all fits together, and rows."""
         if rows.ndim != 2 or self.hashes.ndim != 3 or self.hashes.shape[2] != rows.shape[1]:
             raise ValueError(
                 f"X has shape {rows.shape} and hashes {self.hashes.shape}; pass rows, and a place "
                 "in each sketch of each leaf for every column"
             )
-        if q & (q - 1) or self.degree > q or self.signs.shape != self.hashes.shape:
+        self._check_state()
+
+    def _check_state(self) -> None:
+        q, m = self.hashes.shape[0], self.node_signs.shape[-1]
+        if q < 1 or q & (q - 1) or self.degree > q or self.signs.shape != self.hashes.shape:
             raise ValueError(
                 f"hashes and signs have shapes {self.hashes.shape} and {self.signs.shape}; pass "
                 f"the same for {_leaves(self.degree)} leaves"
@@ -352,7 +362,12 @@ class PolySketchFeatures(KernelMap):
     ((50, 5000), True)
     """
 
-    _state = stored("kernel_", "trees_", "degrees_", "widths_")
+    _state = stored(
+        kernel_=holds(Polynomial, Gaussian),
+        trees_=sequence(holds(_Tree), "t"),
+        degrees_=sequence(whole(0), "t"),
+        widths_=sequence(whole(1), "t"),
+    )
 
     def __init__(
         self,
@@ -407,6 +422,20 @@ class PolySketchFeatures(KernelMap):
         self.degrees_, self.widths_ = degrees, widths
         self.kernel_: Polynomial | Gaussian = kernel
         warn_if_trivial(kernel, X)
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the trees, see `state`."""
+        columns, first = self.n_features_in_ + isinstance(self.kernel_, Polynomial), 0
+        for tree in self.trees_:
+            tree._check_state()
+            if tree.first != first or tree.hashes.shape[2] != columns:
+                raise ValueError(
+                    f"has a tree of {tree.hashes.shape[2]} columns from {tree.first} on; trees "
+                    f"have {columns}, and this one begins at {first}"
+                )
+            first += tree.width
+        if first != self._n_features_out:
+            raise ValueError(f"has trees of {first} columns, not {self._n_features_out}")
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
         return 224.0 * width  # of them 192 of three vectors of rows, in a node

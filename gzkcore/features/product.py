@@ -12,14 +12,14 @@ the energies: most of the outer product is never formed.
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import product as _product
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, holds, ints, nothing, number, sequence, stored, text, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, dense, float_dtype
@@ -178,6 +178,11 @@ def _multiply(A: Floats, tree: Integers, columns: Integers, out: Floats, stream:
     _product.product_features(A, tree, columns, out, stream, n_threads(2 * out.size))
 
 
+def _entries(of: Any) -> int:
+    """How many entries the kernel multiplies: 1, the columns of the parts, the products."""
+    return int(1 + sum(part._n_features_out for part in of.parts_) + len(of._tree))
+
+
 class ProductFeatures(WithParts, RowMap):
     """Features of a product of kernels on groups of columns, such as sphere x time.
 
@@ -255,17 +260,18 @@ class ProductFeatures(WithParts, RowMap):
     """
 
     _state = stored(
-        "kernel_",
-        "parts_",
-        "columns_",
-        "basis_",
-        "truncation_error_",
-        "expected_error_",
-        "n_effective_",
-        "_index",
-        "_tree",
-        "_factors",
-        "_axes",
+        parts=Product._state["parts"],
+        kernel_=holds(Product),
+        _index=sequence(sequence(whole(0, below="n_features_in_")), "k"),
+        parts_=sequence(holds(GegenbauerFeatures), "k"),
+        columns_=ints("c", "k"),
+        _tree=ints(None, 2, dtype=np.int64),
+        _factors=ints("c", 3, below=_entries, dtype=np.int64),
+        _axes=doubles("c", "_n_features_out") | nothing(),
+        basis_=text("harmonic", "adapted"),
+        n_effective_=whole(0),
+        truncation_error_=number(finite=False),
+        expected_error_=number(finite=False),
     )
 
     _axes: Doubles | None
@@ -289,6 +295,19 @@ class ProductFeatures(WithParts, RowMap):
     def kernel(self) -> Product:
         """The kernel as it was given, not resolved."""
         return Product(self.parts)
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the products, see `state`."""
+        for part, index in zip(self.parts_, self._index, strict=True):
+            if part.n_features_in_ != len(index):
+                raise ValueError(f"has a part of {part.n_features_in_} columns, not {len(index)}")
+        first = _entries(self) - len(self._tree)
+        if (self._tree >= first + np.arange(len(self._tree))[:, None]).any():
+            raise ValueError("has products of what comes after them")
+        if self._axes is None and len(self._factors) > self._n_features_out:
+            raise ValueError(
+                f"has {len(self._factors)} products, and room for {self._n_features_out}"
+            )
 
     def _fit(self, rows: FitRows) -> None:
         """Fit the parts on their columns and choose the products."""

@@ -15,8 +15,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import projection as _projection
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, holds, ints, number, signs, stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, check_positive, empty_aligned
@@ -419,7 +419,11 @@ class HadamardProjection(_HadamardMap):
     ((50, 1000), True)
     """
 
-    _state = stored("kernel_", "signs_", "rows_")
+    _state = stored(
+        kernel_=holds(Kernel),
+        signs_=signs("p", "n_features_in_"),
+        rows_=ints("_n_features_out", below=lambda of: len(of.signs_) * _padded(of.n_features_in_)),
+    )
 
     def __init__(self, n_components: int, *, random_state: Seed = None) -> None:
         self.n_components = n_components
@@ -434,6 +438,11 @@ class HadamardProjection(_HadamardMap):
         self.signs_ = 1 - 2 * rng.integers(0, 2, (passes, X.shape[1]), dtype=np.int8)
         last = rng.choice(n, width - whole, replace=False, shuffle=False)
         self.rows_: NDArray[np.int64] = np.concatenate([np.arange(whole), whole + np.sort(last)])
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the rows, see `state`."""
+        if (np.diff(self.rows_ // _padded(self.n_features_in_)) < 0).any():
+            raise ValueError("has rows_ that do not go pass by pass")
 
     def _flops(self, density: float) -> float:
         passes, d = self.signs_.shape
@@ -534,7 +543,14 @@ class FastJLProjection(_HadamardMap):
     True
     """
 
-    _state = stored("kernel_", "signs_", "columns_", "starts_", "values_", "density_")
+    _state = stored(
+        kernel_=holds(Kernel),
+        signs_=signs("n_features_in_"),
+        values_=doubles("z"),
+        columns_=ints("z", below=lambda of: _padded(of.n_features_in_), dtype=np.int32),
+        starts_=ints(lambda of: of._n_features_out + 1),
+        density_=number(0),
+    )
 
     def __init__(
         self,
@@ -569,6 +585,14 @@ class FastJLProjection(_HadamardMap):
             places, n * np.arange(self._n_features_out + 1)
         ).astype(np.int64)
         self.values_ = rng.standard_normal(places.size) / math.sqrt(self.density_)
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the starts of rows, see `state`."""
+        starts = self.starts_
+        if starts[0] != 0 or starts[-1] != self.values_.size or (np.diff(starts) < 0).any():
+            raise ValueError(
+                f"has starts_ that do not rise from 0 to {self.values_.size}, the number of values_"
+            )
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
         n = _padded(columns)

@@ -6,13 +6,14 @@ entry that isn't 0. TensorSketch is one of x (x) ... (x) x, which gives the poly
 
 import math
 import sys
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import sketch as _sketch
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import holds, ints, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import as_floating, check_integer, check_places, empty_aligned
@@ -205,6 +206,14 @@ def _flip(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int8]:
     return 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
 
 
+def _degree(of: Any) -> int:
+    return int(of.kernel_.degree)
+
+
+def _columns(of: Any) -> int:
+    return int(of.n_features_in_) + 1
+
+
 class CountSketch(RowMap):
     """CountSketch and OSNAP: projection by one addition, or a few, for each entry.
 
@@ -245,7 +254,11 @@ class CountSketch(RowMap):
     ((50, 1000), True)
     """
 
-    _state = stored("kernel_", "hashes_", "signs_")
+    _state = stored(
+        kernel_=holds(Kernel),
+        hashes_=ints("s", "n_features_in_", below="_n_features_out", dtype=np.int32),
+        signs_=signs("s", "n_features_in_"),
+    )
     _most_columns = sys.maxsize
 
     def __init__(
@@ -343,7 +356,12 @@ class TensorSketchFeatures(KernelMap):
     ((50, 5000), True)
     """
 
-    _state = stored("kernel_", "hashes_", "signs_", "widths_")
+    _state = stored(
+        kernel_=holds(Polynomial),
+        widths_=sequence(whole(1), "w"),
+        hashes_=ints("w", _degree, _columns, below="_n_features_out", dtype=np.int32),
+        signs_=signs("w", _degree, _columns),
+    )
 
     def __init__(
         self,
@@ -355,6 +373,17 @@ class TensorSketchFeatures(KernelMap):
         self.kernel = kernel
         self.n_components = n_components
         self.random_state = random_state
+
+    def _check_state(self) -> None:
+        """Say what is wrong with the sketches' widths, see `state`."""
+        widths = np.array(self.widths_)
+        if widths.sum() != self._n_features_out or (widths & (widths - 1)).any():
+            raise ValueError(
+                f"has widths_ {self.widths_}, not powers of two that are {self._n_features_out}"
+            )
+        beyond = self.hashes_.reshape(widths.size, -1).max(axis=1, initial=0) >= widths
+        if beyond.any() or self.widths_[0] != widths.max():
+            raise ValueError(f"has hashes_ beyond the widths of its sketches, {self.widths_}")
 
     def _fit(self, rows: FitRows) -> None:
         """Resolve the kernel on X and draw places and signs."""
@@ -397,9 +426,9 @@ class TensorSketchFeatures(KernelMap):
         roots = cast_once(self, X.dtype, _roots, self.widths_[0])
         work = int(X.shape[0] * self._flops(1.0))
         first = 0
-        for m, hashes, signs in zip(self.widths_, self.hashes_, self.signs_, strict=True):
+        for m, hashes, flips in zip(self.widths_, self.hashes_, self.signs_, strict=True):
             scale = self.kernel_.gamma ** (degree / 2) * math.sqrt(m / width)
-            drawn = hashes, signs, roots, last, m, first, scale, out, stream, n_threads(work)
+            drawn = hashes, flips, roots, last, m, first, scale, out, stream, n_threads(work)
             if isinstance(X, np.ndarray):
                 packed = np.require(X, requirements=["C", "ALIGNED"])
                 _sketch.tensor_sketch(packed, *drawn)

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
+from gzkcore._util.state import holds, stored, text
+
 from .base import Kernel
 from .dot_product import ExponentialDot, Polynomial
 from .shift_invariant import (
@@ -54,6 +56,10 @@ def as_kernel(kernel: str | Kernel) -> Kernel:
 
 class WithKernel(BaseEstimator):
     """Estimators with a parameter `kernel`, which may be an alias."""
+
+    _state = stored(
+        kernel=(text() | holds(Kernel)).if_there(),
+    )
 
     kernel: Any
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from gzkcore._compiled import series as _series
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, holds, nothing, number, pairs, sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.sphere.series import radial_series
@@ -42,6 +42,9 @@ _REST = 1e-4
 
 # Nystrom's formula: most degrees and norms, and most pieces of the tables.
 _DEGREES, _NODES, _PIECES = 128, 96, 16
+
+# What a file may ask for: a sphere of REACH_SPHERE takes a fifth of it.
+MOST_DEGREES = 1 << 17
 
 # Energies below this are zero: nothing computed in float64 can tell.
 UNDERFLOW = 1e-290
@@ -89,7 +92,13 @@ class ZonalFunctions(FamilyFunctions):
     multiplies the error of random columns (2 to 10 times, neural tangent kernel in 9 dimensions).
     """
 
-    _state = stored("kernel", "dim", "n_degrees", "at_one", "c")
+    _state = stored(
+        kernel=holds(ZonalKernel),
+        dim=whole(1),
+        at_one=number(0),
+        c=doubles("n_degrees", least=0),
+        n_degrees=whole(1),
+    )
 
     kernel: ZonalKernel
 
@@ -132,7 +141,14 @@ class ZonalFunctions(FamilyFunctions):
 class DotProductFunctions(FamilyFunctions):
     """The monomials h_(l,i) of Eq 12: a root of mu_l^(l+2i) times one of a Taylor term."""
 
-    _state = stored("kernel", "dim", "order", "reach", "n_powers", "n_degrees")
+    _state = stored(
+        kernel=holds(DotProductKernel),
+        dim=whole(1),
+        order=whole(1, below=MOST_DEGREES) | nothing(),
+        reach=number(0),
+        n_powers=whole(1, below=MOST_DEGREES),
+        n_degrees=whole(1, below=lambda of: of.n_powers + 1),
+    )
 
     kernel: DotProductKernel
 
@@ -170,7 +186,15 @@ class ShiftInvariantFunctions(FamilyFunctions):
 
     n_pieces = _PIECES
 
-    _state = stored("kernel", "dim", "n_degrees", "nodes", "shell", "pieces", "roots")
+    _state = stored(
+        kernel=holds(RadialKernel),
+        dim=whole(1),
+        n_degrees=whole(1),
+        nodes=doubles("m"),
+        shell=pairs(number()),
+        pieces=doubles("b", "o", lambda of: of.n_degrees * of.nodes.size),
+        roots=sequence(doubles("m", None), "n_degrees"),
+    )
 
     kernel: RadialKernel
 
@@ -243,7 +267,14 @@ class ShiftInvariantFunctions(FamilyFunctions):
 class GeneralFunctions(FamilyFunctions):
     """The user's h_l."""
 
-    _state = stored("kernel", "dim", "shape", "n_degrees", "furthest", "saved")
+    _state = stored(
+        kernel=holds(GeneralizedZonal),
+        dim=whole(1),
+        shape=pairs(whole(1)),
+        n_degrees=whole(1, below=lambda of: of.shape[0] + 1),
+        furthest=number(0),
+        saved=pairs(number(0) | doubles("b", "o", lambda of: math.prod(of.shape))),
+    )
 
     kernel: GeneralizedZonal
 

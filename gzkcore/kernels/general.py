@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gzkcore._util.state import nothing, stored
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore.sphere.series import polynomials
 
@@ -40,6 +41,10 @@ class GeneralizedZonal(Kernel):
     >>> linear([[1.0, 2.0]], [[3.0, 1.0]])  # 1 + <x, y>
     array([[6.]])
     """
+
+    _state = stored(
+        radial=nothing(),
+    )
 
     @property
     def holds_function(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
+from gzkcore._util.state import holds, pairs, plain, sequence, stored, text
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_integer
 
@@ -44,6 +45,10 @@ def product_kernel(values: Sequence[float]) -> float:
 
 class WithParts(BaseEstimator):
     """Parameters of parts: `kernel0`, `kernel0__gamma`, ... beside `parts` itself."""
+
+    _state = stored(
+        parts=text() | holds(Kernel) | sequence(pairs(plain() | holds(Kernel))),
+    )
 
     parts: Parts
 

@@ -13,7 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import series as _series
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import (
+    doubles,
+    entries,
+    holds,
+    ints,
+    mapping,
+    number,
+    pairs,
+    sequence,
+    stored,
+    whole,
+)
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import check_dim, check_integer
@@ -27,6 +38,7 @@ from .families import (
     REACH_1D,
     UNDERFLOW,
     Cut,
+    FamilyFunctions,
     ZonalFunctions,
     functions_of,
     log_squared_coefficients,
@@ -162,16 +174,16 @@ class RadialFunctions:
     """
 
     _state = stored(
-        "kernel",
-        "dim",
-        "shell",
-        "degree",
-        "index",
-        "energy",
-        "_family",
-        "_groups",
-        "_rotations",
-        "_tables",
+        kernel=holds(Kernel),
+        dim=whole(1),
+        shell=pairs(number(0)),
+        degree=ints("k"),
+        index=ints("k"),
+        energy=doubles("k", least=0),
+        _family=holds(FamilyFunctions),
+        _rotations=mapping(whole(0), doubles(None, None)),
+        _groups=sequence(ints(None, below=lambda of: of.degree.size, dtype=np.int64)),
+        _tables=entries(),
     )
 
     def __init__(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import nothing, number, stored
 from gzkcore._util.typing import Data, Doubles, Function, Rows
 from gzkcore._util.validation import check_integer, check_positive
 from gzkcore.sphere.series import gegenbauer_series, series_noise, zonal_sum
@@ -154,7 +154,10 @@ class Zonal(ZonalKernel):
     array([[1.]])
     """
 
-    _state = stored("_at_one")
+    _state = stored(
+        function=nothing().if_there(),
+        _at_one=(number(0) | nothing()).if_there(),
+    )
 
     unit_sphere: ClassVar[bool] = True
     subject: ClassVar[str] = "function"

@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from gzkcore._util.callbacks import CallbackSupportMixin
-from gzkcore._util.model_io import save, state_of, stored
+from gzkcore._util.model_io import save
+from gzkcore._util.state import has, holds, nothing, plain, state_of, stored
 from gzkcore._util.typing import Doubles
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
@@ -123,7 +124,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     """
 
     # recipe_: what the command `gzkcore predict` needs to know of a table.
-    _state = stored("recipe_")
+    _state = stored(
+        recipe_=plain().if_there(),
+    )
 
     random_state: Any
 
@@ -143,7 +146,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def _fitted(self) -> dict[str, Any]:
         """Return what a fit has given so far."""
         others = {*self._get_param_names(), "_sklearn_output_config"}
-        held = {*state_of(type(self)).values()} - others
+        held = {field.attribute for field in state_of(type(self)).values()} - others
         return {name: value for name, value in vars(self).items() if name in held}
 
     def _outdate(self) -> None:
@@ -187,7 +190,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 class FeatureLearner(Learner):
     """Base of learners on features."""
 
-    _state = stored("features_", "moments_", "_solution")
+    _state = stored(
+        features=(has("transform") | nothing()).if_there(),
+        features_=has("transform").if_there(),
+        _solution=holds(dict).if_there(),
+    )
 
     features: Any
     moments_: Any

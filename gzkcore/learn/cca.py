@@ -9,7 +9,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util.linalg import eigh
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, entries, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_weights
 from gzkcore._util.wording import counted
@@ -106,7 +106,18 @@ class RandomFeatureCCA(ComponentLearner):
     True
     """
 
-    _state = stored("features_y_", "n_features_in_y_")
+    _state = stored(
+        features_y=(has("transform") | nothing()).if_there(),
+        features_y_=has("transform"),
+        n_features_in_y_=whole(1),
+        _solution=entries(
+            canonical_correlations_=doubles("k"),
+            x_weights_=doubles("p", "k"),
+            y_weights_=doubles("r", "k"),
+            x_mean_=doubles("p"),
+            y_mean_=doubles("r"),
+        ).if_there(),
+    )
 
     canonical_correlations_ = Solved()
     x_weights_ = Solved()

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, gone, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import check_not_negative, check_weights
 from gzkcore.rows.open import as_source
@@ -22,7 +22,11 @@ from .streams import map_rows
 class Classifier(ClassifierMixin, Regressor):
     """Turns a regression into a classification: labels to targets of +-1, predictions to labels."""
 
-    _state = stored("classes_", "_of_class", _announced=None)
+    _state = stored(
+        classes_=labels("c"),
+        _of_class=(doubles("c", least=0) | nothing()).if_there(),
+        _announced=gone(),
+    )
 
     classes_: NDArray[Any]
     class_weight: Any

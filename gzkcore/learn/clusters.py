@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, floats, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_weights
 from gzkcore._util.wording import counted
@@ -41,6 +41,10 @@ class Clusters:
     means: Doubles
     inertia: Any
     variance: float
+
+
+def _starts(of: Any) -> int:
+    return 1 if of.centers.ndim == 2 else int(of.centers.shape[0])
 
 
 class ClusterAccumulator:
@@ -87,7 +91,14 @@ class ClusterAccumulator:
     """
 
     _state = stored(
-        "features", "centers", "about", "counts", "sums", "inertia", "squares", "n_rows"
+        features=has("transform") | nothing(),
+        centers=doubles("k", "p") | doubles("s", "k", "p"),
+        about=floats("p"),
+        counts=doubles(_starts, "k", least=0),
+        sums=doubles(_starts, "k", "p"),
+        inertia=doubles(_starts),
+        squares=number(0),
+        n_rows=whole(0),
     )
 
     def __init__(self, features: Any, centers: ArrayLike, about: Doubles | None = None):

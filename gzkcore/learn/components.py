@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.state import holds, stored
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_weights, float_dtype
 from gzkcore.rows.sources import type_of
@@ -26,6 +27,10 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
     A subclass checks rows in `_validate`, fits its features in `_start_moments` and solves in
     `_solve`.
     """
+
+    _state = stored(
+        moments_=holds(MomentsAccumulator),
+    )
 
     features_: Any
     moments_: MomentsAccumulator

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import gram as _gram
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_integer, check_targets, check_weights
 from gzkcore._util.wording import counted
@@ -71,6 +71,10 @@ class Moments:
         )
 
 
+def _triangle(size: int) -> int:
+    return size * (size + 1) // 2
+
+
 class GramAccumulator:
     """Sum Z^T W Z, Z^T W Y and the weighted column sums over rows that come in any batches.
 
@@ -112,7 +116,15 @@ class GramAccumulator:
            [14., 20.]])
     """
 
-    _state = stored("features", "n_folds", "n_rows", "dtype", "lower", "rest", sums=None)
+    _state = stored(
+        features=has("transform") | nothing(),
+        n_folds=whole(1),
+        n_rows=whole(0),
+        dtype=floating_dtype(),
+        rest=doubles("n_folds", None, None).if_there(),
+        lower=doubles("n_folds", lambda of: _triangle(of.rest.shape[2] - 2)).if_there(),
+        sums=gone(),
+    )
 
     def __init__(self, features: Any, n_folds: int = 1):
         self.features = features

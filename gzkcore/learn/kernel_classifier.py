@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, labels, stored
 from gzkcore._util.typing import Data, Doubles
 
 from .classification import distinct, places_of
@@ -50,7 +50,11 @@ class KernelClassifier(ClassifierMixin, TableLearner):
     (2, 2)
     """
 
-    _state = stored("classes_", slopes="_slopes", offsets="_offsets")
+    _state = stored(
+        classes_=labels("c"),
+        slopes=doubles("t", "t").kept_as("_slopes"),
+        offsets=doubles("t").kept_as("_offsets"),
+    )
 
     def fit(
         self,

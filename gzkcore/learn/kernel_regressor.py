@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, flag, stored
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_targets
 
@@ -80,7 +80,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     ((3,), (3,))
     """
 
-    _state = stored(widening="_widening", constant_std="_constant_std", flat="_flat")
+    _state = stored(
+        widening=doubles("t", least=0).kept_as("_widening"),
+        constant_std=doubles("t", least=0).kept_as("_constant_std"),
+        flat=flag().kept_as("_flat"),
+    )
 
     def fit(
         self,

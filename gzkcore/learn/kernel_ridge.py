@@ -14,8 +14,22 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import check_seed, generator
+from gzkcore._util.state import (
+    bools,
+    doubles,
+    entries,
+    flag,
+    floats,
+    has,
+    holds,
+    ints,
+    nothing,
+    number,
+    plain,
+    stored,
+    whole,
+)
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_bool, check_integer, check_share
 from gzkcore._util.wording import counted
@@ -53,10 +67,28 @@ class WholeKernelRegressor(WithKernel, Regressor):
     """What regressors with the whole kernel share; a class says by `_choose` which kernel."""
 
     _state = stored(
-        "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_iter_", "residual_", "converged_",
-        "condition_bound_", fitted_with="_fitted_with", target_alphas="_alphas", noise="_noise",
-        scale="_scale",
-    )  # fmt: skip
+        preconditioner=(plain() | has("transform")).if_there(),
+        kernel_=holds(Kernel),
+        X_fit_=floats("n", "n_features_in_") | ints("n", below="n_features_in_"),
+        dual_coef_=doubles("n") | doubles("n", "t"),
+        intercept_=number() | doubles("t"),
+        n_iter_=whole(0) | ints("t"),
+        residual_=number(0, finite=False) | doubles("t", finite=False),
+        converged_=flag() | bools("t"),
+        condition_bound_=(number(finite=False) | doubles("t", finite=False)).if_there(),
+        fitted_with=entries(
+            fit_intercept=flag().if_there(),
+            preconditioner=(plain() | has("transform")).if_there(),
+            tol=number(0).if_there(),
+            max_iter=whole(1).if_there(),
+            random_state=(whole(0) | nothing()).if_there(),
+        )
+        .kept_as("_fitted_with")
+        .if_there(),
+        target_alphas=doubles("a", least=0).kept_as("_alphas"),
+        noise=(doubles("n", least=0) | nothing()).kept_as("_noise"),
+        scale=(doubles("a", least=0) | nothing()).kept_as("_scale"),
+    )
     _step: ClassVar[str] = "product"
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _workers: Workers | None = None  # make the products of a fit

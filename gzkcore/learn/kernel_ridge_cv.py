@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import generator
+from gzkcore._util.state import anything, number, stored
 from gzkcore._util.typing import Doubles, Integers, Seed
 from gzkcore._util.wording import plain
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
@@ -87,7 +87,13 @@ class KernelRidgeCV(WholeKernelRegressor):
     ['alpha', 'gamma']
     """
 
-    _state = stored("alpha_", "best_params_", "best_score_", "cv_results_")
+    _state = stored(
+        kernel_grid=anything().if_there(),
+        alpha_=number(0),
+        best_params_=anything(),
+        best_score_=number(finite=False),
+        cv_results_=anything(),
+    )
 
     def __init__(
         self,

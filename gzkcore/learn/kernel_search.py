@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import flag, holds, number, sequence, stored, text
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
@@ -46,7 +46,15 @@ RARE = 10  # rows of other values that are added to those learned from, if these
 class Candidate:
     """What was tried: its error on rows held out, and what that took."""
 
-    _state = stored("name", "kernel", "alpha", "error", "seconds", "of_splits", "least_alpha")
+    _state = stored(
+        name=text(),
+        kernel=holds(Kernel),
+        alpha=number(0),
+        error=number(finite=False),
+        seconds=number(0),
+        of_splits=sequence(holds(Kernel)),
+        least_alpha=flag().if_there(),
+    )
 
     name: str
     kernel: Kernel  # for all rows
@@ -64,7 +72,10 @@ class Candidate:
 class Report:
     """What a fit did and why: printed, a table of what was tried and some sentences."""
 
-    _state = stored("candidates", "sentences")
+    _state = stored(
+        candidates=sequence(holds(Candidate)),
+        sentences=sequence(text()),
+    )
 
     candidates: list[Candidate] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)

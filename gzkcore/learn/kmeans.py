@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
-from gzkcore._util.model_io import stored
 from gzkcore._util.random import as_seed_sequence
+from gzkcore._util.state import doubles, ints, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore._util.validation import check_weights, float_dtype, raise_not_finite
 from gzkcore.rows.sources import Batch, is_source, type_of
@@ -121,7 +121,12 @@ default="k-means++"
     1
     """
 
-    _state = stored("cluster_centers_", "labels_", "inertia_", "n_iter_")
+    _state = stored(
+        cluster_centers_=doubles("k", "p"),
+        labels_=ints("n", below=lambda of: len(of.cluster_centers_), dtype=np.int32),
+        inertia_=number(0),
+        n_iter_=whole(0),
+    )
 
     tol: Any
     features_: Any

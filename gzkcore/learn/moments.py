@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 
 from gzkcore._compiled import gram as _gram
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_weights
 
@@ -108,16 +108,16 @@ class MomentsAccumulator:
     """
 
     _state = stored(
-        "features",
-        "features_y",
-        "width",
-        "mean",
-        "lower",
-        "weight",
-        "n_weighted",
-        "n_rows",
-        "dtype",
-        scatter=None,
+        features=has("transform") | nothing(),
+        features_y=has("transform") | nothing(),
+        mean=doubles("q") | nothing(),
+        width=whole(0, below=lambda of: 1 + (0 if of.mean is None else of.mean.size)),
+        lower=doubles(lambda of: of.mean.size * (of.mean.size + 1) // 2).if_there(),
+        weight=number(0),
+        n_weighted=whole(0),
+        n_rows=whole(0),
+        dtype=floating_dtype(),
+        scatter=gone(),
     )
 
     def __init__(self, features: Any, features_y: Any = None):

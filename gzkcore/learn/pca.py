@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util.linalg import eigh
+from gzkcore._util.state import doubles, entries, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.wording import counted
 from gzkcore.rows.sources import is_source
@@ -87,6 +88,17 @@ class RandomFeaturePCA(ComponentLearner):
     >>> bool(V[:250, 0].min() > V[250:, 0].max()) or bool(V[:250, 0].max() < V[250:, 0].min())
     True
     """
+
+    _state = stored(
+        _solution=entries(
+            n_components_=whole(0),
+            components_=doubles("n_components_", "p"),
+            explained_variance_=doubles("n_components_"),
+            explained_variance_ratio_=doubles("n_components_", finite=False),
+            mean_=doubles("p"),
+            lost=number(),
+        ).if_there(),
+    )
 
     components_ = Solved()
     explained_variance_ = Solved()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive
 
@@ -35,7 +35,10 @@ Solution: TypeAlias = dict[str, Any]  # what a fitted model worked out, by name
 class FeatureRegressor(Regressor, FeatureLearner):
     """What the regressors on features share: the sums of their rows, and what follows from them."""
 
-    _state = stored("y_offset_")
+    _state = stored(
+        moments_=holds(GramAccumulator, CrossAccumulator),
+        y_offset_=doubles() | doubles("t"),
+    )
 
     coef_ = Solved()
     intercept_ = Solved()
@@ -328,6 +331,16 @@ class RandomFeatureRidge(FeatureRegressor):
     >>> model.fit(X, np.sin(6 * X[:, 0])).predict([[0.25]]).round(2)
     array([1.])
     """
+
+    _state = stored(
+        _solution=entries(
+            alphas=doubles("a", least=0),
+            coef_=doubles("p") | doubles("t", "p"),
+            intercept_=number() | doubles("t"),
+            n_iter=(ints() | ints("t")).if_there(),
+            residual=(doubles(finite=False) | doubles("t", finite=False)).if_there(),
+        ).if_there(),
+    )
 
     def __init__(
         self,

@@ -17,10 +17,21 @@ from scipy.stats import rankdata
 from sklearn.model_selection import ParameterGrid
 
 from gzkcore._compiled import gram as _gram
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import (
+    anything,
+    doubles,
+    entries,
+    has,
+    holds,
+    nothing,
+    number,
+    sequence,
+    stored,
+)
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel
 
 from .base import Solved
 from .gram import GramAccumulator
@@ -101,7 +112,21 @@ class RandomFeatureRidgeCV(FeatureRegressor):
     ['alpha', 'gamma']
     """
 
-    _state = stored("candidates_")
+    _state = stored(
+        kernel_grid=anything().if_there(),
+        candidates_=sequence(entries(params=anything(), kernel=holds(Kernel) | nothing())),
+        _solution=entries(
+            features_=has("transform"),
+            kernel_=holds(Kernel) | nothing(),
+            scale=doubles("p") | nothing(),
+            alpha_=number(0),
+            coef_=doubles("p") | doubles("t", "p"),
+            intercept_=number() | doubles("t"),
+            best_params_=anything(),
+            best_score_=number(finite=False),
+            cv_results_=anything(),
+        ).if_there(),
+    )
 
     alpha_ = Solved()
     kernel_ = Solved()

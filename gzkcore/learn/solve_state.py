@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util import model_io
+from gzkcore._util.state import bools, doubles, ints, nothing, stored, text
 from gzkcore._util.typing import Doubles, Integers
 
 from .streams import Checkpoint
@@ -29,10 +30,23 @@ class Status(enum.IntEnum):
 class State:
     """All that a solver knows between two steps: what a checkpoint holds."""
 
-    _state = model_io.stored(
-        "digest", "x", "r", "p", "power", "peak", "best", "best_x", "since", "wait", "n_iter",
-        "lies", "exact", "status", "history",
-    )  # fmt: skip
+    _state = stored(
+        digest=text(),
+        x=doubles("n", "k"),
+        r=doubles("n", "k"),
+        p=doubles("n", "k"),
+        power=doubles("k", finite=False),
+        peak=doubles("k", finite=False),
+        best=doubles("k", finite=False),
+        best_x=doubles("n", "k") | nothing(),
+        since=ints("k"),
+        wait=ints("k"),
+        n_iter=ints("k"),
+        lies=ints("k"),
+        exact=bools("k"),
+        status=ints("k", below=len(Status)),
+        history=doubles(None, "k", finite=False),
+    )
 
     digest: str  # of the systems
     x: Doubles  # (n, k), of scaled targets

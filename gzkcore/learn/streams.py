@@ -31,6 +31,7 @@ from sklearn.utils import _safe_indexing
 
 from gzkcore._util import model_io
 from gzkcore._util.files import check_place, remove_parts
+from gzkcore._util.state import gone, has, stored, text, whole
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_positive, float_dtype, raise_not_finite
 from gzkcore._util.wording import counted
@@ -542,7 +543,12 @@ class R2Sums:
 class _Progress:
     """What a checkpoint holds: a learner half-way, and what it has seen."""
 
-    _state = model_io.stored("learner", "batches", "digest", settings=None)
+    _state = stored(
+        learner=has("fit", "partial_fit"),
+        batches=whole(0),
+        digest=text(),
+        settings=gone(),
+    )
 
     learner: Any
     batches: int

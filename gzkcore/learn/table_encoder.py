@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._util.memory import check_fits_dense
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, stored, text, whole
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_choice
 from gzkcore._util.wording import counted
@@ -93,7 +93,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 0.,  1.,  0.]])
     """
 
-    _state = stored("columns_", "sources_", "on_sphere_")
+    _state = stored(
+        missing=text("impute", "raise").if_there(),
+        columns_=sequence(
+            entries(
+                name=text(),
+                kind=text("number", "category", "latitude", "longitude", "constant", "nothing"),
+                indicator=flag().if_there(),
+                fill=number().if_there(),
+                mean=number().if_there(),
+                scale=number().if_there(),
+                quantiles=doubles(None).if_there(),
+                levels=sequence(text()).if_there(),
+                other=whole(0, below="n_features_in_").if_there(),
+            ),
+            "n_features_in_",
+        ),
+        sources_=ints(None, below="n_features_in_"),
+        on_sphere_=flag(),
+    )
 
     def __init__(self, missing: str = "impute") -> None:
         self.missing = missing

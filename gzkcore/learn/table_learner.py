@@ -21,8 +21,9 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.model_io import save, stored
+from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, has, holds, nothing, number, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.wording import counted
@@ -82,9 +83,15 @@ class TableLearner(BaseEstimator):
     """Base of the learners that choose everything by themselves."""
 
     _state = stored(
-        "encoder_", "model_", "kernel_", "alpha_", "feature_importances_", "n_features_in_",
-        "feature_names_in_", means="_means", scales="_scales", report="_report",
-    )  # fmt: skip
+        encoder_=holds(TableEncoder),
+        model_=has("predict") | nothing(),
+        kernel_=holds(Kernel) | nothing(),
+        alpha_=number(0) | nothing(),
+        feature_importances_=doubles("n_features_in_"),
+        means=doubles("t").kept_as("_means"),
+        scales=doubles("t", least=0).kept_as("_scales"),
+        report=holds(Report).kept_as("_report"),
+    )
 
     model_: Any
     kernel_: Kernel | None

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from gzkcore._util.linalg import eigh, orthonormal
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import doubles, floating_dtype, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
 from gzkcore._util.validation import check_targets, check_weights
 
@@ -68,7 +68,12 @@ class CrossAccumulator:
            [ 7., 10.,  3.,  5.]])
     """
 
-    _state = stored("features", "n_rows", "dtype", "sums")
+    _state = stored(
+        features=has("transform") | nothing(),
+        n_rows=whole(0),
+        dtype=floating_dtype(),
+        sums=doubles("t", "w") | nothing(),
+    )
 
     def __init__(self, features: Any):
         self.features = features

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import harmonics as _harmonics
-from gzkcore._util.model_io import stored
+from gzkcore._util.state import sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import (
@@ -157,6 +157,10 @@ def members(degree: int, dim: int) -> Iterator[Member]:
         yield (("im", degree),)
 
 
+# What a file may ask for: more would take minutes and gigabytes to lay out.
+MOST_DEGREES, MOST_HARMONICS = 1 << 14, 1 << 24
+
+
 class HarmonicTree:
     """The products that make up chosen harmonics, each shared product once.
 
@@ -167,7 +171,10 @@ class HarmonicTree:
         How many harmonics of degree 0, 1, ... are wanted (the first ones of each degree).
     """
 
-    _state = stored("dim", "counts")
+    _state = stored(
+        dim=whole(1),
+        counts=sequence(whole(0)),
+    )
 
     def __init__(self, dim: int, counts: Sequence[int] | Integers) -> None:
         self.dim = dim
@@ -185,7 +192,21 @@ class HarmonicTree:
 
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> "HarmonicTree":
-        return cls(data["dim"], data["counts"])
+        dim, counts = data["dim"], data["counts"]
+        most = [alpha(degree, dim) for degree in range(len(counts))]
+        if len(counts) > MOST_DEGREES or sum(counts) > MOST_HARMONICS or any(
+            count > there for count, there in zip(counts, most, strict=True)
+        ):  # fmt: skip
+            raise ValueError(
+                f"HarmonicTree.counts has {sum(counts)} harmonics of {len(counts)} degrees; there "
+                f"are not so many in dimension {dim}, or no file has so many"
+            )
+        return cls(dim, counts)
+
+    @property
+    def size(self) -> int:
+        """How many harmonics there are."""
+        return int(self._first[-1])
 
     def nodes(self, degree: int, count: int) -> Integers:
         """Return the numbers of the first `count` harmonics of a degree."""

@@ -36,7 +36,7 @@ from gzkcore import (
     SphereMatern,
     Zonal,
 )
-from gzkcore._util import model_io
+from gzkcore._util import model_io, state
 from gzkcore._util.model_io import load, save
 from gzkcore.learn.gram import GramAccumulator
 from gzkcore.learn.pca import RandomFeaturePCA
@@ -263,7 +263,7 @@ def npy(array):
         (lambda _, members: members.update({"0.npy": npy(np.zeros(9))}), "another shape or type"),
         (
             lambda _, members: members.update({"0.npy": npy(np.array([os], object)[:0])}),
-            "Object arrays",
+            "another shape or type",
         ),
         (lambda _, members: members.update({"0.npy": b"junk"}), ""),
         (lambda _, members: members.pop("0.npy"), "0.npy"),
@@ -335,8 +335,8 @@ def test_every_class_declares_its_state():
     for name in model_io.CLASSES:
         cls = model_io._class_of(name)
         assert hasattr(cls, "_get_param_names") or hasattr(cls, "_state"), name
-        state = model_io.state_of(cls)
-        attributes = [attribute for attribute in state.values() if attribute]
+        fields = state.state_of(cls).values()
+        attributes = [field.attribute for field in fields if field.is_kept]
         assert len({*attributes}) == len(attributes), name  # no attribute under two names
 
 
@@ -361,13 +361,17 @@ def objects_in(value):
         yield from objects_in(model_io._data_of(value))
 
 
+def attributes_of(cls):
+    return {field.attribute for field in state.state_of(cls).values()}
+
+
 def undeclared(value):
     """Return what the objects in a value hold that no file keeps."""
     return {
         (type(each).__name__, attribute)
         for each in objects_in(value)
         if not hasattr(each, "_from_data")  # which makes all that is not kept
-        for attribute in vars(each).keys() - {*model_io.state_of(type(each)).values()} - {*NOT_KEPT}
+        for attribute in vars(each).keys() - attributes_of(type(each)) - {*NOT_KEPT}
     }
 
 
@@ -389,14 +393,16 @@ def test_a_model_of_every_class_comes_back_whole(unit, make, say, tmp_path):
 
 
 class Before:
-    _state = model_io.stored("places", "_scale", "_spare")
+    _state = state.stored(places=state.plain(), _scale=state.number(), _spare=state.text())
 
     def __init__(self):
         self.places, self._scale, self._spare, self._cache = [1, 2], 3.0, "x", object()
 
 
 class After:
-    _state = model_io.stored("places", _scale="_factor", _spare=None)
+    _state = state.stored(
+        places=state.plain(), _scale=state.number().kept_as("_factor"), _spare=state.gone()
+    )
 
 
 def test_names_in_files_outlive_those_of_attributes_and_classes(tmp_path, monkeypatch):
@@ -412,15 +418,16 @@ def test_names_in_files_outlive_those_of_attributes_and_classes(tmp_path, monkey
     assert vars(again) == {"places": [1, 2], "_factor": 3.0}
     save(again, path)
     monkeypatch.setitem(model_io.CLASSES, "Toy", "toys:Before")
-    assert vars(load(path)) == {"places": [1, 2], "_scale": 3.0}
+    with pytest.raises(ValueError, match="Before has no _spare"):
+        load(path)
 
 
 def test_a_subclass_adds_to_what_its_parents_declare():
     class More(After):
-        _state = model_io.stored("more", places="_places")
+        _state = state.stored(more=state.plain(), places=state.plain().kept_as("_places"))
 
-    state = {"places": "_places", "_scale": "_factor", "_spare": None, "more": "more"}
-    assert model_io.state_of(More) == state
+    held = {name: field.attribute for name, field in state.state_of(More).items()}
+    assert held == {"places": "_places", "_scale": "_factor", "_spare": None, "more": "more"}
 
 
 def test_files_keep_the_kind_of_output(tmp_path):

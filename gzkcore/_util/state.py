@@ -1,0 +1,548 @@
+"""What a file keeps of an object: declared in its class, checked whenever a file is read.
+
+A class says at its head what its file holds, beside what its parents declare:
+
+    _state = stored(
+        hashes_=ints("s", "n_features_in_", below="_n_features_out", dtype=np.int32),
+        weight=number().kept_as("_weight"),
+        spare=gone(),
+    )
+
+That is: places in two dimensions, any number by as many as there are columns, each at least 0 and
+below the width of the output; a number that is the attribute `_weight`; and a name that files of
+earlier versions have and nobody needs. So an attribute may be renamed while the names in files
+stay, and a file that was made to mislead is refused: kernels don't look where they are told to
+write.
+
+A dimension of a shape, and a bound, is a number, the name of another field, or a function of all
+fields. A dimension of one letter is any number, the same for all arrays of the object;
+None is any. What a
+declaration can't say, `_check_state(self)` of the class can: it raises ValueError.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+__all__ = [
+    "Field",
+    "anything",
+    "bools",
+    "check_arrays",
+    "check_fields",
+    "check_rest",
+    "doubles",
+    "entries",
+    "flag",
+    "floating_dtype",
+    "floats",
+    "gone",
+    "has",
+    "holds",
+    "ints",
+    "labels",
+    "mapping",
+    "names",
+    "nothing",
+    "number",
+    "pairs",
+    "plain",
+    "sequence",
+    "signs",
+    "state_of",
+    "stored",
+    "text",
+    "whole",
+]
+
+Size: TypeAlias = int | str | Callable[[Any], int] | None
+Bound: TypeAlias = float | str | Callable[[Any], float]
+
+_MOST = 2**63 - 1
+
+
+class Scope:
+    """The fields of one object: what sizes and bounds are told by."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.fields = SimpleNamespace(**values)
+        self.letters: dict[str, int] = {}
+
+    def number(self, given: Any) -> Any:
+        """Return what a size or a bound stands for."""
+        if isinstance(given, str):
+            given = getattr(self.fields, given, None)
+        elif callable(given):
+            given = given(self.fields)
+        if not isinstance(given, int | float | np.integer):
+            raise ValueError(f"depends on a number, which is {shown(given)}")
+        return given
+
+    def check_shape(self, found: tuple[int, ...], wanted: tuple[Size, ...]) -> None:
+        """Raise unless a shape is as declared."""
+        sizes: list[Any] = []
+        for i, size in enumerate(wanted):
+            if size is None:
+                sizes.append(found[i] if i < len(found) else "any")
+                continue
+            is_letter = isinstance(size, str) and len(size) == 1
+            if is_letter and size not in self.letters:
+                if i < len(found):
+                    self.letters[str(size)] = found[i]
+                sizes.append(found[i] if i < len(found) else size)
+            else:
+                sizes.append(self.letters[str(size)] if is_letter else self.number(size))
+        if list(found) != sizes:
+            raise ValueError(f"has shape {found}, not ({', '.join(map(str, sizes))})")
+
+
+class Field:
+    """What one name in a file may hold; see the functions below."""
+
+    attribute: str | None = None  # where the object has it; None: under its name in the file
+    optional: bool = False  # it may be missing where others are there
+    is_kept: bool = True
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        """Raise ValueError unless this is such a value; without `whole` by what costs nothing."""
+        raise NotImplementedError
+
+    def kept_as(self, attribute: str) -> Self:
+        """Let the attribute have another name than the field has in files."""
+        self.attribute = attribute
+        return self
+
+    def if_there(self) -> Self:
+        """Let files do without."""
+        self.optional = True
+        return self
+
+    def __or__(self, other: "Field") -> "Field":
+        return _Either(self, other)
+
+
+class _Either(Field):
+    def __init__(self, *choices: Field) -> None:
+        self.choices = choices
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        reasons = []
+        for choice in self.choices:
+            letters = dict(scope.letters)
+            try:
+                choice.check(value, scope, whole=whole)
+            except ValueError as error:
+                reasons.append(str(error))
+                scope.letters = letters
+            else:
+                return
+        raise ValueError(", or ".join(dict.fromkeys(reasons)))
+
+
+class _Checked(Field):
+    """A field with a check that always is the same."""
+
+    def __init__(self, check: Callable[[Any, Scope], None]) -> None:
+        self._check = check
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        self._check(value, scope)
+
+
+class _Array(Field):
+    def __init__(
+        self,
+        kinds: str,
+        shape: tuple[Size, ...],
+        least: Bound | None,
+        below: Bound | None,
+        dtype: Any = None,
+    ) -> None:
+        self.kinds, self.shape, self.least, self.below = kinds, shape, least, below
+        self.dtype = None if dtype is None else np.dtype(dtype)
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
+            wanted = {"iu": "integers", "f": "floating-point numbers", "b": "bools"}[self.kinds]
+            raise ValueError(f"is {shown(value)}, and no array of {wanted}")
+        if self.dtype is not None and value.dtype.newbyteorder("=") != self.dtype:
+            raise ValueError(f"has dtype {value.dtype}, not {self.dtype}")
+        scope.check_shape(value.shape, self.shape)
+        if value.size and (whole or self.kinds == "iu"):
+            self._check_values(value, scope)
+
+    def _check_values(self, value: Any, scope: Scope) -> None:
+        low, high = value.min(), value.max()
+        if self.kinds == "f" and not math.isfinite(float(low) + float(high)):
+            raise ValueError(f"holds {value[~np.isfinite(value)][0]}, which is not finite")
+        if self.least is not None and low < scope.number(self.least):
+            raise ValueError(f"holds {low}, which is less than {scope.number(self.least)}")
+        if self.below is not None and high >= scope.number(self.below):
+            raise ValueError(f"holds {high}, which is not below {scope.number(self.below)}")
+
+
+class _AnyDoubles(_Array):
+    """Doubles that may be NaN or infinite."""
+
+    def _check_values(self, value: Any, scope: Scope) -> None:
+        pass
+
+
+class _Sequence(Field):
+    def __init__(self, kind: Any, each: Field, length: Size) -> None:
+        self.kind, self.each, self.length = kind, each, length
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        if not isinstance(value, self.kind):
+            raise ValueError(f"is {shown(value)}, and no {self.kind.__name__}")
+        if self.length is not None:
+            scope.check_shape((len(value),), (self.length,))
+        for i, item in enumerate(value):
+            try:
+                self.each.check(item, scope, whole=whole)
+            except ValueError as error:
+                raise ValueError(f"[{i}] {error}") from None
+
+
+class _Entries(Field):
+    def __init__(self, fields: dict[str, Field]) -> None:
+        self.fields = fields
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        if not isinstance(value, dict):
+            raise ValueError(f"is {shown(value)}, and no dict")
+        if unknown := [key for key in value if key not in self.fields]:
+            raise ValueError(f"has the entry {shown(unknown[0])}, which nobody knows")
+        inner = Scope({**vars(scope.fields), **value})
+        inner.letters = scope.letters
+        for name, field in self.fields.items():
+            if name not in value and not field.optional:
+                raise ValueError(f"has no entry {name!r}")
+            if name in value:
+                try:
+                    field.check(value[name], inner, whole=whole)
+                except ValueError as error:
+                    raise ValueError(f"[{name!r}] {error}") from None
+
+
+class _Mapping(Field):
+    def __init__(self, key: Field, value: Field) -> None:
+        self.key, self.value = key, value
+
+    def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
+        if not isinstance(value, dict):
+            raise ValueError(f"is {shown(value)}, and no dict")
+        for key, item in value.items():
+            try:
+                self.key.check(key, scope, whole=whole)
+                self.value.check(item, scope, whole=whole)
+            except ValueError as error:
+                raise ValueError(f"[{shown(key)}] {error}") from None
+
+
+# ---- what a field may hold
+
+
+def ints(
+    *shape: Size, below: Bound | None = None, least: Bound | None = 0, dtype: Any = None
+) -> Field:
+    """Declare an array of integers, at least `least` and below `below`."""
+    return _Array("iu", shape, least, below, dtype)
+
+
+def signs(*shape: Size) -> Field:
+    """Declare an array of -1, 0 and 1 in int8."""
+    return ints(*shape, least=-1, below=2, dtype=np.int8)
+
+
+def doubles(
+    *shape: Size, least: Bound | None = None, below: Bound | None = None, finite: bool = True
+) -> Field:
+    """Declare an array of finite numbers of float64."""
+    kind = _Array if finite else _AnyDoubles
+    return kind("f", shape, least, below, np.float64)
+
+
+def floats(*shape: Size) -> Field:
+    """Declare an array of finite numbers of float32 or float64."""
+    return _Array("f", shape, None, None)
+
+
+def bools(*shape: Size) -> Field:
+    """Declare an array of bools."""
+    return _Array("b", shape, None, None)
+
+
+def whole(least: Bound = 0, below: Bound = _MOST) -> Field:
+    """Declare an integer."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"is {shown(value)}, and no integer")
+        low, high = scope.number(least), scope.number(below)
+        if not low <= value < high:
+            raise ValueError(f"is {value}, and not from {low} to {high - 1}")
+
+    return _Checked(check)
+
+
+def number(least: Bound = -math.inf, most: Bound = math.inf, *, finite: bool = True) -> Field:
+    """Declare a number, finite unless it may be otherwise."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"is {shown(value)}, and no number")
+        if finite and not math.isfinite(value):
+            raise ValueError(f"is {value}, which is not finite")
+        low, high = scope.number(least), scope.number(most)
+        if not math.isnan(value) and not low <= value <= high:
+            raise ValueError(f"is {value}, and not from {low} to {high}")
+
+    return _Checked(check)
+
+
+def text(*choices: str) -> Field:
+    """Declare a text, one of the choices if there are any."""
+
+    def check(value: Any, _: Scope) -> None:
+        if not isinstance(value, str) or (choices and value not in choices):
+            wanted = f"none of {choices}" if choices else "no text"
+            raise ValueError(f"is {shown(value)}, and {wanted}")
+
+    return _Checked(check)
+
+
+def flag() -> Field:
+    """Declare True or False."""
+    return holds(bool)
+
+
+def nothing() -> Field:
+    """Declare None."""
+    return holds(type(None))
+
+
+def holds(*classes: type) -> Field:
+    """Declare an object of one of these classes."""
+
+    def check(value: Any, _: Scope) -> None:
+        if not isinstance(value, classes):
+            wanted = " or ".join(cls.__name__ for cls in classes)
+            raise ValueError(f"is {shown(value)}, and no {wanted}")
+
+    return _Checked(check)
+
+
+def has(*methods: str) -> Field:
+    """Declare an object that has these methods."""
+
+    def check(value: Any, _: Scope) -> None:
+        for method in methods:
+            if not callable(getattr(value, method, None)):
+                raise ValueError(f"is {shown(value)}, which has no {method}")
+
+    return _Checked(check)
+
+
+def names(length: Size) -> Field:
+    """Declare an array of texts as objects, as scikit-learn has the names of columns."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, np.ndarray) or not all(isinstance(v, str) for v in value.flat):
+            raise ValueError(f"is {shown(value)}, and no array of texts")
+        scope.check_shape(value.shape, (length,))
+
+    return _Checked(check)
+
+
+def labels(length: Size) -> Field:
+    """Declare an array of classes: numbers or texts."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if not isinstance(value, np.ndarray):
+            raise ValueError(f"is {shown(value)}, and no array of labels")
+        scope.check_shape(value.shape, (length,))
+        kinds = {type(v) for v in value.flat} if value.dtype.kind == "O" else set()
+        if not kinds <= {str, int, float, bool}:
+            raise ValueError("holds what is no label")
+
+    return _Checked(check)
+
+
+def floating_dtype() -> Field:
+    """Declare float32 or float64."""
+
+    def check(value: Any, _: Scope) -> None:
+        if not isinstance(value, np.dtype) or value not in (np.float32, np.float64):
+            raise ValueError(f"is {shown(value)}, and neither float32 nor float64")
+
+    return _Checked(check)
+
+
+def sequence(each: Field, length: Size = None) -> Field:
+    """Declare a list of such values."""
+    return _Sequence(list, each, length)
+
+
+def pairs(each: Field, length: Size = 2) -> Field:
+    """Declare a tuple of such values, a pair unless its length is said."""
+    return _Sequence(tuple, each, length)
+
+
+def mapping(key: Field, value: Field) -> Field:
+    """Declare a dict of such keys and values."""
+    return _Mapping(key, value)
+
+
+def entries(**fields: Field) -> Field:
+    """Declare a dict with these keys."""
+    return _Entries(fields)
+
+
+def plain() -> Field:
+    """Declare plain data: numbers, text, arrays, dtypes, and lists, tuples, dicts of these."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if isinstance(value, dict):
+            value = [*value.keys(), *value.values()]
+        if isinstance(value, list | tuple):
+            for item in value:
+                check(item, scope)
+        elif not isinstance(value, bool | int | float | str | np.ndarray | np.dtype | None):
+            raise ValueError(f"is {shown(value)}, and no plain data")
+
+    return _Checked(check)
+
+
+def anything() -> Field:
+    """Declare any value that a file may hold: what only the next fit looks at."""
+    return _Checked(lambda *_: None)
+
+
+def gone() -> Field:
+    """Declare a name that files of earlier versions have and nobody needs any more."""
+    field = anything().if_there()
+    field.is_kept = False
+    return field
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message can show it."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape}"
+    if value is None or isinstance(value, bool | int | float | str | np.dtype):
+        return f"{value!r:.60}"
+    return f"a {type(value).__name__}"
+
+
+# ---- what a class declares
+
+
+def stored(**fields: Field) -> dict[str, Field]:
+    """Declare what a file keeps, see the head of this file."""
+    for name, field in fields.items():
+        if field.is_kept and field.attribute is None:
+            field.attribute = name
+    return fields
+
+
+# Of every estimator, beside its parameters: what scikit-learn's base classes keep.
+_OF_ESTIMATORS = stored(
+    n_features_in_=whole(1),
+    feature_names_in_=names("n_features_in_").if_there(),
+    _sklearn_output_config=plain().if_there(),
+)
+
+
+# Of classes of other packages.
+_OF_OTHERS = {"FrozenEstimator": stored(estimator=has("transform"))}
+
+
+def state_of(cls: Any) -> dict[str, Field]:
+    """Return what a file keeps of the objects of a class, by names in the file."""
+    state: dict[str, Field] = {}
+    if cls.__name__ in _OF_OTHERS:
+        state = dict(_OF_OTHERS[cls.__name__])
+    elif hasattr(cls, "_get_param_names"):
+        own = {name: _parameter(name) for name in cls._get_param_names()}
+        state = stored(**own) | _OF_ESTIMATORS
+    for base in reversed(cls.__mro__):
+        state |= vars(base).get("_state", {})
+    return state
+
+
+def _parameter(name: str) -> Field:
+    """Return what every parameter of this name may be, unless its class says more."""
+    if name == "random_state":
+        return (whole() | nothing()).if_there()
+    return plain().if_there()
+
+
+def _parameters(cls: Any) -> set[str]:
+    return set(cls._get_param_names()) if hasattr(cls, "_get_param_names") else set()
+
+
+def check_fields(cls: Any, data: dict[str, Any]) -> bool:
+    """Raise ValueError unless the values of a file, by name, are what the class declares.
+
+    Returns whether all that a fit gives is there: an estimator may be unfitted.
+    """
+    state, parameters = state_of(cls), _parameters(cls)
+    name_of = cls.__name__
+    needed = [
+        name for name, field in state.items() if not field.optional and name not in parameters
+    ]
+    is_estimator = hasattr(cls, "_get_param_names")
+    there = [name for name in needed if name in data]
+    if (there or not is_estimator) and len(there) < len(needed):
+        missing = next(name for name in needed if name not in data)
+        raise ValueError(f"{name_of} has no {missing}, though it is fitted")
+    scope = Scope(dict(_by_both_names(state, data)))
+    for name, field in state.items():
+        if name not in data or not field.is_kept:
+            continue
+        try:
+            field.check(data[name], scope)
+        except ValueError as error:
+            raise ValueError(f"{name_of}.{name} {error}") from None
+        except (LookupError, AttributeError, TypeError) as error:  # of a size or a bound
+            raise ValueError(f"{name_of}.{name} does not fit its other fields: {error}") from None
+    return len(there) == len(needed)
+
+
+def _by_both_names(state: dict[str, Field], data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in data.items():
+        yield name, value
+        if state[name].attribute:
+            yield str(state[name].attribute), value
+
+
+def check_arrays(made: Any) -> None:
+    """Raise ValueError unless an object's arrays have the shapes and places that it declares.
+
+    For kernels, which index by them: anybody may have changed an attribute since the fit. Takes no
+    time but for a look at each integer.
+    """
+    held = vars(made)
+    scope = Scope(held)
+    for field in state_of(type(made)).values():
+        if isinstance(field, _Array) and field.attribute in held:
+            try:
+                field.check(held[field.attribute], scope, whole=False)
+            except ValueError as error:
+                raise ValueError(
+                    f"{type(made).__name__}.{field.attribute} {error}; fit again"
+                ) from None
+    check_rest(made)
+
+
+def check_rest(made: Any) -> None:
+    """Raise ValueError if an object is not what its class says beyond its declaration."""
+    if hasattr(made, "_check_state"):
+        try:
+            made._check_state()
+        except ValueError as error:
+            raise ValueError(f"{type(made).__name__} {error}") from None
