@@ -10,7 +10,8 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,21 +56,47 @@ def resigned(content: bytes) -> bytes:
 Change = Callable[[Parts], None]
 
 
-def mutations(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield what was changed in a file, and the file, for each change of each of its values."""
+def classes_of(content: bytes) -> set[str]:
+    """Return the names of the classes in a file."""
+    found = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict) and "class" in value:
+            found.add(value["class"])
+        inner = value.values() if isinstance(value, dict) else value
+        for item in inner if isinstance(value, dict | list) else ():
+            look(item)
+
+    look(parts_of(content).head["model"])
+    return found
+
+
+def mutations(content: bytes, known: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield what is changed in a file, and a function that makes it, for each of its values.
+
+    Objects within of classes that are `known` stay as they are.
+    """
     parts = parts_of(content)
-    for path in list(_paths(parts.head["model"])):
+    for path in list(_paths(parts.head["model"], known)):
         value = _at(parts.head["model"], path)
         for what, change in _changes(value, parts, path):
-            made = Parts(copy.deepcopy(parts.head), list(parts.arrays))
-            change(made)
-            yield f"{'.'.join(map(str, path))}: {what}", signed(made)
+            yield f"{'.'.join(map(str, path))}: {what}", partial(_changed, parts, change)
 
 
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _changed(parts: Parts, change: Change) -> bytes:
+    made = Parts(copy.deepcopy(parts.head), list(parts.arrays))
+    change(made)
+    return signed(made)
+
+
+def _paths(
+    value: Any, known: Collection[str], path: tuple[Any, ...] = ()
+) -> Iterator[tuple[Any, ...]]:
     """Yield the paths of all values that stand for something."""
     if path:
         yield path
+    if path and isinstance(value, dict) and value.get("class") in known:
+        return
     if isinstance(value, list):
         inner = [(i, value[i]) for i in sorted({*range(min(len(value), 2)), len(value) - 1} - {-1})]
     elif isinstance(value, dict) and "array" not in value:
@@ -78,7 +105,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         return
     for key, item in inner:
         if key not in ("class", "keys", "dtype"):
-            yield from _paths(item, (*path, key))
+            yield from _paths(item, known, (*path, key))
 
 
 def _at(value: Any, path: tuple[Any, ...]) -> Any:

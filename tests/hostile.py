@@ -1,0 +1,83 @@
+"""Models from files that were changed and signed again: load them, and ask them what they say.
+
+A program that tests start, for what it does may end it: python tests/hostile.py STEP FIRST NAME...
+takes every STEP-th change of the files of these names, from the FIRST on. What is tried stands on
+standard error before it is tried. At the end it prints what came of all.
+"""
+
+import faulthandler
+import json
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import models
+import numpy as np
+import resign
+
+import gzkcore
+
+BYTES = 4 << 30  # of addresses: a size that is made up must not fill the machine
+
+
+def ask():
+    """Return what to ask the model of each file."""
+    found = {name: say for name, _, _, say in models.cases()}
+    return found | {name: say for name, (_, say) in models.CHECKPOINTS.items()}
+
+
+def known_before():
+    """Return, of each file, which classes smaller files have."""
+    found, seen = {}, set()
+    for path in sorted(models.FOLDER.glob("*.gzk"), key=lambda path: (path.stat().st_size, path)):
+        found[path.stem] = frozenset(seen)
+        seen |= resign.classes_of(path.read_bytes())
+    return found
+
+
+def attempt(content, path, say, X):
+    """Return what comes of a file: it is refused, or a model answers, or can't."""
+    path.write_bytes(content)
+    try:
+        model = gzkcore.load(path)
+    except ValueError:
+        return "refused"
+    try:
+        say(model, X)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is no crash
+        return type(error).__name__
+    return "answered"
+
+
+def limit_memory():
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+
+
+def main(step, first, names):
+    faulthandler.enable()
+    limit_memory()
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    said, known, found, slowest = ask(), known_before(), Counter(), (0.0, "")
+    path = Path(tempfile.mkdtemp()) / "m.gzk"
+    for name in names:
+        X = np.load(models.FOLDER / f"{name}.npz")["X"]
+        content = (models.FOLDER / f"{name}.gzk").read_bytes()
+        for i, (what, make) in enumerate(resign.mutations(content, known[name])):
+            if i % step == first:
+                sys.stderr.write(f"{name}.{what}\n")
+                begun = time.perf_counter()
+                found[attempt(make(), path, said[name], X)] += 1
+                slowest = max(slowest, (time.perf_counter() - begun, f"{name}.{what}"))
+    sys.stdout.write(json.dumps({"found": found, "slowest": slowest}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
