@@ -1,10 +1,22 @@
-"""How files are written: beside their place, then renamed."""
+"""How files are written: beside their place, then renamed.
+
+Every file of the package is written by `replacing`: models, checkpoints, tables, pictures, results.
+"""
 
 import contextlib
+import itertools
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file can't be removed, so that none needs a lock
+    fcntl = None  # type: ignore[assignment]
+
+_NUMBERS = itertools.count()  # of the files that this process has written
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -14,6 +26,11 @@ def check_place(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
     if path.is_dir():
         raise IsADirectoryError(f"cannot save to {str(path)!r}: it is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise OSError(
+            f"cannot save to {str(path)!r}: it is a device or a pipe, which a file would replace; "
+            "name a file"
+        )
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(
             f"cannot save to {str(path)!r}: nothing may be written in {path.parent}; name another "
@@ -25,25 +42,79 @@ def check_place(path: str | os.PathLike[str]) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a path beside `path` to write to; rename it at the end, or remove it on an error.
 
-    So the file appears whole or not at all, and stays so if the power fails. The ending stays last
-    in the other name, since writers tell the format by it.
+    So the file appears whole or not at all, and stays so if the power fails; of several that write
+    at once, in threads or processes, one is the last. Only a file is replaced, and of a link what
+    it leads to. The ending stays last in the other name, since writers tell the format by it. What
+    writers that were killed have left is removed.
     """
     check_place(path)
-    path = Path(path)
-    beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    path = Path(os.path.realpath(path))
+    check_place(path)
+    remove_parts(path)
+    beside, lock = _new_part(path)
     try:
         yield beside
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            beside.chmod(stat.S_IMODE(path.stat().st_mode))
         beside.replace(path)
+        _sync_folder(path.parent)
     finally:
         beside.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _new_part(path: Path) -> tuple[Path, int]:
+    """Make an empty file beside `path` that is locked as long as what is returned is open."""
+    while True:
+        number = f"{os.getpid()}-{next(_NUMBERS)}"
+        beside = path.with_name(f".{path.stem}.{number}.part{path.suffix}")
+        try:
+            lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:  # of a process of this number on another machine, or long gone
+            continue
+        if fcntl is None:
+            os.close(lock)
+            return beside, os.open(os.devnull, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock).st_nlink:
+            return beside, lock
+        os.close(lock)  # another has taken it for left over before it was locked
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name outlive a loss of power, where the system can."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def remove_parts(path: str | os.PathLike[str]) -> None:
     """Remove what processes that were killed while they wrote `path` have left beside it."""
     path = Path(path)
-    part = re.compile(rf"\.{re.escape(path.stem)}\.\d+\.part{re.escape(path.suffix)}")
-    for beside in path.parent.iterdir():
-        if part.fullmatch(beside.name):
-            beside.unlink(missing_ok=True)
+    part = re.compile(rf"\.{re.escape(path.stem)}\.\d+(-\d+)?\.part{re.escape(path.suffix)}")
+    with contextlib.suppress(OSError):  # a folder that nobody may list
+        for beside in list(path.parent.iterdir()):
+            if part.fullmatch(beside.name):
+                with contextlib.suppress(OSError):
+                    _remove_unless_written(beside)
+
+
+def _remove_unless_written(part: Path) -> None:
+    """Remove a file unless its writer lives, who holds its lock."""
+    if fcntl is None:
+        part.unlink(missing_ok=True)  # fails for what is open
+        return
+    opened = os.open(part, os.O_RDWR)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        part.unlink(missing_ok=True)
+    finally:
+        os.close(opened)

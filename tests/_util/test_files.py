@@ -1,9 +1,15 @@
 """Files appear whole or not at all."""
 
+import ast
 import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
+import gzkcore
 from gzkcore._util.files import check_place, remove_parts, replacing
 
 
@@ -46,3 +52,137 @@ def test_places_where_nothing_can_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write anywhere
     with pytest.raises(PermissionError, match="nothing may be written in"):
         check_place(tmp_path / "a.txt")
+
+
+def test_threads_that_save_to_one_path_leave_one_whole_file(tmp_path):
+    path = tmp_path / "m.gzk"
+    kernels = [gzkcore.Gaussian(gamma) for gamma in (0.5, 1.0)]
+    gzkcore.save(kernels[0], path)
+    errors = []
+
+    def work(do):
+        try:
+            for _ in range(40):
+                do()
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    jobs = [lambda kernel=kernel: gzkcore.save(kernel, path) for kernel in kernels]
+    jobs += [lambda: gzkcore.load(path)] * 2
+    threads = [threading.Thread(target=work, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices are files on POSIX only")
+@pytest.mark.parametrize("name", ["/dev/full", "/dev/null"])
+def test_a_device_is_never_replaced(name):
+    with pytest.raises(OSError, match=f"cannot save to '{name}': it is a device or a pipe"):
+        gzkcore.save(gzkcore.Gaussian(1.0), name)
+    assert not Path(name).is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes and links")
+def test_pipes_stay_and_links_are_followed(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="a device or a pipe"):
+        check_place(tmp_path / "pipe")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "a.txt")
+    for content in ("one", "two"):
+        with replacing(tmp_path / "link") as beside:
+            beside.write_text(content)
+        assert (tmp_path / "there" / "a.txt").read_text() == content
+        assert (tmp_path / "link").is_symlink()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["a.txt"]
+
+
+def test_a_file_keeps_who_may_read_it(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("secret")
+    path.chmod(0o600)
+    with replacing(path) as beside:
+        beside.write_text("new")
+    assert path.stat().st_mode & 0o777 == (0o600 if os.name == "posix" else 0o666)
+
+
+KILLED = """
+import os, sys, time
+from gzkcore._util.files import replacing
+with replacing(sys.argv[1]) as beside:
+    beside.write_text("half")
+    print(beside, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks tell the living from the dead on POSIX only")
+def test_what_a_killed_save_left_is_removed_by_the_next(tmp_path):
+    path = tmp_path / "a.txt"
+    writer = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE)
+    left = writer.stdout.readline().decode().strip()
+
+    def save():
+        with replacing(path) as beside:
+            beside.write_text("whole")
+
+    save()
+    assert Path(left).exists()  # its writer lives
+    writer.kill()
+    writer.communicate()
+    save()
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+    assert path.read_text() == "whole"
+
+
+def test_all_is_on_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
+    done, fsync, replace = [], os.fsync, type(tmp_path).replace
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("fsync"), fsync(file)))
+    monkeypatch.setattr(
+        type(tmp_path), "replace", lambda *args: (done.append("rename"), replace(*args))
+    )
+    with replacing(tmp_path / "a.txt") as beside:
+        beside.write_text("x")
+    assert done[:2] == ["fsync", "rename"]
+
+
+WRITERS = {"write_text", "write_bytes", "savefig", "savez", "savez_compressed", "to_csv"}
+# Files that are no results, and why.
+OTHER_FILES = {
+    "_util/memory.py": "asks the system to forget the most memory that was in use",
+    "evaluate/worker.py": "answers go through a pipe",
+}
+
+
+def writes_by_itself(node):
+    """Say whether a call writes a file."""
+    name = getattr(node.func, "attr", getattr(node.func, "id", None))
+    modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+    return name in WRITERS or (
+        name in ("open", "fdopen") and any(isinstance(m, str) and m[:1] in "wax" for m in modes)
+    )
+
+
+def within_replacing(tree):
+    """Return the calls that are made in a block of `replacing`, or are given what it gives."""
+    found = set()
+    for block in ast.walk(tree):
+        if isinstance(block, ast.With) and "replacing(" in ast.unparse(block.items[0]):
+            found |= {node for node in ast.walk(block) if isinstance(node, ast.Call)}
+    return found
+
+
+def test_every_file_is_written_by_one_function():
+    package = Path(gzkcore.__file__).parent
+    found = {}
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = {node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        wrong = [node.lineno for node in calls - within_replacing(tree) if writes_by_itself(node)]
+        if wrong:
+            found[path.relative_to(package).as_posix()] = wrong
+    assert found.keys() == OTHER_FILES.keys(), found

@@ -27,7 +27,8 @@ PROGRAM = Path(hostile.__file__)
 
 def outcomes(step, first, names):
     """Return how often which came of every `step`-th change of the files of these names."""
-    environment = os.environ | {"PYTHONPATH": str(PROGRAM.parent), "GZKCORE_NUM_THREADS": "2"}
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+    environment = os.environ | threads | {"PYTHONPATH": str(PROGRAM.parent)}
     done = subprocess.run(
         [sys.executable, "-P", PROGRAM, str(step), str(first), *names],
         env=environment,
