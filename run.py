@@ -3,6 +3,7 @@
 
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
+python3 run.py fuzz     what nobody thought of: formulas, estimators, files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs
@@ -17,12 +18,15 @@ a few minutes, later ones only what has changed. To start afresh, delete `.venv`
 """
 
 import itertools
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,6 +139,32 @@ def tests(*options: str) -> int:
     return run("pytest", "--numprocesses=auto", *rest)
 
 
+def fuzz(minutes: float, *options: str) -> int:
+    """Run the fuzzers with other seeds until the time is up, or one fails; tell what was tried."""
+    counts: Counter[str] = Counter()
+    worst: dict[str, float] = {}
+    end, seed, status = time.monotonic() + 60 * minutes, int(time.time()), 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ENVIRONMENT["GZKCORE_FUZZ"] = name
+        while not status and time.monotonic() < end:
+            seed += 1
+            fuzzers = sorted((ROOT / "tests").glob("fuzz_*.py"))
+            chosen = ("--numprocesses=auto", f"--hypothesis-seed={seed}", "-q", "--no-showlocals")
+            status = run("pytest", *chosen, *fuzzers, *options)
+            for path in folder.glob("found-*.json"):
+                found = json.loads(path.read_text())
+                counts.update(found["counts"])
+                worst |= {k: max(v, worst.get(k, 0.0)) for k, v in found["worst"].items()}
+                path.unlink()
+            for path in folder.glob("last-*.txt"):
+                print(f"A process ended in: {path.read_text()}")
+    print(*(f"{count:10,d}  {what}" for what, count in counts.most_common()), sep="\n")
+    for where in sorted(worst, key=lambda where: -worst[where])[:5]:
+        print(f"{worst[where]:10.2g}  of the tolerance is the worst error of {where}")
+    return status
+
+
 def docs(*options: str) -> int:
     """Build the site, a warning being an error; with --check try the links that lead out of it."""
     rest = [option for option in options if option != "--check"]
@@ -157,6 +187,14 @@ def main() -> int:
             install("test")
             ENVIRONMENT.update(SIDE_BY_SIDE)
             return tests(*options)
+        case ["fuzz", "--minutes", length, *options]:
+            install("test")
+            ENVIRONMENT.update(SIDE_BY_SIDE)
+            return fuzz(float(length), *options)
+        case ["fuzz", *options]:
+            install("test")
+            ENVIRONMENT.update(SIDE_BY_SIDE)
+            return fuzz(10.0, *options)
         case ["smallest", *options]:
             constrain()
             install("test")

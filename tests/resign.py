@@ -83,6 +83,18 @@ def mutations(content: bytes, known: Collection[str] = ()) -> Iterator[tuple[str
             yield f"{'.'.join(map(str, path))}: {what}", partial(_changed, parts, change)
 
 
+def paths(content: bytes) -> list[tuple[Any, ...]]:
+    """Return the places of all values of a file."""
+    return list(_paths(parts_of(content).head["model"], ()))
+
+
+def changes(content: bytes, path: tuple[Any, ...]) -> dict[str, Any]:
+    """Return what makes a file with one value changed, by what is changed."""
+    parts = parts_of(content)
+    found = _changes(_at(parts.head["model"], path), parts, path)
+    return {what: partial(_changed, parts, change) for what, change in found}
+
+
 def _changed(parts: Parts, change: Change) -> bytes:
     made = Parts(copy.deepcopy(parts.head), list(parts.arrays))
     change(made)

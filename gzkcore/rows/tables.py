@@ -270,12 +270,20 @@ class CsvTable(Table):
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
-            self._header = file.readline()
+            self._header = file.readline(RECORD_BYTES)
         text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
             raise ValueError(f"{path}: the first line is blank, but should name the columns")
+        if "\r" in text:
+            raise ValueError(
+                f"{path}: a line ends with a carriage return alone; save the table with line feeds"
+            )
         self._delimiter = max(",;\t", key=text.count)
-        super().__init__(path, next(csv.reader([text], delimiter=self._delimiter)))
+        try:
+            names = next(csv.reader([text], delimiter=self._delimiter))
+        except csv.Error as error:
+            raise ValueError(f"{path}: the first line should name the columns: {error}") from None
+        super().__init__(path, names)
 
     def _doubt(self) -> str:
         numbers = all(map(_is_number, self.names))
@@ -333,15 +341,18 @@ class CsvTable(Table):
 
     def _numbers(self, piece: bytes, names: list[str], first: int) -> Doubles:
         import pyarrow as pa
+
+        try:
+            table = self._parsed(piece, names)
+        except pa.ArrowInvalid as error:
+            raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
+        return self._from_arrow(table, names, first)
+
+    def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
+        import pyarrow as pa
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-        ragged: list[Any] = []
-
-        def keep(row: Any) -> str:
-            ragged.append(row)
-            return "skip"
-
-        table = read_csv(
+        return read_csv(
             pa.BufferReader(piece),
             ReadOptions(column_names=self.names, block_size=len(piece) + 1, use_threads=False),
             ParseOptions(
@@ -353,14 +364,25 @@ class CsvTable(Table):
                 check_utf8=False,
             ),
         ).combine_chunks()
-        if ragged:
-            row = ragged[0]
-            raise ValueError(
-                f"{self.path}: row {first + row.number} has "
-                f"{counted(row.actual_columns, 'value')}, but there are "
-                f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
-            )
-        return self._from_arrow(table, names, first)
+
+    def _ragged(self, piece: bytes, names: list[str], first: int) -> ValueError | None:
+        """Return what is wrong with the first row of another number of values, if there is one."""
+        ragged: list[Any] = []
+
+        def keep(row: Any) -> str:
+            ragged.append(row)
+            return "skip"
+
+        # A row that is no UTF-8 can't be shown to `keep`, and would be told of nowhere.
+        self._parsed(piece.decode("utf-8", "replace").encode(), names, keep)
+        if not ragged:
+            return None
+        row = ragged[0]
+        return ValueError(
+            f"{self.path}: row {first + row.number} has "
+            f"{counted(row.actual_columns, 'value')}, but there are "
+            f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
+        )
 
 
 def _records(block: bytes, delimiter: str) -> list[bytes]:

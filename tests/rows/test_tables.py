@@ -278,3 +278,19 @@ def test_numbers_are_written_in_plain_digits(text):
         ValueError, match=r"data\.csv: row 2, column 'b': the value is '.*', which is not"
     ):
         read(open_table("data.csv").batches(["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\r1,2\r3,4\r", "a line ends with a carriage return alone; save the table with line"),
+        (b"a\r0.0\n", "a line ends with a carriage return alone"),
+        (b"a" * 200_000 + b"\n1\n", "the first line should name the columns: field larger than"),
+        (b"a,b\n1,2\n\xc7,3,4\n", "row 2 has 3 values, but there are 2 columns"),
+        (b"a,b\n1,2\n\xc7\n", "row 2 has 1 value, but there are 2 columns"),
+    ],
+)
+def test_broken_lines_are_told_of(content, message):
+    Path("t.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"t\.csv: {message}"):
+        list(open_table(Path("t.csv")).batches(["a"]))

@@ -1,0 +1,70 @@
+"""Formulas and mirrors on the same numbers, in any array, and on numbers that nobody wants."""
+
+import numpy as np
+import pytest
+from fuzzing import EXTREME, FORMS, REFUSALS, counted, in_form, often, quietly, worst
+from hypothesis import given
+from hypothesis import strategies as st
+from test_twins import KERNEL, VALUES, both, call, compare, fast_gaussian
+
+
+@pytest.mark.parametrize("where", VALUES)
+@often
+@given(data=st.data())
+def test_twins_agree_whatever_the_arrays(where, data):
+    args = data.draw(VALUES[where][0])
+    forms = [
+        data.draw(st.sampled_from(sorted(FORMS))) if isinstance(arg, np.ndarray) else None
+        for arg in args
+    ]
+    given = [
+        arg if form is None else in_form(arg, form) for arg, form in zip(args, forms, strict=True)
+    ]
+    counted("twins", (where, forms))
+    before = [arg.copy() if isinstance(arg, np.ndarray) else None for arg in given]
+    worst(where, compare(where, args, given))
+    for arg, was in zip(given, before, strict=True):
+        if was is not None:
+            np.testing.assert_array_equal(arg, was)  # nobody's data are written to
+
+
+def spoiled(arg, data):
+    """Return an argument made hostile: other numbers, shapes and types."""
+    if isinstance(arg, np.ndarray) and arg.size:
+        how = data.draw(st.sampled_from(["scale", "entry", "short", "flat", "type", "whole"]))
+        if how == "scale" and arg.dtype.kind == "f":
+            with np.errstate(all="ignore"):
+                return (arg * data.draw(st.sampled_from(EXTREME))).astype(arg.dtype)
+        if how == "entry":
+            made = arg.copy()
+            place = data.draw(st.integers(0, arg.size - 1))
+            values = [*EXTREME, np.nan, np.inf] if arg.dtype.kind == "f" else [-1, 100, 5000, 2**30]
+            value = data.draw(st.sampled_from(values))
+            with np.errstate(all="ignore"):
+                made.flat[place] = np.asarray(value).astype(arg.dtype)
+            return made
+        if how == "short":
+            return arg[: data.draw(st.integers(0, len(arg)))] if arg.ndim else arg
+        if how == "flat":
+            return arg.ravel()
+        if how == "type":
+            with np.errstate(all="ignore"):
+                return arg.astype(data.draw(st.sampled_from(["i1", "f4", "O", "c8", "U9", ">f8"])))
+    if isinstance(arg, bool) or arg is KERNEL or not isinstance(arg, int):
+        return arg
+    return data.draw(st.sampled_from([arg, -1, 0, arg + 1, 3 * arg]))
+
+
+@pytest.mark.parametrize("where", VALUES)
+@often
+@given(data=st.data())
+def test_mirrors_refuse_or_answer(where, data):
+    args = [spoiled(arg, data) for arg in data.draw(VALUES[where][0])]
+    counted("hostile arguments of mirrors", (where, args))
+    with quietly():
+        try:
+            call(both(where)[1], args, fast_gaussian)
+        except (*REFUSALS, AttributeError, LookupError, ZeroDivisionError, ArithmeticError):
+            pass
+        except AssertionError:
+            pass
