@@ -224,7 +224,13 @@ class MaclaurinFeatures(KernelMap):
             self.center_ = np.asarray(mean, dtype=np.float64).ravel()
         total = 0.0
         for part in tiles(X.shape[0], 8 * X.shape[1]):
-            total += rows.sum(np.square(_scaled(X[part], kernel, self.center_)), part)
+            with np.errstate(over="ignore"):
+                total += rows.sum(np.square(_scaled(X[part], kernel, self.center_)), part)
+        if not math.isfinite(total):
+            raise ValueError(
+                f"X is too large for {kernel!r}: the squared norms of scaled rows are beyond all "
+                "numbers; scale the columns (sklearn.preprocessing.StandardScaler)"
+            )
         log_a, log_p = _series(kernel, total / rows.total, self.degrees)
         rng = generator(self.random_state)
         self.coefficients_: Doubles = np.exp(log_a)

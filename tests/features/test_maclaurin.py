@@ -133,3 +133,8 @@ def test_bad_functions():
 @parametrize_with_checks([MaclaurinFeatures(n_components=7, random_state=0)])
 def test_sklearn(estimator, check):
     check(estimator)
+
+
+def test_rows_whose_squares_overflow_are_refused():
+    with pytest.raises(ValueError, match="X is too large for Polynomial"):
+        MaclaurinFeatures(Polynomial(3), 16).fit(np.array([[1e270], [1.0]]))
