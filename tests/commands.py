@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gzkcore.cli import main as cli
 
-QUICK = ["--n-components", "64"]
+QUICK = ["--features", "64"]
 
 
 def write(path, columns, end="\n"):
@@ -45,7 +45,7 @@ def files():
 
 START = """
 import sys
-from gzkcore.cli import fit, main, maps  # so that the work begins at once
+from gzkcore.cli import fit_frame, main, pictures  # so that the work begins at once
 from gzkcore.evaluate import compare, plan
 sys.stderr.write("ready\\n")
 sys.stderr.flush()

@@ -12,7 +12,7 @@ from gzkcore._util.files import check_place
 if TYPE_CHECKING:
     from gzkcore.rows.tables import Table
 
-    from .fit import Recipe
+    from .recipes import Recipe
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Width = Annotated[int, typer.Option(min=1, help="How many features.")]
@@ -36,9 +36,17 @@ KERNEL_RULES = ("scale", "median")  # and those that kernels know
 def recipe_of(
     table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
 ) -> "Recipe":
-    """Say which columns the prediction is made from."""
-    from .fit import Recipe
+    """Say which columns of numbers the prediction is made from."""
+    from .recipes import Recipe
 
+    chosen, sphere = chosen_columns(table, target, lat, lon, columns)
+    return Recipe(target or "", chosen, sphere=sphere)
+
+
+def chosen_columns(
+    table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
+) -> tuple[list[str], bool]:
+    """Return the columns to predict from, and whether they are latitude and longitude."""
     if (lat is None) != (lon is None):
         raise ValueError("--lat and --lon belong together; give both")
     if lat is not None and columns is not None:
@@ -59,7 +67,7 @@ def recipe_of(
         raise ValueError("a column is named twice; target and columns must all differ")
     if not chosen:
         raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
-    return Recipe(target or "", chosen, sphere=lat is not None)
+    return chosen, lat is not None
 
 
 def check_gamma(gamma: str, rules: tuple[str, str]) -> None:
@@ -128,11 +136,13 @@ def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
 
 def check_output(table: "Table", output: Path, names: list[str]) -> None:
     """Raise unless the table can be written there with new columns of these names."""
+    from gzkcore.rows.tables import ending
+
     check_place(output)
     if output.suffix.lower() not in table.outputs:
         raise ValueError(
             f"--output {output} should end with {' or '.join(table.outputs)} for a "
-            f"{table.path.suffix} file"
+            f"{ending(table.path)} file"
         )
     check_not_the_table(table, "--output", output)
     for name in names:

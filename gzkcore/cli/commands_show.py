@@ -33,9 +33,10 @@ def demo(
 ) -> None:
     """Predict the elevation of 28,000 airports from latitude and longitude.
 
-    Compares Gegenbauer features (as they choose to be, with a random basis, and as published) with
-    random Fourier features and Nystroem in the same ridge: the same splits and width, lengthscale
-    and ridge chosen from the same by the same folds. Then draws the fitted surface as a map.
+    Compares KernelRegressor, which gzkcore fit uses, with gradient boosting and with features in a
+    ridge: Gegenbauer (as they choose to be, with a random basis, and as published), random Fourier
+    and Nystroem, with lengthscale and ridge chosen from the same by the same folds. Then draws
+    the surface that KernelRegressor fits as a map.
     """
     from . import demo as airports
 
@@ -43,7 +44,7 @@ def demo(
     check_picture(plot)
     with progress() as report:
         result = airports.compare(n_components, seeds, report)
-        airports.draw(plot, n_components)
+        airports.draw(plot)
     result |= {"plot": str(plot), "seconds": time.perf_counter() - started}
     if as_json:
         print_json(result)
@@ -70,9 +71,9 @@ def _print_demo(result: dict[str, Any]) -> None:
     print_lines(
         "error: root mean square on held-out airports; mean and spread over "
         + counted(seeds, "split"),
-        f"scale: lengthscale; of {len(result['lengthscales_km'])}, the one that two folds chose "
-        "most often",
-        f"time: to fit {counted(n_components, 'feature')} and the ridge, with the choice",
+        "scale: lengthscale; KernelRegressor learns its own, features have that of "
+        f"{len(result['lengthscales_km'])} which two folds chose most often",
+        f"time: to fit, with the choice; features are {n_components:,}",
         f"memory: {result['memory']}",
         "random basis: basis='random', which reaches higher degrees than the exact one",
         f"published: degree {result['published_degree']}, order 1",

@@ -1,8 +1,9 @@
-"""What `gzkcore demo` shows: feature maps compared in the same ridge, on 28,000 airports.
+"""What `gzkcore demo` shows: `KernelRegressor`, boosting and feature maps, on 28,000 airports.
 
-Every method gets the same splits, the same number of features, the same lengthscales and ridges to
-choose from and the same two folds to choose by. Each runs in a process of its own, so that its peak
-of memory is its own.
+Every method gets the same splits. `KernelRegressor` and boosting choose for themselves; every
+feature map gets the same number of features, the same lengthscales and ridges to choose from, and
+the same two folds to choose by. Each runs in a process of its own, so that its peak of memory is
+its own.
 """
 
 import contextlib
@@ -10,26 +11,34 @@ import functools
 import math
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
-from gzkcore._util.memory import resident_memory
+from gzkcore._util.memory import forget_peak, resident_memory
 from gzkcore.datasets.globe import LatLonToSphere, lengthscale_km
 from gzkcore.datasets.sets import load
-from gzkcore.evaluate.measure import memory_when_warm
 from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from gzkcore.kernels.zonal import Zonal
+from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.rows.frames import Frame
 
 from .maps import draw_map
+from .pictures import length_km
 
+# Latitude and longitude to predictions; what was chosen.
+Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
+
+WARM_ROWS = 2000
 GAMMAS = (32.0, 64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
 
@@ -65,6 +74,7 @@ def _nystroem(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
     return Nystroem(n_components=n_components, random_state=seed), {"gamma": GAMMAS}
 
 
+OURS, BOOSTING = "KernelRegressor", "boosting (scikit-learn)"
 FEATURES: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
     "Gegenbauer": _gegenbauer,
     "Gegenbauer, random basis": functools.partial(_gegenbauer, basis="random"),
@@ -72,6 +82,9 @@ FEATURES: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
     "random Fourier": _fourier,
     "Nystroem": _nystroem,
 }
+
+
+METHODS = (OURS, BOOSTING, *FEATURES)
 
 
 def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -83,10 +96,9 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def compare(n_components: int, seeds: int, report: Callable[[str, float], None]) -> dict[str, Any]:
     """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
     degrees, y = airports()
-    X = LatLonToSphere().transform(degrees)
     rows: list[dict[str, Any]] = []
-    with contextlib.closing(Worker(_measure, (n_components, seeds, X, y))) as worker:
-        for method in FEATURES:
+    with contextlib.closing(Worker(_measure, (n_components, seeds, degrees, y))) as worker:
+        for method in METHODS:
             report(method, 0)
             runs = []
             for run in worker.run(method):
@@ -118,54 +130,85 @@ def _summary(runs: list[dict[str, float]]) -> dict[str, float]:
     errors = [run["rmse"] for run in runs]
     spread = statistics.stdev(errors) if len(errors) > 1 else 0.0
     summary = {"rmse": statistics.fmean(errors), "rmse_spread": spread}
-    if "alpha" in runs[0]:
-        for key in ("lengthscale_km", "alpha"):
+    for key in ("lengthscale_km", "alpha"):
+        if key in runs[0]:
             summary[key] = statistics.mode(run[key] for run in runs)
+    if "seconds" in runs[0]:
         summary["seconds"] = statistics.fmean(run["seconds"] for run in runs)
         summary["peak_memory_mb"] = max(run["peak_memory_mb"] for run in runs)
     return summary
 
 
-def draw(path: Path, n_components: int) -> None:
-    """Draw the surface that Gegenbauer features fit to all airports."""
+def draw(path: Path) -> None:
+    """Draw the surface that a `KernelRegressor` fits to all airports."""
     degrees, y = airports()
-    sphere = LatLonToSphere()
-    features, grid = _gegenbauer(n_components, 0)
-    model = RandomFeatureRidgeCV(features, kernel_grid=grid, cv=2).fit(sphere.transform(degrees), y)
+    model = KernelRegressor(random_state=0).fit(_frame(degrees), y)
     draw_map(
         path,
-        lambda places: model.predict(sphere.transform(places)),
+        lambda places: model.predict(_frame(places)),
         degrees,
-        f"Elevation, predicted from {len(y):,} airports by {n_components:,} Gegenbauer features",
+        f"Elevation, predicted from {len(y):,} airports",
         "elevation (m)",
-        model.best_params_["gamma"],
+        length_km(model),
         terrain=True,
-        remark="rims and hollows between the airports are no land: a sum of waves rings where no "
-        "data hold it",
     )
+
+
+def _frame(degrees: NDArray[Any]) -> Frame:
+    return Frame({"latitude": degrees[:, 0], "longitude": degrees[:, 1]})
 
 
 def _measure(
     task: tuple[int, int, NDArray[Any], NDArray[Any]], method: str
 ) -> Iterator[dict[str, float]]:
     """Yield what a method is worth on each split."""
-    n_components, seeds, X, y = task
-    before = memory_when_warm(FEATURES[method](n_components, 0)[0], X)
+    n_components, seeds, degrees, y = task
+    fit = {OURS: _regressor, BOOSTING: _boosting}.get(method)
+    if fit is None:
+        fit = functools.partial(_ridge, FEATURES[method], n_components)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(degrees[:WARM_ROWS], y[:WARM_ROWS], 0)  # libraries are loaded, threads started
+    forget_peak()
+    before = resident_memory()[0]
     for seed in range(seeds):
         train, test = _split(len(y), seed)
-        features, grid = FEATURES[method](n_components, seed)
         started = time.perf_counter()
-        model = RandomFeatureRidgeCV(features, kernel_grid=grid, cv=2).fit(X[train], y[train])
+        predict, chosen = fit(degrees[train], y[train], seed)
         seconds = time.perf_counter() - started
-        best = model.best_params_
-        gamma = best["gamma"] if "gamma" in best else best["kernel"].function.args[0]
         yield {
-            "rmse": float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2))),
-            "lengthscale_km": lengthscale_km(gamma),
-            "alpha": best["alpha"],
+            "rmse": float(np.sqrt(np.mean((predict(degrees[test]) - y[test]) ** 2))),
+            **chosen,
             "seconds": seconds,
             "peak_memory_mb": (resident_memory()[1] - before) / 1e6,
         }
+
+
+def _regressor(degrees: NDArray[Any], y: NDArray[Any], seed: int) -> Fitted:
+    model = KernelRegressor(random_state=seed).fit(_frame(degrees), y)
+    chosen = {"lengthscale_km": length_km(model), "alpha": model.alpha_ or 0.0}
+    return lambda places: model.predict(_frame(places)), chosen
+
+
+def _boosting(degrees: NDArray[Any], y: NDArray[Any], seed: int) -> Fitted:
+    model = HistGradientBoostingRegressor(random_state=seed).fit(degrees, y)
+    return model.predict, {}
+
+
+def _ridge(
+    make: Callable[[int, int], tuple[Any, dict[str, Any]]],
+    n_components: int,
+    degrees: NDArray[Any],
+    y: NDArray[Any],
+    seed: int,
+) -> Fitted:
+    features, grid = make(n_components, seed)
+    sphere = LatLonToSphere()
+    model = RandomFeatureRidgeCV(features, kernel_grid=grid, cv=2).fit(sphere.transform(degrees), y)
+    best = model.best_params_
+    gamma = best["gamma"] if "gamma" in best else best["kernel"].function.args[0]
+    chosen = {"lengthscale_km": lengthscale_km(gamma), "alpha": best["alpha"]}
+    return lambda places: model.predict(sphere.transform(places)), chosen
 
 
 def _split(n: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:

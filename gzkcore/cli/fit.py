@@ -6,9 +6,10 @@ truth. Rows are held out by a hash of their number, so that every reading knows 
 keeping a list.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,15 @@ from sklearn.preprocessing import StandardScaler
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
-from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.fourier import RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
-from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.tables import Columns, Table
 
 from .fit_whole import WholeFit, fit_centers, fit_whole
+from .kernels import GAUSSIAN, gamma_of, grid, with_gamma
+from .recipes import Recipe
 
 FEWEST_ROWS = 20
 # Random rows that the ridge sees first, so that they settle the centre and the radius for all that
@@ -44,28 +45,6 @@ ONE_PLACE = 1e-20  # a variance of less than a millimetre, squared: only roundin
 
 RowNumbers = NDArray[np.int64]
 Report = Callable[..., None]  # label, share that is done, how it stands
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How columns of a table become the input of the features; saved with the model."""
-
-    target: str
-    columns: list[str]
-    sphere: bool  # the columns are latitude and longitude
-    mean: list[float] = field(default_factory=list)
-    scale: list[float] = field(default_factory=list)
-
-    def check(self, table: Table, first: int, values: Doubles) -> None:
-        """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
-        if self.sphere and (wrong := off_globe(values)) is not None:
-            raise ValueError(f"{table.path}: row {first + wrong[0] + 1}: {wrong[1]}")
-
-    def inputs(self, values: Doubles) -> Doubles:
-        """Turn columns into unit vectors, or standardise them."""
-        if self.sphere:
-            return LatLonToSphere().transform(values)
-        return (values - self.mean) / self.scale
 
 
 @dataclass
@@ -109,6 +88,7 @@ def fit_table(
     table: Table,
     recipe: Recipe,
     *,
+    kernel: str,
     gamma: str,
     n_components: int | None,
     centers: int | None,
@@ -124,6 +104,8 @@ def fit_table(
     table : Table
     recipe : Recipe
         Without mean and scale, which are those of the rows of the fit.
+    kernel : str
+        Its name, see `kernels`.
     gamma : str
         "auto", "scale" or a number.
     n_components : int or None
@@ -154,11 +136,11 @@ def fit_table(
         model: RandomFeatureRidgeCV | KernelRidge
         whole = None
         if n_components is None:
-            whole = _learn_whole(split, recipe, survey, gamma, centers, say)
+            whole = _learn_whole(split, recipe, survey, kernel, gamma, centers, say)
             model, found, alpha = whole.model, whole.gamma, whole.alpha
         else:
-            model = _learn(split, recipe, survey, gamma, n_components)
-            found, alpha = float(model.kernel_.gamma), model.alpha_
+            model = _learn(split, recipe, survey, kernel, gamma, n_components)
+            found, alpha = gamma_of(model.kernel_), model.alpha_
         train, test, pairs = _judge(split, recipe, model, float(survey.scaler.mean_[-1]))
     sample = survey.values[:, :-1]
     return TableFit(model, found, alpha, whole, recipe, sample, train, test, pairs)
@@ -323,7 +305,7 @@ class _Split:
 
 
 def _learn(
-    split: _Split, recipe: Recipe, survey: _Survey, gamma: str, n_components: int
+    split: _Split, recipe: Recipe, survey: _Survey, kernel: str, gamma: str, n_components: int
 ) -> RandomFeatureRidgeCV:
     """Choose gamma and alpha, and fit.
 
@@ -335,10 +317,10 @@ def _learn(
     gammas = _gammas(gamma, domain, X)
     if len(gammas) > 1 and domain != "globe":
         split.report("choosing", 0)
-        trial = _ridge(gammas, domain, n_components, split.seed).fit(X, y)
-        gammas = (trial.best_params_["gamma"],)
+        trial = _ridge(kernel, gammas, domain, n_components, split.seed).fit(X, y)
+        gammas = (gamma_of(trial.kernel_),)
         split.report("choosing", 1)
-    model = _ridge(gammas, domain, n_components, split.seed)
+    model = _ridge(kernel, gammas, domain, n_components, split.seed)
     with warnings.catch_warnings():
         # A random sample is the right batch to settle radius and centre.
         warnings.filterwarnings("ignore", "partial_fit without a radius")
@@ -349,6 +331,7 @@ def _learn_whole(
     split: _Split,
     recipe: Recipe,
     survey: _Survey,
+    kernel: str,
     gamma: str,
     centers: int | None,
     say: Callable[[str], None],
@@ -358,13 +341,13 @@ def _learn_whole(
     _domain(split, recipe, sample[0])
     if centers is not None:
         return fit_centers(
-            _TrainingBatches(split, recipe), sample, centers, gamma=gamma, globe=recipe.sphere,
-            seed=split.seed, report=split.report,
+            _TrainingBatches(split, recipe), sample, centers, kernel=kernel, gamma=gamma,
+            globe=recipe.sphere, seed=split.seed, report=split.report,
         )  # fmt: skip
     X, y = zip(*_training_rows(split, recipe, survey.numbers, sample), strict=True)
     return fit_whole(
-        np.concatenate(X), np.concatenate(y), gamma=gamma, globe=recipe.sphere, seed=split.seed,
-        report=split.report, say=say,
+        np.concatenate(X), np.concatenate(y), kernel=kernel, gamma=gamma, globe=recipe.sphere,
+        seed=split.seed, report=split.report, say=say,
     )  # fmt: skip
 
 
@@ -396,21 +379,22 @@ def _gammas(gamma: str, domain: str, X: Doubles) -> tuple[float, ...]:
 
 
 def _ridge(
-    gammas: tuple[float, ...], domain: str, n_components: int, seed: int
+    kernel: str, gammas: tuple[float, ...], domain: str, n_components: int, seed: int
 ) -> RandomFeatureRidgeCV:
-    kernel = Gaussian(gammas[0])
+    first = with_gamma(kernel, gammas[0])
     features: Any
-    if domain == "region":
-        features = RandomFourierFeatures(kernel, n_components, frequencies="qmc", random_state=seed)
+    if domain == "region" or (domain == "columns" and kernel != GAUSSIAN):
+        features = RandomFourierFeatures(first, n_components, frequencies="qmc", random_state=seed)
     else:
         features = GegenbauerFeatures(
-            kernel,
+            first,
             n_components,
             basis="harmonic" if domain == "globe" else "auto",
             random_state=seed,
         )
+    lengths = [1 / math.sqrt(2 * gamma) for gamma in gammas]
     return RandomFeatureRidgeCV(
-        features, kernel_grid={"gamma": gammas} if len(gammas) > 1 else None, cv=2
+        features, kernel_grid=grid(kernel, lengths) if len(gammas) > 1 else None, cv=2
     )
 
 

@@ -14,10 +14,12 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 from gzkcore.evaluate.whole import CHOSEN_COMPONENTS, CHOSEN_ROWS, cost_of, search_on
-from gzkcore.kernels.shift_invariant import Matern
+from gzkcore.kernels.base import Kernel
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.kernel_system import HELD_ROWS
 from gzkcore.learn.solve import SolveProgress, Watch
+
+from .kernels import gamma_of, grid, with_length
 
 Report: TypeAlias = Callable[..., None]
 Say: TypeAlias = Callable[[str], None]
@@ -45,15 +47,25 @@ class WholeFit:
 
 
 def fit_whole(
-    X: Doubles, y: Doubles, *, gamma: str, globe: bool, seed: int, report: Report, say: Say
+    X: Doubles,
+    y: Doubles,
+    *,
+    kernel: str,
+    gamma: str,
+    globe: bool,
+    seed: int,
+    report: Report,
+    say: Say,
 ) -> WholeFit:
-    """Choose the lengthscale and alpha of a Matern kernel, and fit it to all rows.
+    """Choose the lengthscale and alpha of a kernel, and fit it to all rows.
 
     Parameters
     ----------
     X : ndarray of shape (n, dim)
         The first `MORE_ROWS` at random.
     y : ndarray of shape (n,)
+    kernel : str
+        Its name, see `kernels`.
     gamma : str
         "auto", "scale" or a number: 1 / (2 lengthscale^2).
     globe : bool
@@ -64,13 +76,12 @@ def fit_whole(
     say : callable
         Is told what a long fit is going to take.
     """
-    length, alpha = _chosen(X, y, gamma, globe, seed, report)
-    kernel = Matern(nu=1.5, length_scale=length)
-    _announce(kernel, X, alpha, seed, say)
-    model = _model(kernel, alpha, None, seed, report)
+    chosen, alpha = _chosen(X, y, kernel, gamma, globe, seed, report)
+    _announce(chosen, X, alpha, seed, say)
+    model = _model(chosen, alpha, None, seed, report)
     model.fit(X, y)
     report("solving", 1)
-    return WholeFit(model, 1 / (2 * length**2), alpha, repr(model.preconditioner_))
+    return WholeFit(model, gamma_of(chosen), alpha, repr(model.preconditioner_))
 
 
 def fit_centers(
@@ -78,6 +89,7 @@ def fit_centers(
     sample: tuple[Doubles, Doubles],
     centers: int,
     *,
+    kernel: str,
     gamma: str,
     globe: bool,
     seed: int,
@@ -92,20 +104,19 @@ def fit_centers(
     sample : (X, y)
         Some of them at random. As many as centres say how fine a detail these can follow.
     centers : int
-    gamma, globe, seed, report
+    kernel, gamma, globe, seed, report
         See `fit_whole`.
     """
     X, y = (part[: max(centers, FEWEST_CHOSEN)] for part in sample)
-    length, alpha = _chosen(X, y, gamma, globe, seed, report)
-    kernel = Matern(nu=1.5, length_scale=length)
-    model = _model(kernel, alpha, centers, seed, report)
+    chosen, alpha = _chosen(X, y, kernel, gamma, globe, seed, report)
+    model = _model(chosen, alpha, centers, seed, report)
     model.fit(batches)
     report("solving", 1)
-    return WholeFit(model, 1 / (2 * length**2), alpha, None)
+    return WholeFit(model, gamma_of(chosen), alpha, None)
 
 
 def _model(
-    kernel: Matern, alpha: float, centers: int | None, seed: int, report: Report
+    kernel: Kernel, alpha: float, centers: int | None, seed: int, report: Report
 ) -> KernelRidge:
     """Return a model to be fitted that tells of its steps."""
     model = KernelRidge(
@@ -128,38 +139,41 @@ def _lengths(gamma: str, globe: bool, X: Doubles) -> list[float]:
 
 
 def _chosen(
-    X: Doubles, y: Doubles, gamma: str, globe: bool, seed: int, report: Report
-) -> tuple[float, float]:
-    """Return lengthscale and alpha of the least error on rows held out, of some, then of more."""
+    X: Doubles, y: Doubles, kernel: str, gamma: str, globe: bool, seed: int, report: Report
+) -> tuple[Kernel, float]:
+    """Return kernel and alpha of the least error on rows held out, of some, then of more."""
     report("choosing", 0)
     lengths, alphas = _lengths(gamma, globe, X), ALPHAS
     components: int | str = CHOSEN_COMPONENTS if len(X) > HELD_ROWS else "auto"
-    length, alpha = _best(X[:CHOSEN_ROWS], y[:CHOSEN_ROWS], lengths, alphas, components, seed)
+    some = X[:CHOSEN_ROWS], y[:CHOSEN_ROWS]
+    length, alpha = _best(*some, kernel, lengths, alphas, components, seed)
     if len(X) > MORE_ROWS:
         report("choosing", 0.5)
         shorter = [length / 2, length] if len(lengths) > 1 else [length]
         less = (alpha / 10, alpha / 10**0.5, alpha)
-        length, alpha = _best(X[:MORE_ROWS], y[:MORE_ROWS], shorter, less, "auto", seed)
+        some = X[:MORE_ROWS], y[:MORE_ROWS]
+        length, alpha = _best(*some, kernel, shorter, less, "auto", seed)
     report("choosing", 1)
-    return length, alpha
+    return with_length(kernel, length), alpha
 
 
 def _best(
     X: Doubles,
     y: Doubles,
+    kernel: str,
     lengths: list[float],
     alphas: tuple[float, ...],
     preconditioner: int | str,
     seed: int,
 ) -> tuple[float, float]:
     search = search_on(
-        X, y, Matern(nu=1.5), seed, CHOSEN_STEPS, alphas=alphas,
-        kernel_grid={"length_scale": lengths}, preconditioner=preconditioner,
+        X, y, with_length(kernel, 1.0), seed, CHOSEN_STEPS, alphas=alphas,
+        kernel_grid=grid(kernel, lengths), preconditioner=preconditioner,
     )  # fmt: skip
-    return float(search.best_params_["length_scale"]), search.alpha_
+    return 1 / math.sqrt(2 * gamma_of(search.kernel_)), search.alpha_
 
 
-def _announce(kernel: Matern, X: Doubles, alpha: float, seed: int, say: Say) -> None:
+def _announce(kernel: Kernel, X: Doubles, alpha: float, seed: int, say: Say) -> None:
     """Say what the fit is going to take, if that is long: some rows tell."""
     if len(X) <= ANNOUNCED_ROWS:
         return

@@ -55,12 +55,13 @@ def app() -> Any:
     """Return the application, for `main` and for typer's test runner."""
     import typer
 
-    from .commands_fit import fit, predict
+    from .commands_fit import fit
     from .commands_plan import compare, plan
+    from .commands_predict import predict
     from .commands_show import demo, info, papers
 
     application = typer.Typer(
-        help="Kernel ridge regression on features, or whole, from the command line.",
+        help="Predict from tables with kernels: learn, test, predict, compare.",
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -80,7 +81,7 @@ def app() -> Any:
 
     for command, example in (
         (demo, "gzkcore demo --plot elevation.png"),
-        (fit, "gzkcore fit stations.csv --target temperature --lat lat --lon lon --plot map.png"),
+        (fit, "gzkcore fit houses.csv --target price --plot fit.png"),
         (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
         (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --max-error 0.01"),
         (compare, "gzkcore compare protein.csv --target rmsd --plot compare.png"),

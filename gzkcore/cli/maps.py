@@ -1,4 +1,4 @@
-"""The pictures that the command line draws; matplotlib is imported only here."""
+"""Maps that the command line draws."""
 
 import math
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
-from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere, lengthscale_km
-from gzkcore.evaluate.draw import plain_ticks, save_picture
+from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
+from gzkcore.evaluate.draw import save_picture
 
 ENDINGS = (".png", ".pdf", ".svg")
 WHOLE = (-90.0, 90.0, -180.0, 180.0)  # south, north, west and east of the globe
@@ -25,7 +25,6 @@ TERRAIN = (
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
-MOST_DOTS = 1000  # of a picture that shows each row
 
 
 def draw_map(
@@ -34,10 +33,9 @@ def draw_map(
     places: Doubles,
     title: str,
     label: str,
-    gamma: float,
+    length_km: float,
     *,
     terrain: bool = False,
-    remark: str = "",
 ) -> None:
     """Draw a fitted surface over the globe, or the part with data, fading out far from all of them.
 
@@ -54,12 +52,10 @@ def draw_map(
         Latitude and longitude of the data: the dots.
     title, label : str
         Above the map, and beside its colours.
-    gamma : float
-        Of the kernel, on the unit sphere.
+    length_km : float
+        The lengthscale.
     terrain : bool, default=False
         Whether the values are elevations, in the colours of a physical map.
-    remark : str, default=""
-        A last line below the map.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
@@ -74,7 +70,7 @@ def draw_map(
     )
     grid = np.stack(np.meshgrid(latitude, longitude, indexing="ij"), axis=-1).reshape(-1, 2)
     grid[:, 1] = (grid[:, 1] + 180) % 360 - 180
-    near = max(lengthscale_km(gamma) / 2, _spacing_km(places))
+    near = max(length_km / 2, _spacing_km(places))
     opacity = np.clip(2 - _distance_km(places, grid) / near, 0, 1)
     norm, colors = _colors(predict(places), terrain)
     rgba = colors(norm(predict(grid)))
@@ -105,9 +101,7 @@ def draw_map(
         + "from all of them; grey: no data"
     )
     axes.set_xlabel(
-        f"dots: {counted(len(places), 'point')} of the fit"
-        + fade * bool(opacity.min() < 1)
-        + (remark and f"\n{remark}"),
+        f"dots: {counted(len(places), 'point')} of the fit" + fade * bool(opacity.min() < 1),
         loc="left",
     )
     bar = axes.inset_axes((1.015, 0, 0.02, 1))
@@ -184,26 +178,3 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
 def _rounded(km: float) -> str:
     """Return kilometres with two digits."""
     return f"{float(f'{km:.2g}'):,g}"
-
-
-def draw_agreement(path: Path, pairs: Doubles, title: str, label: str) -> None:
-    """Draw (n, 2) actual and predicted values, many as counts, and the line where they agree."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 6), layout="constrained")
-    axes = figure.add_subplot()
-    both = np.quantile(pairs, [0.001, 0.999])
-    margin = 0.03 * (both[1] - both[0])
-    limits = both[0] - margin, both[1] + margin
-    if len(pairs) <= MOST_DOTS:
-        axes.plot(*pairs.T, "o", markersize=3.5, alpha=0.5, markeredgewidth=0)
-    else:
-        bins = axes.hexbin(
-            *pairs.T, gridsize=60, extent=(*limits, *limits), mincnt=1, bins="log", cmap="viridis"
-        )
-        bar = figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
-        plain_ticks(bar.ax.yaxis, whole=True)
-    axes.axline((both[0], both[0]), slope=1, color="black", linewidth=1)
-    axes.set(xlim=limits, ylim=limits, aspect="equal", xlabel=label, ylabel=f"predicted {label}")
-    axes.set_title(title, loc="left")
-    save_picture(figure, path)

@@ -15,7 +15,7 @@ from .arguments import origin
 if TYPE_CHECKING:
     from gzkcore.rows.tables import Table
 
-    from .fit import Recipe
+    from .recipes import Recipe
 
 _MOST_NAMED = 20  # columns, in a message
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
-from gzkcore._util.state import doubles, has, holds, nothing, number, stored
+from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.wording import counted
@@ -90,6 +90,7 @@ class TableLearner(BaseEstimator):
         feature_importances_=doubles("n_features_in_"),
         means=doubles("t").kept_as("_means"),
         scales=doubles("t", least=0).kept_as("_scales"),
+        recipe_=plain().if_there(),
         report=holds(Report).kept_as("_report"),
     )
 
@@ -146,7 +147,8 @@ class TableLearner(BaseEstimator):
 
     def _forget(self) -> None:
         """Be unfitted until a fit is done: one that fails leaves nothing of the fit before."""
-        self.__dict__.pop("_report", None)
+        for name in ("_report", "recipe_"):
+            self.__dict__.pop(name, None)
 
     def _fit_table(
         self,
@@ -239,7 +241,7 @@ class TableLearner(BaseEstimator):
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         if expected <= seconds:
-            report.say(f"The whole kernel on {counted(n, 'row')}: {about} {expected:.1g} s.")
+            report.say(f"The whole kernel on {counted(n, 'row')}: {about} {_rounded(expected)} s.")
             return Form(best.alpha, seed)
         whole = f"the whole kernel would take about {expected:,.1f} s"
         centers = min(MOST_CENTERS, int(n * seconds / expected / 4))
@@ -268,6 +270,10 @@ class TableLearner(BaseEstimator):
         found *= self._scales
         found += self._means
         return found
+
+
+def _rounded(seconds: float) -> str:
+    return f"{float(f'{seconds:.1g}'):,g}"
 
 
 def _tell_rate(trials: Trials, best: Candidate, half: Candidate | None) -> None:

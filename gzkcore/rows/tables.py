@@ -33,15 +33,23 @@ BLOCK_VALUES = 4 << 20  # of the binary formats
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 KEPT_BYTES = 32 << 20  # of parsed numbers, in memory; more go to a temporary file
 
-Compute = Callable[[Doubles], Doubles]
+# Columns of a piece, or the rows of a frame, to new columns of it.
+Compute = Callable[[Any], list[NDArray[Any]]]
+CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
+COMPRESSED = (".gz", ".zst")  # and by how their names end
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 def open_table(path: str | os.PathLike[str]) -> "Table":
     """Open the table in a file; its ending tells the format."""
     path = Path(path)
-    kind = KINDS.get(path.suffix.lower())
-    if kind is None:
-        raise ValueError(f"{path}: the name should end with one of {', '.join(KINDS)}")
+    kind = KINDS.get(ending(path))
+    if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
+        text = ", ".join(CsvTable.outputs)
+        raise ValueError(
+            f"{path}: the name should end with one of {', '.join(KINDS)}; compressed, {text} and "
+            f"one of {', '.join(COMPRESSED)}"
+        )
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file")
     with path.open("rb") as file:  # the error of one that may not be read names it
@@ -53,6 +61,12 @@ def open_table(path: str | os.PathLike[str]) -> "Table":
             "(or pip install pyarrow)"
         )
     return kind(path)
+
+
+def ending(path: Path) -> str:
+    """Return the ending of a name that tells the format, as .csv of data.csv.gz."""
+    name = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return name.suffix.lower()
 
 
 def _has_pyarrow() -> bool:
@@ -101,15 +115,41 @@ class Table:
 
     def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:
         """Yield (first row, values (n, len(names)), share of the file read so far)."""
-        for first, values, done, _ in self._read(names):
+        for first, values, done, _ in self._read(names, self._numbers):
             yield first, values, done
 
+    def columns(self, names: list[str]) -> Iterator[tuple[int, dict[str, Any], float]]:
+        """Yield (first row, columns as the file has them, share of the file read so far).
+
+        Columns are arrays, or Arrow's.
+        """
+        for first, columns, done, _ in self._read(names, self._columns):
+            yield first, columns, done
+
     def append(
-        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+        self,
+        names: list[str],
+        compute: Compute,
+        new: dict[str, np.dtype[Any]],
+        output: Path,
+        *,
+        as_numbers: bool = True,
     ) -> Iterator[float]:
-        """Write the table to `output`, with new last columns `compute(values)`.
+        """Write the table to `output`, with new last columns.
 
         Yields the share of the work that is done; `output` appears at the end.
+
+        Parameters
+        ----------
+        names : list of str
+            Columns that are read.
+        compute : callable
+            Is given these, as `batches` or (`as_numbers` False) `columns` yields them, and returns
+            the new ones.
+        new : dict of dtype
+            The names of these, and their types: float64 or text.
+        output : Path
+        as_numbers : bool
         """
         raise NotImplementedError
 
@@ -117,25 +157,44 @@ class Table:
         """Yield pieces with (at least) these columns, or all, and the share of the file read."""
         raise NotImplementedError
 
+    def _columns(self, piece: Any, names: list[str], first: int) -> dict[str, Any]:
+        """Return the columns of a piece whose first row is `first`, as they are."""
+        raise NotImplementedError
+
     def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
         """Return the columns of a piece whose first row is `first`, (n, len(names))."""
         raise NotImplementedError
 
     def _read(
-        self, names: list[str], whole: bool = False
-    ) -> Iterator[tuple[int, Doubles, float, Any]]:
+        self,
+        names: list[str],
+        parsed: Callable[[Any, list[str], int], Any],
+        whole: bool = False,
+    ) -> Iterator[tuple[int, Any, float, Any]]:
         first = 0
         for piece, done in self._pieces(names, whole):
-            values = self._numbers(piece, names, first)
+            values = parsed(piece, names, first)
             yield first, values, done, piece
-            first += len(values)
+            first += len(values if isinstance(values, np.ndarray) else values[names[0]])
         if first == 0:
             raise ValueError(f"{self.path} has columns, but no rows")
 
-    def _bad_value(self, row: int, name: str, value: object) -> BadValueError:
+    def _parser(self, as_numbers: bool) -> Callable[[Any, list[str], int], Any]:
+        return self._numbers if as_numbers else self._columns
+
+    def bad_type(self, name: str, holds: str) -> BadValueError:
+        """Return the error of a column of things that nobody can compare."""
+        return BadValueError(
+            f"{self.path}: column {name!r} holds {holds}, not numbers", name, is_text=True
+        )
+
+    def bad_value(
+        self, row: int, name: str, value: object, wanted: str = "finite number"
+    ) -> BadValueError:
+        """Return the error of a value that is none, or not of the kind wanted, in a row from 0."""
         text = value.strip() if isinstance(value, str) else None
         missing = value is None or text == ""
-        what = "is missing" if missing else f"is {value!r}, which is not a finite number"
+        what = "is missing" if missing else f"is {value!r}, which is not a {wanted}"
         comma = bool(text) and _is_number(str(text).replace(",", ".", 1))
         if comma and not _is_number(str(text)):
             what += ": it has a decimal comma, where a point should be"
@@ -170,14 +229,14 @@ class Table:
                     column = pc.ascii_trim_whitespace(column)
                 values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                values[:, j] = [_number(value) for value in column]
+                values[:, j] = [as_number(plain_value(value)) for value in column]
         if (place := first_not_finite(values)) is not None:
             row, j = place
-            raise self._bad_value(first + row, names[j], _plain(batch.column(names[j])[row]))
+            raise self.bad_value(first + row, names[j], plain_value(batch.column(names[j])[row]))
         return values
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return an Arrow value as a Python one; text in an unknown encoding as well as it goes."""
     try:
         return value.as_py()
@@ -201,9 +260,10 @@ def _parsed(value: Any) -> float:
     return float(value)
 
 
-def _number(value: Any) -> float:
+def as_number(value: Any) -> float:
+    """Return the number that a value or a text is, NaN if it is none."""
     try:
-        return _parsed(_plain(value))
+        return _parsed(value)
     except (TypeError, ValueError):
         return np.nan
 
@@ -269,20 +329,27 @@ class CsvTable(Table):
     is_text = True
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._header = file.readline(RECORD_BYTES)
+        with _reading(path) as (read, _):
+            head = read(BLOCK_BYTES)
+            # The last byte may be half of a line end.
+            while not _LINE_END.search(head, 0, len(head) - 1) and (more := read(BLOCK_BYTES)):
+                head += more
+                if len(head) > RECORD_BYTES:
+                    raise ValueError(f"{path}: the first line does not end; is this a text?")
+        end = _LINE_END.search(head)
+        self._header = head[: end.end()] if end else head
+        # What ends records: a carriage return alone in files of old.
+        self._line_end = b"\r" if end and end[0] == b"\r" else b"\n"
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ValueError(f"{path} is text in UTF-16; save it as UTF-8")
         text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
             raise ValueError(f"{path}: the first line is blank, but should name the columns")
-        if "\r" in text:
-            raise ValueError(
-                f"{path}: a line ends with a carriage return alone; save the table with line feeds"
-            )
         self._delimiter = max(",;\t", key=text.count)
         try:
             names = next(csv.reader([text], delimiter=self._delimiter))
         except csv.Error as error:
-            raise ValueError(f"{path}: the first line should name the columns: {error}") from None
+            raise ValueError(f"{path}: the first line does not name columns: {error}") from None
         super().__init__(path, names)
 
     def _doubt(self) -> str:
@@ -290,25 +357,36 @@ class CsvTable(Table):
         return "; has it no first line that names the columns?" if numbers else ""
 
     def append(
-        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+        self,
+        names: list[str],
+        compute: Compute,
+        new: dict[str, np.dtype[Any]],
+        output: Path,
+        *,
+        as_numbers: bool = True,
     ) -> Iterator[float]:
         """Copy every record as it stands, with computed values at its end."""
-        header = [
-            '"' + name.replace('"', '""') + '"' if {'"', self._delimiter} & set(name) else name
-            for name in new_names
-        ]
+        parsed = self._parser(as_numbers)
         with replacing(output) as beside, beside.open("wb") as out:
-            out.write(self._extended(self._header, header))
-            for _, values, done, block in self._read(names):
+            out.write(self._extended(self._header, [self._quoted(name) for name in new]))
+            for _, values, done, block in self._read(names, parsed):
                 records = iter(_records(block, self._delimiter))
-                for new in compute(values).tolist():
+                for row in zip(*(column.tolist() for column in compute(values)), strict=True):
                     record = next(records)
                     while not record.strip(b"\r\n"):  # a blank line is no row
                         out.write(record)
                         record = next(records)
-                    out.write(self._extended(record, [repr(value) for value in new]))
+                    out.write(self._extended(record, [self._quoted(value) for value in row]))
                 out.writelines(records)
                 yield done
+
+    def _quoted(self, value: Any) -> str:
+        """Return a value as it stands in a file."""
+        if not isinstance(value, str):
+            return repr(value)
+        if {'"', self._delimiter, "\n", "\r"} & set(value):
+            return '"' + value.replace('"', '""') + '"'
+        return value
 
     def _extended(self, record: bytes, new: list[str]) -> bytes:
         text = record.rstrip(b"\r\n")
@@ -317,19 +395,18 @@ class CsvTable(Table):
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
         """Yield the bytes after the header, cut where a record ends."""
-        size, read = self.path.stat().st_size, len(self._header)
         rest = b""
-        with self.path.open("rb") as file:
-            file.seek(read)
-            while chunk := file.read(BLOCK_BYTES):
-                rest += chunk
+        with _reading(self.path) as (read, share):
+            skipped = len(self._header)
+            while chunk := read(BLOCK_BYTES):
+                rest += chunk[skipped:]
+                skipped = max(0, skipped - len(chunk))
                 # A line ends a record if the quotation marks up to there are even in number.
-                end = rest.rfind(b"\n") + 1
+                end = rest.rfind(self._line_end) + 1
                 while end and rest.count(b'"', 0, end) % 2:
-                    end = rest.rfind(b"\n", 0, rest.rfind(b'"', 0, end)) + 1
+                    end = rest.rfind(self._line_end, 0, rest.rfind(b'"', 0, end)) + 1
                 if end:
-                    read += end
-                    yield rest[:end], read / size
+                    yield rest[:end], share()
                     rest = rest[end:]
                 elif len(rest) > RECORD_BYTES:
                     raise ValueError(
@@ -340,13 +417,21 @@ class CsvTable(Table):
                 yield rest, 1.0
 
     def _numbers(self, piece: bytes, names: list[str], first: int) -> Doubles:
+        return self._from_arrow(self._strings(piece, names, first), names, first)
+
+    def _columns(self, piece: bytes, names: list[str], first: int) -> dict[str, Any]:
+        batch = self._strings(piece, names, first)
+        return {name: batch.column(name).combine_chunks() for name in names}
+
+    def _strings(self, piece: bytes, names: list[str], first: int) -> Any:
+        """Return the columns of a piece as text."""
         import pyarrow as pa
 
         try:
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        return self._from_arrow(table, names, first)
+        return table
 
     def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
         import pyarrow as pa
@@ -385,6 +470,28 @@ class CsvTable(Table):
         )
 
 
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
+    """Open a file, compressed or not; give what reads bytes and what tells the share read."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(4)
+        codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
+        file.seek(0)
+        if not codec:
+            yield file.read, lambda: file.tell() / size
+            return
+        import pyarrow as pa
+
+        try:
+            with pa.CompressedInputStream(file, codec) as stream:
+                yield stream.read, lambda: min(file.tell() / size, 1.0)
+        except (OSError, pa.ArrowException) as error:
+            if getattr(error, "filename", None):
+                raise
+            raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
+
+
 def _records(block: bytes, delimiter: str) -> list[bytes]:
     """Split bytes into records with their line ends; a quoted value may hold line ends."""
     if b'"' not in block:
@@ -410,7 +517,13 @@ class ParquetTable(Table):
         super().__init__(path, self._file.schema_arrow.names)
 
     def append(
-        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+        self,
+        names: list[str],
+        compute: Compute,
+        new: dict[str, np.dtype[Any]],
+        output: Path,
+        *,
+        as_numbers: bool = True,
     ) -> Iterator[float]:
         """Write the same columns and the computed ones, as .parquet or .csv."""
         import pyarrow as pa
@@ -418,13 +531,13 @@ class ParquetTable(Table):
         from pyarrow.parquet import ParquetWriter
 
         schema = self._file.schema_arrow
-        for name in new_names:
-            schema = schema.append(pa.field(name, pa.float64()))
+        for name, dtype in new.items():
+            schema = schema.append(pa.field(name, pa.from_numpy_dtype(dtype)))
         writer = CSVWriter if output.suffix.lower() == ".csv" else ParquetWriter
         with replacing(output) as beside, writer(beside, schema) as out:
-            for _, values, done, batch in self._read(names, whole=True):
-                new = [pa.array(column) for column in compute(values).T]
-                out.write_batch(pa.record_batch([*batch.columns, *new], schema=schema))
+            for _, values, done, batch in self._read(names, self._parser(as_numbers), whole=True):
+                more = [pa.array(column) for column in compute(values)]
+                out.write_batch(pa.record_batch([*batch.columns, *more], schema=schema))
                 yield done
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
@@ -436,6 +549,9 @@ class ParquetTable(Table):
 
     def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
         return self._from_arrow(piece, names, first)
+
+    def _columns(self, piece: Any, names: list[str], first: int) -> dict[str, Any]:
+        return {name: piece.column(name) for name in names}
 
 
 class ArrayTable(Table):
@@ -468,15 +584,24 @@ class ArrayTable(Table):
         super().__init__(path, list(self._places))
 
     def append(
-        self, names: list[str], compute: Compute, new_names: list[str], output: Path
+        self,
+        names: list[str],
+        compute: Compute,
+        new: dict[str, np.dtype[Any]],
+        output: Path,
+        *,
+        as_numbers: bool = True,
     ) -> Iterator[float]:
-        """Write the computed columns alone."""
+        """Write the computed columns alone, all of one type."""
         n_rows = self._shapes[self._places[names[0]][0]][0]
-        shape = (n_rows,) if len(new_names) == 1 else (n_rows, len(new_names))
+        shape = (n_rows,) if len(new) == 1 else (n_rows, len(new))
         with replacing(output) as beside:
-            out = np.lib.format.open_memmap(beside, mode="w+", dtype=np.float64, shape=shape)
-            for first, values, done, _ in self._read(names):
-                out[first : first + len(values)] = compute(values).reshape(-1, *shape[1:])
+            out = np.lib.format.open_memmap(
+                beside, mode="w+", dtype=next(iter(new.values())), shape=shape
+            )
+            for first, values, done, _ in self._read(names, self._parser(as_numbers)):
+                rows = np.stack(compute(values), axis=-1)
+                out[first : first + len(rows)] = rows.reshape(-1, *shape[1:])
                 yield done
             out.flush()
 
@@ -497,20 +622,24 @@ class ArrayTable(Table):
             yield dict(zip(arrays, blocks, strict=True)), read / total
 
     def _numbers(self, piece: dict[str, NDArray[Any]], names: list[str], first: int) -> Doubles:
-        values = np.empty((len(next(iter(piece.values()))), len(names)))
-        for j, name in enumerate(names):
-            array, k = self._places[name]
-            column = piece[array].reshape(len(values), -1)[:, k]
+        columns = self._columns(piece, names, first)
+        values = np.empty((len(columns[names[0]]), len(names)))
+        for j, (name, column) in enumerate(columns.items()):
             if column.dtype.kind not in "biuf":
-                raise BadValueError(
-                    f"{self.path}: column {name!r} holds {column.dtype}, not numbers",
-                    name,
-                    is_text=True,
-                )
+                raise self.bad_type(name, str(column.dtype))
             values[:, j] = column
         if (place := first_not_finite(values)) is not None:
-            raise self._bad_value(first + place[0], names[place[1]], float(values[place]))
+            raise self.bad_value(first + place[0], names[place[1]], float(values[place]))
         return values
+
+    def _columns(
+        self, piece: dict[str, NDArray[Any]], names: list[str], first: int
+    ) -> dict[str, NDArray[Any]]:
+        columns = {}
+        for name in names:
+            array, k = self._places[name]
+            columns[name] = piece[array].reshape(len(piece[array]), -1)[:, k]
+        return columns
 
     def _blocks(self, array: str, rows: int) -> Iterator[NDArray[Any]]:
         """Yield `rows` rows of an array at a time; one stored by columns is read whole."""

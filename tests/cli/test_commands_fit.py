@@ -1,4 +1,4 @@
-"""The commands fit and predict: what they print, write and refuse."""
+"""The command fit with features, and predict: what they print, write and refuse."""
 
 import json
 import os
@@ -14,7 +14,8 @@ from commands import QUICK, files, read, refuse, run, start, write
 import gzkcore
 from gzkcore._util.model_io import load
 from gzkcore.cli import main as cli
-from gzkcore.cli.fit import Recipe, hashed
+from gzkcore.cli.fit import hashed
+from gzkcore.cli.recipes import Recipe
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.rows import tables
@@ -52,7 +53,7 @@ def test_fit_in_a_region(capsys, size):
     lat, lon = rng.uniform(-size, size, (2, 400))
     y = np.sin(3 * lat / size) * np.cos(3 * lon / size)
     write("data.csv", {"lat": 45 + lat, "lon": (lon + 360) % 360, "y": y})
-    options = ["--target", "y", "--lat", "lat", "--lon", "lon", "--n-components", "128"]
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", "--features", "128"]
     result = run(capsys, "fit", "data.csv", *options, "--plot", "map.png")
     assert result["test"]["r2"] > 0.98
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
@@ -64,7 +65,7 @@ def test_fit_at_one_place(capsys, lat):
     rng = np.random.default_rng(0)
     lon = np.full(50, 11.3) if lat > 0 else rng.uniform(-180, 180, 50)
     write("data.csv", {"lat": np.full(50, lat), "lon": lon, "y": np.cos(lon) + rng.random(50)})
-    options = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", *QUICK]
     assert "every row of the fit is at the same place" in refuse(
         capsys, "fit", "data.csv", *options
     )
@@ -148,6 +149,16 @@ def test_gamma(capsys, plain, gamma):
     )
     assert result["columns"] == ["a", "b"]
     assert result["gamma"] == pytest.approx(0.25 if gamma == "0.25" else 0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["exponential", "laplacian", "matern", "rational_quadratic"])
+def test_other_kernels(capsys, plain, name):
+    write("data.csv", plain)
+    options = ["--kernel", name, "--gamma", "0.5"]
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--features", "256", *options)
+    assert result["kernel"].lower().startswith(name.replace("_", ""))
+    assert result["gamma"] == pytest.approx(0.5)
+    assert result["test"]["r2"] > 0.5
 
 
 def test_no_test(capsys, plain):
@@ -235,6 +246,9 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
             ["--gamma", "wide"],
             "--gamma must be auto, scale or a positive number; got wide",
         ),
+        ("a,y\n1,2\n", ["--kernel", "gaus"], "--kernel gaus is none that fit knows (did you mean"),
+        ("a,y\n1,2\n", ["--time", "5"], "--time does not go with --features"),
+        ("a,y\n1,2\n", ["--classify"], "--classify does not go with --features"),
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
         ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),
         ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
@@ -243,7 +257,7 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
 )
 def test_bad_tables(capsys, text, options, reason):
     Path("data.csv").write_bytes(text.encode("latin-1"))
-    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *QUICK, *options)
     assert files() == ["data.csv"]
 
 
@@ -253,11 +267,14 @@ TEXT = "name,a,b,kind,y\n" + "Bern,1,2,x,3\nRom,2,5,y,7\n" * 20
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
-        (["fit", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["fit", "--target", "y", *QUICK], "or choose columns without 'name': --columns a,b"),
         (["plan"], "or choose columns without 'name': --columns a,b,y"),
         (["compare", "--target", "y"], "or choose columns without 'name': --columns a,b"),
-        (["fit", "--target", "y", "--columns", "a,name"], "without 'name': --columns a"),
-        (["fit", "--target", "name", "--columns", "a"], "or predict another column, --target"),
+        (["fit", "--target", "y", "--columns", "a,name", *QUICK], "without 'name': --columns a"),
+        (
+            ["fit", "--target", "name", "--columns", "a", *QUICK],
+            "or predict another column, --target",
+        ),
     ],
 )
 def test_a_column_of_text(capsys, arguments, remedy):
@@ -354,7 +371,7 @@ def test_interrupt(capsys, globe, command):
     Path("data.csv").write_text(head + "\n" + body * 4000)  # minutes of work
     before = files()
     if command == "fit":
-        process = start("fit", "data.csv", *fit, "--n-components", "2048")
+        process = start("fit", "data.csv", *fit, "--features", "2048")
     else:
         process = start("predict", "small.gzk", "data.csv", "--output", "out.csv", "--std")
     time.sleep(1)

@@ -38,7 +38,7 @@ def test_on_the_globe(capsys, globe):
 
     assert cli.main(["fit", "data.csv", *ON_GLOBE]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"kernel +Matern-3/2, whole", out)
+    assert re.search(r"kernel +Matern\(.*, whole", out)
     assert re.search(r"lengthscale +[0-9,]+ km", out)
     assert re.search(r"alpha +[0-9.e-]+, chosen by rows held out", out)
     assert "to a relative residual of" in out
@@ -71,6 +71,13 @@ def test_it_is_kernel_ridge_on_the_rows_of_the_fit(capsys, plain):
     std = np.array([float(row["PREDICTED_y_STD"]) for row in read("out.csv")])
     assert (std > 0).all()
     assert 0.4 < np.sqrt(np.mean(np.square((predicted - y)[~train] / std[~train]))) < 2.5
+
+
+def test_other_kernels(capsys, plain):
+    write("data.csv", plain)
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--whole", "--kernel", "gaussian")
+    assert result["kernel"].startswith("Gaussian(gamma=")
+    assert result["test"]["r2"] > 0.9
 
 
 @pytest.mark.parametrize(("gamma", "length"), [("2", 0.5), ("scale", (3 / 2) ** 0.5)])
@@ -122,7 +129,7 @@ def test_centers(capsys, globe, monkeypatch):
 
     assert cli.main(["fit", "data.csv", *ON_GLOBE, "--centers", "1000"]) == 0
     out = capsys.readouterr().out
-    assert re.search(rf"kernel +Matern-3/2, at {train.sum()} centres", out)
+    assert re.search(rf"kernel +Matern\(.*, at {train.sum()} centres", out)
     assert re.search(r"solution +\d+ steps? to a relative residual of [0-9.e-]+ ", out)
 
 
@@ -135,7 +142,14 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     monkeypatch.setattr(module, "MORE_ROWS", 2000)
     told, said = [], []
     found = module.fit_whole(
-        X, y, gamma="2", globe=False, seed=0, report=lambda *one: told.append(one), say=said.append
+        X,
+        y,
+        kernel="matern",
+        gamma="2",
+        globe=False,
+        seed=0,
+        report=lambda *one: told.append(one),
+        say=said.append,
     )
     assert re.fullmatch(
         r"The whole kernel of 2,500 rows takes about [\d.e-]+ s \(\d+ steps?\) and \d+ MB", *said
@@ -156,7 +170,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--n-components", "64"], "--n-components 64 does not go with --whole"),
+        (["--features", "64"], "--features 64 does not go with --whole"),
         (["--centers", "0"], "Invalid value for '--centers'"),
         (["--gamma", "wide"], "--gamma must be auto, scale or a positive number; got wide"),
         (["--columns", "y"], "a column is named twice"),

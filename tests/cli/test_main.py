@@ -83,7 +83,7 @@ def test_interrupt_of_an_import(module):
         (["fits"], "No such command 'fits'. Did you mean 'fit'?"),
         (["fit"], "Missing argument"),
         (["fit", "d.csv"], "Missing option '--target'"),
-        (["fit", "d.csv", "--target", "y", "--n-components", "0"], "--n-components"),
+        (["fit", "d.csv", "--target", "y", "--features", "0"], "--features"),
         (["info", "--colour"], "No such option: --colour"),
     ],
 )

@@ -1,6 +1,4 @@
-"""The pictures of the command: where a map looks, how it fades, its colours."""
-
-from pathlib import Path
+"""The maps of the command: where they look, how they fade, their colours."""
 
 import numpy as np
 import pytest
@@ -67,16 +65,3 @@ def test_colors_suit_the_values(low, high, terrain, name, limits):
     norm, colors = maps._colors(np.linspace(low, high, 10_001), terrain)
     assert colors.name == name
     np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=0.01)
-
-
-@pytest.mark.parametrize("n", [300, 3000])
-def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
-    figures = []
-    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
-    rng = np.random.default_rng(0)
-    maps.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
-    (figure,) = figures
-    assert len(figure.axes) == 1 + (n > maps.MOST_DOTS)  # with a bar of colours for counts
-    if n > maps.MOST_DOTS:
-        ticks = figure.axes[1].get_yticks()
-        assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks

@@ -1,0 +1,90 @@
+"""What others predict from the same frame: boosting, a linear model, and the mean.
+
+Each is a function of the rows of the fit, their targets, the rows to predict and the encoder of
+ours, and returns predictions, or for labels the probability of each class.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, RidgeCV
+
+from gzkcore._util.typing import Doubles
+from gzkcore.learn.table_encoder import TableEncoder
+from gzkcore.rows.frames import TEXT, Frame, Values, kind_of
+
+Baseline: TypeAlias = Callable[[Frame, Values, Frame, TableEncoder], Doubles]
+
+MOST_LEVELS = 254  # of a category, that scikit-learn's boosting takes
+PENALTIES = tuple(10.0**k for k in range(-3, 5))
+
+
+def _boosting(classify: bool) -> Baseline:
+    def predict(train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
+        columns = [_coded(train[name], test[name]) for name in train.columns]
+        categories = [kind_of(train[name]) == TEXT for name in train.columns]
+        learner = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+        model = learner(categorical_features=categories, random_state=0)
+        model.fit(np.column_stack([fitted for fitted, _ in columns]), y)
+        return _predicted(model, np.column_stack([new for _, new in columns]))
+
+    return predict
+
+
+def _linear(classify: bool) -> Baseline:
+    def predict(train: Frame, y: Values, test: Frame, encoder: TableEncoder) -> Doubles:
+        model = LogisticRegression(max_iter=1000) if classify else RidgeCV(PENALTIES)
+        model.fit(encoder.transform(train), y)
+        return _predicted(model, encoder.transform(test))
+
+    return predict
+
+
+def _constant(classify: bool) -> Baseline:
+    def predict(train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
+        model = DummyClassifier(strategy="prior") if classify else DummyRegressor()
+        return _predicted(model.fit(np.zeros((len(train), 1)), y), np.zeros((len(test), 1)))
+
+    return predict
+
+
+REGRESSION: dict[str, Baseline] = {
+    "boosting (scikit-learn)": _boosting(False),
+    "linear ridge": _linear(False),
+    "the mean": _constant(False),
+}
+CLASSIFICATION: dict[str, Baseline] = {
+    "boosting (scikit-learn)": _boosting(True),
+    "logistic regression": _linear(True),
+    "the shares of the classes": _constant(True),
+}
+
+
+def _predicted(model: Any, rows: Values) -> Doubles:
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(rows))
+    return np.asarray(model.predict(rows))
+
+
+def _coded(fitted: Values, new: Values) -> tuple[Doubles, Doubles]:
+    """Return a column as numbers, NaN where it is missing or a level is new or rare."""
+    if fitted.dtype.kind == "M":
+        return _seconds(fitted), _seconds(new)
+    if fitted.dtype.kind == "f":
+        return fitted, new.astype(np.float64)
+    levels, counts = np.unique(fitted[fitted != None].astype(str), return_counts=True)  # noqa: E711
+    kept = levels[np.argsort(-counts, kind="stable")][:MOST_LEVELS]
+    codes = {str(level): float(code) for code, level in enumerate(kept)}
+    first, second = (
+        np.array([codes.get(text, np.nan) for text in column]) for column in (fitted, new)
+    )
+    return first, second
+
+
+def _seconds(dates: Values) -> Doubles:
+    seconds = dates.astype("M8[s]").astype(np.float64)
+    seconds[np.isnat(dates)] = np.nan
+    return seconds

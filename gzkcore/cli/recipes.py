@@ -1,0 +1,125 @@
+"""What `gzkcore predict` needs to know of a table: which columns a model takes, and how.
+
+A recipe is saved with the model, as its attribute `recipe_`.
+"""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.typing import Doubles
+from gzkcore.datasets.globe import LatLonToSphere, off_globe
+from gzkcore.rows.frames import KINDS, Frame, typed
+from gzkcore.rows.tables import Table
+
+PLACE = ["latitude", "longitude"]  # what a frame calls the columns of --lat and --lon
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How columns of numbers become the input of features, or of the whole kernel."""
+
+    target: str
+    columns: list[str]
+    sphere: bool  # the columns are latitude and longitude
+    mean: list[float] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+
+    def check(self, table: Table, first: int, values: Doubles) -> None:
+        """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
+        if self.sphere:
+            check_places(table, first, values)
+
+    def inputs(self, values: Doubles) -> Doubles:
+        """Turn columns into unit vectors, or standardise them."""
+        if self.sphere:
+            return LatLonToSphere().transform(values)
+        return (values - self.mean) / self.scale
+
+    def read(self, table: Table, first: int, values: Doubles) -> Doubles:
+        """Return rows of a table, from `first` on, as the model takes them."""
+        self.check(table, first, values)
+        return self.inputs(values)
+
+
+@dataclass(frozen=True)
+class FrameRecipe:
+    """How columns of any kind become the frame that `KernelRegressor` takes."""
+
+    target: str
+    columns: list[str]
+    kinds: list[str]  # of the columns, see `gzkcore.rows.frames`
+    places: bool = False  # the columns are latitude and longitude
+    west: float = -180.0  # longitudes are taken from here on, where no data are cut apart
+
+    def frame(self, table: Table, first: int, values: dict[str, NDArray[Any]]) -> Frame:
+        """Return columns from row `first` on, which have their kinds, as a frame."""
+        if not self.places:
+            return Frame({name: values[name] for name in self.columns})
+        degrees = np.column_stack([values[name] for name in self.columns]).astype(np.float64)
+        if (missing := np.isnan(degrees)).any():
+            row, column = np.argwhere(missing)[0]
+            raise table.bad_value(first + int(row), self.columns[column], None)
+        check_places(table, first, degrees)
+        longitude = (degrees[:, 1] - self.west) % 360 + self.west
+        return Frame(dict(zip(PLACE, (degrees[:, 0], longitude), strict=True)))
+
+    def read(self, table: Table, first: int, columns: dict[str, Any]) -> Frame:
+        """Return rows of a table, from `first` on, as the model takes them."""
+        kinds = dict(zip(self.columns, self.kinds, strict=True))
+        return self.frame(
+            table,
+            first,
+            {name: typed(table, name, columns[name], kinds[name], first) for name in self.columns},
+        )
+
+
+def check_places(table: Table, first: int, degrees: Doubles) -> None:
+    """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
+    if (wrong := off_globe(degrees)) is not None:
+        raise ValueError(f"{table.path}: row {first + wrong[0] + 1}: {wrong[1]}")
+
+
+def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
+    """Return the recipe in a model that was loaded from a file."""
+    saved = getattr(model, "recipe_", None)
+    if saved is None:
+        raise ValueError(
+            f"{path} does not say which columns it needs: it was saved from Python; use "
+            "gzkcore.load there, or gzkcore fit to make a model for this command"
+        )
+    kind = FrameRecipe if isinstance(saved, dict) and "kinds" in saved else Recipe
+    try:
+        recipe = kind(**saved)
+        _check(recipe)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{path} has a recipe_ that gzkcore fit did not make, so which columns it takes is "
+            "unknown; use gzkcore.load in Python"
+        ) from None
+    return recipe
+
+
+def _check(recipe: Recipe | FrameRecipe) -> None:
+    """Raise TypeError or ValueError if a recipe from a file doesn't hold what it should."""
+    wanted = {"target": str, "sphere": bool, "places": bool, "west": float}
+    of_list = {"mean": float, "scale": float}
+    for part in fields(recipe):
+        value = getattr(recipe, part.name)
+        if not isinstance(value, wanted.get(part.name, list)):
+            raise TypeError(part.name)
+        if isinstance(value, list):
+            each = of_list.get(part.name, str)
+            if not all(isinstance(one, each) for one in value):
+                raise TypeError(part.name)
+    n = len(recipe.columns)
+    if isinstance(recipe, FrameRecipe):
+        on_globe, right = recipe.places, len(recipe.kinds) == n and {*recipe.kinds} <= {*KINDS}
+    else:
+        on_globe = recipe.sphere
+        right = on_globe or len(recipe.mean) == len(recipe.scale) == n
+    if not right or n < 1 or (on_globe and n != 2):
+        raise ValueError("columns")

@@ -1,0 +1,100 @@
+"""What people and programs see of a fit with features or the whole kernel."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from gzkcore._util.wording import counted
+
+from .output import about_gamma, picture_note, print_lines, print_table
+
+
+@dataclass
+class FitResult:
+    """What `gzkcore fit --json` prints."""
+
+    data: str
+    target: str
+    columns: list[str]
+    sphere: bool
+    whole: bool
+    centers: int | None
+    kernel: str
+    n_components: int | None
+    gamma: float
+    gamma_from: str
+    alpha: float
+    n_iter: int | None
+    residual: float | None
+    preconditioner: str | None
+    train: dict[str, float | None]
+    test: dict[str, float | None]
+    seconds: float
+    peak_memory_mb: float
+    model: str
+    plot: str | None
+    notes: list[str]
+
+
+def print_fit(result: FitResult, unused: list[str]) -> None:
+    """Print a fit for people, with the columns of the table that it did not use."""
+    from gzkcore.datasets.globe import lengthscale_km
+
+    names = ", ".join(result.columns[:4]) + (", ..." if len(result.columns) > 4 else "")
+    chosen = ["rows held out of a sample"] if result.whole else []
+    where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
+    kind = "on the globe" if result.sphere else "standardised"
+    held = ""
+    if result.whole:
+        kept = float(result.train["rows"] or 0) if result.centers is None else result.centers
+        megabytes = 8e-6 * kept * (len(result.columns) + result.sphere)
+        held = f"; the rows that the model keeps are {megabytes:.2g} MB of it"
+    rows = {
+        "rows": f"{result.train['rows']:,} to fit, {result.test['rows']:,} held out",
+        "columns": f"{len(result.columns)} {kind}",
+        "not used": ", ".join(unused),
+        "kernel": f"{result.kernel}, {where}" if result.whole else result.kernel,
+        "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
+        "lengthscale": f"{lengthscale_km(result.gamma):,.0f} km" if result.sphere else "",
+        "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",
+        "solution": _about_solution(result),
+        "error on the rows of the fit": _about_errors(result.train),
+        "error on held-out rows": _about_errors(result.test),
+        "time": f"{result.seconds:.1f} s",
+        "memory": f"{result.peak_memory_mb:.0f} MB more than at the start, at its peak" + held,
+    }
+    print_table(
+        f"{result.target} from {names}",
+        ["", ""],
+        [[key, text] for key, text in rows.items() if text],
+    )
+    print_lines(
+        "R² is 1 for perfect predictions and 0 for predicting the mean.",
+        *result.notes,
+        *picture_note(Path(result.plot) if result.plot else None),
+        next_step(result.model, result.data),
+    )
+
+
+def next_step(model: str, data: str) -> str:
+    """Say how to predict with a model."""
+    from gzkcore.rows.tables import ending
+
+    end = ending(Path(data))
+    return f"Next: gzkcore predict {shlex.quote(model)} NEW{end} --output PREDICTED" + (
+        {".npz": ".npy"}.get(end, end)
+    )
+
+
+def _about_solution(result: FitResult) -> str:
+    """Say how the system of the whole kernel was solved."""
+    if result.n_iter is None:
+        return ""
+    steps = f"{counted(result.n_iter, 'step')} to a relative residual of {result.residual:.1g}"
+    return steps + (f", preconditioned by {result.preconditioner}" if result.preconditioner else "")
+
+
+def _about_errors(summary: dict[str, float | None]) -> str:
+    if summary["rmse"] is None:
+        return "no rows were held out"
+    return f"{summary['rmse']:.4g} root mean square, R² {summary['r2']:.3f}"

@@ -1,0 +1,156 @@
+"""What people and programs see of a fit that has chosen everything."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gzkcore._util.wording import plain
+
+from .output import picture_note, print_lines, print_table
+from .show_fit import next_step
+
+if TYPE_CHECKING:
+    from .fit_frame import FrameFit
+
+MOST_COLUMNS = 8  # that are named
+LEAST_RISE = 1.01  # of the error where a column is shuffled
+
+
+def to_dict(found: "FrameFit") -> dict[str, Any]:
+    """Return what a fit has found as plain numbers, texts, lists and dicts."""
+    model = found.model
+    return {
+        "columns": found.recipe.columns,
+        "kinds": found.recipe.kinds,
+        "on_globe": bool(model.encoder_.on_sphere_),
+        "learner": type(model).__name__,
+        "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
+        "alpha": model.alpha_,
+        "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
+        "train_rows": found.n_train,
+        "test_rows": found.n_test,
+        "methods": found.methods,
+        "sure": found.sure,
+        "importances": found.importances,
+        "error_of_some": found.error_of_some,
+        "shuffled": found.shuffled,
+        "report": model.report_.sentences,
+    }
+
+
+def print_frame(result: dict[str, Any]) -> None:
+    """Print a fit for people."""
+    labels = result["classes"] is not None
+    names = ", ".join(result["columns"][:4]) + (", ..." if len(result["columns"]) > 4 else "")
+    title = (
+        f"{result['target']} from {names}: {result['train_rows']:,} rows to fit to, "
+        f"{result['test_rows']:,} held out"
+    )
+    if result["methods"]:
+        columns = {"error_rate": "wrong", "log_loss": "log loss"} if labels else {
+            "rmse": "error", "r2": "R²"}  # fmt: skip
+        print_lines(title)
+        print_table(
+            "",
+            ["", *columns.values(), "time"],
+            [_row(method, list(columns)) for method in result["methods"]],
+        )
+        print_lines(*_what_columns_mean(labels))
+    else:
+        print_lines(title)
+    unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
+    *told, _ = result["report"]  # the last is the time
+    print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
+    print_lines(*_about_columns(result), *_about_sureness(result["sure"]))
+    print_lines(
+        *result["notes"],
+        *picture_note(Path(result["plot"]) if result["plot"] else None),
+        next_step(result["model"], result["data"]),
+    )
+
+
+def _row(method: dict[str, Any], keys: list[str]) -> list[str]:
+    first = method[keys[0]], method["plus_minus"]
+    if keys[0] == "error_rate":
+        error = f"{_rate(first[0])} ± {100 * first[1]:.1f}"
+    else:
+        error = f"{_number(first[0])} ± {_number(first[1], 2)}"
+    other = method[keys[1]]
+    return [
+        method["method"], error, "" if other is None else f"{other:.3f}",
+        f"{method['seconds']:.1f} s",
+    ]  # fmt: skip
+
+
+def _what_columns_mean(labels: bool) -> list[str]:
+    if labels:
+        return [
+            "wrong: of the rows held out, ± for 95 %; log loss: of the probabilities, 0 is perfect"
+        ]
+    return [
+        "error: root mean square on the rows held out, ± for 95 %; R²: 1 is perfect, 0 the mean"
+    ]
+
+
+def _about_columns(result: dict[str, Any]) -> list[str]:
+    """Say which columns matter."""
+    error = result["error_of_some"]
+    matter = {
+        name: found for name, found in result["shuffled"].items() if found > LEAST_RISE * error
+    }
+    if not matter:
+        return []
+    number = _rate if result["classes"] is not None else _number
+    shown = [f"{name} {number(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
+    more = f", and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
+    as_they_are = number(error)
+    return [
+        f"Columns that matter, by the error when one is shuffled ({as_they_are} as they are):",
+        f"{', '.join(shown)}{more}.",
+    ]
+
+
+def _about_best(result: dict[str, Any]) -> list[str]:
+    """Say so where a baseline predicts better."""
+    key = "error_rate" if result["classes"] is not None else "rmse"
+    ours, *others = result["methods"] or [{key: 0.0}]
+    better = [method["method"] for method in others if method[key] < ours[key]]
+    return [f"Here {' and '.join(better)} predicted better."] if better else []
+
+
+def _about_sureness(sure: dict[str, float | None]) -> list[str]:
+    """Say how far a prediction may be trusted."""
+    if "mean_probability" in sure:
+        lines = (
+            "How sure: the predicted class has a probability of "
+            f"{_percent(sure['mean_probability'])} in the mean, and {_percent(sure['right'])} were "
+            "right"
+        )
+        if sure["right_where_sure"] is not None:
+            lines += (
+                f"; where it is 90 % or more ({_percent(sure['sure'])} of the rows), "
+                f"{_percent(sure['right_where_sure'])}"
+            )
+        return [f"{lines}."]
+    if not sure:
+        return []
+    line = f"How sure: 95 % of the predictions are off by {_number(sure['within'], 3)} at most"
+    if "covered" in sure:
+        line += (
+            f"; {_percent(sure['covered'])} by 1.96 of their own standard deviations, "
+            f"{_number(sure['std_median'], 3)} in the median"
+        )
+    return [f"{line}."]
+
+
+def _rate(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    """Return a number with so many digits, without an exponent where it is easy to read so."""
+    rounded = float(f"{value or 0:.{digits}g}")
+    return f"{rounded:,.15g}" if 1e-4 <= abs(rounded) < 1e9 else f"{rounded:g}"
+
+
+def _percent(share: float | None) -> str:
+    return f"{100 * (share or 0):.3g} %"

@@ -1,0 +1,213 @@
+"""Tables with columns of several kinds in memory: numbers, dates and text, with gaps.
+
+The kind of a column is told by all of its values: "number" if each that is there is one; "date" if
+each is an ISO date; else "text". Text among numbers is more often an error than a category, so a
+column that is mostly numbers is refused where it is no short list of codes.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.memory import machine_memory
+from gzkcore._util.typing import Integers
+
+from .tables import Table, as_number, plain_value
+
+Values: TypeAlias = NDArray[Any]
+
+NUMBER, DATE, TEXT = "number", "date", "text"
+KINDS = (NUMBER, DATE, TEXT)
+
+# What stands for a missing value in text, in small letters.
+MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
+CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
+COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
+
+
+class Frame:
+    """Named columns of one length: as much of a data frame as `TableEncoder` needs.
+
+    Parameters
+    ----------
+    values : dict of ndarray of shape (n_rows,)
+        float64 where NaN is missing, datetime64, or objects: text and None.
+    """
+
+    def __init__(self, values: dict[str, Values]) -> None:
+        self.values = values
+
+    @property
+    def columns(self) -> list[str]:
+        """The names, in order."""
+        return list(self.values)
+
+    @property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """The types, in order."""
+        return [column.dtype for column in self.values.values()]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values()))) if self.values else 0
+
+    def __getitem__(self, name: str) -> Values:
+        return self.values[name]
+
+    def take(self, rows: Integers | NDArray[np.bool_]) -> "Frame":
+        """Return some of the rows."""
+        return Frame({name: column[rows] for name, column in self.values.items()})
+
+
+def kind_of(column: Values) -> str:
+    """Return the kind of a frame's column."""
+    return {"f": NUMBER, "M": DATE}.get(column.dtype.kind, TEXT)
+
+
+def read_frame(table: Table, names: list[str], report: Callable[[str, float], None]) -> Frame:
+    """Read columns whole; tell how much of the file is read.
+
+    Raises
+    ------
+    BadValueError
+        At the first text in a column that is mostly numbers, and at infinite numbers.
+    MemoryError
+        As soon as it is clear that the table is too large.
+    """
+    parts: dict[str, list[Any]] = {name: [] for name in names}
+    held = 0
+    for _, columns, done in table.columns(names):
+        for name in names:
+            parts[name].append(columns[name])
+        held += sum(column.nbytes for column in columns.values())
+        _check_memory(table, held / done)
+        report("reading", done)
+    values = {}
+    for name in names:
+        values[name] = typed(table, name, _joined(parts.pop(name)))
+    return Frame(values)
+
+
+def _check_memory(table: Table, expected: float) -> None:
+    there = machine_memory()
+    if there is not None and COPIES * expected > there:
+        raise MemoryError(
+            f"{table.path} is about {expected / 1e9:,.1f} GB in memory, which takes "
+            f"{COPIES} times as much while it is learned from, and this machine has "
+            f"{there / 1e9:,.1f} GB; gzkcore fit --features 1024 reads a table in pieces"
+        )
+
+
+def _joined(parts: list[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import pyarrow as pa
+
+    return pa.chunked_array(parts)
+
+
+def typed(table: Table, name: str, column: Any, kind: str | None = None, first: int = 0) -> Values:
+    """Return a column of a file as a column of a frame.
+
+    Parameters
+    ----------
+    table : Table
+        For messages.
+    name : str
+    column : ndarray, or pyarrow Array or ChunkedArray
+    kind : {"number", "date", "text"}, optional
+        What it was in the fit; None: find out.
+    first : int, default=0
+        The number of the first row.
+    """
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in "US":
+            return _of_text(table, name, column.astype(str).tolist(), kind, first)
+        if column.dtype.kind not in "biufM":
+            raise table.bad_type(name, str(column.dtype))
+        return column if column.dtype.kind == "M" else _finite(table, name, column, first)
+    import pyarrow as pa
+
+    of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(of) or pa.types.is_large_string(of):
+        return _of_strings(table, name, column.cast(pa.large_string()), kind, first)
+    if pa.types.is_boolean(of):
+        return _of_text(table, name, [_text(v.as_py()) for v in column], kind, first)
+    if pa.types.is_date(of) or pa.types.is_timestamp(of):
+        return np.asarray(column.cast(pa.timestamp("us")).to_numpy())
+    if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
+        numbers = column.cast(pa.float64())
+        return _finite(table, name, numbers.to_numpy(), first)
+    if pa.types.is_null(of):
+        return np.full(len(column), np.nan)
+    raise table.bad_type(name, str(of))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _finite(table: Table, name: str, values: Values, first: int) -> Values:
+    values = np.asarray(values, dtype=np.float64)
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise table.bad_value(first + row, name, float(values[row]))
+    return values
+
+
+def _of_strings(table: Table, name: str, column: Any, kind: str | None, first: int) -> Values:
+    """Return a column of strings: at once if all of them are numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pc.ascii_trim_whitespace(column)
+    absent = pc.is_in(pc.utf8_lower(column), value_set=pa.array(MISSING, pa.large_string()))
+    column = pc.if_else(absent, pa.scalar(None, pa.large_string()), column)
+    if kind in (None, NUMBER):
+        try:
+            numbers = column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return _finite(table, name, numbers.to_numpy(), first)
+    return _of_text(table, name, [plain_value(value) for value in column], kind, first)
+
+
+def _of_text(
+    table: Table, name: str, texts: list[str | None], kind: str | None, first: int
+) -> Values:
+    """Return a column of text as numbers, dates or objects."""
+    values = np.array(texts, dtype=object)
+    there = np.array([value is not None for value in texts], dtype=bool)
+    if kind in (None, NUMBER):
+        numbers = np.array([as_number(value) for value in texts])
+        wrong = there & ~np.isfinite(numbers)
+        if not wrong.any():
+            return numbers
+        mostly = 2 * wrong.sum() < there.sum() and len(set(values[there])) > CODES
+        if kind == NUMBER or mostly:
+            row = int(wrong.argmax())
+            raise table.bad_value(first + row, name, texts[row])
+    if kind in (None, DATE):
+        dates = _dates(values, there)
+        if isinstance(dates, np.ndarray):
+            return dates
+        if kind == DATE:
+            raise table.bad_value(first + dates, name, texts[dates], "date such as 2024-12-31")
+    return values
+
+
+def _dates(values: Values, there: NDArray[np.bool_]) -> Values | int:
+    """Return dates of text, or the row of the first text that is none."""
+    dates = np.full(len(values), np.datetime64("NaT", "us"))
+    for row in np.flatnonzero(there):
+        text = values[row]
+        if len(text) < 8 or not text[:4].isdigit() or text[4] != "-":
+            return int(row)
+        try:
+            dates[row] = np.datetime64(text.removesuffix("Z"), "us")
+        except ValueError:
+            return int(row)
+    return dates if there.any() else 0

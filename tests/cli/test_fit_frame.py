@@ -1,0 +1,246 @@
+"""The default of the command fit: nothing is chosen by hand, and any column goes."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import files, read, refuse, run, write
+
+from gzkcore._util.model_io import load
+from gzkcore.cli import main as cli
+from gzkcore.cli.fit import hashed
+from gzkcore.rows.frames import Frame
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
+
+
+@pytest.fixture
+def mixed():
+    """Numbers with gaps, dates and text; a number and a label to predict."""
+    rng = np.random.default_rng(0)
+    n = 300
+    a, b = rng.standard_normal((2, n))
+    color = rng.choice(["red", "green, or so", 'dark "blue"'], n)
+    days = rng.integers(0, 1000, n)
+    y = np.sin(2 * a) + (color == "red") + days / 500 + 0.05 * rng.standard_normal(n)
+    kind = np.where(y > 1.5, "high", "low")
+    gaps = [str(value) if i % 9 else "" for i, value in enumerate(b)]
+    day = (np.datetime64("2021-01-01") + days).astype(str)
+    quoted = ['"' + each.replace('"', '""') + '"' for each in color]
+    return {"a": a, "b": gaps, "day": day, "color": quoted, "y": y, "kind": kind}
+
+
+def test_numbers(capsys, mixed):
+    write("data.csv", mixed)
+    arguments = ["fit", "data.csv", "--target", "y", "--columns", "a,b,day,color"]
+    result = run(capsys, *arguments, "--plot", "fit.png")
+    assert result["kinds"] == ["number", "number", "date", "text"]
+    assert result["learner"] == "KernelRegressor"
+    ours, boosting, linear, mean = result["methods"]
+    assert [each["method"] for each in result["methods"]] == [
+        "KernelRegressor", "boosting (scikit-learn)", "linear ridge", "the mean",
+    ]  # fmt: skip
+    assert ours["rmse"] < boosting["rmse"] < mean["rmse"]
+    assert ours["rmse"] < linear["rmse"]
+    assert abs(mean["r2"]) < 0.1
+    assert list(result["shuffled"])[-1] == "b"
+    assert 0.85 <= result["sure"]["covered"] <= 1
+    assert files() == ["data.csv", "fit.png", "model.gzk"]
+
+    predicted = run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
+    assert predicted["columns"] == ["PREDICTED_y", "PREDICTED_y_STD"]
+    rows = read("out.csv")
+    found = np.array([float(row["PREDICTED_y"]) for row in rows])
+    test = hashed(np.arange(300), 0) < 0.1
+    rmse = np.sqrt(np.mean(np.square(found - mixed["y"])[test]))
+    assert ours["rmse"] == pytest.approx(rmse, rel=1e-9)
+    assert all(float(row["PREDICTED_y_STD"]) > 0 for row in rows)
+    assert {row["color"] for row in rows} == {"red", "green, or so", 'dark "blue"'}
+
+    assert cli.main(arguments) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "y from a, b, day, color: ", "boosting (scikit-learn)", "linear ridge", "± ", "R²",
+        "What was chosen", "Columns that matter", "How sure: 95 %",
+        "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv",
+    ):  # fmt: skip
+        assert words in out, words
+
+
+def test_labels(capsys, mixed):
+    write("data.csv", mixed)
+    arguments = ["fit", "data.csv", "--target", "kind", "--columns", "a,day,color"]
+    result = run(capsys, *arguments, "--plot", "fit.png")
+    assert result["learner"] == "KernelClassifier"
+    assert result["classes"] == ["high", "low"]
+    errors = [each["error_rate"] for each in result["methods"]]
+    assert errors[0] <= errors[3]
+    names = ["PREDICTED_kind", "PREDICTED_kind_high", "PREDICTED_kind_low"]
+    told = run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--probabilities")
+    assert told["columns"] == names
+    for row in read("out.csv"):
+        high, low = float(row[names[1]]), float(row[names[2]])
+        assert high + low == pytest.approx(1)
+        assert row["PREDICTED_kind"] == ("high" if high > low else "low")
+    reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "o.csv", "--std")
+    assert "--std: model.gzk predicts labels, which have none; --probabilities says" in reason
+    assert cli.main(arguments) == 0
+    assert "How sure: the predicted class has a probability" in capsys.readouterr().out
+
+
+def test_numbers_as_labels(capsys, plain):
+    del plain["c"]
+    plain["y"] = (plain["y"] > 0).astype(int)
+    write("data.csv", plain)
+    arguments = ["fit", "data.csv", "--target", "y"]
+    assert "--classify takes them for labels" in " ".join(run(capsys, *arguments)["notes"])
+    result = run(capsys, *arguments, "--classify")
+    assert result["classes"] == [0, 1]
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
+    assert {row["PREDICTED_y"] for row in read("out.csv")} == {"0", "1"}
+    reason = refuse(capsys, "fit", "data.csv", "--target", "a", "--classify")
+    assert "has numbers that are not whole" in reason
+
+
+def test_formats_agree(capsys, mixed):
+    """Compressed or not, Parquet with its own types, and a new file with levels never seen."""
+    write("data.csv", mixed)
+    Path("packed.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
+    from pyarrow import csv
+
+    table = csv.read_csv("data.csv")
+    parquet.write_table(table, "data.parquet")
+    found = [
+        run(capsys, "fit", name, "--target", "kind", "--columns", "a,b,day,color")
+        for name in ("data.csv", "packed.csv.gz", "data.parquet")
+    ]
+    assert [each["methods"][0]["log_loss"] for each in found[1:]] == pytest.approx(
+        [found[0]["methods"][0]["log_loss"]] * 2
+    )
+    Path("new.csv").write_text("a,b,day,color\n1,,2021-03-01,violet\n")
+    run(capsys, "predict", "model.gzk", "new.csv", "--output", "out.csv")
+    assert read("out.csv")[0]["PREDICTED_kind"] in ("high", "low")
+    run(capsys, "predict", "model.gzk", "data.parquet", "--output", "out.parquet")
+    assert parquet.read_table("out.parquet")["PREDICTED_kind"].type == "string"
+    Path("new.csv").write_text("a,b,day,color\n1,2,2021-03-01,red\n1,2,soon,red\n")
+    assert "new.csv: row 2, column 'day': the value is 'soon', which is not a date" in refuse(
+        capsys, "predict", "model.gzk", "new.csv", "--output", "o.csv"
+    )
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by options", "by names"])
+def test_on_the_globe(capsys, globe, named):
+    if not named:
+        globe = {"Longitude": globe["lon"], "latitude": globe["lat"], "y": globe["y"]}
+    write("data.csv", globe)
+    options = ["--lat", "lat", "--lon", "lon"] if named else []
+    result = run(capsys, "fit", "data.csv", "--target", "y", *options, "--plot", "map.png")
+    assert result["on_globe"]
+    assert result["methods"][0]["r2"] > 0.99
+    assert Path("map.png").stat().st_size > 50_000
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
+    if named:
+        write("off.csv", {"lat": [1.0, 2.0], "lon": [2.0, 999.0]})
+        assert "off.csv: row 2: longitude 999 is outside -180 to 360 degrees" in refuse(
+            capsys, "predict", "model.gzk", "off.csv", "--output", "o.csv"
+        )
+        Path("gap.csv").write_text("lat,lon\n1,2\n,3\n")
+        assert "gap.csv: row 2, column 'lat': the value is missing" in refuse(
+            capsys, "predict", "model.gzk", "gap.csv", "--output", "o.csv"
+        )
+
+
+def test_across_the_date_line(capsys):
+    rng = np.random.default_rng(0)
+    lat, lon = rng.uniform(-20, -15, 300), rng.uniform(175, 185, 300)
+    y = np.sin(lat + lon)
+    write("data.csv", {"lat": lat, "lon": (lon + 180) % 360 - 180, "y": y})
+    options = ["--target", "y", "--lat", "lat", "--lon", "lon", "--plot", "map.png"]
+    assert run(capsys, "fit", "data.csv", *options)["methods"][0]["r2"] > 0.98
+    write("same.csv", {"lat": lat, "lon": lon})
+    for name in ("data", "same"):
+        run(capsys, "predict", "model.gzk", f"{name}.csv", "--output", f"{name}_out.csv")
+    both = [[float(r["PREDICTED_y"]) for r in read(f"{n}_out.csv")] for n in ("data", "same")]
+    np.testing.assert_allclose(*both, atol=1e-6)
+
+
+def test_what_is_left_out_is_told(capsys, plain):
+    names = [f"somebody {i}" for i in range(500)]
+    y = [str(value) if i % 50 else "" for i, value in enumerate(plain["y"])]
+    write("data.csv", {"name": names, **plain, "y": y})
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
+    notes = " ".join(result["notes"])
+    assert "left out, since nearly every row has its own text: name" in notes
+    assert "10 rows have no y, and were left out" in notes
+    assert result["columns"] == ["a", "b", "c"]
+    assert (result["train_rows"], result["methods"]) == (490, [])
+
+
+def test_nothing_to_learn(capsys, plain):
+    plain["y"] = np.random.default_rng(5).standard_normal(500)
+    write("data.csv", plain)
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--plot", "fit.png")
+    assert result["kernel"] is None
+    assert any("It predicts the mean" in line for line in result["report"])
+    json.dumps(result, allow_nan=False)
+
+
+MANY = "".join(f"{i},{i % 7}\n" for i in range(100))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
+        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7.0 in every row that is used, so there"),
+        ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
+        ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
+        ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 is for --features and --whole"),
+        ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern is for --features and --whole"),
+        ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a number of seconds > 0"),
+        ("a,y\n" + MANY, ["--test-fraction", "1e-9"], "0 for the test"),
+        (
+            "a,y\n" + "".join(f"{i},id{i}\n" for i in range(50)),
+            [],
+            "column 'y' has 50 different labels in 50 rows, too many to learn",
+        ),
+        (
+            "a,y\n" + "".join(f"id{i},{i}\n" for i in range(50)),
+            [],
+            "nearly every row has its own text in every column",
+        ),
+        (
+            "a,y\n" + "1,2020-01-01\n2,2020-01-02\n" * 20,
+            [],
+            "holds dates, which can't be predicted",
+        ),
+    ],
+)
+def test_bad_tables(capsys, text, options, reason):
+    Path("data.csv").write_text(text)
+    options = ["--test-fraction", "0", *options] if "labels" in reason else options
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
+    assert files() == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    "recipe", [{"foo": 1}, ["a"], {"target": "y", "columns": ["a"], "kinds": ["color"]}, 3]
+)
+def test_a_recipe_that_is_none(capsys, plain, recipe):
+    write("data.csv", plain)
+    run(capsys, "fit", "data.csv", "--target", "y", "--features", "16", "--gamma", "0.1")
+    model = load("model.gzk")
+    model.recipe_ = recipe
+    model.save("other.gzk")
+    reason = refuse(capsys, "predict", "other.gzk", "data.csv", "--output", "o.csv")
+    assert reason.startswith("other.gzk has a recipe_ that gzkcore fit did not make")
+    assert "o.csv" not in files()
+
+
+def test_frames_are_as_long_as_their_columns():
+    frame = Frame({"a": np.arange(4.0)})
+    assert (len(frame), frame.columns, len(Frame({}))) == (4, ["a"], 0)
+    np.testing.assert_array_equal(frame.take(np.array([1, 3]))["a"], [1, 3])
