@@ -184,6 +184,7 @@ def _fit_best(
         found = fit_frame(
             table, target, chosen, places=places, classify=classify, seconds=seconds,
             test_fraction=test_fraction, seed=seed, report=report,
+            say=lambda text: notes.append(f"Note: {text}"),
         )  # fmt: skip
         found.model.save(model)
         if plot:

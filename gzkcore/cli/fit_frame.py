@@ -33,6 +33,7 @@ STD_ROWS = 6000
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
 Report = Callable[[str, float], None]
+Say = Callable[[str], None]
 Judge = Callable[[Values, Doubles], dict[str, float | None]]  # truth and predictions to errors
 
 
@@ -81,6 +82,7 @@ def fit_frame(
     test_fraction: float,
     seed: int,
     report: Report,
+    say: Say,
 ) -> FrameFit:
     """Learn to predict a column of a table, and test it beside baselines.
 
@@ -101,15 +103,17 @@ def fit_frame(
         Decides which rows are held out, and all that is chosen at random.
     report : callable
         Is told the name of the work, and the share of it that is done.
+    say : callable
+        Is told what was left out, and what else to know.
     """
     whole = read_frame(table, [*columns, target], report)
     if len(whole) < FEWEST_ROWS:
         raise ValueError(
             f"{table.path} has {counted(len(whole), 'row')}; a fit takes {FEWEST_ROWS} or more"
         )
-    recipe, frame = _prepared(table, target, columns, whole, places)
+    recipe, frame = _prepared(table, target, columns, whole, places, say)
     classify = classify or kind_of(whole[target]) == TEXT
-    y, there = _targets(table, target, whole[target], classify)
+    y, there = _targets(table, target, whole[target], classify, say)
     test = there & (hashed(np.arange(len(y)), seed) < test_fraction)
     train = there & ~test
     if (test_fraction > 0 and not test.any()) or train.sum() < FEWEST_ROWS // 2:
@@ -157,7 +161,7 @@ def fit_frame(
 
 
 def _prepared(
-    table: Table, target: str, columns: list[str], whole: Frame, places: bool
+    table: Table, target: str, columns: list[str], whole: Frame, places: bool, say: Say
 ) -> tuple[FrameRecipe, Frame]:
     """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
@@ -171,11 +175,7 @@ def _prepared(
     names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
     kept = [name for name in columns if name not in names]
     if names:
-        warnings.warn(
-            f"left out, since nearly every row has its own text: {', '.join(names)}",
-            UserWarning,
-            stacklevel=3,
-        )
+        say(f"left out, since nearly every row has its own text: {', '.join(names)}")
     if not kept:
         raise ValueError(
             f"{table.path}: nearly every row has its own text in every column, so there is nothing "
@@ -205,7 +205,7 @@ def _west(longitudes: Doubles) -> float:
 
 
 def _targets(
-    table: Table, target: str, column: Values, classify: bool
+    table: Table, target: str, column: Values, classify: bool, say: Say
 ) -> tuple[Values, NDArray[np.bool_]]:
     """Return targets, labels as text or whole numbers where they are, and which are there."""
     if column.dtype.kind == "M":
@@ -217,7 +217,7 @@ def _targets(
     if not there.all():
         missing = int((~there).sum())
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
-        warnings.warn(f"{rows} no {target}, and were left out", UserWarning, stacklevel=3)
+        say(f"{rows} no {target}, and were left out")
     if text:
         filled = column.copy()
         filled[~there] = ""
@@ -230,9 +230,7 @@ def _targets(
             )
         return np.where(there, column, 0).astype(np.int64), there
     if len(np.unique(column[there])) == 2:
-        warnings.warn(
-            f"{target} has two values; --classify takes them for labels", UserWarning, stacklevel=3
-        )
+        say(f"{target} has two values; --classify takes them for labels")
     return column, there
 
 

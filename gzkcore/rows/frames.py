@@ -135,10 +135,10 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, first: 
     if pa.types.is_boolean(of):
         return _of_text(table, name, [_text(v.as_py()) for v in column], kind, first)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
-        return np.asarray(column.cast(pa.timestamp("us")).to_numpy())
+        return np.asarray(column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False))
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64())
-        return _finite(table, name, numbers.to_numpy(), first)
+        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), first)
     if pa.types.is_null(of):
         return np.full(len(column), np.nan)
     raise table.bad_type(name, str(of))
@@ -171,7 +171,7 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, first: i
         except pa.ArrowInvalid:
             pass
         else:
-            return _finite(table, name, numbers.to_numpy(), first)
+            return _finite(table, name, numbers.to_numpy(zero_copy_only=False), first)
     return _of_text(table, name, [plain_value(value) for value in column], kind, first)
 
 
