@@ -1,7 +1,7 @@
 """The command `fit`: learn from a table."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,17 +110,28 @@ def fit(
         whole=whole, features=features, centers=centers, seconds=seconds, classify=classify,
         kernel=kernel, gamma=gamma,
     )  # fmt: skip
+    asked = _Asked(table, target, lat, lon, columns, model, test_fraction, seed, plot, as_json)
     if whole or features is not None:
-        _fit_chosen(
-            table, target, lat, lon, columns, model=model, centers=centers, features=features,
-            kernel=kernel or ("matern" if whole else "gaussian"), gamma=gamma or "auto",
-            test_fraction=test_fraction, seed=seed, plot=plot, as_json=as_json,
-        )  # fmt: skip
+        name = kernel or ("matern" if whole else "gaussian")
+        _fit_chosen(asked, features, centers, name, gamma or "auto")
     else:
-        _fit_best(
-            table, target, lat, lon, columns, model=model, seconds=seconds, classify=classify,
-            test_fraction=test_fraction, seed=seed, plot=plot, as_json=as_json,
-        )  # fmt: skip
+        _fit_best(asked, seconds, classify)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options that every fit has."""
+
+    table: "Table"
+    target: str
+    lat: str | None
+    lon: str | None
+    columns: str | None
+    model: Path
+    test_fraction: float
+    seed: int
+    plot: Path | None
+    as_json: bool
 
 
 def _check_options(
@@ -156,37 +167,26 @@ def _check_options(
             raise ValueError(f"{name} does not go with {chosen}; leave one of them out")
 
 
-def _fit_best(
-    table: "Table",
-    target: str,
-    lat: str | None,
-    lon: str | None,
-    columns: str | None,
-    *,
-    model: Path,
-    seconds: float | None,
-    classify: bool,
-    test_fraction: float,
-    seed: int,
-    plot: Path | None,
-    as_json: bool,
-) -> None:
+def _fit_best(asked: _Asked, seconds: float | None, classify: bool) -> None:
     """Fit what predicts best."""
     from gzkcore._util.memory import resident_memory
 
     from .fit_frame import fit_frame
+    from .frame_rows import read_rows
     from .pictures import draw_frame
     from .show_frame import print_frame, to_dict
 
+    table, target, plot = asked.table, asked.target, asked.plot
     started, (memory, _) = time.perf_counter(), resident_memory()
-    chosen, places = chosen_columns(table, target, lat, lon, columns)
+    columns, places = chosen_columns(table, target, asked.lat, asked.lon, asked.columns)
     with progress() as report, collected_notes() as notes:
-        found = fit_frame(
-            table, target, chosen, places=places, classify=classify, seconds=seconds,
-            test_fraction=test_fraction, seed=seed, report=report,
+        rows = read_rows(
+            table, target, columns, places=places, classify=classify,
+            test_fraction=asked.test_fraction, seed=asked.seed, report=report,
             say=lambda text: notes.append(f"Note: {text}"),
         )  # fmt: skip
-        found.model.save(model)
+        found = fit_frame(rows, seconds, asked.seed, report)
+        found.model.save(asked.model)
         if plot:
             draw_frame(found, plot, table.path.name)
     result = {
@@ -195,32 +195,18 @@ def _fit_best(
         **to_dict(found),
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
-        "model": str(model),
+        "model": str(asked.model),
         "plot": str(plot) if plot else None,
         "notes": notes,
     }
-    if as_json:
+    if asked.as_json:
         print_json(result)
     else:
         print_frame(result)
 
 
 def _fit_chosen(
-    table: "Table",
-    target: str,
-    lat: str | None,
-    lon: str | None,
-    columns: str | None,
-    *,
-    model: Path,
-    centers: int | None,
-    features: int | None,
-    kernel: str,
-    gamma: str,
-    test_fraction: float,
-    seed: int,
-    plot: Path | None,
-    as_json: bool,
+    asked: _Asked, features: int | None, centers: int | None, kernel: str, gamma: str
 ) -> None:
     """Fit features, or the whole kernel."""
     from gzkcore._util.memory import resident_memory
@@ -228,43 +214,35 @@ def _fit_chosen(
     from .fit import fit_table
     from .kernels import check_name
 
+    table, target = asked.table, asked.target
     started, (memory, _) = time.perf_counter(), resident_memory()
-    recipe = recipe_of(table, target, lat, lon, columns)
+    recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
     check_gamma(gamma, LEARNER_RULES)
     check_name(kernel)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
         found = fit_table(
             table, recipe, kernel=kernel, gamma=gamma, n_components=features, centers=centers,
-            test_fraction=test_fraction, seed=seed, report=report, say=tell,
+            test_fraction=asked.test_fraction, seed=asked.seed, report=report, say=tell,
         )  # fmt: skip
         found.model.recipe_ = asdict(found.recipe)
-        found.model.save(model)
-        if plot:
-            _draw(found, plot, table.path.name)
+        found.model.save(asked.model)
+        if asked.plot:
+            _draw(found, asked.plot, table.path.name)
     result = FitResult(
-        data=str(table.path),
-        target=target,
-        columns=found.recipe.columns,
-        sphere=recipe.sphere,
+        data=str(table.path), target=target, columns=found.recipe.columns, sphere=recipe.sphere,
         whole=features is None,
         centers=None if centers is None or found.whole is None else len(found.whole.model.X_fit_),
-        kernel=plain(repr(found.model.kernel_)),
-        n_components=features,
-        gamma=found.gamma,
-        gamma_from=origin(gamma),
-        alpha=found.alpha,
+        kernel=plain(repr(found.model.kernel_)), n_components=features,
+        gamma=found.gamma, gamma_from=origin(gamma), alpha=found.alpha,
         n_iter=None if found.whole is None else int(found.whole.model.n_iter_),
         residual=None if found.whole is None else float(found.whole.model.residual_),
         preconditioner=None if found.whole is None else found.whole.preconditioner,
-        train=found.train.summary(),
-        test=found.test.summary(),
+        train=found.train.summary(), test=found.test.summary(),
         seconds=time.perf_counter() - started,
         peak_memory_mb=(resident_memory()[1] - memory) / 1e6,
-        model=str(model),
-        plot=str(plot) if plot else None,
-        notes=notes,
-    )
-    if as_json:
+        model=str(asked.model), plot=str(asked.plot) if asked.plot else None, notes=notes,
+    )  # fmt: skip
+    if asked.as_json:
         print_json(asdict(result))
     else:
         unused = [name for name in table.names if name not in (*recipe.columns, target)]

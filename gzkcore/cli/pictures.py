@@ -9,6 +9,7 @@ import numpy as np
 from gzkcore._util.typing import Doubles
 from gzkcore.datasets.globe import EARTH_KM
 from gzkcore.evaluate.draw import plain_ticks, save_picture
+from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Frame, Values
 
 from .maps import draw_map
@@ -16,6 +17,7 @@ from .recipes import PLACE
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
+    from .verdict import Verdict
 
 MOST_DOTS = 1000  # of a picture that shows each row
 MOST_BARS, MOST_CLASSES = 12, 15
@@ -26,31 +28,34 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     """Draw a surface over the globe, or predictions against values and which columns matter."""
     from matplotlib.figure import Figure
 
-    target = found.recipe.target
-    if found.places is not None and not found.classify:
-        names = PLACE if found.recipe.places else _in_order(found)
+    recipe, verdict = found.rows.recipe, found.verdict
+    target = recipe.target
+    if found.places is not None and not found.rows.classify:
+        names = PLACE if recipe.places else _in_order(found)
 
         def predict(places: Doubles) -> Doubles:
             longitude = places[:, 1]
-            if found.recipe.places:
-                longitude = (longitude - found.recipe.west) % 360 + found.recipe.west
+            if recipe.places:
+                longitude = (longitude - recipe.west) % 360 + recipe.west
             columns = dict(zip(names, (places[:, 0], longitude), strict=True))
             return np.asarray(found.model.predict(Frame(columns)))
 
         title = f"{target}, fitted to {name}"
         draw_map(path, predict, found.places, title, target, length_km(found.model))
         return
-    wide = len(found.shuffled) > 1
+    wide = verdict is not None and len(verdict.shuffled) > 1
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
-    if found.classify:
-        _draw_labels(axes[0], found.model.classes_, found.truth, found.predicted, target)
+    truth = found.rows.y if verdict is None else found.rows.truth
+    predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
+    if isinstance(found.model, KernelClassifier):
+        _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
     else:
-        _draw_agreement(axes[0], np.column_stack([found.truth, found.predicted]), target)
-    rows = "rows held out" if found.n_test else "rows of the fit"
+        _draw_agreement(axes[0], np.column_stack([truth, predicted]), target)
+    rows = "rows of the fit" if verdict is None else "rows held out"
     axes[0].set_title(f"{target}, {rows} of {name}", loc="left")
-    if wide:
-        _draw_bars(axes[1], found)
+    if verdict is not None and wide:
+        _draw_bars(axes[1], verdict, found.rows.classify)
     save_picture(figure, path)
 
 
@@ -119,16 +124,16 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     axes.set(xlabel=f"predicted {label}", ylabel=label)
 
 
-def _draw_bars(axes: Any, found: "FrameFit") -> None:
+def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     """Draw the errors with a column shuffled, the largest at the top."""
-    bars, percent = list(found.shuffled.items())[:MOST_BARS], 100 if found.classify else 1
-    least = percent * (found.error_of_some or 0.0)
+    bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
+    least = percent * verdict.error_of_some
     names = [name if len(name) <= 30 else f"{name[:29]}…" for name, _ in bars]
     errors = [percent * error - least for _, error in bars]
     axes.barh(range(len(bars), 0, -1), errors, left=least, height=0.7)
     axes.axvline(least, color="black", linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), names)
-    axes.set_xlabel("wrong, %" if found.classify else "error, root mean square")
+    axes.set_xlabel("wrong, %" if classify else "error, root mean square")
     axes.set_title("error when the column is shuffled", loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, shortened
 
 from .output import about_gamma, picture_note, print_lines, print_table
 
@@ -53,7 +53,7 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
         "rows": f"{result.train['rows']:,} to fit, {result.test['rows']:,} held out",
         "columns": f"{len(result.columns)} {kind}",
         "not used": ", ".join(unused),
-        "kernel": f"{result.kernel}, {where}" if result.whole else result.kernel,
+        "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
         "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
         "lengthscale": f"{lengthscale_km(result.gamma):,.0f} km" if result.sphere else "",
         "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",

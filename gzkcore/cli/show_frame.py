@@ -17,22 +17,22 @@ LEAST_RISE = 1.01  # of the error where a column is shuffled
 
 def to_dict(found: "FrameFit") -> dict[str, Any]:
     """Return what a fit has found as plain numbers, texts, lists and dicts."""
-    model = found.model
+    model, rows, verdict = found.model, found.rows, found.verdict
     return {
-        "columns": found.recipe.columns,
-        "kinds": found.recipe.kinds,
+        "columns": rows.recipe.columns,
+        "kinds": rows.recipe.kinds,
         "on_globe": bool(model.encoder_.on_sphere_),
         "learner": type(model).__name__,
         "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
         "alpha": model.alpha_,
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
-        "train_rows": found.n_train,
-        "test_rows": found.n_test,
-        "methods": found.methods,
-        "sure": found.sure,
+        "train_rows": len(rows.y),
+        "test_rows": len(rows.truth),
+        "methods": verdict.methods if verdict else [],
+        "sure": verdict.sure if verdict else {},
         "importances": found.importances,
-        "error_of_some": found.error_of_some,
-        "shuffled": found.shuffled,
+        "error_of_some": verdict.error_of_some if verdict else None,
+        "shuffled": verdict.shuffled if verdict else {},
         "report": model.report_.sentences,
     }
 

@@ -138,7 +138,7 @@ def test_constant_columns_are_left_out(capsys, plain, monkeypatch):
     assert fits[1]["test"] == pytest.approx(fits[0]["test"], rel=1e-6)
     assert "the same in all rows of the fit: k" in " ".join(fits[1]["notes"])
     write("none.csv", {"k": np.full(500, 7.0), "y": plain["y"]})
-    assert "nothing to predict from" in refuse(capsys, "fit", "none.csv", "--target", "y")
+    assert "nothing to predict from" in refuse(capsys, "fit", "none.csv", "--target", "y", *QUICK)
 
 
 @pytest.mark.parametrize("gamma", ["scale", "0.25"])

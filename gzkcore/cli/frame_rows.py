@@ -1,0 +1,173 @@
+"""The rows of a table that the default of `gzkcore fit` learns from, and those held out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import counted
+from gzkcore.learn.table_encoder import LEVELS
+from gzkcore.rows.frames import TEXT, Frame, Values, kind_of, read_frame
+from gzkcore.rows.tables import Table
+
+from .fit import FEWEST_ROWS, hashed
+from .recipes import FrameRecipe
+
+GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
+
+Report: TypeAlias = Callable[[str, float], None]
+Say: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """Rows to fit to and rows held out, as a learner takes them."""
+
+    recipe: FrameRecipe
+    classify: bool  # whether targets are labels
+    train: Frame
+    y: Values
+    test: Frame
+    truth: Values  # of the test
+
+
+def read_rows(
+    table: Table,
+    target: str,
+    columns: list[str],
+    *,
+    places: bool,
+    classify: bool,
+    test_fraction: float,
+    seed: int,
+    report: Report,
+    say: Say,
+) -> FrameRows:
+    """Read a table whole; hold out rows by a hash of their numbers.
+
+    Parameters
+    ----------
+    table : Table
+    target : str
+    columns : list of str
+    places : bool
+        Whether the columns are latitude and longitude.
+    classify : bool
+        Whether numbers of the target are labels; text always is.
+    test_fraction : float
+        Share of the rows to hold out.
+    seed : int
+        Decides which.
+    report : callable
+        Is told the name of the work, and the share of it that is done.
+    say : callable
+        Is told what was left out, and what else to know.
+    """
+    whole = read_frame(table, [*columns, target], report)
+    if len(whole) < FEWEST_ROWS:
+        raise ValueError(
+            f"{table.path} has {counted(len(whole), 'row')}; a fit takes {FEWEST_ROWS} or more"
+        )
+    recipe, frame = _prepared(table, target, columns, whole, places, say)
+    classify = classify or kind_of(whole[target]) == TEXT
+    y, there = _targets(table, target, whole[target], classify, say)
+    test = there & (hashed(np.arange(len(y)), seed) < test_fraction)
+    train = there & ~test
+    if (test_fraction > 0 and not test.any()) or train.sum() < FEWEST_ROWS // 2:
+        raise ValueError(
+            f"--test-fraction {test_fraction:g} leaves {train.sum()} of {there.sum()} rows for the "
+            f"fit and {test.sum()} for the test; choose another, or 0 for no test"
+        )
+    _check_target(table, target, y[train])
+    return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
+
+
+def _prepared(
+    table: Table, target: str, columns: list[str], whole: Frame, places: bool, say: Say
+) -> tuple[FrameRecipe, Frame]:
+    """Return the recipe of the columns, and the frame that the learner is given."""
+    kinds = {name: kind_of(whole[name]) for name in columns}
+    if places:
+        if TEXT in kinds.values():
+            wrong = next(name for name in columns if kinds[name] == TEXT)
+            raise table.bad_type(wrong, "text")
+        west = _west(whole[columns[1]])
+        recipe = FrameRecipe(target, columns, list(kinds.values()), places=True, west=west)
+        return recipe, recipe.frame(table, 0, whole.values)
+    names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
+    kept = [name for name in columns if name not in names]
+    if names:
+        say(f"left out, since nearly every row has its own text: {', '.join(names)}")
+    if not kept:
+        raise ValueError(
+            f"{table.path}: nearly every row has its own text in every column, so there is nothing "
+            "to predict from; choose other columns"
+        )
+    recipe = FrameRecipe(target, kept, [kinds[name] for name in kept])
+    return recipe, recipe.frame(table, 0, whole.values)
+
+
+def _is_a_name(column: Values) -> bool:
+    """Say whether texts tell rows apart and nothing else."""
+    there = [text for text in column if text is not None]
+    return len(set(there)) > max(LEVELS, len(there) / 2)
+
+
+def _west(longitudes: Doubles) -> float:
+    """Return where longitudes are to begin: at the date line, unless it cuts the data apart."""
+    around = np.unique(longitudes[np.isfinite(longitudes)] % 360)
+    if not around.size:
+        return -180.0
+    gaps = np.diff(around, append=around[0] + 360)
+    widest = int(gaps.argmax())
+    if gaps[widest] < GAP:
+        return -180.0
+    middle = around[widest] + gaps[widest] / 2
+    return float((middle + 180) % 360 - 180)
+
+
+def _targets(
+    table: Table, target: str, column: Values, classify: bool, say: Say
+) -> tuple[Values, NDArray[np.bool_]]:
+    """Return targets, labels as text or whole numbers where they are, and which are there."""
+    if column.dtype.kind == "M":
+        raise ValueError(
+            f"{table.path}: column {target!r} holds dates, which can't be predicted; choose another"
+        )
+    text = column.dtype.kind == "O"
+    there = np.array([value is not None for value in column]) if text else ~np.isnan(column)
+    if not there.all():
+        missing = int((~there).sum())
+        rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
+        say(f"{rows} no {target}, and were left out")
+    if text:
+        filled = column.copy()
+        filled[~there] = ""
+        return filled.astype(str), there
+    if classify:
+        if not np.all(column[there] == np.round(column[there])):
+            raise ValueError(
+                f"--classify: column {target!r} of {table.path} has numbers that are not whole, "
+                "which are no labels; leave --classify out"
+            )
+        return np.where(there, column, 0).astype(np.int64), there
+    if len(np.unique(column[there])) == 2:
+        say(f"{target} has two values; --classify takes them for labels")
+    return column, there
+
+
+def _check_target(table: Table, target: str, y: Values) -> None:
+    values = np.unique(y)
+    if len(values) == 1:
+        raise ValueError(
+            f"{table.path}: column {target!r} is {values[0]} in every row that is used, so there "
+            "is nothing to predict; choose another target"
+        )
+    if y.dtype.kind != "f" and len(values) > len(y) / 2:
+        raise ValueError(
+            f"{table.path}: column {target!r} has {len(values):,} different labels in "
+            f"{len(y):,} rows, too many to learn; choose another target"
+        )

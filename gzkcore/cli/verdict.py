@@ -1,0 +1,152 @@
+"""What a model is worth on the rows held out, beside baselines: errors, columns, certainty."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gzkcore._util.typing import Doubles
+from gzkcore.rows.frames import Frame, Values
+
+from .baselines import CLASSIFICATION, REGRESSION
+from .columns import shuffled_errors
+from .frame_rows import FrameRows, Report
+
+SURE = 0.9  # a probability from which on a prediction is called sure
+# Rows of a fit up to which the standard deviations of the test are worth their time.
+STD_ROWS = 6000
+
+Judge: TypeAlias = Callable[[Values, Doubles], dict[str, float | None]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `judge_model` returns.
+
+    Attributes
+    ----------
+    methods : list of dict
+        Of ours, then of each baseline, `method`, `seconds` and errors on the rows held out: for
+        numbers `rmse`, `plus_minus` (of the 95 % interval) and `r2`, for labels `error_rate`,
+        `plus_minus` and `log_loss`.
+    error_of_some, shuffled : float, dict of float
+        The first of these errors on some of the rows, and with each column shuffled.
+    sure : dict
+        How sure predictions are.
+    predicted : ndarray of shape (n_test,)
+    """
+
+    methods: list[dict[str, Any]]
+    error_of_some: float
+    shuffled: dict[str, float]
+    sure: dict[str, float | None]
+    predicted: Values
+
+
+def judge_model(
+    model: Any, rows: FrameRows, took: float, columns: list[str], seed: int, report: Report
+) -> Verdict:
+    """Judge a model by the rows held out.
+
+    Parameters
+    ----------
+    model : KernelRegressor or KernelClassifier
+    rows : FrameRows
+    took : float
+        Seconds of its fit.
+    columns : list of str
+        Those that may matter, in the order in which they are tried.
+    seed : int
+    report : callable
+    """
+    predict = model.predict_proba if rows.classify else model.predict
+    predicted, truth = predict(rows.test), rows.truth
+    mean = 0.0 if rows.classify else float(np.mean(rows.y))
+    judge = _judged_labels(model.classes_) if rows.classify else _judged_numbers(mean)
+    methods = [{"method": type(model).__name__, **judge(truth, predicted), "seconds": took}]
+    methods += _baselines(rows.train, rows.y, rows.test, truth, model, judge, report)
+    of_some, shuffled = shuffled_errors(
+        predict, rows.test, truth, lambda *both: float(next(iter(judge(*both).values())) or 0),
+        columns, np.random.default_rng(seed),
+    )  # fmt: skip
+    sure = _how_sure(model, rows.test, truth, predicted, len(rows.y))
+    if rows.classify:
+        predicted = model.classes_[predicted.argmax(axis=1)]
+    return Verdict(methods, of_some, shuffled, sure, predicted)
+
+
+def _baselines(
+    rows: Frame,
+    y: Values,
+    others: Frame,
+    truth: Values,
+    model: Any,
+    judge: Judge,
+    report: Report,
+) -> list[dict[str, Any]]:
+    """Return what each baseline is worth on the rows held out."""
+    baselines = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
+    found: list[dict[str, Any]] = []
+    for name, predict in baselines.items():
+        report("baselines", len(found) / len(baselines))
+        started = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values = predict(rows, y, others, model.encoder_)
+        seconds = time.perf_counter() - started
+        found.append({"method": name, **judge(truth, values), "seconds": seconds})
+    report("baselines", 1)
+    return found
+
+
+def _judged_numbers(mean: float) -> Judge:
+    def judge(truth: Values, predicted: Doubles) -> dict[str, float | None]:
+        squares = np.square(truth - predicted)
+        of_mean = float(np.mean(np.square(truth - mean)))
+        rmse = float(np.sqrt(squares.mean()))
+        error = float(squares.std()) / (2 * max(rmse, 1e-300) * np.sqrt(len(truth)))
+        r2 = 1 - rmse**2 / of_mean if of_mean else None
+        return {"rmse": rmse, "plus_minus": 1.96 * error, "r2": r2}
+
+    return judge
+
+
+def _judged_labels(classes: Values) -> Judge:
+    def judge(truth: Values, predicted: Doubles) -> dict[str, float | None]:
+        wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
+        places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
+        given = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
+        return {
+            "error_rate": wrong,
+            "plus_minus": 1.96 * float(np.sqrt(wrong * (1 - wrong) / len(truth))),
+            "log_loss": float(-np.mean(np.log(np.maximum(given, 1e-15)))),
+        }
+
+    return judge
+
+
+def _how_sure(
+    model: Any, others: Frame, truth: Values, predicted: Doubles, n_train: int
+) -> dict[str, float | None]:
+    """Return how far predictions are off, and whether their probabilities and spreads are right."""
+    if hasattr(model, "classes_"):
+        surest = predicted.max(axis=1)
+        right = model.classes_[predicted.argmax(axis=1)] == truth
+        sure = surest >= SURE
+        return {
+            "mean_probability": float(surest.mean()),
+            "right": float(right.mean()),
+            "sure": float(sure.mean()),
+            "right_where_sure": float(right[sure].mean()) if sure.any() else None,
+        }
+    found: dict[str, float | None] = {"within": float(np.quantile(np.abs(truth - predicted), 0.95))}
+    if n_train <= STD_ROWS and getattr(model.model_, "centers", None) is None:
+        _, std = model.predict(others, return_std=True)
+        found |= {
+            "std_median": float(np.median(std)),
+            "covered": float(np.mean(np.abs(truth - predicted) <= 1.96 * std)),
+        }
+    return found
