@@ -6,6 +6,7 @@ line that says what is wrong; 130 interrupted. Files appear whole or not at all.
 A command imports what it needs when it runs, so that --help and --version answer at once.
 """
 
+import errno
 import sys
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -25,16 +26,17 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         code: int = app()(arguments, prog_name="gzkcore", standalone_mode=False) or 0
+        sys.stdout.flush()  # here a full disk can still be told
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except InterruptedWorkError as error:
         _complain(str(error))
         return _INTERRUPTED
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        reason = "there is no such file" if missing else error.strerror
-        return _complain(f"{error.filename}: {reason}" if error.filename else str(error))
-    except (ValueError, ImportError) as error:
+        return _complain(_reason(error))
+    except MemoryError as error:
+        return _complain(f"there is not enough memory; {error}".rstrip("; "))
+    except (ValueError, ImportError, NotImplementedError) as error:
         return _complain(str(error))
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own complaints have it
@@ -43,6 +45,17 @@ def main(arguments: list[str] | None = None) -> int:
     if code == _INTERRUPTED:
         _complain("interrupted; files that were not finished are not there")
     return code
+
+
+def _reason(error: OSError) -> str:
+    """Say what is wrong with a file."""
+    missing = isinstance(error, FileNotFoundError)
+    reason = "there is no such file" if missing else error.strerror
+    if error.filename:
+        return f"{error.filename}: {reason}"
+    if error.errno in (errno.ENOSPC, errno.EPIPE):  # of standard output, or a temporary file
+        return f"could not write: {reason}"
+    return str(error) if error.errno is None else str(reason)
 
 
 def _complain(reason: str) -> int:

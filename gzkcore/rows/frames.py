@@ -162,23 +162,22 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, first: i
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = pc.ascii_trim_whitespace(column)
-    absent = pc.is_in(pc.utf8_lower(column), value_set=pa.array(MISSING, pa.large_string()))
-    column = pc.if_else(absent, pa.scalar(None, pa.large_string()), column)
+    trimmed = pc.ascii_trim_whitespace(column)
+    try:
+        absent = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
+        numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
+    except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
+        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, first)
     if kind in (None, NUMBER):
-        try:
-            numbers = column.cast(pa.float64())
-        except pa.ArrowInvalid:
-            pass
-        else:
-            return _finite(table, name, numbers.to_numpy(zero_copy_only=False), first)
-    return _of_text(table, name, [plain_value(value) for value in column], kind, first)
+        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), first)
+    return _of_text(table, name, [plain_value(value) for value in trimmed], kind, first)
 
 
 def _of_text(
     table: Table, name: str, texts: list[str | None], kind: str | None, first: int
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
+    texts = [None if t is None or t.strip().lower() in MISSING else t.strip() for t in texts]
     values = np.array(texts, dtype=object)
     there = np.array([value is not None for value in texts], dtype=bool)
     if kind in (None, NUMBER):

@@ -16,8 +16,10 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tokenize import TokenError  # of a header that is no Python
 from typing import IO, Any, Self
 
 import numpy as np
@@ -573,7 +575,7 @@ class ArrayTable(Table):
                         member.removesuffix(".npy"): _npy_header(archive.open(member))[0]
                         for member in archive.namelist()
                     }
-        except (ValueError, zipfile.BadZipFile) as error:
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, TokenError) as error:
             raise ValueError(f"{path} is not a {path.suffix} file of arrays: {error}") from error
         self._places = {}  # column -> (array, its column)
         for array, shape in self._shapes.items():
@@ -617,9 +619,12 @@ class ArrayTable(Table):
             )
         width = sum(int(np.prod(self._shapes[array][1:])) for array in arrays)
         rows, read = max(1, BLOCK_VALUES // width), 0
-        for blocks in zip(*(self._blocks(array, rows) for array in arrays), strict=True):
-            read += len(blocks[0])
-            yield dict(zip(arrays, blocks, strict=True)), read / total
+        try:
+            for blocks in zip(*(self._blocks(array, rows) for array in arrays), strict=True):
+                read += len(blocks[0])
+                yield dict(zip(arrays, blocks, strict=True)), read / total
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise ValueError(f"{self.path} is damaged: {error}") from error
 
     def _numbers(self, piece: dict[str, NDArray[Any]], names: list[str], first: int) -> Doubles:
         columns = self._columns(piece, names, first)

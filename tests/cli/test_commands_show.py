@@ -27,10 +27,9 @@ def test_demo():
     assert process.returncode == 0, err
     result = json.loads(out)
     methods = {row["method"]: row for row in result["methods"]}
-    assert list(methods) == [*airports.FEATURES, "predicting the mean"]
+    assert list(methods) == [*airports.METHODS, "predicting the mean"]
     assert all(0 < row["rmse"] < 500 for row in methods.values())
     assert all(
-        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0
-        for name in airports.FEATURES
+        methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in airports.METHODS
     )
     assert files() == ["m.png"]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from commands import refuse
@@ -75,6 +76,41 @@ def test_interrupt_of_an_import(module):
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert done.stderr.strip().startswith("gzkcore: interrupted")
     assert done.stderr.strip().count("\n") == 0, done.stderr
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]], ids=["text", "JSON"])
+def test_a_full_disk_behind_standard_output(option):
+    """One line and exit code 2, not a failure of the last flush."""
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    with full.open("w") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "gzkcore", "info", *option],
+            stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gzkcore: could not write: No space left on device\n",
+    )
+
+
+def test_out_of_memory(capsys, monkeypatch):
+    def exhaust(*_):
+        raise MemoryError("Unable to allocate 7 GiB")
+
+    monkeypatch.setattr("gzkcore.rows.tables.open_table", exhaust)
+    Path("data.csv").write_text("a,y\n1,2\n")
+    for arguments in (["fit", "data.csv", "--target", "y"], ["plan", "data.csv"]):
+        assert refuse(capsys, *arguments) == "there is not enough memory; Unable to allocate 7 GiB"
+
+
+def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
+    """Before all of it is read; the remedy is named."""
+    Path("data.csv").write_text("a,y\n" + "1,2\n" * 1000)
+    monkeypatch.setattr("gzkcore.rows.frames.machine_memory", lambda: 20_000)
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y")
+    assert "gzkcore fit --features 1024 reads a table in pieces" in reason
 
 
 @pytest.mark.parametrize(

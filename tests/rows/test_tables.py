@@ -339,10 +339,29 @@ def test_compressed_text(numbers, name, monkeypatch):
         ("a.csv", b"a" * 140_000 + b",y\n1,2\n", "a.csv: the first line does not name columns"),
         ("a.csv", "a,y\n1,2\n".encode("utf-16"), "a.csv is text in UTF-16; save it as UTF-8"),
         ("a.csv", b"\x1f\x8b and no more", "a.csv is not all of a gzip file"),
+        (
+            "a.npy",
+            b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (3" + 99 * b" ",
+            "a.npy is not a",
+        ),
         ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name should end with one of .csv"),
     ],
-    ids=["long name", "UTF-16", "no gzip", "packed Parquet"],
+    ids=["long name", "UTF-16", "no gzip", "half a header", "packed Parquet"],
 )
 def test_files_that_are_something_else(name, content, reason):
     Path(name).write_bytes(content)
     refuse(name, ["a"], reason)
+
+
+def test_rows_of_other_lengths_in_another_encoding():
+    """The error names the row, though its text is no UTF-8."""
+    Path("data.csv").write_bytes("name,y\nM\xfcnchen,1\nK\xf6ln,2,3\n".encode("latin-1"))
+    refuse("data.csv", ["y"], "data.csv: row 2 has 3 values, but there are 2 columns: 'K")
+
+
+def test_a_damaged_member_of_an_archive(numbers):
+    np.savez_compressed("data.npz", X=numbers)
+    content = bytearray(Path("data.npz").read_bytes())
+    content[len(content) // 2] ^= 255
+    Path("data.npz").write_bytes(content)
+    refuse("data.npz", ["X0"], "data.npz is damaged: ")
