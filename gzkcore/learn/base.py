@@ -1,7 +1,6 @@
 """What all learners on features share: their features, their state, their files."""
 
 import copy
-import numbers
 import os
 import pickle
 import warnings
@@ -98,22 +97,6 @@ def _points(n_columns: int) -> Iterator[Doubles]:
     points = np.random.default_rng(0).standard_normal((3, n_columns))
     yield points
     yield np.abs(points) / np.linalg.norm(points, axis=1, keepdims=True)
-
-
-def check_not_negative(name: str, value: Any) -> None:
-    """Raise unless a parameter is a finite number >= 0."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
-    if not 0 <= float(value) < float("inf"):
-        raise ValueError(f"{name}={value!r} must be finite and >= 0")
-
-
-def check_whole(name: str, value: Any) -> None:
-    """Raise unless a parameter is a whole number >= 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} is not a whole number; use one >= 1")
-    if int(value) < 1:
-        raise ValueError(f"{name}={value!r} must be >= 1")
 
 
 class Learner(CallbackSupportMixin, BaseEstimator):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_weights
+from gzkcore._util.validation import check_integer, check_not_negative, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
 from gzkcore.rows.open import as_source
@@ -20,9 +20,7 @@ from gzkcore.rows.survey import survey_of
 
 from .base import (
     Solved,
-    check_not_negative,
     check_same_features,
-    check_whole,
     new_features,
     signs_of,
 )
@@ -191,7 +189,7 @@ class RandomFeatureCCA(ComponentLearner):
         return y
 
     def _check_parameters(self) -> None:
-        check_whole("n_components", self.n_components)
+        check_integer("n_components", self.n_components, 1)
         check_not_negative("alpha", self.alpha)
 
     def _solve(self, found: Any = None) -> dict[str, Any]:

@@ -21,12 +21,18 @@ from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.random import as_seed_sequence
 from gzkcore._util.state import doubles, ints, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
-from gzkcore._util.validation import check_weights, float_dtype, raise_not_finite
+from gzkcore._util.validation import (
+    check_integer,
+    check_not_negative,
+    check_weights,
+    float_dtype,
+    raise_not_finite,
+)
 from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack
 
 from . import streams
-from .base import FeatureLearner, check_not_negative, check_whole, new_features
+from .base import FeatureLearner, new_features
 from .clusters import ClusterAccumulator
 from .streams import Reader, fit_on_rows, map_rows
 from .tiles import for_each_tile, width_of
@@ -314,7 +320,7 @@ default="k-means++"
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
-            check_whole(name, getattr(self, name))
+            check_integer(name, getattr(self, name), 1)
         check_not_negative("tol", self.tol)
         if isinstance(self.init, str) and self.init not in ("k-means++", "random"):
             raise ValueError(

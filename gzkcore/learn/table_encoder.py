@@ -286,7 +286,7 @@ def columns_of(
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
     if array.dtype.kind in "biufc" or array.ndim != 2:
-        array = check_array(array, dtype=np.float64, ensure_all_finite="allow-nan")
+        array = check_array(array, dtype=np.float64, ensure_all_finite=False)
     elif array.dtype.kind not in "mM":
         array = check_array(array, dtype=None, ensure_all_finite=False)
     if fitted is not None and array.shape[1] != fitted.n_features_in_:
@@ -296,6 +296,8 @@ def columns_of(
         )
     names = [f"x{i}" for i in range(array.shape[1])]
     if array.dtype.kind == "f":
+        for name, column in zip(names, array.T, strict=True):
+            _check_finite(column, name)
         return names, [(column, False) for column in array.T], False
     if array.dtype.kind in "mM":
         return names, [(_seconds(column), False) for column in array.T], False

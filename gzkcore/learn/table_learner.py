@@ -5,7 +5,6 @@ A fit encodes the columns (`table_encoder`), chooses kernel and alpha by rows he
 centres, or features - and fits that to all rows. `report_` tells each step.
 """
 
-import math
 import numbers
 import os
 import time
@@ -281,11 +280,11 @@ def _tell_rate(trials: Trials, best: Candidate, half: Candidate | None) -> None:
     if half is None:
         half = trials.halved().run(best.name, best.kernel, best.of_splits)
     if half is not None and half.error > best.error:
-        rate, n = math.log2(half.error / best.error), trials.n_fitted
+        percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         trials.report.say(
             f"With {n // 2:,} rows to fit to the error is {half.error:.4g}, with {n:,} it is "
-            f"{best.error:.4g}; at this rate {2 * n:,} rows would lower it by another "
-            f"{100 * (1 - 2**-rate):.0f} %."
+            f"{best.error:.4g}; at this rate {2 * n:,} rows would lower it "
+            + (f"by another {percent:.0f} %." if percent >= 1 else "hardly.")
         )
 
 

@@ -106,9 +106,9 @@ def test_a_view_of_one_column_may_be_flat():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_components": 0}, ValueError, "n_components=0 must be >= 1"),
-        ({"n_components": 1.5}, TypeError, "n_components=1.5 is not a whole number"),
-        ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
+        ({"n_components": 0}, ValueError, "n_components=0 is too small; use an integer >= 1"),
+        ({"n_components": 1.5}, TypeError, "n_components=1.5 is not an integer"),
+        ({"alpha": -1.0}, ValueError, "alpha=-1.0 is not usable; use a finite number >= 0"),
         ({"alpha": "big"}, TypeError, "alpha='big' is not a number"),
         ({"features_y": RBFSampler}, TypeError, "features_y=.* is no transformer"),
     ],

@@ -192,10 +192,10 @@ def test_random_states():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_clusters": 0}, ValueError, "n_clusters=0 must be >= 1"),
-        ({"n_init": 1.5}, TypeError, "n_init=1.5 is not a whole number"),
-        ({"max_iter": 0}, ValueError, "max_iter=0 must be >= 1"),
-        ({"tol": -1.0}, ValueError, "tol=-1.0 must be finite and >= 0"),
+        ({"n_clusters": 0}, ValueError, "n_clusters=0 is too small; use an integer >= 1"),
+        ({"n_init": 1.5}, TypeError, "n_init=1.5 is not an integer"),
+        ({"max_iter": 0}, ValueError, "max_iter=0 is too small; use an integer >= 1"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0 is not usable; use a finite number >= 0"),
         ({"init": "best"}, ValueError, "init='best' must be"),
         ({"init": np.ones((3, 2))}, ValueError, r"init has shape \(3, 2\); pass finite centres"),
     ],

@@ -219,6 +219,8 @@ def test_dates_and_durations_are_seconds_in_whatever_form():
 
 
 def test_infinity_among_objects_is_refused_by_name():
+    with pytest.raises(ValueError, match="infinity: column 'x1' in row 2"):
+        TableEncoder().fit(np.array([[0.0, 1.0], [1.0, np.nan], [2.0, np.inf]]))
     with pytest.raises(ValueError, match="infinity: column 'x' in row 1"):
         TableEncoder().fit(pd.DataFrame({"x": pd.Series([1.0, np.inf, None], dtype=object)}))
 
