@@ -414,8 +414,8 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     rows, others = double_rows(X), None if Y is None else double_rows(Y)
     if others is not None and others.shape[1] != rows.shape[1]:
         raise ValueError(f"Y has {counted(others.shape[1], 'column')}, but X has {rows.shape[1]}")
-    if not len(rows) or (others is not None and not len(others)):
-        raise ValueError("X and Y must have a row at least")
+    if not rows.size or (others is not None and not len(others)):
+        raise ValueError("X and Y must have a row, and a column, at least")
     return rows, others
 
 

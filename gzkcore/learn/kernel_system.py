@@ -29,6 +29,7 @@ from .streams import Step, as_step
 # Rows up to which K is held, in 134 MB at most, and factored: that takes no longer than the steps
 # that it saves, and small alphas and standard deviations cost no more than others.
 HELD_ROWS = 4096
+MOST_IN_SINGLE = 1e15  # of a diagonal, and of its inverse: single precision has room for factors
 DOUBLE_ROWS = 1024  # up to which factors are in double precision whatever alpha is
 HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again when they are needed
 BLOCK = 64  # columns that are solved together
@@ -72,8 +73,10 @@ class Factored(Preconditioner):
 
     def _inverse(self, shift: int) -> Product:
         added = self.shifts[shift] * self.noise
-        rounding = np.finfo(np.float32).eps * float(self.matrix.trace())
-        single = len(added) > DOUBLE_ROWS and added.min() > rounding
+        rounding = float(np.finfo(np.float32).eps) * float(self.matrix.trace())
+        largest = float((self.matrix.diagonal() + added).max())
+        in_range = added.min() > 1 / MOST_IN_SINGLE and largest < MOST_IN_SINGLE
+        single = len(added) > DOUBLE_ROWS and added.min() > rounding and in_range
         for dtype in [np.float32, np.float64] if single else [np.float64]:
             matrix = self.matrix.astype(dtype)
             matrix[np.diag_indices_from(matrix)] += added

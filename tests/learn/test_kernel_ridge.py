@@ -430,9 +430,9 @@ def test_a_singular_matrix_is_inverted_where_it_is_not():
     close(model.predict([[0.0], [2.0]]), [1.5, 3.0], "tight")
 
 
-@pytest.mark.parametrize("n", [300, 1200])
-def test_functions_that_are_no_kernels_are_told(n):
-    X, y, _ = data(n)
+@by_every_solver
+def test_functions_that_are_no_kernels_are_told(solver):
+    X, y, _ = data(300)
     for function, message in (
         (lambda X, Y: -X @ Y.T, "on its diagonal, in row"),
         (
@@ -441,7 +441,7 @@ def test_functions_that_are_no_kernels_are_told(n):
         ),
     ):
         with pytest.raises(NotPositiveDefinite, match=message):
-            KernelRidge(function, 0.1, random_state=0).fit(X, y)
+            KernelRidge(function, 0.1, **SOLVERS[solver]).fit(X, y)
     with pytest.raises(ValueError, match=r"must be symmetric, but K\[.*pass a function with"):
         KernelRidge(lambda X, Y: rbf_kernel(X[:, :1], Y[:, 1:2]), 0.1).fit(X, y)
 
@@ -469,6 +469,19 @@ def test_a_factor_is_for_its_own_rows_and_alpha():
         KernelRidge(GAUSSIAN, 0.1, preconditioner=made).fit(X[:50], y[:50])
     with pytest.raises(ValueError, match=r"was made for the alphas 0.1, but these are 0.2"):
         KernelRidge(GAUSSIAN, 0.2, preconditioner=made).fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [1e-40, 1e10, 1e40, 1e200])
+def test_factors_leave_single_precision_where_numbers_are_beyond_it(alpha):
+    X, y, weight = data(1300)
+    weight[1] = 1e-30
+    K = GAUSSIAN(X[weight > 0])
+    kernel = lambda A, B: alpha * GAUSSIAN(A, B)  # noqa: E731
+    model = KernelRidge(kernel, alpha).fit(X, y, weight)
+    assert model.converged_
+    used = weight > 0
+    wanted = np.linalg.solve(K + np.diag(1 / weight[used]), y[used])
+    close(model.dual_coef_ * alpha, wanted, "solved")
 
 
 def test_weights_whose_inverses_overflow_are_told():
