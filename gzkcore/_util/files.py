@@ -10,11 +10,13 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+fcntl: Any
 try:
     import fcntl
 except ImportError:  # Windows, where an open file can't be removed, so that none needs a lock
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 _NUMBERS = itertools.count()  # of the files that this process has written
 
