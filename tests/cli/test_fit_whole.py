@@ -16,6 +16,7 @@ from gzkcore.cli import fit_whole as module
 from gzkcore.cli import main as cli
 from gzkcore.cli.fit import hashed
 from gzkcore.datasets import LatLonToSphere
+from gzkcore.learn import kernel_system
 from gzkcore.rows import tables
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -140,6 +141,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     monkeypatch.setattr(module, "ANNOUNCED_ROWS", 100)
     monkeypatch.setattr(module, "ANNOUNCED_SECONDS", 0.0)
     monkeypatch.setattr(module, "MORE_ROWS", 2000)
+    monkeypatch.setattr(kernel_system, "HELD_ROWS", 1000)
     told, said = [], []
     found = module.fit_whole(
         X,
