@@ -1,30 +1,34 @@
 """`KernelFeatures`: features of the family that suits the data.
 
 Every family that suits the data is fitted to a sample, its kernel matrix of other rows is compared
-with the exact one, and the cheapest of the best is taken. Measured, not bounded: the theorems are
-safe but off by orders of magnitude (see `theory`), while an exact kernel matrix of some hundred
-rows costs nothing.
+with the exact one, and the cheapest of the best is taken. Where there are targets, only those are
+looked at on which a ridge predicts these rows best: kernel error is not prediction error. Measured,
+not bounded: the theorems are safe but off by orders of magnitude (see `theory`), while an exact
+kernel matrix of some hundred rows costs nothing.
 """
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.linalg import eigh
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import holds, mapping, number, stored, text
-from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_weights, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
+from gzkcore.kernels.learned import standard_targets
 from gzkcore.metrics import relative_frobenius_error
 
 from .base import KernelMap, RowMap, plain_output
@@ -47,6 +51,11 @@ _WIDE, _WIDER = 256, 1024
 # Values of rows that are sorted.
 _FEW_VALUES = 1 << 22
 
+# Ridges that are tried, in units of the mean of k(x, x), and the share of the least error of
+# predictions that rows held out cannot tell apart.
+_RIDGES = np.logspace(-4, 2, 13)
+_AS_PREDICTIVE = 1.02
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -58,13 +67,21 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a candidate was worth: relative Frobenius error, floating-point operations a row."""
+    """What a candidate was worth: relative Frobenius error, floating-point operations a row.
+
+    `held_out` is the root mean squared error of a ridge on it, in standard deviations of the
+    targets; 0 where there are none.
+    """
 
     candidate: Candidate
     n_components: int
     error: float
     flops: float
     fitted: Any
+    held_out: float = 0.0
+
+
+Targets: TypeAlias = tuple[Doubles, Doubles]  # of rows fitted to, and of rows held out
 
 
 def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> list[Candidate]:
@@ -109,9 +126,15 @@ def candidates(kernel: Kernel, n_components: int, rows: Rows, seed: Seed) -> lis
 
 
 def judge(
-    candidates: list[Candidate], train: Rows, test: Rows, K: Doubles
+    candidates: list[Candidate],
+    train: Rows,
+    test: Rows,
+    K: Doubles,
+    targets: Targets | None = None,
 ) -> tuple[list[Trial], dict[str, str]]:
     """Fit candidates to some rows and compare their kernel with K, the exact one of others.
+
+    With targets of both, also say how well a ridge predicts.
 
     Returns the trials, and by name why others could not be tried; raises if none could.
     """
@@ -127,11 +150,28 @@ def judge(
                 refusals[candidate.name] = reason
                 continue
         error = relative_frobenius_error(K, np.asarray(Z, dtype=np.float64))
-        flops = features._flops(_density(train))
-        trials.append(Trial(candidate, Z.shape[1], error, flops, features))
+        flops, held_out = features._flops(_density(train)), 0.0
+        if targets is not None:
+            known = np.asarray(features.transform(train), dtype=np.float64)
+            held_out = _held_out_error(known, np.asarray(Z, dtype=np.float64), *targets)
+        trials.append(Trial(candidate, Z.shape[1], error, flops, features, held_out))
     if not trials:
         raise next(iter(refusals.values()))
     return trials, {name: str(reason) for name, reason in refusals.items()}
+
+
+def _held_out_error(known: Doubles, new: Doubles, y: Doubles, truth: Doubles) -> float:
+    """Return the least error of ridge regressions of targets, over ridges."""
+    with limit_blas(1):  # whose bits depend on its threads
+        values, vectors = eigh(known.T @ known)
+        inner = vectors.T @ (known.T @ y)
+        turned = new @ vectors
+        ridges = _RIDGES * float(np.square(known).sum(axis=1).mean())
+        squares = [
+            np.square(turned @ (inner / (np.maximum(values, 0.0) + ridge)[:, None]) - truth).mean()
+            for ridge in ridges
+        ]
+    return math.sqrt(min(squares))
 
 
 def _density(X: Rows) -> float:
@@ -139,22 +179,35 @@ def _density(X: Rows) -> float:
     return 1.0 if isinstance(X, np.ndarray) else X.nnz / (X.shape[0] * X.shape[1])
 
 
+def _predicting_best(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials whose predictions are as good as the best; all without targets."""
+    least = min(trial.held_out for trial in trials)
+    return [trial for trial in trials if trial.held_out <= _AS_PREDICTIVE * least]
+
+
 def best_trial(trials: Sequence[Trial]) -> Trial:
-    """Take the cheapest whose error is nearly the least."""
-    return cheapest_of_the_best(trials, lambda trial: trial.error, lambda trial: trial.flops)
+    """Of those that predict nearly best, take the cheapest whose error is nearly the least."""
+    good = _predicting_best(trials)
+    return cheapest_of_the_best(good, lambda trial: trial.error, lambda trial: trial.flops)
 
 
 def two_samples(X: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Rows to fit to and rows to judge by.
+    """Rows to fit to and rows to judge by, see `two_parts`."""
+    fitted, judged = two_parts(X, rng)
+    return X[fitted], X[judged]
+
+
+def two_parts(X: Rows, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Numbers of rows to fit to and of rows to judge by.
 
     Few rows are taken once each, in the order of their values: then neither their order nor how
     often one is there plays a part, and no row judges a fit to itself.
     """
-    if X.shape[0] <= FITTED + JUDGED and X.shape[0] * X.shape[1] <= _FEW_VALUES:
-        distinct = np.unique(dense(X), axis=0)
-        X = sparse.csr_array(distinct) if sparse.issparse(X) else distinct
-    fitted, judged = split_rows(X.shape[0], rng)
-    return X[fitted], X[judged]
+    if X.shape[0] > FITTED + JUDGED or X.shape[0] * X.shape[1] > _FEW_VALUES:
+        return split_rows(X.shape[0], rng)
+    distinct = np.unique(dense(X), axis=0, return_index=True)[1]
+    fitted, judged = split_rows(distinct.size, rng)
+    return distinct[fitted], distinct[judged]
 
 
 class KernelFeatures(KernelMap):
@@ -179,6 +232,9 @@ class KernelFeatures(KernelMap):
     errors_ : dict of str to float
         Relative Frobenius error of the kernel matrix of (at most) 512 rows that were not fitted to,
         by family.
+    held_out_ : dict of str to float
+        Root mean squared error of a ridge on these rows, in standard deviations of y, by family.
+        Empty without y.
     not_tried_ : dict of str to str
         Why a family could not be fitted, by family.
     kernel_ : Kernel
@@ -188,6 +244,8 @@ class KernelFeatures(KernelMap):
     -----
     `fit` tries each family on at most 2,048 rows, in seconds for some hundred components, then
     fits the chosen one to all: the cheapest of those whose error is at most 1.2 times the least.
+    With y, as from every learner, only families are looked at whose ridge has an error of at most
+    1.02 times the least; labels are regressed as +1 against -1.
     The same data and `random_state` give the same choice on every machine. Whether the result is
     unbiased, depends on the data, or takes another pass is said by the chosen class.
 
@@ -207,6 +265,7 @@ class KernelFeatures(KernelMap):
         chosen_=holds(RowMap),
         family_=text(),
         errors_=mapping(text(), number(finite=False)),
+        held_out_=mapping(text(), number(0)).if_there(),
         not_tried_=mapping(text(), text()).if_there(),
         why_=text(),
     )
@@ -228,11 +287,15 @@ class KernelFeatures(KernelMap):
         kernel = rows.resolve(as_kernel(self.kernel))
         entropy = as_seed_sequence(self.random_state)
         seed = int(entropy.generate_state(1)[0])
-        train, test = two_samples(X, generator(entropy))
-        K = kernel(dense(test))
-        trials, refused = judge(candidates(kernel, width, train, seed), train, test, K)
+        parts = two_parts(X, generator(entropy))
+        train, test = (X[part] for part in parts)
+        K, targets = kernel(dense(test)), _targets(rows, *parts)
+        trials, refused = judge(candidates(kernel, width, train, seed), train, test, K, targets)
         best = best_trial(trials)
         self.errors_ = {trial.candidate.name: trial.error for trial in trials}
+        self.held_out_ = {
+            trial.candidate.name: trial.held_out for trial in trials if targets is not None
+        }
         self.family_ = best.candidate.name
         chosen = plain_output(clone(best.candidate.features))
         self.chosen_ = chosen.fit_valid(rows)
@@ -263,6 +326,18 @@ class KernelFeatures(KernelMap):
         return None if shared is None else shared(kernels)
 
 
+def _targets(rows: FitRows, fitted: Integers, judged: Integers) -> Targets | None:
+    """Return standardised targets of two parts of rows; None without any that vary."""
+    if rows.y is None or np.array_equal(fitted, judged):
+        return None
+    both = np.append(fitted, judged)
+    try:
+        found = standard_targets(rows.y, both if rows.used is None else rows.used[both])
+    except (TypeError, ValueError):  # constant, or nothing that a ridge takes
+        return None
+    return found[: fitted.size], found[fitted.size :]
+
+
 def _reason(
     best: Trial, trials: Sequence[Trial], refused: Iterable[str], n_rows: int, unseen: bool
 ) -> str:
@@ -275,9 +350,14 @@ def _reason(
     if others:
         text += "; " + ", ".join(f"{trial.candidate.name}: {trial.error:.2g}" for trial in others)
     text += "."
-    cheaper_wins = best.error > min(trial.error for trial in trials)
-    if cheaper_wins:
-        text += f" It is the cheapest within {AS_GOOD} times the least error."
+    good = _predicting_best(trials)
+    if best.held_out:
+        text += f" A ridge on it misses them by {best.held_out:.2g} standard deviations of y"
+        text += "".join(f"; {trial.candidate.name}: {trial.held_out:.2g}" for trial in others)
+        text += "."
+    if best.error > min(trial.error for trial in good):
+        text += f" It is the cheapest within {AS_GOOD} times the least error"
+        text += " of those that predict best." if len(good) < len(trials) else "."
     if best.error > 0.5:
         text += (
             " No features of this width are close to this kernel on these data: use more, a larger "

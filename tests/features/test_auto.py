@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -26,6 +27,7 @@ from gzkcore import (
     Spherical,
     Zonal,
 )
+from gzkcore.features import auto
 from gzkcore.metrics import relative_frobenius_error
 
 
@@ -59,6 +61,37 @@ def test_it_says_what_and_why():
     assert error <= 1.2 * min(features.errors_.values())
     assert features.not_tried_ == {}
     assert "Not tried" not in features.why_
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_with_targets_it_looks_only_at_what_predicts_best(labels):
+    X = rows(900, 3)
+    y = np.sin(3 * X[:, 0])
+    y = np.where(y > 0, "up", "down") if labels else y
+    features = KernelFeatures(Gaussian(2.0), n_components=128, random_state=0).fit(X, y)
+    assert features.held_out_.keys() == features.errors_.keys()
+    best = min(features.held_out_.values())
+    good = [name for name, error in features.held_out_.items() if error <= 1.02 * best]
+    assert features.family_ in good
+    assert features.errors_[features.family_] <= 1.2 * min(features.errors_[name] for name in good)
+    assert "standard deviations of y" in features.why_
+
+
+@pytest.mark.parametrize("y", [None, np.ones(300), np.full(300, np.nan)])
+def test_targets_that_say_nothing_are_left_alone(y):
+    X = rows(300, 3)
+    features = KernelFeatures(n_components=32, random_state=0).fit(X, y)
+    assert features.held_out_ == {}
+    assert features.why_ == KernelFeatures(n_components=32, random_state=0).fit(X).why_
+
+
+def test_the_error_held_out_is_that_of_a_ridge():
+    rng = np.random.default_rng(0)
+    Z, T, y, t = (rng.standard_normal(shape) for shape in ((90, 7), (40, 7), (90, 2), (40, 2)))
+    ridges = auto._RIDGES * np.square(Z).sum(axis=1).mean()
+    fits = [Ridge(alpha, fit_intercept=False).fit(Z, y) for alpha in ridges]
+    wanted = min(np.square(fit.predict(T) - t).mean() for fit in fits)
+    assert auto._held_out_error(Z, T, y, t) == pytest.approx(wanted**0.5)
 
 
 def test_hopeless_kernels_are_called_so():
