@@ -72,6 +72,14 @@ def classification(model, X):
     }
 
 
+def prediction(model, X):
+    return {"predict": model.predict(X), "intercept": np.asarray(model.intercept_)}
+
+
+def probabilities(model, X):
+    return classification(model, X) | {"probabilities": model.predict_proba(X)}
+
+
 def components(model, X):
     return {"transform": model.transform(X), "variance": model.explained_variance_}
 
@@ -226,6 +234,16 @@ LEARNERS = {
         fitted(gzk.KernelRidgeClassifierCV(alphas=[0.1, 1.0], cv=2), labels),
         classification,
     ),
+    "kernel-poisson": (
+        fitted(gzk.KernelPoissonRegressor(alpha=0.1), lambda X: np.round(5 * X[:, 0] ** 2)),
+        prediction,
+    ),
+    "kernel-huber": (fitted(gzk.KernelHuberRegressor(alpha=0.1), targets), prediction),
+    "kernel-quantile": (
+        fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets),
+        prediction,
+    ),
+    "kernel-logistic": (fitted(gzk.KernelLogisticRegression(alpha=0.1), labels), probabilities),
     "kernel-regressor": (
         fitted(gzk.KernelRegressor(cv=2, random_state=0), targets),
         everything_chosen,

@@ -41,6 +41,7 @@ NUMPY_IN_REFERENCE = {
     "gram": "Z^T Z is a product of matrices",
     "kernel_ridge": "the solution is an inverse times y",
     "learned": "the likelihood has the determinant and the inverse of a matrix",
+    "losses": "a step of Newton's method is an inverse times slopes",
     "metrics": "Eq 1 orders matrices, Eq 21 has their traces",
     "nystrom": "Algorithm 3 has inverses, and eigenvalues",
     "pca": "a covariance has eigenvectors",

@@ -563,6 +563,14 @@ VALUES = {
         ),
     ),
     "kmeans.priority_sample": (weighted_rows(), lambda *_: 1),
+    "losses.huber_scale": (
+        st.tuples(
+            st.lists(st.floats(-10, 10, width=16), min_size=1, max_size=20),
+            st.floats(1, 5),
+            st.floats(0.1, 10),
+        ),
+        lambda *args: args[-1] ** 2,
+    ),
     "ridge.gram_product": (
         features_about_a_mean(),
         lambda Z, V, w, mean, _: np.square(

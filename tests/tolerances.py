@@ -131,6 +131,7 @@ TWINS = {
         8, "a rounding for each of up to 6 factors: length is their largest product squared"
     ),
     "kmeans.priority_sample": EXACT,
+    "losses.huber_scale": Tolerance(64, "relative; sums of squares in another order, and a root"),
     "ridge.gram_product": Tolerance(
         64, "sums of rows, of which the mean is taken before or after: length is the square of the "
         "sum of absolute values"
@@ -257,6 +258,17 @@ WHOLE = {
     "tight": Tolerance(2**30, "residuals of 1e-10 times a condition of some hundreds: 1e-7"),
     "solved": Tolerance(2**40, "residuals of 1e-6 times a condition of some hundreds: 1e-4"),
     "single": Tolerance(2**13, "rows of float32, with their own eps, then the condition"),
+}
+
+# Regressions with other losses, relative to the largest value.
+LOSSES = {
+    "row": Tolerance(64, "differences of numbers up to the size of y, of f and of their losses"),
+    "slope": Tolerance(2**30, "central differences with steps of 1e-5, squared: 1e-8 and noise"),
+    "dense": Tolerance(
+        2**25, "Newton's last step leaves the square of 1e-9, dense solves the rest"
+    ),
+    "iterated": Tolerance(2**30, "systems solved to 1e-10, times a condition of some hundreds"),
+    "others": Tolerance(2**36, "1e-5, the tolerance of other packages' solvers"),
 }
 
 # Cosines and sines of angles that are exact.

@@ -105,6 +105,7 @@ def cost_of(
         kernel, rows, np.array([shift]), preconditioner=preconditioner, max_iter=MOST_STEPS,
         random_state=int(rng.integers(2**31)),
     )  # fmt: skip
+    made = system.preconditioner
     setup = time.perf_counter() - start
     noise = rng.standard_normal((m, RIGHT_SIDES))
     found = system.solve(noise, np.full(RIGHT_SIDES, shift))
@@ -114,7 +115,7 @@ def cost_of(
     columns = np.zeros(n_columns, np.intp)
     products = n_iter * seconds_of(lambda: system.product(block))
     products += EXACT_PRODUCTS * seconds_of(lambda: system.exact(block))
-    others = n_iter * seconds_of(lambda: system.preconditioner.solve(block, columns))
+    others = n_iter * seconds_of(lambda: made.solve(block, columns))
     lanes = 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
     # Of a row: itself, and in the tiles of both precisions; vectors of the solver and of a product.
     held = rows.shape[1] * (8 + 8 + 4) + 8 * VECTORS * n_columns + ENTRY * lanes

@@ -63,8 +63,8 @@ __all__ = ["KernelRidge"]
 FITTED_WITH = ("fit_intercept", "preconditioner", "tol", "max_iter", "random_state")
 
 
-class WholeKernelRegressor(WithKernel, Regressor):
-    """What regressors with the whole kernel share; a class says by `_choose` which kernel."""
+class WholeKernel(WithKernel, Regressor):
+    """What models with the whole kernel share: f(x) = sum_i dual_coef_i k(x, x_i) + intercept."""
 
     _state = stored(
         preconditioner=(plain() | has("transform")).if_there(),
@@ -75,6 +75,82 @@ class WholeKernelRegressor(WithKernel, Regressor):
         n_iter_=whole(0) | ints("t"),
         residual_=number(0, finite=False) | doubles("t", finite=False),
         converged_=flag() | bools("t"),
+    )
+    _step: ClassVar[str] = "product"
+    _workers: Workers | None = None  # make the products of a fit
+
+    kernel: Any
+    preconditioner: Any
+    tol: float
+    max_iter: int
+    random_state: Seed
+
+    kernel_: Kernel
+    X_fit_: Rows
+    dual_coef_: Doubles
+    intercept_: Any
+
+    def _rows(
+        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
+    ) -> tuple[Any, Doubles, Doubles | None]:
+        rows = super()._rows(X, y, sample_weight, reset)
+        if reset:
+            self.intercept_ = np.zeros(rows[1].shape[1:])
+        return rows
+
+    @property
+    def _target_shape(self) -> tuple[int, ...]:
+        return np.shape(self.intercept_)
+
+    @property
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def _check_solver(self) -> None:
+        check_share("tol", self.tol)
+        check_integer("max_iter", self.max_iter, 1)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_seed(self.random_state)
+
+    def _tell(self, trouble: str, more: str) -> None:
+        """Warn of a solve that did not converge."""
+        if trouble:
+            warnings.warn(
+                f"{type(self).__name__} may predict far off: {trouble}. {more}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "dual_coef_")
+
+    def _outdate(self) -> None:
+        self.__dict__.pop("_workers", None)
+
+    def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
+        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        mean = cross_product(self.kernel_, self._new_rows(X), self.X_fit_, coef)
+        return mean + np.ravel(self.intercept_), None
+
+    def _new_rows(self, X: Any) -> Rows:
+        X = valid_rows(X)
+        if self.kernel_.unit_sphere:
+            check_unit(X)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+
+class WholeKernelRegressor(WholeKernel):
+    """What ridge regressions with the whole kernel share; a class says by `_choose` which kernel.
+
+    Each is the mean of a Gaussian process, of which it knows the spread too.
+    """
+
+    _state = stored(
         condition_bound_=(number(finite=False) | doubles("t", finite=False)).if_there(),
         fitted_with=entries(
             fit_intercept=flag().if_there(),
@@ -89,42 +165,18 @@ class WholeKernelRegressor(WithKernel, Regressor):
         noise=(doubles("n", least=0) | nothing()).kept_as("_noise"),
         scale=(doubles("a", least=0) | nothing()).kept_as("_scale"),
     )
-    _step: ClassVar[str] = "product"
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
-    _workers: Workers | None = None  # make the products of a fit
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
     # Parameters as they were in `fit`: `set_params` after it changes nothing of what was fitted.
     # Files of the first versions have none.
     _fitted_with: Mapping[str, Any] = MappingProxyType({})
 
-    kernel: Any
-    preconditioner: Any
-    tol: float
-    max_iter: int
-    random_state: Seed
-
-    kernel_: Kernel
-    X_fit_: Rows
-    dual_coef_: Doubles
-    intercept_: Any
     _noise: Doubles | None
     _alphas: Doubles
     _scale: Any  # (n_targets,); None on centres, which don't know it
 
     # -- fitting ------------------------------------------------------------------------------
-
-    def _rows(
-        self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = False
-    ) -> tuple[Any, Doubles, Doubles | None]:
-        rows = super()._rows(X, y, sample_weight, reset)
-        if reset:
-            self.intercept_ = np.zeros(rows[1].shape[1:])
-        return rows
-
-    @property
-    def _target_shape(self) -> tuple[int, ...]:
-        return np.shape(self.intercept_)
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._check_solver()
@@ -143,15 +195,8 @@ class WholeKernelRegressor(WithKernel, Regressor):
     def _on_centers(self) -> bool:
         return self._scale is None
 
-    @property
-    def _names(self) -> Any:
-        return getattr(self, "feature_names_in_", None)
-
     def _check_solver(self) -> None:
-        check_share("tol", self.tol)
-        check_integer("max_iter", self.max_iter, 1)
-        check_bool("fit_intercept", self.fit_intercept)
-        check_seed(self.random_state)
+        super()._check_solver()
         self._fitted_with = {name: getattr(self, name) for name in FITTED_WITH}
 
     def _choose(self, rows: TrainingRows, step: Step) -> tuple[Kernel, Doubles]:
@@ -185,22 +230,11 @@ class WholeKernelRegressor(WithKernel, Regressor):
         self.residual_ = found.residual.reshape(shape)[()]
         self.converged_ = found.converged.reshape(shape)[()]
 
-    def _tell(self, trouble: str, more: str) -> None:
-        """Warn of a solve that did not converge."""
-        if trouble:
-            warnings.warn(
-                f"{type(self).__name__} may predict far off: {trouble}. {more}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-
     # -- state --------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "dual_coef_")
-
     def _outdate(self) -> None:
-        for name in ("_held_system", "_draws", "_workers"):
+        super()._outdate()
+        for name in ("_held_system", "_draws"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -252,24 +286,11 @@ class WholeKernelRegressor(WithKernel, Regressor):
         self._check_whole()
         return (self._alphas * self._scale).reshape(self._target_shape)[()]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return tags
-
     # -- what a fitted model can do -----------------------------------------------------------
 
     def _predict(self, X: Any, return_std: bool) -> tuple[Doubles, Doubles | None]:
-        X = self._new_rows(X)
-        coef = self.dual_coef_.reshape(len(self.dual_coef_), -1)
-        mean = cross_product(self.kernel_, X, self.X_fit_, coef) + np.ravel(self.intercept_)
-        return mean, self._variance(X) if return_std else None
-
-    def _new_rows(self, X: Any) -> Rows:
-        X = valid_rows(X)
-        if self.kernel_.unit_sphere:
-            check_unit(X)
-        return X
+        mean, _ = super()._predict(X, return_std)
+        return mean, self._variance(self._new_rows(X)) if return_std else None
 
     def _variance(self, X: Rows) -> Doubles:
         """Return the variances of new observations, of shape (n_samples, n_targets)."""

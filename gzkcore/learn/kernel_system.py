@@ -4,6 +4,7 @@ K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. Up to H
 held and factored; beyond, nothing of its size is stored.
 """
 
+import functools
 from contextlib import nullcontext
 from typing import Any
 
@@ -150,39 +151,57 @@ class KernelSystem:
         self.alphas = np.unique(alphas)
         automatic = isinstance(preconditioner, str) and preconditioner == "auto"
         self.factored = automatic and self.n_rows <= HELD_ROWS
+        self.given, self.random_state, self.workers = preconditioner, random_state, workers
+        self.matrix = self._given
+        if self.matrix is None and self.factored:
+            self.matrix = self._values(self.rows)
         self.exact: Product
         self.product: Product
-        self.preconditioner: Preconditioner
+        if not self.factored:
+            self._try_some()
+        if self.matrix is None:
+            self._compute_anew(workers or Workers())
+        else:
+            self.exact = self.product = self.matrix.__matmul__
+
+    def _compute_anew(self, workers: Workers) -> None:
+        """Compute K anew in each step."""
+        self.exact = workers.product(KernelOperator(self.kernel, self.rows, dtype=np.float64))
+        self.product = self.exact
+        if self.tol >= SINGLE_TOL:
+            self.product = workers.product(KernelOperator(self.kernel, self.rows, dtype=np.float32))
+
+    @functools.cached_property
+    def preconditioner(self) -> Preconditioner:
+        """That of K + alpha N."""
+        return self.preconditioned(self.noise)
+
+    def preconditioned(self, noise: Doubles | None, constant: float = 0.0) -> Preconditioner:
+        """Return a preconditioner of K + constant + alpha N, for the diagonal of any N.
+
+        A constant changes it only where it is a factor of the matrix itself.
+        """
         if self.factored:
-            self._factor()
-        else:
-            self._precondition(preconditioner, random_state, workers or Workers())
+            matrix = np.asarray(self.matrix) + constant if constant else np.asarray(self.matrix)
+            made = Factored(matrix, self.alphas, np.ones(self.n_rows) if noise is None else noise)
+            made.made_for = self.n_rows, tuple(self.alphas.tolist())
+            return made
+        given = self.given
+        if self.matrix is not None:
+            given = _of_matrix(given, self.rows, self.random_state)
+        return preconditioner_for(
+            given, self.kernel, self.rows, self.alphas, noise=noise,
+            random_state=self.random_state,
+        )  # fmt: skip
 
-    def _factor(self) -> None:
-        """Hold K, and its factor: one step solves."""
-        matrix = self._given
-        if matrix is None:
-            matrix = self._values(self.rows)
-        self.exact = self.product = matrix.__matmul__
-        noise = np.ones(self.n_rows) if self.noise is None else self.noise
-        self.preconditioner = Factored(matrix, self.alphas, noise)
-        self.preconditioner.made_for = self.n_rows, tuple(self.alphas.tolist())
-
-    def _precondition(self, preconditioner: Any, random_state: Seed, workers: Workers) -> None:
-        """Compute K anew in each step, unless it is given, and make a preconditioner."""
-        kernel, matrix = self.kernel, self._given
-        self._try_some()
-        if matrix is not None:
-            self.exact = self.product = matrix.__matmul__
-            preconditioner = _of_matrix(preconditioner, self.rows, random_state)
-        else:
-            self.exact = workers.product(KernelOperator(kernel, self.rows, dtype=np.float64))
-            self.product = self.exact
-            if self.tol >= SINGLE_TOL:
-                self.product = workers.product(KernelOperator(kernel, self.rows, dtype=np.float32))
-        self.preconditioner = preconditioner_for(
-            preconditioner, kernel, self.rows, self.alphas, noise=self.noise,
-            random_state=random_state,
+    def part(self, rows: Integers) -> "KernelSystem":
+        """Return the system of some of the rows, without noise."""
+        kernel, part = self.kernel, self.rows[rows]
+        if self.matrix is not None:
+            kernel, part = Precomputed(), self.matrix[np.ix_(rows, rows)]
+        return KernelSystem(
+            kernel, part, self.alphas, preconditioner=self.given, tol=self.tol,
+            max_iter=self.max_iter, random_state=self.random_state, workers=self.workers,
         )  # fmt: skip
 
     def _try_some(self) -> None:

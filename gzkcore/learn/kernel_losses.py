@@ -1,0 +1,452 @@
+"""Regressions with the whole kernel for other losses than squares: counts, outliers, quantiles.
+
+`losses` has the losses, `newton` minimises them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import xlogy
+from sklearn.utils import column_or_1d
+
+from gzkcore._util.state import number, stored
+from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_positive, check_share, check_targets, check_weights
+from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
+from gzkcore.kernels.base import Kernel
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import Batch, is_source
+
+from .kernel_ridge import WholeKernel
+from .kernel_system import KernelSystem
+from .losses import Huber, Loss, Pinball, Poisson
+from .newton import Minimum, minimise
+from .preconditioner import Preconditioner
+from .shared_products import Workers
+from .streams import Reader, Step, map_rows
+from .training_rows import TrainingRows
+
+__all__ = [
+    "KernelHuberRegressor",
+    "KernelPoissonRegressor",
+    "KernelQuantileRegressor",
+]
+
+SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000  # of the linear system of a step; Newton asks for its own tol
+
+ROUNDING = 1e-12  # of sums of deviances
+
+
+class KernelLoss(WholeKernel):
+    """What models with the whole kernel and any loss share; a class says by `_loss` which."""
+
+    alpha: float
+
+    def _loss(self) -> Loss:
+        """Return the loss, its parameters checked."""
+        raise NotImplementedError
+
+    def fit(  # type: ignore[override]  # steps are few and long: nothing is kept of half a fit
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+            A source is put together in memory, see `KernelRidge.fit`.
+        y : array-like of shape (n_samples,)
+            Targets, or labels; None for an iterable of batches.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+            Unfitted, if anything fails or interrupts on the way.
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fit(self, reader: Reader, step: Step) -> None:
+        self._check_solver()
+        if isinstance(self.preconditioner, Preconditioner):
+            raise TypeError(
+                f"preconditioner={self.preconditioner!r} was made for rows of given weights, and "
+                "each step has others; use 'auto', None, a number of components or a feature map"
+            )
+        alpha, loss = check_positive("alpha", self.alpha), self._loss()
+        rows = TrainingRows.of(*reader.gather(self))
+        with Workers(reader.distributed) as self._workers:
+            self.kernel_ = rows.resolve(as_exact_kernel(self.kernel), self._names)
+            self.X_fit_ = rows.X
+            system = KernelSystem(
+                self.kernel_, rows.X, np.array([alpha]), preconditioner=self.preconditioner,
+                tol=SYSTEM_TOL, max_iter=SYSTEM_STEPS, random_state=self.random_state,
+                workers=self._workers,
+            )  # fmt: skip
+            found = minimise(
+                system, loss, rows.y, rows.weight, fit_intercept=self.fit_intercept, tol=self.tol,
+                max_iter=self.max_iter, step=step,
+            )  # fmt: skip
+        del self._workers  # the class has none
+        self._keep(found)
+        self._tell(found.trouble, "")
+
+    def _keep(self, found: Minimum) -> None:
+        shape = self._target_shape
+        self.dual_coef_ = found.coef.reshape(len(found.coef), *shape)
+        self.intercept_ = found.intercept.reshape(shape)[()]
+        self.n_iter_, self.residual_ = found.n_iter, found.residual
+        self.converged_ = found.converged
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
+class LossRegressor(KernelLoss):
+    """Regression with one target."""
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.preconditioner = preconditioner
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _targets(self, y: ArrayLike, X: Any, reset: bool) -> Doubles:
+        return np.asarray(check_targets(column_or_1d(y, warn=True), X))
+
+    def predict(self, X: Data) -> Any:  # type: ignore[override]  # there is no return_std
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
+        """
+        self._check_fitted()
+        if is_source(X):
+            return map_rows(self._for_workers().predict, X, ())
+        return self._of_values(super().predict(X))
+
+    def _of_values(self, f: Doubles) -> Doubles:
+        return f
+
+
+class KernelPoissonRegressor(LossRegressor):
+    """Poisson regression with the whole kernel: counts, or other targets >= 0, of mean exp(f).
+
+    Minimises sum_i w_i (exp(f_i) - y_i f_i) + alpha / 2 |f|^2 over the functions f of the kernel
+    and a constant beside them: f(x) = sum_i dual_coef_i k(x, x_i) + intercept.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        As for `KernelRidge`.
+    alpha : float, default=1.0
+        > 0, the weight of the penalty; half as large a one serves twice the counts.
+    fit_intercept : bool, default=True
+        Whether f has a constant that is not penalised. Without it predictions go to 1 far from the
+        data, with it to a typical rate.
+    preconditioner : "auto", None, int or transformer, default="auto"
+        As for `KernelRidge`.
+    tol : float, default=1e-3
+        > 0 and < 1, largest `residual_`.
+    max_iter : int, default=100
+        >= 1, the most steps of Newton's method. If they are not enough, a ConvergenceWarning says
+        so.
+    random_state : int, RandomState, Generator or None, default=None
+        Of the preconditioner.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,)
+    X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
+        The rows, but those of weight 0.
+    kernel_ : Kernel
+        The kernel, every parameter a number.
+    intercept_ : float
+        -inf, and all predictions 0, where all targets are 0.
+    n_iter_ : int
+        Steps, each a ridge regression with weights of its own.
+    residual_ : float
+        The root of what the objective is above its least value before the last step, by Newton's
+        model, relative to what it has fallen from that of the best constant.
+    converged_ : bool
+        Whether that is at most `tol`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        If X has column names that are all strings.
+
+    See Also
+    --------
+    sklearn.linear_model.PoissonRegressor : Linear f. Its alpha is ours over the sum of weights.
+
+    Notes
+    -----
+    A step costs what a fit of `KernelRidge` does, and some six are needed. `score` is D^2, the
+    share of the deviance that is explained.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (500, 1))
+    >>> y = rng.poisson(np.exp(2 + np.sin(4 * X[:, 0])))
+    >>> model = KernelPoissonRegressor(alpha=0.1).fit(X, y)
+    >>> bool(abs(model.predict([[0.4]])[0] / np.exp(2 + np.sin(1.6)) - 1) < 0.1)
+    True
+    """
+
+    _state = stored(intercept_=number(finite=False))
+
+    def _loss(self) -> Loss:
+        return Poisson()
+
+    def _targets(self, y: ArrayLike, X: Any, reset: bool) -> Doubles:
+        targets = super()._targets(y, X, reset)
+        bad = np.flatnonzero(targets < 0)
+        if bad.size:
+            raise ValueError(
+                f"y[{bad[0]}] = {targets[bad[0]]:g} is negative, and Poisson regression is for "
+                "counts; pass targets >= 0, or use KernelRidge"
+            )
+        return targets
+
+    def _of_values(self, f: Doubles) -> Doubles:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(f))
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return D^2 = 1 - (deviance) / (deviance of the mean of y).
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        self._check_fitted()
+        sums = as_source(X, y, sample_weight).reduce(
+            _deviance_of_batch, _add_sums, self._for_workers()
+        )
+        if sums is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        weight, total, entropy, deviance = sums
+        null = entropy - xlogy(total, total / weight)
+        if null <= ROUNDING * entropy:
+            return float(deviance <= ROUNDING * entropy)
+        return float(1 - deviance / null)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _deviance_of_batch(batch: Batch, model: Any) -> Sequence[float]:
+    """Return the sums of w, w y, w y log y and w (y log(y / mu) - y + mu)."""
+    X, y, sample_weight, _ = batch
+    y = model._targets(y, X, False)
+    w = check_weights(sample_weight, X)
+    w = np.ones(len(y)) if w is None else w
+    mean = model.predict(X)
+    with np.errstate(divide="ignore"):
+        deviance = xlogy(y, y) - xlogy(y, mean) - y + mean
+    return [float(w @ part) for part in (np.ones(len(y)), y, xlogy(y, y), deviance)]
+
+
+def _add_sums(parts: Sequence[Sequence[float]]) -> Sequence[float]:
+    return [sum(each) for each in zip(*parts, strict=True)]
+
+
+class KernelHuberRegressor(LossRegressor):
+    """Robust regression with the whole kernel: outliers count by their distance, not its square.
+
+    Minimises sum_i w_i h(y_i - f_i) + alpha / 2 |f|^2, where h(r) is r^2 / 2 up to epsilon scale_,
+    and a line beyond; f as for `KernelPoissonRegressor`.
+
+    Parameters
+    ----------
+    kernel, fit_intercept, preconditioner, tol, max_iter, random_state
+        As for `KernelPoissonRegressor`.
+    alpha : float, default=1.0
+        > 0. That of `KernelRidge`, which this is for a large epsilon.
+    epsilon : float, default=1.35
+        >= 1, the smaller the more robust: in units of `scale_`, as in scikit-learn's
+        HuberRegressor.
+
+    Attributes
+    ----------
+    scale_ : float
+        s with s^2 sum_i w_i = sum_i w_i min(r_i^2, epsilon^2 s^2) + alpha |f|^2 for the residuals
+        r: Huber's, for a large epsilon the root of the `noise_variance_` of `KernelRidge`. By
+        outliers alone it can't grow beyond the others' if these have at least 1 - 1 / epsilon^2 of
+        the weight.
+    dual_coef_, X_fit_, kernel_, intercept_, n_iter_, residual_, converged_
+        As for `KernelPoissonRegressor`.
+
+    See Also
+    --------
+    sklearn.linear_model.HuberRegressor : Linear f. Its alpha is ours over its scale.
+
+    Notes
+    -----
+    f and `scale_` s together minimise (sum_i w_i h(r_i) + alpha / 2 |f|^2) / s + s / 2 sum_i w_i,
+    where h has the width epsilon s: convex in both, so there is one answer. For y times 1,000
+    it is f times 1,000.
+
+    References
+    ----------
+    Huber, Ronchetti, Robust Statistics, 2009, section 7.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelHuberRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 1))
+    >>> y = np.sin(4 * X[:, 0])
+    >>> y[::10] = 1e6
+    >>> model = KernelHuberRegressor(alpha=0.01).fit(X, y)
+    >>> bool(abs(model.predict([[0.4]])[0] - np.sin(1.6)) < 0.05)
+    True
+    """
+
+    _state = stored(scale_=number(0))
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float = 1.0,
+        *,
+        epsilon: float = 1.35,
+        fit_intercept: bool = True,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
+            max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
+        self.epsilon = epsilon
+
+    def _loss(self) -> Loss:
+        epsilon = check_positive("epsilon", self.epsilon)
+        if epsilon < 1:
+            raise ValueError(f"epsilon={self.epsilon!r} is too small; use a finite number >= 1")
+        return Huber(epsilon)
+
+    def _keep(self, found: Minimum) -> None:
+        super()._keep(found)
+        if isinstance(found.loss, Huber):
+            self.scale_ = found.loss.scale
+
+
+class KernelQuantileRegressor(LossRegressor):
+    """Quantile regression with the whole kernel: a share `quantile` of targets is to be below f.
+
+    Minimises sum_i w_i p(y_i - f_i) + alpha / 2 |f|^2 with the pinball loss p(r) = max(quantile r,
+    (quantile - 1) r); f as for `KernelPoissonRegressor`.
+
+    Parameters
+    ----------
+    kernel, fit_intercept, preconditioner, max_iter, random_state
+        As for `KernelPoissonRegressor`.
+    alpha : float, default=1.0
+        > 0, the weight of the penalty. It has the unit of 1 / y: y times 1,000 wants a thousandth.
+    quantile : float, default=0.5
+        > 0 and < 1; 0.5 is the median.
+    tol : float, default=1e-3
+        > 0 and < 1, also of the smoothing: relative to the objective.
+
+    Attributes
+    ----------
+    smoothing_ : float
+        Width m, in units of y, by which the pinball loss was smoothed at last: the objective is
+        above its least value by m sum_i w_i at most, and by `tol` of it.
+    dual_coef_, X_fit_, kernel_, intercept_, n_iter_, residual_, converged_
+        As for `KernelPoissonRegressor`; `residual_` is of the smoothed objective.
+
+    See Also
+    --------
+    sklearn.linear_model.QuantileRegressor : Linear f, with the penalty |coef|_1.
+    KernelRidge : Intervals for noise that is the same everywhere, `predict(X, return_std=True)`.
+
+    Notes
+    -----
+    The loss has a kink, so that its minimum is found along a path of smoothed ones (a barrier for
+    the dual coefficients, which lie between quantile - 1 and quantile): some 15 steps. With a
+    constant a share `quantile` of the training rows, by weight, is below f, but for the rows that f
+    meets; of new rows fewer are between two quantiles, the fewer the smaller alpha is.
+
+    References
+    ----------
+    Takeuchi, Le, Sears, Smola, Nonparametric Quantile Estimation, JMLR 7 (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelQuantileRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (500, 1))
+    >>> y = np.abs(X[:, 0]) * rng.standard_normal(500)
+    >>> model = KernelQuantileRegressor(alpha=0.1, quantile=0.9).fit(X, y)
+    >>> bool(0.88 < np.mean(y <= model.predict(X)) < 0.92)
+    True
+    """
+
+    _state = stored(smoothing_=number(0))
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float = 1.0,
+        *,
+        quantile: float = 0.5,
+        fit_intercept: bool = True,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
+            max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
+        self.quantile = quantile
+
+    def _loss(self) -> Loss:
+        return Pinball(check_share("quantile", self.quantile))
+
+    def _keep(self, found: Minimum) -> None:
+        super()._keep(found)
+        if isinstance(found.loss, Pinball):
+            self.smoothing_ = found.loss.width

@@ -1,0 +1,312 @@
+"""Losses of a row, their slopes and curvatures in f: what regressions other than ridge minimise.
+
+Each takes targets and values of shape (n, k), k = 1 but for `Softmax`, and is convex in f.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax, xlogy
+
+from gzkcore._util.typing import Doubles
+
+__all__ = ["Huber", "Logistic", "Loss", "Pinball", "Poisson", "Softmax", "huber_scale"]
+
+NARROWER = 8.0  # the pinball loss is made less smooth by this factor at a time
+ROUGH = 0.1  # the residual at which it is
+NARROWEST = 1e-12  # of the first width
+INSIDE = 0.1  # of the room that f leaves a slope, which coefficients are taken to leave at least
+LEAST_SCALE = 1e-10  # of the targets: that of residuals which are nearly all 0
+
+
+class Loss:
+    """Base of all losses."""
+
+    coupled: ClassVar[bool] = False  # whether the outputs of a row depend on each other
+
+    def constant(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the constant f, of shape (k,), with the least sum of losses."""
+        raise NotImplementedError
+
+    def values(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the loss of each row, of shape (n,)."""
+        raise NotImplementedError
+
+    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the slopes in f, of shape (n, k)."""
+        raise NotImplementedError
+
+    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
+        """Return the curvatures in f, of shape (n, k); coupled ones are diag(h) - h h^T.
+
+        `dual`, alpha c / w, is what the coefficients take for minus the slopes; at the minimum it
+        is. Where curvatures change fast, those between the two are better than those at f.
+        """
+        raise NotImplementedError
+
+    def sizes(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return of each row the size of what its loss is a sum of, for its rounding error."""
+        return np.abs(self.values(y, f))
+
+    def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Loss | None":
+        """Return the loss that a fit begins with, at its first f; None if that is its end too."""
+        return self if np.isfinite(f).all() else None
+
+    def next(
+        self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float
+    ) -> "Loss | None":
+        """Return the loss that a fit goes on with; None if there is nothing left to do.
+
+        Parameters
+        ----------
+        penalty : float
+            alpha |f|^2.
+        residual : float
+            How far a fit with this loss is from its end.
+        tol : float
+            How far it may be.
+        """
+        return self if residual > tol else None
+
+
+class Poisson(Loss):
+    """exp(f) - y f, up to a constant: minus the log likelihood of counts of mean exp(f).
+
+    As half the deviance, y log(y / mu) - y + mu, so that it is 0 where mu = y.
+    """
+
+    def constant(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the constant with the least sum of losses."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.average(y, axis=0, weights=weight))
+
+    def values(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the loss of each row."""
+        return np.asarray((xlogy(y, y) - y - y * f + np.exp(f))[:, 0])
+
+    def sizes(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return of each row the size of what its loss is a sum of."""
+        return np.asarray((y * (1 + np.abs(f)) + np.exp(f))[:, 0])
+
+    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the slopes in f."""
+        return np.asarray(np.exp(f) - y)
+
+    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
+        """Return the curvatures in f."""
+        return np.asarray(np.exp(f))
+
+
+class Logistic(Loss):
+    """log(1 + exp(-y f)) for targets of +-1: minus the log likelihood of the class."""
+
+    def constant(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the constant with the least sum of losses."""
+        share = np.average(y > 0, axis=0, weights=weight)
+        return np.asarray(np.log(share / (1 - share)))
+
+    def values(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the loss of each row."""
+        return np.asarray(np.logaddexp(0.0, -y * f)[:, 0])
+
+    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the slopes in f."""
+        return np.asarray(-y * expit(-y * f))
+
+    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
+        """Return the curvatures in f."""
+        return np.asarray(expit(f) * expit(-f))
+
+
+class Softmax(Loss):
+    """-log of the share of exp(f) that the row's class has, for targets of +-1, k classes."""
+
+    coupled = True
+
+    def constant(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the constant with the least sum of losses."""
+        logs = np.log(np.average(y > 0, axis=0, weights=weight))
+        return np.asarray(logs - logs.mean())
+
+    def values(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the loss of each row."""
+        return np.asarray(-log_softmax(f, axis=1)[y > 0])
+
+    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the slopes in f."""
+        return np.asarray(softmax(f, axis=1) - (y > 0))
+
+    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
+        """Return the curvatures in f."""
+        return np.asarray(softmax(f, axis=1))
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """r^2 / 2 for |r| <= w, w |r| - w^2 / 2 beyond, with r = y - f and w = epsilon scale.
+
+    Parameters
+    ----------
+    epsilon : float
+        >= 1.
+    scale : float
+        Of the residuals, see `huber_scale`; `begun` and `next` find it.
+    """
+
+    epsilon: float
+    scale: float = 1.0
+
+    @property
+    def width(self) -> float:
+        """Up to which a residual counts by its square."""
+        return self.epsilon * self.scale
+
+    def constant(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the constant with the least sum of losses."""
+        return weighted_quantile(y, weight, 0.5)
+
+    def values(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the loss of each row."""
+        r, inside = y - f, np.clip(y - f, -self.width, self.width)
+        return np.asarray((inside * (r - inside / 2))[:, 0])
+
+    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the slopes in f."""
+        return np.asarray(-np.clip(y - f, -self.width, self.width))
+
+    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
+        """Return the curvatures in f."""
+        return np.asarray(np.abs(y - f) <= self.width, dtype=np.float64)
+
+    def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Huber":
+        """Return the loss of the first residuals' scale."""
+        return self.rescaled(y, f, weight, 0.0)
+
+    def rescaled(self, y: Doubles, f: Doubles, weight: Doubles, penalty: float) -> "Huber":
+        """Return the loss of the scale that the residuals have."""
+        found = huber_scale((y - f)[:, 0], self.epsilon, penalty, weight)
+        typical = float(weighted_quantile(np.abs(y), weight, 0.5)[0]) or float(np.abs(y).max())
+        return Huber(self.epsilon, max(found, LEAST_SCALE * typical))
+
+    def next(
+        self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float
+    ) -> "Huber | None":
+        """Return the loss of the scale that residuals have by now, None if it is steady."""
+        other = self.rescaled(y, f, weight, penalty)
+        steady = abs(other.scale - self.scale) <= tol * self.scale
+        return None if residual <= tol and steady else other
+
+
+@dataclass(frozen=True)
+class Pinball(Loss):
+    """The pinball loss of a quantile q, max(q r, (q - 1) r) with r = y - f, smoothed.
+
+    It is the largest value of s r for slopes s from q - 1 to q; here that of s r + m log(q - s) +
+    m log(s + 1 - q), with a barrier about these: q - s = 2 m / (r + 2 m + sqrt(r^2 + 4 m^2)). The
+    least sum of pinball losses and penalty is missed by at most m sum_i w_i, and m goes to 0.
+
+    The curvature 1 / (m / (q - s)^2 + m / (s + 1 - q)^2) is that of an interior point method: one
+    factor of each square is of f, the other one of the coefficients.
+
+    Parameters
+    ----------
+    quantile : float
+        > 0 and < 1.
+    width : float
+        m; `begun` and `next` find it.
+    first : float
+        The m of the beginning.
+    """
+
+    quantile: float
+    width: float = 0.0
+    first: float = 0.0
+
+    def constant(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the constant with the least sum of losses."""
+        return weighted_quantile(y, weight, self.quantile)
+
+    def _room(self, r: Doubles) -> tuple[Doubles, Doubles]:
+        """Return q - s and s + 1 - q."""
+        root = np.hypot(r, 2 * self.width)
+        away = 2 * self.width + root
+        small = 2 * self.width / (np.abs(r) + away)
+        return np.where(r > 0, small, 1 - small), np.where(r > 0, 1 - small, small)
+
+    def values(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the loss of each row."""
+        r = y - f
+        above, below = self._room(r)
+        barrier = self.width * (np.log(above) + np.log(below))
+        return np.asarray(((self.quantile - above) * r + barrier)[:, 0])
+
+    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
+        """Return the slopes in f."""
+        return np.asarray(self._room(y - f)[0] - self.quantile)
+
+    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
+        """Return the curvatures in f."""
+        above, below = self._room(y - f)
+        up = np.maximum(self.quantile - dual, INSIDE * above)
+        low = np.maximum(dual + 1 - self.quantile, INSIDE * below)
+        return np.asarray(1 / (self.width * (1 / (above * up) + 1 / (below * low))))
+
+    def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Pinball | None":
+        """Return the loss smoothed by as much as the targets are typically away, if any is."""
+        away = np.abs(y - f)
+        width = float(weighted_quantile(away, weight, 0.5)[0]) or float(away.max())
+        return Pinball(self.quantile, width, width) if width else None
+
+    def next(
+        self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float
+    ) -> "Pinball | None":
+        """Return a loss less smooth, until smoothing can have raised the objective by no more."""
+        if residual > max(tol, ROUGH):
+            return self
+        r = (y - f)[:, 0]
+        true = np.maximum(self.quantile * r, (self.quantile - 1) * r)
+        above, below = self._room(r)
+        bias = weight @ (
+            np.where(r > 0, above, below) * np.abs(r)
+        )  # of pinball losses: s r is less
+        if bias > tol * (weight @ true + penalty / 2) and self.width > NARROWEST * self.first:
+            return Pinball(self.quantile, self.width / NARROWER, self.first)
+        return self if residual > tol else None
+
+
+def huber_scale(residuals: Any, epsilon: float, penalty: float = 0.0, weights: Any = None) -> float:
+    """Return the scale s with s^2 sum_i w_i = sum_i w_i min(r_i^2, epsilon^2 s^2) + penalty.
+
+    Parameters
+    ----------
+    residuals : array-like of shape (n,)
+        r.
+    epsilon : float
+        >= 1.
+    penalty : float, default=0.0
+        >= 0.
+    weights : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        0 if too few residuals differ from 0.
+    """
+    r = np.asarray(residuals, dtype=np.float64)
+    w = np.ones(len(r)) if weights is None else np.asarray(weights, dtype=np.float64)
+    order = np.argsort(np.abs(r))
+    size, w = np.abs(r[order]), w[order]
+    # The sum of the least of two is the least sum, over how many of the smallest are inside.
+    inside = np.concatenate([[0.0], np.cumsum(w)])
+    squares = np.concatenate([[0.0], np.cumsum(w * np.square(size))]) + penalty
+    left = inside[-1] - epsilon**2 * (inside[-1] - inside)
+    return float(np.sqrt((squares[left > 0] / left[left > 0]).min()))
+
+
+def weighted_quantile(y: Doubles, weight: Doubles, quantile: float) -> Doubles:
+    """Return a quantile of each column: the least value with that share of the weight up to it."""
+    order = np.argsort(y, axis=0, kind="stable")
+    upto = np.cumsum(weight[order], axis=0)
+    place = (upto < quantile * upto[-1] * (1 - 1e-12)).sum(axis=0)
+    return np.asarray(np.take_along_axis(y, order, axis=0)[place, np.arange(y.shape[1])])
