@@ -187,7 +187,10 @@ def _read(file: BinaryIO) -> Any:
         members = archive.infolist()
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
             raise ValueError("it has a compressed member, and files of models have none")
-        if sum(member.file_size for member in members) > file.seek(0, os.SEEK_END):
+        size = file.seek(0, os.SEEK_END)
+        if any(not 0 <= member.header_offset < size for member in members):
+            raise ValueError("it has a member that begins outside of the file")
+        if sum(member.file_size for member in members) > size:
             raise ValueError("its members are larger than the file")
         head = json.loads(archive.read("model.json"))
         if head["format"] != FORMAT:

@@ -20,6 +20,7 @@ None is any. What a
 declaration can't say, `_check_state(self)` of the class can: it raises ValueError.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -461,6 +462,7 @@ _OF_ESTIMATORS = stored(
 _OF_OTHERS = {"FrozenEstimator": stored(estimator=has("transform"))}
 
 
+@functools.cache
 def state_of(cls: Any) -> dict[str, Field]:
     """Return what a file keeps of the objects of a class, by names in the file."""
     state: dict[str, Field] = {}

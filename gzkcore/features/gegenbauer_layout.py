@@ -146,11 +146,20 @@ class Layout:
 
     def check(self, dim: int, width: int) -> None:
         """Raise ValueError unless these are columns of points of `dim`, `width` at most."""
+        if self.radial.dim != dim or self._n_columns > width:
+            raise ValueError(
+                f"has {self._n_columns} columns of {self.radial.dim} dimensions, and room for "
+                f"{width} of {dim}"
+            )
+
+    @functools.cached_property
+    def _n_columns(self) -> int:
+        """How many columns are written; ValueError if the parts don't fit together."""
         parts: list[Any] = [self.radial, *(each.rule for each in self.families)]
         if self.tree is not None:
             parts.append(self.tree)
-        if any(part.dim != dim for part in parts):
-            raise ValueError(f"has parts of {[part.dim for part in parts]} dimensions, not {dim}")
+        if len({part.dim for part in parts}) > 1:
+            raise ValueError(f"has parts of {[part.dim for part in parts]} dimensions")
         n_nodes = 0 if self.tree is None else self.tree.size
         for what, numbers, end in (
             ("radial functions", self._used, self.radial.degree.size),
@@ -159,12 +168,13 @@ class Layout:
         ):
             if numbers.max(initial=-1) >= end:
                 raise ValueError(f"has column {numbers.max()} of {end} {what}")
-        if self.axes is None and self.counts.sum() != self.nodes.size:
+        if self.axes is not None and self.families:
+            raise ValueError("has adapted axes, and random columns")
+        if self.axes is not None:
+            return int(self.axes.shape[1])
+        if self.counts.sum() != self.nodes.size:
             raise ValueError(f"has {self.nodes.size} harmonics, and counts {self.counts.sum()}")
-        exact = self.nodes.size if self.axes is None else self.axes.shape[1]
-        columns = exact + sum(len(family.W) for family in self.families)
-        if columns > width or (self.axes is not None and self.families):
-            raise ValueError(f"has {columns} columns, and room for {width}")
+        return int(self.nodes.size + sum(len(family.W) for family in self.families))
 
     def fill(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         """Write the features of one tile."""

@@ -143,6 +143,12 @@ def test_compressed_members_are_refused_unread(tmp_path):
     refused(content, tmp_path, "a compressed member, and files of models have none")
 
 
+def test_members_that_begin_before_the_file_are_refused(tmp_path):
+    content = bytearray(resign.signed(saved("kernel-Gaussian")))
+    content[content.index(b"PK\x05\x06") + 16] += 1  # where the directory begins, as it is told
+    refused(resign.resigned(bytes(content)), tmp_path, "begins outside of the file")
+
+
 def test_arrays_larger_than_the_file_are_refused_unread(tmp_path):
     parts = saved("count-sketch")
     entry = parts.head["model"]["data"]["hashes_"]
