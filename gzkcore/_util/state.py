@@ -462,9 +462,13 @@ _OF_ESTIMATORS = stored(
 _OF_OTHERS = {"FrozenEstimator": stored(estimator=has("transform"))}
 
 
-@functools.cache
 def state_of(cls: Any) -> dict[str, Field]:
     """Return what a file keeps of the objects of a class, by names in the file."""
+    return _state_of(cls)
+
+
+@functools.cache
+def _state_of(cls: Any) -> dict[str, Field]:
     state: dict[str, Field] = {}
     if cls.__name__ in _OF_OTHERS:
         state = dict(_OF_OTHERS[cls.__name__])
