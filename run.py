@@ -146,7 +146,7 @@ def fuzz(minutes: float, *options: str) -> int:
     end, seed, status = time.monotonic() + 60 * minutes, int(time.time()), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ENVIRONMENT["GZKCORE_FUZZ"] = name
+        ENVIRONMENT.update({"GZKCORE_FUZZ_EXAMPLES": "100"} | ENVIRONMENT | {"GZKCORE_FUZZ": name})
         while not status and time.monotonic() < end:
             seed += 1
             fuzzers = sorted((ROOT / "tests").glob("fuzz_*.py"))
