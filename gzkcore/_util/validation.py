@@ -155,8 +155,18 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     return weight
 
 
+def check_sparse(X: Any) -> None:
+    """Raise ValueError if rows are sparse and point outside their columns: kernels would go there.
+
+    So would whatever converts them, which is why this comes first.
+    """
+    if sparse.issparse(X) and hasattr(X, "check_format"):
+        X.check_format(full_check=True)
+
+
 def check_matrix(name: str, values: Any) -> Doubles:
     """Return a finite matrix of doubles, or raise naming it."""
+    check_sparse(values)
     if hasattr(values, "toarray"):
         values = values.toarray()
     try:

@@ -23,6 +23,7 @@ from gzkcore._util.validation import (
     MOST_PLACES,
     check_integer,
     check_out,
+    check_sparse,
     dense,
     first_not_finite,
     is_finite,
@@ -292,6 +293,7 @@ def check_rows(estimator: Any, X: Data, *, reset: bool, finite: bool = True) -> 
     if isinstance(given, np.ndarray) or sparse.issparse(given):
         swapped = given.dtype == np.dtype(np.float32).newbyteorder()
         given = given.astype(np.float32) if swapped else given  # scikit-learn would make it float64
+    check_sparse(X)
     rows: Rows = validate_data(
         estimator, given, reset=reset, accept_sparse="csr", accept_large_sparse=True,
         dtype=[np.float64, np.float32], ensure_all_finite=finite,

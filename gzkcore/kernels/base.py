@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from gzkcore._util.typing import Data, Doubles, Rows
-from gzkcore._util.validation import raise_not_finite
+from gzkcore._util.validation import check_sparse, raise_not_finite
 from gzkcore._util.wording import counted
 
 from .tile_form import TileForm
@@ -151,6 +151,7 @@ def raise_if_learned(name: str, value: Any) -> None:
 
 def double_rows(X: Data) -> Doubles:
     """Return the rows of X, dense or sparse, as an array of doubles, or raise."""
+    check_sparse(X)
     rows: Doubles = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(

@@ -41,7 +41,7 @@ from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, dense, raise_not_finite
+from gzkcore._util.validation import check_integer, check_sparse, dense, raise_not_finite
 
 from .aliases import as_kernel
 from .base import LEARNED, Kernel, asks_targets
@@ -179,6 +179,7 @@ def learn_kernel(
     """
     n_rows = check_integer("n_rows", n_rows, 2)
     names = list(X.columns) if hasattr(X, "columns") else None
+    check_sparse(X)
     rows: Rows = check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )

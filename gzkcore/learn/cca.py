@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_integer, check_not_negative, check_weights
+from gzkcore._util.validation import check_integer, check_not_negative, check_sparse, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
 from gzkcore.rows.open import as_source
@@ -169,6 +169,7 @@ class RandomFeatureCCA(ComponentLearner):
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
                 "a second view of the rows"
             )
+        check_sparse(X)
         X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         y = self._validate_y(y, reset)
         check_consistent_length(X, y)
@@ -257,6 +258,7 @@ class RandomFeatureCCA(ComponentLearner):
         self._check_fitted()
         if is_source(X):
             return self._batches_mapped(X)
+        check_sparse(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         x_scores = scores(self.features_, X, self.x_mean_, self.x_weights_)
         if y is None:

@@ -31,7 +31,7 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_share
+from gzkcore._util.validation import check_bool, check_integer, check_share, check_sparse
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
@@ -367,6 +367,7 @@ class WholeKernelRegressor(WholeKernel):
         """
         self._check_fitted()
         n_samples = check_integer("n_samples", n_samples, 1)
+        check_sparse(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         mean, _ = self._predict(X, return_std=False)
         X, rng = self._new_rows(X), generator(random_state)

@@ -24,6 +24,7 @@ from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore._util.validation import (
     check_integer,
     check_not_negative,
+    check_sparse,
     check_weights,
     float_dtype,
     raise_not_finite,
@@ -316,6 +317,7 @@ default="k-means++"
 
     def _validate(self, X: Data, reset: bool) -> Any:
         """Check X but for its values, which are checked when they are read."""
+        check_sparse(X)
         return validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
 
     def _check_parameters(self) -> None:

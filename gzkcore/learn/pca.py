@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_sparse
 from gzkcore._util.wording import counted
 from gzkcore.rows.sources import is_source
 
@@ -126,6 +127,7 @@ class RandomFeaturePCA(ComponentLearner):
         return MomentsAccumulator(self.features_)
 
     def _validate(self, X: Data, y: Any, reset: bool) -> tuple[Any, None]:
+        check_sparse(X)
         lenient: Any = {"accept_sparse": "csr", "ensure_all_finite": False}
         return validate_data(self, X, reset=reset, **lenient), None
 

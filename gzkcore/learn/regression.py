@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_not_negatives, check_targets, check_weights
+from gzkcore._util.validation import check_not_negatives, check_sparse, check_targets, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
@@ -106,6 +106,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
                 "targets; a source yields (X, y)"
             )
+        check_sparse(X)
         X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         targets = self._targets(y, X, reset)
         if not reset and targets.shape[1:] != self._target_shape:
@@ -145,6 +146,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
         self._check_fitted()
         if is_source(X):
             return self._predict_source(X, return_std)
+        check_sparse(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
         mean, variance = self._predict(X, return_std)
         shape = (X.shape[0], *self._target_shape)

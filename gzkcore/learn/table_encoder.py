@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, stored, text, whole
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_choice
+from gzkcore._util.validation import check_choice, check_sparse
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
@@ -280,6 +280,7 @@ def columns_of(
         columns = [_of_series(X[originals[places[name]]], name) for name in wanted]
         return wanted, columns, True
     if sparse.issparse(X):
+        check_sparse(X)
         check_fits_dense(X)
         X = X.toarray()
     array = np.asarray(X)

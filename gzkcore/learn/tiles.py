@@ -17,7 +17,13 @@ from sklearn.utils.validation import validate_data
 
 from gzkcore._util import threads
 from gzkcore._util.typing import Data, Floats
-from gzkcore._util.validation import empty_aligned, float_dtype, is_finite, raise_not_finite
+from gzkcore._util.validation import (
+    check_sparse,
+    empty_aligned,
+    float_dtype,
+    is_finite,
+    raise_not_finite,
+)
 from gzkcore.features.base import RowMap
 
 # Each tile adds its product to all sums: at 2,048 rows that costs 4 % of a product 1,024 wide.
@@ -152,4 +158,5 @@ def width_of(features: Any, X: Any) -> Any:
 
 def as_rows(X: Data) -> Any:
     """Return X as an array or CSR matrix without copying it, memory maps least of all."""
+    check_sparse(X)
     return check_array(X, accept_sparse="csr", ensure_all_finite=False)

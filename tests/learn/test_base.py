@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import (
 )
 from tolerances import LEARNERS
 
+import gzkcore
 from gzkcore import (
     Checkpoint,
     GegenbauerFeatures,
@@ -769,3 +770,18 @@ def test_a_callback_may_stop_iterations():
     model = RandomFeatureKMeans(RBF9, 8, tol=0.0, random_state=0).set_callbacks(Diary(5)).fit(X)
     assert model.n_iter_ <= 2
     assert model.labels_.shape == (300,)
+
+
+OUTSIDE = [
+    gzkcore.TableEncoder(), gzkcore.KernelRidge(), gzkcore.KernelRidgeClassifier(), gzkcore.KernelRegressor(),
+    gzkcore.RandomFeatureRidge(), gzkcore.RandomFeaturePCA(), gzkcore.RandomFeatureKMeans(n_clusters=2), gzkcore.CountSketch(4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", OUTSIDE, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array])
+def test_sparse_rows_that_point_outside_are_refused(model, form):
+    X = form(np.eye(4))
+    X.indices = X.indices + np.int32(10**6)
+    with pytest.raises(ValueError, match="ind"):
+        clone(model).fit(X, np.arange(4) % 2)
