@@ -179,7 +179,7 @@ def _changes_of_array(
         "texts": np.full(array.shape, "x"),
         "complex": np.zeros(array.shape, complex),
     }
-    if array.dtype.kind in "biufc":
+    if array.dtype.kind in "biuf":
         for dtype in ("i1", "i4", "i8", "u8", "f4", "f8", ">i4", ">i8", ">f8", "b1"):
             with np.errstate(all="ignore"):
                 found[dtype] = array.astype(dtype)
@@ -193,7 +193,8 @@ def _changes_of_array(
     if array.dtype.kind == "f" and array.size:
         for each in (math.nan, math.inf, -1e300, 0.0):
             one = array.copy()
-            one.flat[array.size // 2] = each
+            with np.errstate(over="ignore"):
+                one.flat[array.size // 2] = each
             found[f"{each} within"] = one
     for what, new in found.items():
         if new.dtype != array.dtype or not np.array_equal(new, array):
