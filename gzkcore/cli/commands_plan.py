@@ -39,11 +39,15 @@ from .output import (
 
 def plan(
     data: Data,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="A column to predict: adds what KernelRegressor is expected to be worth."
+        ),
+    ] = None,
     lat: Lat = None,
     lon: Lon = None,
-    columns: Annotated[
-        str | None, typer.Option(help="The columns a,b,c of the inputs; by default all.")
-    ] = None,
+    columns: InputColumns = None,
     kernel: KernelName = "gaussian",
     gamma: KernelGamma = "scale",
     max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
@@ -57,7 +61,9 @@ def plan(
 
     With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
     is read once, in pieces; the answer comes from a random sample of its rows. Below the table
-    stands what the whole kernel, without features, would take (gzkcore fit --whole).
+    stands what the whole kernel, without features, would take (gzkcore fit --whole). With --target,
+    also error, time and memory of what gzkcore fit does by default, whole, on centres and on
+    features: its kernel is learned.
     """
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
@@ -65,14 +71,14 @@ def plan(
     from .fit import draw_rows
 
     table = open_table(data)
-    recipe = recipe_of(table, None, lat, lon, columns)
+    recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
-        recipe, X, _, n_rows = draw_rows(table, recipe, seed, report)
+        recipe, X, y, n_rows = draw_rows(table, recipe, seed, report)
         found = make_plan(
-            X, chosen, max_error=max_error, lam=lam, n_components=widths, n_samples=n_rows,
-            random_state=seed,
+            X, chosen, y=y[:, 0] if target else None, max_error=max_error, lam=lam,
+            n_components=widths, n_samples=n_rows, random_state=seed,
         )  # fmt: skip
         if plot:
             found.plot(plot)
@@ -97,6 +103,7 @@ def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
         "statistical_dimension": found.statistical_dimension,
         "max_error": found.max_error,
         "table": found.table,
+        "forecasts": [asdict(each) for each in found.forecasts],
         "whole": None if found.whole is None else asdict(found.whole),
         "recommendation": found.recommendation,
         "features": plain(repr(found.build())),

@@ -36,9 +36,20 @@ def test_plan(capsys, globe, plain):
     text = capsys.readouterr().out
     assert "500 rows of 3 columns, Gaussian(gamma=0.3333)" in text
     assert "gamma: 0.3333, by the rule scale" in text
+    assert "predictions with" not in text
     assert "gzkcore fit chooses its own" in text
     assert "Picture: plan.png" in text
     assert Path("plan.png").stat().st_size > 5000
+
+
+def test_plan_of_predictions(capsys, plain):
+    write("plain.csv", plain)
+    found = run(capsys, "plan", "plain.csv", "--target", "y", "--n-components", "32")
+    assert found["columns"] == ["a", "b", "c"]
+    whole, *others = found["forecasts"]
+    assert (whole["form"], whole["size"]) == ("whole", None)
+    assert {each["form"] for each in others} == {"centres", "features"}
+    assert 0 < whole["error"] < np.std(plain["y"])
 
 
 @pytest.mark.parametrize(
