@@ -112,9 +112,14 @@ def _about_columns(result: dict[str, Any]) -> list[str]:
 def _about_best(result: dict[str, Any]) -> list[str]:
     """Say so where a baseline predicts better."""
     key = "error_rate" if result["classes"] is not None else "rmse"
-    ours, *others = result["methods"] or [{key: 0.0}]
-    better = [method["method"] for method in others if method[key] < ours[key]]
-    return [f"Here {' and '.join(better)} predicted better."] if better else []
+    ours, *others = result["methods"] or [{key: 0.0, "plus_minus": 0.0}]
+    better = [method for method in others if method[key] < ours[key]]
+    if not better:
+        return []
+    best = min(better, key=lambda method: float(method[key]))
+    if ours[key] - best[key] < ours["plus_minus"] / 2:
+        return [f"{best['method']} is ahead by less than these rows can tell."]
+    return [f"Here {' and '.join(method['method'] for method in better)} predicted better."]
 
 
 def _about_sureness(sure: dict[str, float | None]) -> list[str]:
