@@ -234,30 +234,13 @@ def plan(
     seed = int(entropy.generate_state(1)[0])
     train, test = two_samples(rows, generator(entropy))
     K = resolved(dense(test))
-    trials, table = [], []
-    for width in widths:
-        for trial in judge(candidates(resolved, width, train, seed), train, test, K)[0]:
-            trials.append(trial)
-            table.append(
-                {
-                    "method": trial.candidate.name,
-                    "n_components": width,
-                    "error": trial.error,
-                    "seconds": total * seconds_per_row(trial.fitted, test),
-                    "megabytes": total * width * rows.dtype.itemsize / 1e6,
-                    "about": trial.fitted._about(),
-                }
-            )
+    trials, table = _tried(resolved, widths, train, test, K, total, seed)
     best = _recommended(trials, max_error)
     whole = _whole(resolved, rows, lam, total, seed)
     dimension = statistical_dimension(K, lam * K.shape[0] / total)
     if whole is not None and rows.shape[0] > K.shape[0]:  # more rows tell more
         dimension = whole.statistical_dimension
     advice = [_recommendation(best, trials, max_error), *_beyond(whole, widths[-1])]
-    expected = []
-    if targets is not None:
-        values = np.asarray(dense(rows), dtype=np.float64)
-        expected = forecasts(values, targets, total, widths, seed)
     cloud = np.asarray(dense(train), dtype=np.float64)
     cloud = cloud - cloud.mean(axis=0)
     norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
@@ -271,11 +254,45 @@ def plan(
         statistical_dimension=dimension,
         max_error=max_error,
         whole=whole,
-        forecasts=expected,
+        forecasts=[] if targets is None else _expected(rows, targets, total, widths, seed),
         table=table,
         recommendation=" ".join(advice),
         _estimator=best.candidate.features,
     )
+
+
+def _tried(
+    kernel: Kernel,
+    widths: Sequence[int],
+    train: Rows,
+    test: Rows,
+    K: Doubles,
+    n_samples: int,
+    seed: int,
+) -> tuple[list[Trial], list[dict[str, Any]]]:
+    """Return every trial, and what the table says of it."""
+    trials, table = [], []
+    for width in widths:
+        for trial in judge(candidates(kernel, width, train, seed), train, test, K)[0]:
+            trials.append(trial)
+            table.append(
+                {
+                    "method": trial.candidate.name,
+                    "n_components": width,
+                    "error": trial.error,
+                    "seconds": n_samples * seconds_per_row(trial.fitted, test),
+                    "megabytes": n_samples * width * test.dtype.itemsize / 1e6,
+                    "about": trial.fitted._about(),
+                }
+            )
+    return trials, table
+
+
+def _expected(
+    rows: Rows, targets: Doubles, n_samples: int, widths: Sequence[int], seed: int
+) -> list[Forecast]:
+    values = np.asarray(dense(rows), dtype=np.float64)
+    return forecasts(values, targets, n_samples, widths, seed)
 
 
 def _targets(y: ArrayLike, rows: Rows) -> Doubles:
