@@ -6,6 +6,7 @@ from fuzzing import counted, often, quietly
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gzkcore.rows.frames import KINDS, kind_of, read_frame
 from gzkcore.rows.open import open_batches
 from gzkcore.rows.tables import open_table
 
@@ -73,6 +74,12 @@ def test_broken_tables(folder, content, ending):
             for values in numbers_of(path):
                 assert values.dtype == np.float64
         except (ValueError, KeyError) as error:
+            assert str(error)
+        try:
+            table = open_table(path)
+            frame = read_frame(table, table.names, lambda *_: None)
+            assert {kind_of(frame[name]) for name in frame.columns} <= set(KINDS)
+        except ValueError as error:
             assert str(error)
 
 

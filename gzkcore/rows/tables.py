@@ -39,6 +39,7 @@ KEPT_BYTES = 32 << 20  # of parsed numbers, in memory; more go to a temporary fi
 Compute = Callable[[Any], list[NDArray[Any]]]
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
 COMPRESSED = (".gz", ".zst")  # and by how their names end
+PACKED = 10  # times as much text as bytes, in such a file
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
@@ -281,7 +282,8 @@ class Columns:
         self.table, self.names = table, names
         self._lengths: list[int] = []  # of the pieces that are kept, once all are
         self._kept: IO[bytes] | None = None
-        if table.is_text and _has_room(table.path.stat().st_size):
+        packed = PACKED if table.path.suffix.lower() in COMPRESSED else 1
+        if table.is_text and _has_room(packed * table.path.stat().st_size):
             self._kept = tempfile.SpooledTemporaryFile(KEPT_BYTES)  # noqa: SIM115  see __exit__
 
     def __enter__(self) -> Self:
