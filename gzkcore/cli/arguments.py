@@ -61,7 +61,8 @@ def chosen_columns(
     elif columns is not None:
         chosen = [column.strip() for column in columns.split(",")]
     else:
-        chosen = [column for column in table.names if column != target]
+        table.require([] if target is None else [target])
+        chosen = table.names if target is None else table.beside(target)
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         raise ValueError("a column is named twice; target and columns must all differ")

@@ -112,6 +112,10 @@ class Table:
                     + self._doubt()
                 )
 
+    def beside(self, name: str) -> list[str]:
+        """Return all other columns of as many rows."""
+        return [other for other in self.names if other != name]
+
     def _doubt(self) -> str:
         """Say what may be wrong with the names of the columns."""
         return ""
@@ -608,6 +612,15 @@ class ArrayTable(Table):
                 out[first : first + len(rows)] = rows.reshape(-1, *shape[1:])
                 yield done
             out.flush()
+
+    def beside(self, name: str) -> list[str]:
+        """Return all other columns of as many rows."""
+        lengths = {array: shape[:1] for array, shape in self._shapes.items()}
+        places = self._places
+        n_rows = lengths[places[name][0]]
+        return [
+            other for other in self.names if other != name and lengths[places[other][0]] == n_rows
+        ]
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
         arrays = list(dict.fromkeys(self._places[name][0] for name in names))

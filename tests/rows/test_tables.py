@@ -365,3 +365,11 @@ def test_a_damaged_member_of_an_archive(numbers):
     content[len(content) // 2] ^= 255
     Path("data.npz").write_bytes(content)
     refuse("data.npz", ["X0"], "data.npz is damaged: ")
+
+
+def test_columns_of_as_many_rows(numbers):
+    """Arrays of other lengths, such as names of classes, are no columns of the same table."""
+    np.savez("data.npz", X=numbers[:, :2], y=numbers[:, 3], classes=np.array(["a", "b"]))
+    assert open_table("data.npz").beside("y") == ["X0", "X1"]
+    Path("data.csv").write_text("a,b,y\n1,2,3\n")
+    assert open_table("data.csv").beside("b") == ["a", "y"]
