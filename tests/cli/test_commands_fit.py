@@ -246,7 +246,11 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
             ["--gamma", "wide"],
             "--gamma must be auto, scale or a positive number; got wide",
         ),
-        ("a,y\n1,2\n", ["--kernel", "gaus"], "--kernel gaus is none that fit knows (did you mean"),
+        (
+            "a,y\n1,2\n",
+            ["--kernel", "laplacia"],
+            "--kernel laplacia is none that fit knows (did you mean",
+        ),
         ("a,y\n1,2\n", ["--time", "5"], "--time does not go with --features"),
         ("a,y\n1,2\n", ["--classify"], "--classify does not go with --features"),
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),

@@ -23,7 +23,7 @@ def test_info(capsys):
 def test_demo():
     pytest.importorskip("airportsdata")
     process = start("demo", "--n-components", "32", "--seeds", "1", "--plot", "m.png", "--json")
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     result = json.loads(out)
     methods = {row["method"]: row for row in result["methods"]}
