@@ -6,7 +6,9 @@ line that says what is wrong; 130 interrupted. Files appear whole or not at all.
 A command imports what it needs when it runs, so that --help and --version answer at once.
 """
 
+import contextlib
 import errno
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -33,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         _complain(str(error))
         return _INTERRUPTED
     except OSError as error:
+        _drop_output()
         return _complain(_reason(error))
     except MemoryError as error:
         return _complain(f"there is not enough memory; {error}".rstrip("; "))
@@ -45,6 +48,12 @@ def main(arguments: list[str] | None = None) -> int:
     if code == _INTERRUPTED:
         _complain("interrupted; files that were not finished are not there")
     return code
+
+
+def _drop_output() -> None:
+    """Let Python's last flush of what could not be written have somewhere to go."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: it is no file, or is closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reason(error: OSError) -> str:

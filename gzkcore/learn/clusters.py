@@ -262,3 +262,37 @@ class _PartialSums:
         member = sparse.csr_array((each.astype(V.dtype), places.ravel(), ends), shape=shape)
         self.sums += (member.T @ V).reshape(self.shape)
         return nearest
+
+
+def squared_distances(Z: Floats, about: Doubles, middle: Doubles) -> Any:
+    """Return |z - c|^2 for all rows and centres, both about the mean of the centres."""
+    V = Z - middle.astype(Z.dtype)
+    squares = np.einsum("ij,ij->i", V, V)[:, None] + np.einsum("ij,ij->i", about, about)
+    return np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
+
+
+def farthest(
+    features: Any, X: Any, weight: Doubles | None, centers: Doubles, count: int
+) -> list[tuple[float, int, Floats]]:
+    """Return minus squared distance, number and features of the rows farthest from their centres.
+
+    At most `count`, the farthest first.
+    """
+    middle = centers.mean(axis=0)
+    about = centers - middle
+    found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
+
+    def use(_thread: int, rows: slice, Z: Floats) -> None:
+        squares = squared_distances(Z, about, middle).min(axis=1)
+        scale = np.square(Z - middle.astype(Z.dtype)).sum(axis=1)
+        squares[squares <= 64 * np.finfo(Z.dtype).eps * scale] = 0.0  # rounding errors
+        if weight is not None:
+            squares[weight[rows] == 0] = 0.0
+        order = np.argsort(-squares, kind="stable")[:count]
+        found.extend(
+            (-float(squares[i]), rows.start + int(i), Z[i].copy()) for i in order if squares[i] > 0
+        )
+
+    for_each_tile(features, X, use)
+    found.sort(key=lambda row: row[:2])
+    return found[:count]

@@ -38,6 +38,7 @@ FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
 WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
 HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
 GUARD_ROWS = 500  # that one length for all is learned from, and others start on
+MOST_LENGTHS = 1000  # columns beyond which they share one length: the search would take minutes
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
@@ -315,7 +316,7 @@ def _learned_kernels(
         return found
 
     dim = trials.X.shape[1]
-    if on_sphere or dim == 1:
+    if on_sphere or dim == 1 or dim > MOST_LENGTHS:
         learn("one length", Matern("learn", "learn-isotropic"), looked_at)
         return kernels
     found = learn("one length per column", Matern("learn", "learn"), looked_at)

@@ -34,7 +34,7 @@ from gzkcore.rows.survey import sample_size, stack
 
 from . import streams
 from .base import FeatureLearner, new_features
-from .clusters import ClusterAccumulator
+from .clusters import ClusterAccumulator, farthest, squared_distances
 from .streams import Reader, fit_on_rows, map_rows
 from .tiles import for_each_tile, width_of
 
@@ -386,7 +386,7 @@ default="k-means++"
         about = self.cluster_centers_ - middle
 
         def use(_thread: int, rows: slice, Z: Floats) -> None:
-            distances[rows] = np.sqrt(_squared_distances(Z, about, middle))
+            distances[rows] = np.sqrt(squared_distances(Z, about, middle))
 
         for_each_tile(self.features_, X, use)
         return distances
@@ -490,7 +490,7 @@ class _Arrays:
         return found[:, 0]
 
     def farthest(self, features: Any, centers: Doubles, count: int) -> list[Floats]:
-        found = _farthest(features, self.X, self.weight, centers, count)
+        found = farthest(features, self.X, self.weight, centers, count)
         return [row for *_, row in found]
 
 
@@ -632,7 +632,7 @@ def _farthest_of_batch(
     batch: Batch, model: Any, features: Any, centers: Doubles, count: int
 ) -> list[tuple[float, int, int, Floats]]:
     X, _, sample_weight = model._rows(*batch[:3])
-    found = _farthest(features, X, sample_weight, centers, count)
+    found = farthest(features, X, sample_weight, centers, count)
     return [(distance, batch.number, row, z) for distance, row, z in found]
 
 
@@ -665,37 +665,3 @@ def transformed(features: Any, X: Any) -> Floats:
 
     for_each_tile(features, X, use)
     return np.concatenate([tiles[start] for start in sorted(tiles)])
-
-
-def _squared_distances(Z: Floats, about: Doubles, middle: Doubles) -> Any:
-    """Return |z - c|^2 for all rows and centres, both about the mean of the centres."""
-    V = Z - middle.astype(Z.dtype)
-    squares = np.einsum("ij,ij->i", V, V)[:, None] + np.einsum("ij,ij->i", about, about)
-    return np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
-
-
-def _farthest(
-    features: Any, X: Any, weight: Doubles | None, centers: Doubles, count: int
-) -> list[tuple[float, int, Floats]]:
-    """Return minus squared distance, number and features of the rows farthest from their centres.
-
-    At most `count`, the farthest first.
-    """
-    middle = centers.mean(axis=0)
-    about = centers - middle
-    found: list[tuple[float, int, Floats]] = []  # lists may grow from several threads
-
-    def use(_thread: int, rows: slice, Z: Floats) -> None:
-        squares = _squared_distances(Z, about, middle).min(axis=1)
-        scale = np.square(Z - middle.astype(Z.dtype)).sum(axis=1)
-        squares[squares <= 64 * np.finfo(Z.dtype).eps * scale] = 0.0  # rounding errors
-        if weight is not None:
-            squares[weight[rows] == 0] = 0.0
-        order = np.argsort(-squares, kind="stable")[:count]
-        found.extend(
-            (-float(squares[i]), rows.start + int(i), Z[i].copy()) for i in order if squares[i] > 0
-        )
-
-    for_each_tile(features, X, use)
-    found.sort(key=lambda row: row[:2])
-    return found[:count]

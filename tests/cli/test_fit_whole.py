@@ -166,7 +166,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     assert told[-1] == ("solving", 1)
     assert found.model.preconditioner == "auto"
     assert found.model.residual_ <= module.TOL
-    assert "rows" in found.preconditioner
+    assert "landmarks" in found.preconditioner
 
 
 @pytest.mark.parametrize(
