@@ -23,7 +23,7 @@ Lon = Annotated[str | None, typer.Option(help="The column of longitudes, in degr
 InputColumns = Annotated[
     str | None, typer.Option(help="The columns a,b,c of the inputs; by default all others.")
 ]
-KernelName = Annotated[str, typer.Option(help="Its name in gzkcore.kernels.")]
+KernelName = Annotated[str, typer.Option(help="Name of the kernel in gzkcore.kernels.")]
 KernelGamma = Annotated[str, typer.Option(help="The kernel's gamma: scale, median or a number.")]
 ErrorPlot = Annotated[
     Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
@@ -48,14 +48,14 @@ def chosen_columns(
 ) -> tuple[list[str], bool]:
     """Return the columns to predict from, and whether they are latitude and longitude."""
     if (lat is None) != (lon is None):
-        raise ValueError("--lat and --lon belong together; give both")
+        raise ValueError("--lat and --lon must be given together")
     if lat is not None and columns is not None:
-        raise ValueError("--columns does not go with --lat and --lon; give one or the other")
+        raise ValueError("--columns can't be combined with --lat and --lon; give one or the other")
     if lat is not None and lon is not None:
         if lat.lower().startswith(("lon", "lng")) and lon.lower().startswith("lat"):
             raise ValueError(
-                f"--lat {lat} --lon {lon}: by their names these columns are the other way round; "
-                "exchange them, or give them other names"
+                f"--lat {lat} --lon {lon}: these columns seem to be swapped; "
+                "swap them, or rename the columns"
             )
         chosen = [lat, lon]
     elif columns is not None:
@@ -92,17 +92,19 @@ def kernel_of(name: str, gamma: str) -> Any:
 
     check_gamma(gamma, KERNEL_RULES)
     if name == "precomputed":
-        raise ValueError("--kernel precomputed has no rows to make features of; name another")
+        raise ValueError(
+            "--kernel precomputed has no rows to compute features from; choose another"
+        )
     if name in OF_HISTOGRAMS:
         raise ValueError(
-            f"--kernel {name} takes values >= 0, but this command standardises columns; use "
-            "gzkcore.compare in Python, or name another"
+            f"--kernel {name} needs values >= 0, but this command standardises columns; use "
+            "gzkcore.compare in Python, or choose another kernel"
         )
     kernel = as_any_kernel(name)
     if "gamma" in kernel.get_params():
         kernel.set_params(gamma=gamma if gamma in KERNEL_RULES else float(gamma))
     elif gamma not in KERNEL_RULES:
-        raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave it out")
+        raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave --gamma out")
     return kernel
 
 
@@ -132,7 +134,7 @@ def check_picture(path: Path | None) -> None:
 def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
     """Raise if what is to be written would replace the table."""
     if path is not None and path.exists() and path.samefile(table.path):
-        raise ValueError(f"{name} {path} is the table itself; give another name")
+        raise ValueError(f"{name} {path} would overwrite the table; give another name")
 
 
 def check_output(table: "Table", output: Path, names: list[str]) -> None:

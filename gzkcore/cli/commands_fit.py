@@ -46,15 +46,20 @@ def fit(
     seconds: Annotated[
         float | None,
         typer.Option(
-            "--time", help="Seconds that the last fit may take, about.", show_default="600"
+            "--time",
+            help="Approximate time limit of the final fit, in seconds.",
+            show_default="600",
         ),
     ] = None,
     classify: Annotated[
-        bool, typer.Option("--classify", help="The target's numbers are labels; text always is.")
+        bool,
+        typer.Option(
+            "--classify", help="Treat numbers of the target as labels, as text always is."
+        ),
     ] = False,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Instead: a ridge on so many features, in one pass."),
+        typer.Option(min=1, help="Instead: ridge regression on so many features, in one pass."),
     ] = None,
     whole: Annotated[
         bool,
@@ -63,28 +68,28 @@ def fit(
     centers: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MOST_CENTERS, help="With --whole, for large tables: how many rows to keep."
+            min=1, max=MOST_CENTERS, help="With --whole, for large tables: number of centres."
         ),
     ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="Of --features (gaussian) and --whole (matern): also exponential, laplacian, "
-            "rational_quadratic."
+            help="Kernel of --features (gaussian) and --whole (matern); also exponential, "
+            "laplacian, rational_quadratic."
         ),
     ] = None,
     gamma: Annotated[
         str | None,
         typer.Option(
-            help="Of --features and --whole, 1 / (2 lengthscale²): auto chooses, scale is "
+            help="For --features and --whole: 1 / (2 lengthscale²); auto chooses it, scale is "
             "1 / (d var), or a number.",
             show_default="auto",
         ),
     ] = None,
     test_fraction: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of the rows to hold out and test with.")
+        float, typer.Option(min=0, max=0.9, help="Share of the rows to hold out for the test.")
     ] = 0.1,
-    seed: Annotated[int, typer.Option(min=0, help="Decides about held-out rows and chance.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed, also for the held-out rows.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
     ] = None,
@@ -147,24 +152,24 @@ def _check_options(
     """Raise ValueError for options that don't go together."""
     if whole and features is not None:
         raise ValueError(
-            f"--features {features} does not go with --whole, which has none; give one or the other"
+            f"--features {features} can't be combined with --whole; give one or the other"
         )
     if centers is not None and not whole:
-        raise ValueError(f"--centers {centers} is for the whole kernel; give --whole, too")
+        raise ValueError(f"--centers {centers} needs the whole kernel; add --whole")
     chosen = "--whole" if whole else None if features is None else "--features"
     if chosen is None:
         for name, value in (("--kernel", kernel), ("--gamma", gamma)):
             if value is not None:
                 raise ValueError(
-                    f"{name} {value} is for --features and --whole, and a fit without them learns "
-                    "its own; give one of them, too, or leave it out"
+                    f"{name} {value} needs --features or --whole, since a fit without them "
+                    f"learns the kernel; add one of them, or leave {name} out"
                 )
         if seconds is not None and seconds <= 0:
-            raise ValueError(f"--time {seconds:g} must be a number of seconds > 0")
+            raise ValueError(f"--time {seconds:g} must be a positive number of seconds")
         return
     for name, given in (("--time", seconds is not None), ("--classify", classify)):
         if given:
-            raise ValueError(f"{name} does not go with {chosen}; leave one of them out")
+            raise ValueError(f"{name} can't be combined with {chosen}; leave one of them out")
 
 
 def _fit_best(asked: _Asked, seconds: float | None, classify: bool) -> None:

@@ -41,9 +41,7 @@ def plan(
     data: Data,
     target: Annotated[
         str | None,
-        typer.Option(
-            help="A column to predict: adds what KernelRegressor is expected to be worth."
-        ),
+        typer.Option(help="A column to predict: adds the expected error of KernelRegressor."),
     ] = None,
     lat: Lat = None,
     lon: Lon = None,
@@ -53,7 +51,7 @@ def plan(
     max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
     lam: Annotated[float, typer.Option(help="Ridge, for the statistical dimension.")] = 1.0,
     n_components: Widths = "64,256,1024,4096",
-    seed: Annotated[int, typer.Option(min=0, help="Decides about the sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
     plot: ErrorPlot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +111,7 @@ def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
 def compare(
     data: Data,
     target: Annotated[
-        str | None, typer.Option(help="A column to predict: adds the error of a ridge.")
+        str | None, typer.Option(help="A column to predict: adds the error of a ridge regression.")
     ] = None,
     lat: Lat = None,
     lon: Lon = None,
@@ -121,20 +119,22 @@ def compare(
     kernel: KernelName = "gaussian",
     gamma: KernelGamma = "scale",
     methods: Annotated[
-        str, typer.Option(help="Which: all, or names as in the table, whole for the kernel itself.")
+        str, typer.Option(help="all, or names as in the table; whole is the kernel itself.")
     ] = "all",
     n_components: Widths = "256,1024",
-    seeds: Annotated[int, typer.Option(min=1, help="How often, with other rows and draws.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of repetitions, with other rows and features.")
+    ] = 3,
     max_samples: Annotated[
-        int, typer.Option(min=1, help="Rows to fit to and to time with, at most.")
+        int, typer.Option(min=1, help="Largest number of rows to fit to and to time.")
     ] = 10_000,
     max_seconds: Annotated[
-        float, typer.Option(help="A method that takes longer for a seed is given up.")
+        float, typer.Option(help="Time limit of a method for one seed, in seconds.")
     ] = 300.0,
-    seed: Annotated[int, typer.Option(min=0, help="Decides about rows and features.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of rows and features.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .json file that keeps results, to go on from; DATA-compare.json."),
+        typer.Option(help="A .json file that saves results, to resume from; DATA-compare.json."),
     ] = None,
     plot: ErrorPlot = None,
     as_json: AsJson = False,

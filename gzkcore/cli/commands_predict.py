@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="What gzkcore fit has saved.")],
+    model: Annotated[Path, typer.Argument(help="A model that gzkcore fit saved.")],
     data: Annotated[Path, typer.Argument(help="A table with the columns of the fit.")],
     output: Annotated[Path, typer.Option(help="Where to write the table with its predictions.")],
     name: Annotated[
-        str | None, typer.Option(help="Of the new column; by default PREDICTED_ and the target's.")
+        str | None,
+        typer.Option(help="Name of the new column; by default PREDICTED_ and the target's name."),
     ] = None,
     std: Annotated[
         bool, typer.Option("--std", help="Add the standard deviation of a new observation.")
     ] = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Of labels, add the probability of each.")
+        bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -53,8 +54,8 @@ def predict(
     check_output(table, output, list(new))
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
         raise ValueError(
-            f"--output {output}: a .npy file holds numbers or text, and --probabilities has both; "
-            "use a .csv or .parquet file, or leave --probabilities out"
+            f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
+            "both; use a .csv or .parquet file, or leave --probabilities out"
         )
     compute = _Compute(fitted, recipe, table, std, probabilities)
     with progress() as report, collected_notes() as notes:
@@ -80,16 +81,14 @@ def _check_asked(model: Path, fitted: Any, *, std: bool, probabilities: bool) ->
     labels = hasattr(fitted, "classes_")
     if std and labels:
         raise ValueError(
-            f"--std: {model} predicts labels, which have none; --probabilities says how sure it is"
+            f"--std: {model} predicts labels, which have no standard deviation; use --probabilities"
         )
     if probabilities and not labels:
-        raise ValueError(
-            f"--probabilities: {model} predicts numbers, not labels; --std says how sure it is"
-        )
+        raise ValueError(f"--probabilities: {model} predicts numbers, not labels; use --std")
     if std and getattr(fitted, "centers", None) is not None:
         raise ValueError(
-            f"--std: {model} is a kernel at some centres, which do not tell how sure it is; leave "
-            "--std out, or fit without --centers"
+            f"--std: {model} was fitted on centres and has no standard deviations; leave --std "
+            "out, or fit without --centers"
         )
 
 

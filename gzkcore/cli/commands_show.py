@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def demo(
     n_components: Width = 1024,
-    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of random splits.")] = 3,
     plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
         "elevation.png"
     ),
@@ -69,15 +69,15 @@ def _print_demo(result: dict[str, Any]) -> None:
         ],
     )
     print_lines(
-        "error: root mean square on held-out airports; mean and spread over "
+        "error: root mean squared error on held-out airports; mean and spread over "
         + counted(seeds, "split"),
-        "scale: lengthscale; KernelRegressor learns its own, features have that of "
-        f"{len(result['lengthscales_km'])} which two folds chose most often",
-        f"time: to fit, with the choice; features are {n_components:,}",
+        "scale: lengthscale; KernelRegressor learns its own, for features 2-fold cross-validation "
+        f"chose it most often among {len(result['lengthscales_km'])}",
+        f"time: of the fit and its choices; n_components of all features: {n_components:,}",
         f"memory: {result['memory']}",
         "random basis: basis='random', which reaches higher degrees than the exact one",
         f"published: degree {result['published_degree']}, order 1",
-        f"The fitted surface: {result['plot']}",
+        f"Map of the fitted surface: {result['plot']}",
     )
 
 
@@ -90,14 +90,14 @@ def papers(
         bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="How often; by default 3, with --quick 2.")
+        int | None, typer.Option(min=1, help="Number of repetitions; by default 3, with --quick 2.")
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch data sets that are not there.")
+        bool, typer.Option("--download", help="Download missing data sets.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .json file that keeps results, to go on from; papers[-quick].json."),
+        typer.Option(help="A .json file that saves results, to resume from; papers[-quick].json."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")

@@ -121,7 +121,7 @@ def compare(n_components: int, seeds: int, report: Callable[[str, float], None])
         "seeds": seeds,
         "lengthscales_km": [lengthscale_km(gamma) for gamma in GAMMAS],
         "published_degree": published_degree(n_components),
-        "memory": "peak resident memory (VmHWM) of a process of its own, above that before it fits",
+        "memory": "peak resident memory (VmHWM) of a separate process, minus that before the fit",
         "methods": rows,
     }
 

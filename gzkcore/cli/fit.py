@@ -170,13 +170,13 @@ def draw_rows(
         report("reading", done)
     if survey.n_rows < FEWEST_ROWS:
         raise ValueError(
-            f"{table.path} has {counted(survey.n_rows, 'row')}; this takes {FEWEST_ROWS} or more"
+            f"{table.path} has {counted(survey.n_rows, 'row')}; at least {FEWEST_ROWS} are needed"
         )
     _check_scales(table, names, survey.scaler.scale_)
     if (survey.low == survey.high)[:width].all():
         raise ValueError(
-            f"{table.path}: every column is the same in all rows, so there is nothing to tell them "
-            "apart; choose other columns"
+            f"{table.path}: every column is constant, so there is nothing to predict from; "
+            "choose other columns"
         )
     if recipe.target:
         _check_target(table, recipe.target, survey)
@@ -231,7 +231,7 @@ def _survey_training(split: "_Split", recipe: Recipe) -> _Survey:
         survey.add(first, values, ~test)
     if survey.n_rows < FEWEST_ROWS:
         raise ValueError(
-            f"{table.path} has {counted(survey.n_rows, 'row')}; a fit takes {FEWEST_ROWS} or more"
+            f"{table.path} has {counted(survey.n_rows, 'row')}; a fit needs at least {FEWEST_ROWS}"
         )
     _check_target(table, recipe.target, survey)
     n_test = survey.n_rows - survey.n_used
@@ -270,12 +270,12 @@ def _varying(table: Table, recipe: Recipe, survey: _Survey) -> list[int]:
     kept = [j for j in range(len(names)) if recipe.sphere or survey.low[j] < survey.high[j]]
     if not kept:
         raise ValueError(
-            f"{table.path}: every column is the same in all rows of the fit, so there is "
-            "nothing to predict from; choose other columns"
+            f"{table.path}: every column is constant in the training rows, so there is nothing to "
+            "predict from; choose other columns"
         )
     if constant := [name for j, name in enumerate(names) if j not in kept]:
         warnings.warn(
-            f"left out, since they are the same in all rows of the fit: {', '.join(constant)}",
+            f"left out, since they are constant in the training rows: {', '.join(constant)}",
             UserWarning,
             stacklevel=3,
         )
@@ -358,7 +358,7 @@ def _domain(split: _Split, recipe: Recipe, X: Doubles) -> str:
     variance = float(X.var(axis=0).sum())
     if variance < ONE_PLACE:
         raise ValueError(
-            f"{split.columns.table.path}: every row of the fit is at the same place, so there is "
+            f"{split.columns.table.path}: all training rows are at the same place, so there is "
             "nothing to predict from; choose other columns"
         )
     return "region" if variance < REGION else "globe"

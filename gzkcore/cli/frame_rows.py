@@ -69,7 +69,7 @@ def read_rows(
     whole = read_frame(table, [*columns, target], report)
     if len(whole) < FEWEST_ROWS:
         raise ValueError(
-            f"{table.path} has {counted(len(whole), 'row')}; a fit takes {FEWEST_ROWS} or more"
+            f"{table.path} has {counted(len(whole), 'row')}; a fit needs at least {FEWEST_ROWS}"
         )
     recipe, frame = _prepared(table, target, columns, whole, places, say)
     classify = classify or kind_of(whole[target]) == TEXT
@@ -100,11 +100,11 @@ def _prepared(
     names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
     kept = [name for name in columns if name not in names]
     if names:
-        say(f"left out, since nearly every row has its own text: {', '.join(names)}")
+        say(f"left out, since nearly every row has a different text: {', '.join(names)}")
     if not kept:
         raise ValueError(
-            f"{table.path}: nearly every row has its own text in every column, so there is nothing "
-            "to predict from; choose other columns"
+            f"{table.path}: in every column nearly every row has a different text, so there is "
+            "nothing to predict from; choose other columns"
         )
     recipe = FrameRecipe(target, kept, [kinds[name] for name in kept])
     return recipe, recipe.frame(table, 0, whole.values)
@@ -142,7 +142,7 @@ def _targets(
     if not there.all():
         missing = int((~there).sum())
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
-        say(f"{rows} no {target}, and were left out")
+        say(f"{rows} no {target}; left out")
     if text:
         filled = column.copy()
         filled[~there] = ""
@@ -150,12 +150,12 @@ def _targets(
     if classify:
         if not np.all(column[there] == np.round(column[there])):
             raise ValueError(
-                f"--classify: column {target!r} of {table.path} has numbers that are not whole, "
-                "which are no labels; leave --classify out"
+                f"--classify: column {target!r} of {table.path} has fractional numbers, "
+                "which can't be labels; leave --classify out"
             )
         return np.where(there, column, 0).astype(np.int64), there
     if len(np.unique(column[there])) == 2:
-        say(f"{target} has two values; --classify takes them for labels")
+        say(f"{target} has two values; --classify treats them as labels")
     return column, there
 
 

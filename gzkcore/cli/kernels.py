@@ -22,7 +22,7 @@ def check_name(name: str) -> None:
     if name not in NAMES:
         close = difflib.get_close_matches(name, NAMES, 1)
         raise ValueError(
-            f"--kernel {name} is none that fit knows"
+            f"--kernel {name} is unknown to fit"
             + (f" (did you mean {close[0]!r}?)" if close else "")
             + f"; use one of {', '.join(NAMES)}"
         )

@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         import typer
     except ImportError:
-        return _complain("the command needs a few more packages: pip install 'gzkcore[cli]'")
+        return _complain("the command needs more packages: pip install 'gzkcore[cli]'")
     from .output import InterruptedWorkError
 
     try:
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         return _complain(error.format_message())
     if code == _INTERRUPTED:
-        _complain("interrupted; files that were not finished are not there")
+        _complain("interrupted; unfinished files were not written")
     return code
 
 

@@ -96,12 +96,12 @@ def draw_map(
     axes.grid(color="black", alpha=0.15, linewidth=0.5)
     axes.set_title(title, loc="left", fontsize=13)
     fade = (
-        f"\nthe colours fade from {_rounded(near)} to {_rounded(2 * near)} km away"
+        f"\ncolours fade {_rounded(near)} to {_rounded(2 * near)} km"
         + ("\n" if shape < 1 else " ")
-        + "from all of them; grey: no data"
+        + "from the nearest point; grey: no data"
     )
     axes.set_xlabel(
-        f"dots: {counted(len(places), 'point')} of the fit" + fade * bool(opacity.min() < 1),
+        f"dots: {counted(len(places), 'training point')}" + fade * bool(opacity.min() < 1),
         loc="left",
     )
     bar = axes.inset_axes((1.015, 0, 0.02, 1))

@@ -30,7 +30,7 @@ def resumable(output: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kept = f"what was done is in {output}; the same command goes on from there"
+        kept = f"finished results are in {output}; repeat the command to resume"
         raise InterruptedWorkError(
             f"interrupted; {kept}" if output.exists() else "interrupted"
         ) from None
@@ -120,9 +120,7 @@ def gamma_notes(kernel: Any, gamma: str) -> list[str]:
         return []
     notes = [f"gamma: {about_gamma(float(value), gamma)}"]
     if origin(gamma) != "given":
-        notes.append(
-            "gzkcore fit chooses its own by cross-validation; --gamma tells either which to use"
-        )
+        notes.append("gzkcore fit chooses gamma by cross-validation; set it here by --gamma")
     return notes
 
 

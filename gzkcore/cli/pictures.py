@@ -52,7 +52,7 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
     else:
         _draw_agreement(axes[0], np.column_stack([truth, predicted]), target)
-    rows = "rows of the fit" if verdict is None else "rows held out"
+    rows = "training rows" if verdict is None else "rows held out"
     axes[0].set_title(f"{target}, {rows} of {name}", loc="left")
     if verdict is not None and wide:
         _draw_bars(axes[1], verdict, found.rows.classify)
@@ -133,7 +133,7 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     axes.barh(range(len(bars), 0, -1), errors, left=least, height=0.7)
     axes.axvline(least, color="black", linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), names)
-    axes.set_xlabel("wrong, %" if classify else "error, root mean square")
+    axes.set_xlabel("wrong, %" if classify else "root mean squared error")
     axes.set_title("error when the column is shuffled", loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

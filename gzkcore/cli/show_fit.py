@@ -41,16 +41,16 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
     from gzkcore.datasets.globe import lengthscale_km
 
     names = ", ".join(result.columns[:4]) + (", ..." if len(result.columns) > 4 else "")
-    chosen = ["rows held out of a sample"] if result.whole else []
+    chosen = ["held-out rows of a sample"] if result.whole else []
     where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
     kind = "on the globe" if result.sphere else "standardised"
     held = ""
     if result.whole:
         kept = float(result.train["rows"] or 0) if result.centers is None else result.centers
         megabytes = 8e-6 * kept * (len(result.columns) + result.sphere)
-        held = f"; the rows that the model keeps are {megabytes:.2g} MB of it"
+        held = f"; of these {megabytes:.2g} MB are rows kept in the model"
     rows = {
-        "rows": f"{result.train['rows']:,} to fit, {result.test['rows']:,} held out",
+        "rows": f"{result.train['rows']:,} for training, {result.test['rows']:,} held out",
         "columns": f"{len(result.columns)} {kind}",
         "not used": ", ".join(unused),
         "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
@@ -58,10 +58,10 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
         "lengthscale": f"{lengthscale_km(result.gamma):,.0f} km" if result.sphere else "",
         "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",
         "solution": _about_solution(result),
-        "error on the rows of the fit": _about_errors(result.train),
+        "error on training rows": _about_errors(result.train),
         "error on held-out rows": _about_errors(result.test),
         "time": f"{result.seconds:.1f} s",
-        "memory": f"{result.peak_memory_mb:.0f} MB more than at the start, at its peak" + held,
+        "memory": f"at its peak {result.peak_memory_mb:.0f} MB more than at the start" + held,
     }
     print_table(
         f"{result.target} from {names}",
@@ -97,4 +97,4 @@ def _about_solution(result: FitResult) -> str:
 def _about_errors(summary: dict[str, float | None]) -> str:
     if summary["rmse"] is None:
         return "no rows were held out"
-    return f"{summary['rmse']:.4g} root mean square, R² {summary['r2']:.3f}"
+    return f"{summary['rmse']:.4g} root mean squared, R² {summary['r2']:.3f}"

@@ -42,7 +42,7 @@ def print_frame(result: dict[str, Any]) -> None:
     labels = result["classes"] is not None
     names = ", ".join(result["columns"][:4]) + (", ..." if len(result["columns"]) > 4 else "")
     title = (
-        f"{result['target']} from {names}: {result['train_rows']:,} rows to fit to, "
+        f"{result['target']} from {names}: {result['train_rows']:,} training rows, "
         f"{result['test_rows']:,} held out"
     )
     if result["methods"]:
@@ -83,11 +83,9 @@ def _row(method: dict[str, Any], keys: list[str]) -> list[str]:
 
 def _what_columns_mean(labels: bool) -> list[str]:
     if labels:
-        return [
-            "wrong: of the rows held out, ± for 95 %; log loss: of the probabilities, 0 is perfect"
-        ]
+        return ["wrong: error rate on held-out rows, ± 95 % interval; log loss: 0 is perfect"]
     return [
-        "error: root mean square on the rows held out, ± for 95 %; R²: 1 is perfect, 0 the mean"
+        "error: root mean squared, on held-out rows, ± 95 % interval; R²: 1 is perfect, 0 the mean"
     ]
 
 
@@ -104,7 +102,7 @@ def _about_columns(result: dict[str, Any]) -> list[str]:
     more = f", and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
     as_they_are = number(error)
     return [
-        f"Columns that matter, by the error when one is shuffled ({as_they_are} as they are):",
+        f"Columns that matter, with the error after shuffling each ({as_they_are} without):",
         f"{', '.join(shown)}{more}.",
     ]
 
@@ -118,31 +116,31 @@ def _about_best(result: dict[str, Any]) -> list[str]:
         return []
     best = min(better, key=lambda method: float(method[key]))
     if ours[key] - best[key] < ours["plus_minus"] / 2:
-        return [f"{best['method']} is ahead by less than these rows can tell."]
-    return [f"Here {' and '.join(method['method'] for method in better)} predicted better."]
+        return [f"{best['method']} predicted better, but within the uncertainty of the test."]
+    return [f"{' and '.join(method['method'] for method in better)} predicted better here."]
 
 
 def _about_sureness(sure: dict[str, float | None]) -> list[str]:
     """Say how far a prediction may be trusted."""
     if "mean_probability" in sure:
         lines = (
-            "How sure: the predicted class has a probability of "
-            f"{_percent(sure['mean_probability'])} in the mean, and {_percent(sure['right'])} were "
-            "right"
+            "Uncertainty: the mean probability of the predicted class is "
+            f"{_percent(sure['mean_probability'])}, and {_percent(sure['right'])} of the "
+            "predictions were right"
         )
         if sure["right_where_sure"] is not None:
             lines += (
-                f"; where it is 90 % or more ({_percent(sure['sure'])} of the rows), "
+                f"; where the probability is 90 % or more ({_percent(sure['sure'])} of the rows), "
                 f"{_percent(sure['right_where_sure'])}"
             )
         return [f"{lines}."]
     if not sure:
         return []
-    line = f"How sure: 95 % of the predictions are off by {_number(sure['within'], 3)} at most"
+    line = f"Uncertainty: 95 % of the errors are at most {_number(sure['within'], 3)}"
     if "covered" in sure:
         line += (
-            f"; {_percent(sure['covered'])} by 1.96 of their own standard deviations, "
-            f"{_number(sure['std_median'], 3)} in the median"
+            f"; {_percent(sure['covered'])} are within 1.96 of their standard deviations, whose "
+            f"median is {_number(sure['std_median'], 3)}"
         )
     return [f"{line}."]
 

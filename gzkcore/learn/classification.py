@@ -216,7 +216,7 @@ def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     labels = set().union(*parts)
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(
-            f"labels are texts in one batch and numbers in another, {sorted(labels, key=repr)}; "
+            f"labels are text in one batch and numbers in another, {sorted(labels, key=repr)}; "
             "let all batches have labels of one kind"
         )
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}

@@ -115,7 +115,7 @@ class KernelClassifier(ClassifierMixin, TableLearner):
             )
         found, truth = np.concatenate(values), np.concatenate(places)
         wrong = 100 * np.mean(places_of(found) != truth)
-        trials.report.say(f"The error rate on the rows held out is {wrong:.1f} %.")
+        trials.report.say(f"The error rate on held-out rows is {wrong:.1f} %.")
         if len(np.unique(truth)) == len(self.classes_):
             logistic = LogisticRegression(C=100.0, max_iter=1000)
             logistic.fit(found, truth, np.concatenate(weights))

@@ -134,7 +134,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         self._widening = np.clip(found, LEAST_WIDENING, MOST_WIDENING)
         whose = f"those of the model times {listed(self._widening)}" if has_std else "constant"
         trials.report.say(
-            f"Standard deviations are {whose}, so that 95 % of the rows held out are within 1.96 "
+            f"Standard deviations are {whose}, so that 95 % of the held-out rows are within 1.96 "
             "of them."
         )
 

@@ -116,7 +116,7 @@ class WholeKernel(WithKernel, Regressor):
         """Warn of a solve that did not converge."""
         if trouble:
             warnings.warn(
-                f"{type(self).__name__} may predict far off: {trouble}. {more}",
+                f"{type(self).__name__} may predict inaccurately: {trouble}. {more}",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -132,7 +132,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         pooled = errors @ (counted / counted.sum())
         if np.isnan(pooled).all():
             raise ValueError(
-                f"no candidate came to tol={self.tol:g}: use larger alphas, a larger max_iter, or "
+                f"no candidate reached tol={self.tol:g}: use larger alphas, a larger max_iter, or "
                 "another preconditioner"
             )
         i, a = np.unravel_index(np.nanargmin(pooled), pooled.shape)

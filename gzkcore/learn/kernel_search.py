@@ -86,7 +86,7 @@ class Report:
         self.sentences.append(sentence)
 
     def __str__(self) -> str:
-        head = "   error     alpha     time   tried"
+        head = "   error     alpha     time   candidate"
         table = [head, *map(str, self.candidates)] if self.candidates else []
         return "\n".join([*table, *self.sentences])
 
@@ -136,7 +136,7 @@ class Trials:
         """Return trials with every other row to fit to, and the alphas tried last."""
         splits = [(rows[::2], held_out) for rows, held_out in self.splits]
         half = Trials(
-            self.X, self.Y, self.weight, splits, self.report, self.seed, "half the rows: "
+            self.X, self.Y, self.weight, splits, self.report, self.seed, "with half the rows: "
         )
         half.alphas = self.alphas
         return half
@@ -285,7 +285,7 @@ def choose_kernel(
     half = trials.halved()
     of_half = walk(half, _best_of(half, kernels))
     trials.narrow(of_half.alpha, 1)
-    name = f"{plain_name(of_half.kernel)}, the best of these"
+    name = f"{plain_name(of_half.kernel)}, the best, with all rows"
     start = trials.run(name, of_half.kernel, of_half.of_splits)
     if start is None:  # no alpha that near
         return walk(trials, _best_of(trials, kernels)), of_half
@@ -317,14 +317,14 @@ def _learned_kernels(
 
     dim = trials.X.shape[1]
     if on_sphere or dim == 1 or dim > MOST_LENGTHS:
-        learn("one length", Matern("learn", "learn-isotropic"), looked_at)
+        learn("one lengthscale", Matern("learn", "learn-isotropic"), looked_at)
         return kernels
-    found = learn("one length per column", Matern("learn", "learn"), looked_at)
+    found = learn("one lengthscale per column", Matern("learn", "learn"), looked_at)
     matern: Any = found.kernel
-    learn("one length", Matern(matern.nu, "learn-isotropic"), fewer)
+    learn("one lengthscale", Matern(matern.nu, "learn-isotropic"), fewer)
     if dim <= LAPLACIAN_COLUMNS:
         start = _learned(trials, fewer[-1], Laplacian("learn"), found)
-        learn("one length per column", Laplacian("learn"), looked_at, start)
+        learn("one lengthscale per column", Laplacian("learn"), looked_at, start)
     return kernels
 
 
@@ -335,12 +335,12 @@ def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) ->
     solved = [candidate for candidate in tried if candidate is not None]
     if not solved:
         raise ValueError(
-            f"no kernel ridge regression converged with alpha={ALPHAS[-1]:g} on the rows looked "
-            "at: leave out rows whose values are far beyond all others"
+            f"no kernel ridge regression converged, even with alpha={ALPHAS[-1]:g}: leave out rows "
+            "with extreme values"
         )
     best = min(solved, key=lambda candidate: candidate.error)
     trials.narrow(best.alpha, 1)
-    return trials.run("the same, alphas between", best.kernel, best.of_splits) or best
+    return trials.run("the same kernel, finer alphas", best.kernel, best.of_splits) or best
 
 
 def _learned(
@@ -378,7 +378,9 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int] = (-1, 1)) 
                 each.with_lengths(factor / each.scale())
                 for each in (start.kernel, *start.of_splits)
             )
-            found = trials.run(f"the same, lengths times {factor:.3g}", kernel, of_splits)
+            found = trials.run(
+                f"the same kernel, lengthscales times {factor:.3g}", kernel, of_splits
+            )
             before_step = best.error
             if found is not None and found.error < best.error:
                 best = found

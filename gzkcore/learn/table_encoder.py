@@ -212,13 +212,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         found = []
         for words, chosen in {
-            "left out, since constant": [c for c in self.columns_ if c["kind"] == "constant"],
-            "encoded by ranks, since values lie far out": [
+            "left out because they are constant": [
+                c for c in self.columns_ if c["kind"] == "constant"
+            ],
+            "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c
             ],
-            "imputed where missing": [c for c in self.columns_ if c.get("indicator")],
-            "taken for categories": [c for c in self.columns_ if c["kind"] == "category"],
-            "taken for places on the globe": [
+            "with imputed missing values": [c for c in self.columns_ if c.get("indicator")],
+            "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
+            "treated as places on the globe": [
                 c for c in self.columns_ if c["kind"] in ("latitude", "longitude")
             ],
         }.items():

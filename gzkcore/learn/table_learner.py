@@ -174,7 +174,7 @@ class TableLearner(BaseEstimator):
         self._learn(table, seconds, report, rng)
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
-        report.say(f"The fit took {time.perf_counter() - start:.1f} s.")
+        report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
         self._report = report
 
     def _learn(
@@ -183,7 +183,7 @@ class TableLearner(BaseEstimator):
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
         if reason := table.nothing_to_learn():
-            report.say(f"It predicts the mean: {reason}.")
+            report.say(f"The model predicts the mean: {reason}.")
             return
         on_sphere = self.encoder_.on_sphere_
         most = CHOICE_ROWS_ON_SPHERE if on_sphere else CHOICE_ROWS
@@ -192,14 +192,15 @@ class TableLearner(BaseEstimator):
         trials = Trials(table.X, table.Y, table.weight, splits, report, seed)
         chosen = choose_kernel(trials, on_sphere=on_sphere, rng=rng)
         if chosen is None:
-            report.say("It predicts the mean: X or y is constant on the rows to learn from.")
+            report.say("The model predicts the mean: X or y is constant on the training rows.")
             return
         best, of_half = chosen
         of_mean = trials.error_of_mean()
         if not best.error <= LEARNED_NOTHING * of_mean:
             report.say(
-                f"It predicts the mean: the best kernel has an error of {best.error:.4g} on rows "
-                f"held out, the mean {of_mean:.4g}, so X seems to say nothing of y."
+                f"The model predicts the mean: on held-out rows the best kernel has an error of "
+                f"{best.error:.4g}, the mean {of_mean:.4g}, so X seems to carry no information "
+                "about y."
             )
             return
         _tell_rate(trials, best, of_half)
@@ -232,22 +233,24 @@ class TableLearner(BaseEstimator):
             tried = try_model(trials, best, f"{FEATURES // 2:,} features of it", features.trial)
             if tried.error < FEATURES_WIN * best.error:
                 report.say(
-                    f"Features: they are better by {100 * (1 - tried.error / best.error):.0f} % "
-                    "than the whole kernel, which can't be solved for with alphas as small."
+                    f"Form: features. Their error is {100 * (1 - tried.error / best.error):.0f} % "
+                    "smaller than that of the whole kernel, whose solver needs a larger alpha."
                 )
                 return features
         expected, about = trials.most_seconds_of(best, n), "less than"
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         if expected <= seconds:
-            report.say(f"The whole kernel on {counted(n, 'row')}: {about} {_rounded(expected)} s.")
+            report.say(
+                f"Form: the whole kernel on {counted(n, 'row')}, {about} {_rounded(expected)} s."
+            )
             return Form(best.alpha, seed)
         whole = f"the whole kernel would take about {expected:,.1f} s"
         centers = min(MOST_CENTERS, int(n * seconds / expected / 4))
         if centers >= FEWEST_CENTERS:
-            report.say(f"{centers:,} centres: {whole}.")
+            report.say(f"Form: {centers:,} centres, since {whole}.")
             return Form(best.alpha, seed, centers=centers)
-        report.say(f"{min(FEATURES, n):,} features: {whole}.")
+        report.say(f"Form: {min(FEATURES, n):,} features, since {whole}.")
         return features
 
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
@@ -282,9 +285,9 @@ def _tell_rate(trials: Trials, best: Candidate, half: Candidate | None) -> None:
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         trials.report.say(
-            f"With {n // 2:,} rows to fit to the error is {half.error:.4g}, with {n:,} it is "
-            f"{best.error:.4g}; at this rate {2 * n:,} rows would lower it "
-            + (f"by another {percent:.0f} %." if percent >= 1 else "hardly.")
+            f"The error is {half.error:.4g} with {n // 2:,} training rows and {best.error:.4g} "
+            f"with {n:,}; at this rate {2 * n:,} rows would "
+            + (f"lower it by another {percent:.0f} %." if percent >= 1 else "hardly lower it.")
         )
 
 
@@ -381,7 +384,7 @@ class _Table:
     def nothing_to_learn(self) -> str:
         """Return why the mean is all that can be said, "" if it isn't."""
         if self.n_rows < FOLDS:
-            return f"{counted(self.n_rows, 'row')} are too few to choose by"
+            return f"{counted(self.n_rows, 'row')} are too few to choose a kernel"
         if not np.ptp(self.Y, axis=0).any():
             return "y is constant"
         if not np.ptp(self.X, axis=0).any():

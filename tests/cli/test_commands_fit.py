@@ -66,15 +66,13 @@ def test_fit_at_one_place(capsys, lat):
     lon = np.full(50, 11.3) if lat > 0 else rng.uniform(-180, 180, 50)
     write("data.csv", {"lat": np.full(50, lat), "lon": lon, "y": np.cos(lon) + rng.random(50)})
     options = ["--target", "y", "--lat", "lat", "--lon", "lon", *QUICK]
-    assert "every row of the fit is at the same place" in refuse(
-        capsys, "fit", "data.csv", *options
-    )
+    assert "all training rows are at the same place" in refuse(capsys, "fit", "data.csv", *options)
 
 
 def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
     write("data.csv", globe)
     options = ["--target", "y", "--lat", "lon", "--lon", "lat"]
-    assert "are the other way round; exchange them" in refuse(capsys, "fit", "data.csv", *options)
+    assert "seem to be swapped; swap them" in refuse(capsys, "fit", "data.csv", *options)
 
 
 def test_held_out_rows_are_what_is_reported(capsys, globe):
@@ -136,7 +134,7 @@ def test_constant_columns_are_left_out(capsys, plain, monkeypatch):
     assert fits[1]["columns"] == ["a", "b", "c"]
     assert fits[1]["gamma"] == fits[0]["gamma"]
     assert fits[1]["test"] == pytest.approx(fits[0]["test"], rel=1e-6)
-    assert "the same in all rows of the fit: k" in " ".join(fits[1]["notes"])
+    assert "constant in the training rows: k" in " ".join(fits[1]["notes"])
     write("none.csv", {"k": np.full(500, 7.0), "y": plain["y"]})
     assert "nothing to predict from" in refuse(capsys, "fit", "none.csv", "--target", "y", *QUICK)
 
@@ -218,18 +216,18 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
+        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit needs at least 20"),
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
         ("a,y\n1,2\n", ["--columns", "a,y"], "a column is named twice"),
         ("y\n1\n", [], "data.csv has no column but the target 'y' to predict from"),
         ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
         ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row that is used, so there"),
-        ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon belong together; give both"),
+        ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon must be given together"),
         (
             "a,b,y\n1,2,3\n",
             ["--lat", "a", "--lon", "b", "--columns", "a"],
-            "--columns does not go with --lat and --lon",
+            "--columns can't be combined with --lat and --lon",
         ),
         (
             "a,b,y\n1,2,3\n100,2,3\n",
@@ -249,10 +247,10 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
         (
             "a,y\n1,2\n",
             ["--kernel", "laplacia"],
-            "--kernel laplacia is none that fit knows (did you mean",
+            "--kernel laplacia is unknown to fit (did you mean",
         ),
-        ("a,y\n1,2\n", ["--time", "5"], "--time does not go with --features"),
-        ("a,y\n1,2\n", ["--classify"], "--classify does not go with --features"),
+        ("a,y\n1,2\n", ["--time", "5"], "--time can't be combined with --features"),
+        ("a,y\n1,2\n", ["--classify"], "--classify can't be combined with --features"),
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
         ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),
         ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
@@ -318,7 +316,7 @@ def test_bad_predictions(capsys, globe):
         ("less.csv", "out.csv", "less.csv: there is no column 'lon'"),
         ("off.csv", "out.csv", "off.csv: row 2: longitude 999 is outside -180 to 360 degrees"),
         ("again.csv", "out.csv", "has a column 'PREDICTED_y' already; choose a --name"),
-        ("data.csv", "data.csv", "--output data.csv is the table itself"),
+        ("data.csv", "data.csv", "--output data.csv would overwrite the table"),
         ("data.csv", "out.npy", "--output out.npy should end with .csv or .tsv or .txt"),
         ("data.csv", "no/out.csv", "cannot save to 'no/out.csv': there is no folder no"),
     ):
@@ -382,5 +380,5 @@ def test_interrupt(capsys, globe, command):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
-    assert err.strip() == "gzkcore: interrupted; files that were not finished are not there"
+    assert err.strip() == "gzkcore: interrupted; unfinished files were not written"
     assert files() == before

@@ -128,7 +128,7 @@ def test_bad_comparisons(capsys, globe):
             ["--n-components", "0"],
             "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
         ),
-        (["--lat", "lat"], "--lat and --lon belong together"),
+        (["--lat", "lat"], "--lat and --lon must be given together"),
         (["--target", "z"], "there is no column 'z'"),
         (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
         (["--output", "x.txt"], "x.txt should end with .json"),
@@ -162,8 +162,8 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
     assert err.strip() == (
-        "gzkcore: interrupted; what was done is in data-compare.json; the same command goes on "
-        "from there"
+        "gzkcore: interrupted; finished results are in data-compare.json; repeat the command to "
+        "resume"
     )
     assert files() == ["data-compare.json", "data.csv"]
     assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]

@@ -64,7 +64,7 @@ def test_numbers(capsys, mixed):
     out = capsys.readouterr().out
     for words in (
         "y from a, b, day, color: ", "boosting (scikit-learn)", "linear ridge", "± ", "R²",
-        "What was chosen", "Columns that matter", "How sure: 95 %",
+        "What was chosen", "Columns that matter", "Uncertainty: 95 %",
         "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv",
     ):  # fmt: skip
         assert words in out, words
@@ -86,9 +86,9 @@ def test_labels(capsys, mixed):
         assert high + low == pytest.approx(1)
         assert row["PREDICTED_kind"] == ("high" if high > low else "low")
     reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "o.csv", "--std")
-    assert "--std: model.gzk predicts labels, which have none; --probabilities says" in reason
+    assert "--std: model.gzk predicts labels, which have no standard deviation; use" in reason
     assert cli.main(arguments) == 0
-    assert "How sure: the predicted class has a probability" in capsys.readouterr().out
+    assert "Uncertainty: the mean probability of the predicted class" in capsys.readouterr().out
 
 
 def test_numbers_as_labels(capsys, plain):
@@ -101,7 +101,7 @@ def test_numbers_as_labels(capsys, plain):
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
     assert {row["PREDICTED_y"] for row in read("out.csv")} == {"0", "1"}
     reason = refuse(capsys, "fit", "data.csv", "--target", "a", "--classify")
-    assert "has numbers that are not whole" in reason
+    assert "has fractional numbers" in reason
 
 
 @pytest.mark.slow
@@ -175,8 +175,8 @@ def test_what_is_left_out_is_told(capsys, plain):
     write("data.csv", {"name": names, **columns, "y": y})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
     notes = " ".join(result["notes"])
-    assert "left out, since nearly every row has its own text: name" in notes
-    assert "10 rows have no y, and were left out" in notes
+    assert "left out, since nearly every row has a different text: name" in notes
+    assert "10 rows have no y; left out" in notes
     assert result["columns"] == ["a", "b", "c"]
     assert (result["train_rows"], result["methods"]) == (90, [])
 
@@ -185,7 +185,7 @@ def test_nothing_to_learn(capsys, plain):
     write("data.csv", {"a": np.full(100, 7), "y": plain["y"][:100]})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--plot", "fit.png")
     assert result["kernel"] is None
-    assert any("It predicts the mean" in line for line in result["report"])
+    assert any("The model predicts the mean" in line for line in result["report"])
     json.dumps(result, allow_nan=False)
 
 
@@ -195,7 +195,7 @@ MANY = "".join(f"{i},{i % 7}\n" for i in range(100))
 @pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit takes 20 or more"),
+        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit needs at least 20"),
         ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7.0 in every row that is used, so there"),
         ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
@@ -211,7 +211,7 @@ MANY = "".join(f"{i},{i % 7}\n" for i in range(100))
         (
             "a,y\n" + "".join(f"id{i},{i}\n" for i in range(50)),
             [],
-            "nearly every row has its own text in every column",
+            "in every column nearly every row has a different text",
         ),
         (
             "a,y\n" + "1,2020-01-01\n2,2020-01-02\n" * 20,

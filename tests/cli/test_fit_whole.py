@@ -41,7 +41,7 @@ def test_on_the_globe(capsys, globe):
     out = capsys.readouterr().out
     assert re.search(r"kernel +Matern\(.*, whole", out)
     assert re.search(r"lengthscale +[0-9,]+ km", out)
-    assert re.search(r"alpha +[0-9.e-]+, chosen by rows held out", out)
+    assert re.search(r"alpha +[0-9.e-]+, chosen by held-out rows", out)
     assert "to a relative residual of" in out
     assert "gzkcore predict model.gzk NEW.csv" in out
 
@@ -126,7 +126,7 @@ def test_centers(capsys, globe, monkeypatch):
     predicted = np.array([float(row["PREDICTED_y"]) for row in read("out.csv")])
     np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-9)
     reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
-    assert "model.gzk is a kernel at some centres, which do not tell how sure it is" in reason
+    assert "model.gzk was fitted on centres and has no standard deviations" in reason
 
     assert cli.main(["fit", "data.csv", *ON_GLOBE, "--centers", "1000"]) == 0
     out = capsys.readouterr().out
@@ -172,7 +172,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--features", "64"], "--features 64 does not go with --whole"),
+        (["--features", "64"], "--features 64 can't be combined with --whole"),
         (["--centers", "0"], "Invalid value for '--centers'"),
         (["--gamma", "wide"], "--gamma must be auto, scale or a positive number; got wide"),
         (["--columns", "y"], "a column is named twice"),
@@ -193,9 +193,7 @@ def test_centers_are_for_the_whole_kernel(capsys, plain):
 
 def test_one_place(capsys):
     write("data.csv", {"lat": np.full(50, 48.1), "lon": np.full(50, 11.3), "y": np.arange(50)})
-    assert "every row of the fit is at the same place" in refuse(
-        capsys, "fit", "data.csv", *ON_GLOBE
-    )
+    assert "all training rows are at the same place" in refuse(capsys, "fit", "data.csv", *ON_GLOBE)
 
 
 @pytest.mark.slow
@@ -209,6 +207,6 @@ def test_interrupt():
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
-    assert err.strip() == "gzkcore: interrupted; files that were not finished are not there"
+    assert err.strip() == "gzkcore: interrupted; unfinished files were not written"
     assert files() == ["data.csv"]
     assert not Path("model.gzk").exists()

@@ -145,5 +145,5 @@ sys.exit(main(["info"]))
     )
     assert result.returncode == 2
     assert result.stderr == (
-        "gzkcore: the command needs a few more packages: pip install 'gzkcore[cli]'\n"
+        "gzkcore: the command needs more packages: pip install 'gzkcore[cli]'\n"
     )

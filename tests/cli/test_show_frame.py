@@ -10,8 +10,8 @@ from gzkcore.cli.show_frame import _about_best, _number
     ("error", "told"),
     [
         (0.21, []),
-        (0.195, ["boosting is ahead by less than these rows can tell."]),
-        (0.1, ["Here boosting predicted better."]),
+        (0.195, ["boosting predicted better, but within the uncertainty of the test."]),
+        (0.1, ["boosting predicted better here."]),
     ],
 )
 def test_where_another_method_is_better_it_is_said(error, told):

@@ -141,7 +141,7 @@ def test_frames_with_categories_and_missing_values_are_taken():
     table.loc[::50, "size"] = np.nan
     model = KernelRegressor(random_state=0).fit(table, y)
     assert model.score(table, y) > 0.9
-    assert "imputed where missing: size" in str(model.report_)
+    assert "with imputed missing values: size" in str(model.report_)
     assert model.feature_importances_.shape == (2,)
 
 
@@ -192,7 +192,7 @@ def test_a_small_budget_takes_features(monkeypatch):
     monkeypatch.setattr("gzkcore.learn.table_learner.FEATURES", 256)
     X, y = waves(1200)
     model = KernelRegressor(budget=1e-6, random_state=0).fit(X, y)
-    assert "features: the whole kernel would take" in str(model.report_)
+    assert "features, since the whole kernel would take" in str(model.report_)
     _, std = model.predict(X[:5], return_std=True)
     assert (std > 0).all()
     with pytest.raises(ValueError, match="budget=0"):
@@ -362,12 +362,12 @@ def test_a_fit_that_fails_leaves_it_unfitted():
 def test_a_final_fit_that_did_not_converge_is_warned_of_and_reported():
     class Slow:
         def fit(self, *_):
-            warnings.warn("it may predict far off", ConvergenceWarning, stacklevel=1)
+            warnings.warn("it may predict inaccurately", ConvergenceWarning, stacklevel=1)
 
     report = Report()
     with pytest.warns(ConvergenceWarning, match="far off"):
         _fitted(Slow(), table_of(), report)
-    assert "it may predict far off." in report.sentences
+    assert "it may predict inaccurately." in report.sentences
 
 
 def test_splitters_are_left_out_of_files(tmp_path):
@@ -474,8 +474,8 @@ def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
 def test_the_walk_starts_from_the_error_with_finer_alphas():
     X, y = waves(100)
     names = [each.name for each in KernelRegressor(random_state=0).fit(X, y).report_.candidates]
-    assert names[3] == "the same, alphas between"
-    assert names[4].startswith("the same, lengths times")
+    assert names[3] == "the same kernel, finer alphas"
+    assert names[4].startswith("the same kernel, lengthscales times")
 
 
 def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():

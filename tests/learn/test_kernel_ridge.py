@@ -410,7 +410,7 @@ def test_converges_or_says_that_it_did_not(X, alpha, solver):
         if np.linalg.cond(A) < 1e6:
             close(model.predict(X), kernel(X) @ np.linalg.solve(A, y), "solved")
     else:
-        assert "may predict far off" in about[0]
+        assert "may predict inaccurately" in about[0]
         assert f"alpha={alpha:g}" in about[0]
     assert np.isfinite(model.predict(X)).all()
 
@@ -419,7 +419,7 @@ def test_duplicates_without_alpha_are_told():
     X = np.repeat(data(50)[0], 2, axis=0)
     y = np.arange(100.0)
     for options in SOLVERS.values():
-        with pytest.warns(ConvergenceWarning, match="may predict far off"):
+        with pytest.warns(ConvergenceWarning, match="may predict inaccurately"):
             model = KernelRidge(GAUSSIAN, 0.0, **options).fit(X, y)
         assert not model.converged_
 
@@ -503,7 +503,7 @@ def test_indefinite_kernels_are_refused(solver):
 def test_too_few_steps_are_told():
     X, y, _ = data(1500)
     model = KernelRidge(Gaussian(0.1), 1e-6, preconditioner=None, max_iter=5)
-    with pytest.warns(ConvergenceWarning, match=r"may predict far off.*larger max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"may predict inaccurately.*larger max_iter"):
         model.fit(X, y)
     assert (model.converged_, model.n_iter_) == (False, 5)
     assert model.residual_ > model.tol

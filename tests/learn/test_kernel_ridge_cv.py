@@ -128,7 +128,7 @@ def test_candidates_that_were_not_solved_are_no_bad_alphas():
     assert_array_equal(np.isnan(model.cv_results_["mean_test_score"]), [True, True, False, False])
     assert_array_equal(model.cv_results_["rank_test_score"][2:], [1, 2])
     model.set_params(alphas=[1e-9], max_iter=2)
-    with pytest.raises(ValueError, match=r"no candidate came to tol=0\.001"):
+    with pytest.raises(ValueError, match=r"no candidate reached tol=0\.001"):
         model.fit(X, y)
 
 

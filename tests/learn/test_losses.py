@@ -401,7 +401,7 @@ def fit(model, *args):
         model.fit(*args)
     about = [str(each.message) for each in told if issubclass(each.category, ConvergenceWarning)]
     assert len(about) == (not model.converged_), about
-    assert all("may predict far off" in text and "residual" in text for text in about)
+    assert all("may predict inaccurately" in text and "residual" in text for text in about)
     return model
 
 

@@ -252,7 +252,7 @@ def test_interrupted_and_gone_on_with(tmp_path, monkeypatch, capsys):
     broken = Broken()
     monkeypatch.setitem(papers.EXPERIMENTS, "a b", broken)
     assert cli.main(["papers", "a", "b"]) == 130
-    assert "what was done is in papers.json; the same command goes on" in capsys.readouterr().err
+    assert "finished results are in papers.json; repeat the command" in capsys.readouterr().err
     assert list(
         json.loads((tmp_path / "papers.json").read_text())["experiments"]["a b"]["jobs"]
     ) == ["x / 0"]
