@@ -95,7 +95,7 @@ def test_numbers_as_labels(capsys, plain):
     plain = {"a": plain["a"][:60], "y": (plain["a"][:60] > 0).astype(int)}
     write("data.csv", plain)
     arguments = ["fit", "data.csv", "--target", "y"]
-    assert "--classify takes them for labels" in " ".join(run(capsys, *arguments)["notes"])
+    assert "--classify treats them as labels" in " ".join(run(capsys, *arguments)["notes"])
     result = run(capsys, *arguments, "--classify")
     assert result["classes"] == [0, 1]
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")

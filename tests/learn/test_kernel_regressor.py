@@ -365,7 +365,7 @@ def test_a_final_fit_that_did_not_converge_is_warned_of_and_reported():
             warnings.warn("it may predict inaccurately", ConvergenceWarning, stacklevel=1)
 
     report = Report()
-    with pytest.warns(ConvergenceWarning, match="far off"):
+    with pytest.warns(ConvergenceWarning, match="predict inaccurately"):
         _fitted(Slow(), table_of(), report)
     assert "it may predict inaccurately." in report.sentences
 
