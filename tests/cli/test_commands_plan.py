@@ -37,7 +37,7 @@ def test_plan(capsys, globe, plain):
     assert "500 rows of 3 columns, Gaussian(gamma=0.3333)" in text
     assert "gamma: 0.3333, by the rule scale" in text
     assert "predictions with" not in text
-    assert "gzkcore fit chooses its own" in text
+    assert "gzkcore fit chooses gamma" in text
     assert "Picture: plan.png" in text
     assert Path("plan.png").stat().st_size > 5000
 
@@ -141,7 +141,7 @@ def test_bad_comparisons(capsys, globe):
         assert reason in refuse(capsys, "compare", "data.csv", *options)
     for options, reason in (
         (["--methods", "all,", "--columns", "y", "--target", "c"], "column 'c' is 3 in every row"),
-        (["--columns", "c"], "every column is the same in all rows"),
+        (["--columns", "c"], "every column is constant"),
         (["--columns", "c,huge"], "column 'huge' has values so large"),
         (["--columns", "y", "--target", "huge"], "column 'huge' has values so large"),
     ):

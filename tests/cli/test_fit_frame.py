@@ -199,9 +199,9 @@ MANY = "".join(f"{i},{i % 7}\n" for i in range(100))
         ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7.0 in every row that is used, so there"),
         ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
-        ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 is for --features and --whole"),
-        ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern is for --features and --whole"),
-        ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a number of seconds > 0"),
+        ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
+        ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern needs --features or --whole"),
+        ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a positive number of seconds"),
         ("a,y\n" + MANY, ["--test-fraction", "1e-9"], "0 for the test"),
         (
             "a,y\n" + "".join(f"{i},id{i}\n" for i in range(50)),

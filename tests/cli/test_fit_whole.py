@@ -186,7 +186,7 @@ def test_bad_options(capsys, plain, options, reason):
 
 def test_centers_are_for_the_whole_kernel(capsys, plain):
     write("data.csv", plain)
-    assert "--centers 9 is for the whole kernel; give --whole, too" in refuse(
+    assert "--centers 9 needs the whole kernel; add --whole" in refuse(
         capsys, "fit", "data.csv", "--target", "y", "--centers", "9"
     )
 
