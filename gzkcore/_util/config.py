@@ -13,7 +13,7 @@ from .threads import n_threads
 
 
 def show_config() -> dict[str, Any]:
-    """Tell which build of the kernels is in use, and what it stands on.
+    """Return which build of the kernels is in use, with its versions, threads and BLAS.
 
     Returns
     -------

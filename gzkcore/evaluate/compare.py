@@ -140,28 +140,28 @@ class Comparison:
     def _columns(self) -> Iterator[str]:
         yield (
             f"error: relative Frobenius error of the kernel of {self.n_judged:,} rows that were "
-            f"not fitted to; mean over {counted(self.n_seeds, 'seed')}, ± half its "
+            f"held out; mean over {counted(self.n_seeds, 'seed')}, ± half its "
             f"{CONFIDENCE:.0%} interval"
         )
         if self.predicts:
             yield (
-                "rmse, R²: of a ridge on the features, or with the whole kernel, on the same rows; "
-                "alpha is chosen for each"
+                "rmse, R²: of ridge regression on the features, or with the whole kernel, on the "
+                "same rows; alpha is chosen for each"
             )
         yield (
-            f"fit: on {self.n_fitted:,} rows; µs/row: to transform them; × least: the time of both "
-            "to that of the fastest of this width"
+            f"fit: on {self.n_fitted:,} rows; µs/row: to transform them; × least: both times "
+            "together, relative to the fastest method of this width"
         )
         yield (
-            "MB: peak resident memory of a process of its own, above that before; the features of "
-            f"{self.n_fitted:,} rows are part of it"
+            "MB: peak resident memory of a separate process, minus that before; includes the "
+            f"features of {self.n_fitted:,} rows"
         )
         if self._whole is not None:
             yield (
-                f"{WHOLE}: the whole kernel, KernelRidge; its fit solves the ridge as well, and "
-                "µs/row is the time to predict"
+                f"{WHOLE}: the whole kernel, KernelRidge; its fit includes the ridge regression, "
+                "and µs/row is the time to predict"
             )
-        yield "*, the front: no method, at any width, is both more accurate and faster"
+        yield "*, the Pareto front: no method, at any width, is both more accurate and faster"
 
     @property
     def _whole(self) -> Row | None:
@@ -182,7 +182,7 @@ class Comparison:
         yield ""
         yield (
             f"The fastest of {counted(self.best['n_components'], 'component')} within {times} "
-            f"times the least {what}: {self.best['method']},"
+            f"times the smallest {what}: {self.best['method']},"
         )
         yield shortened(self.best["features"])
         if self.predicts and (whole := self._whole) is not None:
@@ -356,7 +356,7 @@ def _check_methods(methods: Any) -> list[str]:
         methods = [methods]
     given = list(methods) if isinstance(methods, Iterable) else [methods]
     if not all(isinstance(name, str) for name in given):
-        raise TypeError(f"methods={methods!r} are no names; use 'all', or a list of names")
+        raise TypeError(f"methods={methods!r} must be names; use 'all', or a list of names")
     names = list(dict.fromkeys(given))
     if "all" in names:
         return list(NAMES)

@@ -325,10 +325,10 @@ def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> s
         f"{best.error:.2g}"
     )
     if best.error <= max_error:
-        return f"{text}, with the fewest features of all that reach {max_error:g}."
+        return f"{text}, and no method needs fewer features to reach {max_error:g}."
     more = _width_needed(trials, best, max_error)
     return f"{text}. No method reaches {max_error:g} at these widths" + (
-        f"; this one would take about {more:,} components." if more else "."
+        f"; this one would need about {more:,} components." if more else "."
     )
 
 
@@ -346,8 +346,8 @@ def _beyond(whole: WholeCost | None, widest: int) -> Iterator[str]:
         usable = float(f"{whole.statistical_dimension:.2g}")
         yield (
             f"To predict with a ridge of {whole.alpha:g}, no features of these widths are enough: "
-            f"it can use {usable:,g} or more, and the widest have {widest:,}. The whole "
-            f"kernel has them all: KernelRidge with alpha={whole.alpha:g}, in {whole.about}."
+            f"{usable:,g} or more would help, and the widest have {widest:,}. Use the whole "
+            f"kernel: KernelRidge with alpha={whole.alpha:g}, in {whole.about}."
         )
 
 

@@ -211,7 +211,7 @@ def two_parts(X: Rows, rng: np.random.Generator) -> tuple[Integers, Integers]:
 
 
 class KernelFeatures(KernelMap):
-    """Features for a kernel, of the family that suits the data best: start here.
+    """Features for a kernel, from the family that suits the data best: start here.
 
     Parameters
     ----------
@@ -342,26 +342,27 @@ def _reason(
     best: Trial, trials: Sequence[Trial], refused: Iterable[str], n_rows: int, unseen: bool
 ) -> str:
     others = [trial for trial in trials if trial is not best]
-    judged_by = f"{counted(n_rows, 'row')} that it had not seen" if unseen else "the only row"
+    judged_by = f"{counted(n_rows, 'row')} held out" if unseen else "the only row"
     text = (
         f"{best.candidate.name} ({best.fitted._about()}): on {judged_by}, "
-        f"its kernel is off by {best.error:.2g} in the relative Frobenius norm"
+        f"its relative Frobenius error of the kernel is {best.error:.2g}"
     )
     if others:
         text += "; " + ", ".join(f"{trial.candidate.name}: {trial.error:.2g}" for trial in others)
     text += "."
     good = _predicting_best(trials)
     if best.held_out:
-        text += f" A ridge on it misses them by {best.held_out:.2g} standard deviations of y"
+        text += f" A ridge regression on it has an error of {best.held_out:.2g} of y's standard"
+        text += " deviation"
         text += "".join(f"; {trial.candidate.name}: {trial.held_out:.2g}" for trial in others)
         text += "."
     if best.error > min(trial.error for trial in good):
-        text += f" It is the cheapest within {AS_GOOD} times the least error"
+        text += f" It is the cheapest within {AS_GOOD} times the smallest error"
         text += " of those that predict best." if len(good) < len(trials) else "."
     if best.error > 0.5:
         text += (
-            " No features of this width are close to this kernel on these data: use more, a larger "
-            "lengthscale, or fewer columns."
+            " No features of this width approximate this kernel well on these data: use more "
+            "features, a larger lengthscale, or fewer columns."
         )
     if names := ", ".join(refused):
         text += f" Not tried, for the reasons in not_tried_: {names}."

@@ -44,7 +44,7 @@ FAR, FAR_PRODUCT = 1e4, 1e18
 
 
 class TruncationWarning(UserWarning):
-    """Points lie so far out that the features no longer represent the kernel there."""
+    """Points are so far out that the features no longer represent the kernel there."""
 
 
 class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

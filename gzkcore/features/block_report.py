@@ -200,7 +200,7 @@ def block_report(
     n_draws: int = 20,
     random_state: Seed = 0,
 ) -> BlockReport:
-    """Say what `BlockFourierFeatures` would do on these data: bias, variance, and what to change.
+    """Report bias and variance of `BlockFourierFeatures` on these data, and what to change.
 
     Parameters
     ----------

@@ -427,7 +427,7 @@ class GegenbauerFeatures(GegenbauerMap):
 
 
 class PublishedGegenbauerFeatures(GegenbauerMap):
-    """Random Gegenbauer features exactly as published (Definition 8): the yardstick.
+    """Random Gegenbauer features exactly as published (Definition 8), for comparison.
 
     Independent uniform directions, all signs plus, monomial radial functions; i runs from 0 (the
     printed 1..s of Eq 22 and 23 gives another kernel).

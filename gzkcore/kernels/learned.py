@@ -116,7 +116,7 @@ def learn_kernel(
     n_rows: int = N_ROWS,
     random_state: Seed = None,
 ) -> LearnedKernel:
-    """Learn a kernel's lengths from rows with targets, by the likelihood of some of them.
+    """Learn a kernel's lengthscales from rows with targets, by marginal likelihood.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ class Pairs:
 
 
 class KernelOperator(LinearOperator):
-    """The kernel matrix of rows as an operator: products with vectors, nothing of n^2 stored.
+    """The kernel matrix of rows as an operator: products with vectors, without storing the matrix.
 
     Parameters
     ----------
@@ -544,7 +544,7 @@ def kernel_diagonal(kernel: str | Kernel, X: Data) -> Doubles:
 
 
 def kernel_product(kernel: str | Kernel, X: Data, Y: Data | None, V: ArrayLike) -> NDArray[Any]:
-    """Return K(X, Y) V with nothing of the size of K stored; for many products, `KernelOperator`.
+    """Return K(X, Y) V without storing K; for many products use `KernelOperator`.
 
     Parameters
     ----------

@@ -65,7 +65,8 @@ class Classifier(ClassifierMixin, Regressor):
         for label, weight in self.class_weight.items():
             if label not in known and not all(each in self.class_weight for each in known):
                 raise ValueError(
-                    f"class_weight has a weight for {label!r}, which is none of the classes {known}"
+                    f"class_weight has a weight for {label!r}, which is not one of the classes "
+                    f"{known}"
                 )
             check_not_negative(f"class_weight[{label!r}]", weight)
 
@@ -104,7 +105,7 @@ class Classifier(ClassifierMixin, Regressor):
         unknown = np.flatnonzero(self.classes_[places] != y)
         if unknown.size:
             raise ValueError(
-                f"y[{unknown[0]}] = {y[unknown[0]]!r} is none of the classes "
+                f"y[{unknown[0]}] = {y[unknown[0]]!r} is not one of the classes "
                 f"{self.classes_.tolist()}; name all of them with the first batch, "
                 "partial_fit(X, y, classes=[...])"
             )

@@ -71,8 +71,8 @@ def _places(place: Integers, given: Any, number: int) -> Integers:
         places: Integers = place[rows if rows.size else rows.astype(np.intp)]
     except IndexError as error:
         raise ValueError(
-            f"split {number} of cv is none of {counted(len(place), 'row')}: {error}; give numbers "
-            "from 0, or a mask"
+            f"split {number} of cv does not fit {counted(len(place), 'row')}: {error}; give row "
+            "numbers from 0, or a mask"
         ) from None
     known: Integers = places[places >= 0]
     return known

@@ -1,4 +1,4 @@
-"""Classification from a table with learned kernels: `fit` chooses everything."""
+"""Classification on a table with a learned kernel: `fit` chooses every setting."""
 
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ TINY = np.finfo(np.float64).tiny
 
 
 class KernelClassifier(ClassifierMixin, TableLearner):
-    """Classification from a table with learned kernels: `fit` chooses everything.
+    """Classification on a table with a learned kernel: `fit` chooses every setting.
 
     As `KernelRegressor`, of targets +1 and -1 for each class; the probabilities are a logistic
     regression on the predictions of rows held out.

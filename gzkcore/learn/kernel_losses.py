@@ -287,7 +287,7 @@ def _add_sums(parts: Sequence[Sequence[float]]) -> Sequence[float]:
 
 
 class KernelHuberRegressor(LossRegressor):
-    """Robust regression with the whole kernel: outliers count by their distance, not its square.
+    """Robust regression with the whole kernel: large residuals count linearly, not squared.
 
     Minimises sum_i w_i h(y_i - f_i) + alpha / 2 |f|^2, where h(r) is r^2 / 2 up to epsilon scale_,
     and a line beyond; f as for `KernelPoissonRegressor`.
@@ -371,7 +371,7 @@ class KernelHuberRegressor(LossRegressor):
 
 
 class KernelQuantileRegressor(LossRegressor):
-    """Quantile regression with the whole kernel: a share `quantile` of targets is to be below f.
+    """Quantile regression with the whole kernel: f is the `quantile` of the targets.
 
     Minimises sum_i w_i p(y_i - f_i) + alpha / 2 |f|^2 with the pinball loss p(r) = max(quantile r,
     (quantile - 1) r); f as for `KernelPoissonRegressor`.

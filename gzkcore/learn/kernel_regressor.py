@@ -1,4 +1,4 @@
-"""Regression from a table with learned kernels: `fit` chooses everything."""
+"""Regression on a table with a learned kernel: `fit` chooses every setting."""
 
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # a choice
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
-    """Regression from a table with learned kernels: `fit` chooses everything.
+    """Regression on a table with a learned kernel: `fit` chooses every setting.
 
     Columns are encoded (numbers standardised, categories as zeros and ones, missing values imputed,
     latitude and longitude as points of the globe); a Matern kernel with one length per column is

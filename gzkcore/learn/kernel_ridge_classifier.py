@@ -87,7 +87,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
 
 
 class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
-    """A classifier with the whole kernel that chooses its alpha, and the kernel, by itself.
+    """Kernel ridge classifier with the whole kernel, with automatic choice of alpha and kernel.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ ALPHAS = tuple(np.logspace(-6, 2, 9).tolist())
 
 
 class KernelRidgeCV(WholeKernelRegressor):
-    """Kernel ridge regression with the whole kernel that chooses alpha, and the kernel, by itself.
+    """Kernel ridge regression with the whole kernel, with automatic choice of alpha and kernel.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
 
 
 class RandomFeatureRidgeClassifierCV(FeatureClassifier, RandomFeatureRidgeCV):
-    """A ridge classifier on features that chooses its alpha, and the kernel's parameters.
+    """Ridge classifier on features, with automatic choice of alpha and the kernel's parameters.
 
     Parameters
     ----------

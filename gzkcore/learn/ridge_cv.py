@@ -54,7 +54,7 @@ Candidate: TypeAlias = dict[str, Any]  # an entry of kernel_grid with its kernel
 
 
 class RandomFeatureRidgeCV(FeatureRegressor):
-    """Ridge regression on features that chooses its alpha, and the kernel's parameters, by itself.
+    """Ridge regression on features, with automatic choice of alpha and the kernel's parameters.
 
     Parameters
     ----------

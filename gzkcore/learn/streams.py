@@ -60,7 +60,7 @@ GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two l
 
 @dataclass
 class Checkpoint:
-    """Where a long fit keeps what it has done, and how often.
+    """Where a long fit saves its state, and how often.
 
     Of a Dask collection the sums of so many groups of 64 chunks are asked for at a time as take
     about `seconds`; between these the workers wait for the last of them.

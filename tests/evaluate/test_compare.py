@@ -115,8 +115,8 @@ ROWS = gaussian(50, 3)
     [
         (ROWS, None, {"methods": ["gegenbaur"]}, ValueError, "did you mean 'gegenbauer'"),
         (ROWS, None, {"methods": ["zzz"]}, ValueError, "use 'all' or some of auto, gegenb"),
-        (ROWS, None, {"methods": None}, TypeError, "methods=None are no names; use 'all'"),
-        (ROWS, None, {"methods": [["a"]]}, TypeError, "are no names"),
+        (ROWS, None, {"methods": None}, TypeError, "methods=None must be names; use 'all'"),
+        (ROWS, None, {"methods": [["a"]]}, TypeError, "must be names"),
         (ROWS, None, {"n_components": [[1], [1, 2]]}, TypeError, "holds no integers; give"),
         (ROWS, None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
         (ROWS, np.ones(50) * 1j, {}, TypeError, "y is complex"),

@@ -57,7 +57,7 @@ def test_it_says_what_and_why():
     assert isinstance(features.chosen_, GegenbauerFeatures)
     error = features.errors_[features.family_]
     assert features.why_.startswith(f"{features.family_} (")
-    assert f"off by {error:.2g} in the relative Frobenius norm" in features.why_
+    assert f"relative Frobenius error of the kernel is {error:.2g}" in features.why_
     assert error <= 1.2 * min(features.errors_.values())
     assert features.not_tried_ == {}
     assert "Not tried" not in features.why_

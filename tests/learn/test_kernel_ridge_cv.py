@@ -173,7 +173,7 @@ def test_files(tmp_path):
         ({"cv": []}, ValueError, r"cv=\[\] has no splits"),
         ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
         ({"cv": [([], np.arange(9))]}, ValueError, "split 0 of cv=.* no rows to fit to"),
-        ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv is none of 240 rows"),
+        ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv does not fit 240 rows"),
         ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid names \['gama'\]"),
         ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
     ],
@@ -291,6 +291,6 @@ def test_labels_and_class_weights_that_mean_nothing(learner):
         learner().fit(X, np.array(["low", None] * 30, dtype=object))
     with pytest.raises(ValueError, match=r"class_weight\['low'\]=-2.0 is not usable"):
         learner(class_weight={"low": -2.0}).fit(X, y)
-    with pytest.raises(ValueError, match="class_weight has a weight for 'lo', which is none of"):
+    with pytest.raises(ValueError, match="class_weight has a weight for 'lo', which is not one of"):
         learner(class_weight={"lo": 2.0}).fit(X, y)
     learner(class_weight={"low": 1, "middle": 2, "high": 3, "top": 4}).fit(X, y)

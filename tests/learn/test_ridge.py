@@ -769,7 +769,7 @@ def test_classes_that_come_later():
     for rows in (slice(0, 100), slice(100, 150), slice(150, 300)):
         model.partial_fit(X[rows], y[rows], classes=["middle", "low", "high"])
     assert_allclose(model.coef_, whole.coef_, rtol=RIDGE["solved"]())
-    with pytest.raises(ValueError, match=r"y\[2\] = .*'other'.* is none of the classes"):
+    with pytest.raises(ValueError, match=r"y\[2\] = .*'other'.* is not one of the classes"):
         model.partial_fit(X[:3], ["low", "low", "other"])
     with pytest.raises(ValueError, match=r"classes=.* are not those of the first batch"):
         model.partial_fit(X[:3], y[:3], classes=["low", "high"])
