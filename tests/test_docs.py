@@ -182,7 +182,7 @@ def test_a_fault_is_noticed(checker, path, text, fault, tmp_path):
 
 
 def check_snippets(text):
-    """Each block of Python runs by itself, or says that it goes on from above."""
+    """Each block of Python runs by itself, or says that it continues one above."""
     for number, code in enumerate(
         re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     ):
@@ -192,7 +192,7 @@ def check_snippets(text):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 made |= {alias.asname or alias.name for alias in node.names}
         missing = sorted({name.id for name in names} - made)
-        if missing and not code.startswith("# goes on from above\n"):
+        if missing and not code.startswith("# continues the example above\n"):
             yield f"block {number} needs {', '.join(missing)}"
 
 
