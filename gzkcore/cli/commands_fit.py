@@ -97,12 +97,12 @@ def fit(
 ) -> None:
     """Learn to predict a column of a table, and test it on held-out rows beside other methods.
 
-    Nothing needs to be chosen: columns may hold numbers, dates, text and gaps; kernel, lengths,
-    noise and form are chosen by rows held out. A target of text is a label. With --lat and --lon
-    the kernel lives on the globe.
+    You need not choose anything. Columns may hold numbers, dates, text and missing values. The
+    error on held-out rows decides about kernel, lengthscales, noise and form. A text target is a
+    label. With --lat and --lon the kernel is one of the globe.
 
-    --features and --whole are for those who want to choose: numbers only. With --features the file
-    is read in pieces, so that it may be larger than memory.
+    --features and --whole let you choose; they need numeric columns. With --features the file is
+    read in pieces, so it may be larger than memory.
     """
     from gzkcore.rows.tables import open_table
 

@@ -57,11 +57,11 @@ def plan(
 ) -> None:
     """Say which features, and how many, a kernel needs on the columns of a table.
 
-    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
-    is read once, in pieces; the answer comes from a random sample of its rows. Below the table
-    stands what the whole kernel, without features, would take (gzkcore fit --whole). With --target,
-    also error, time and memory of what gzkcore fit does by default, whole, on centres and on
-    features: its kernel is learned.
+    With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
+    read once, in pieces; the answer comes from a random sample of its rows. Below the table is the
+    cost of the whole kernel, without features (gzkcore fit --whole). --target adds the expected
+    error, time and memory of gzkcore fit, which learns its kernel: whole, on centres and on
+    features.
     """
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
@@ -141,10 +141,10 @@ def compare(
 ) -> None:
     """Compare error, time and memory of every method on the columns of a table.
 
-    With --lat and --lon the kernel lives on the globe; any other columns are standardised. The file
-    is read once, in pieces; rows to fit to and others to judge by are drawn from a random sample of
-    at most 16,384. Results are kept in --output after every one: the same command goes on from
-    there, with more methods, widths or seeds too.
+    With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
+    read once, in pieces; training and test rows are drawn from a random sample of at most 16,384.
+    Each result is saved in --output at once: repeat the command to resume, also with more methods,
+    widths or seeds.
     """
     from gzkcore.evaluate.compare import compare as make_comparison
     from gzkcore.rows.tables import open_table

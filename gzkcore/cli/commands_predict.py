@@ -36,8 +36,8 @@ def predict(
 ) -> None:
     """Predict for every row of a table, in a new last column.
 
-    A .csv file is copied as it stands, but for the new column; a .parquet file becomes .parquet or
-    .csv; of a .npy or .npz file only the predictions are written, as .npy.
+    A .csv file is copied unchanged, with the new column added; a .parquet file becomes .parquet or
+    .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load
     from gzkcore.rows.tables import open_table

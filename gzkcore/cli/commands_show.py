@@ -33,10 +33,10 @@ def demo(
 ) -> None:
     """Predict the elevation of 28,000 airports from latitude and longitude.
 
-    Compares KernelRegressor, which gzkcore fit uses, with gradient boosting and with features in a
-    ridge: Gegenbauer (as they choose to be, with a random basis, and as published), random Fourier
-    and Nystroem, with lengthscale and ridge chosen from the same by the same folds. Then draws
-    the surface that KernelRegressor fits as a map.
+    Compares KernelRegressor, which gzkcore fit uses, with gradient boosting and with ridge
+    regression on features: Gegenbauer (default, with a random basis, and as published), random
+    Fourier and Nystroem. The same folds choose lengthscale and ridge for all features. Then draws
+    a map of the surface that KernelRegressor fits.
     """
     from . import demo as airports
 
@@ -104,11 +104,11 @@ def papers(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the tables and figures of the two papers: printed beside measured, with a verdict.
+    """Reproduce the papers' tables and figures: published beside measured, with a verdict.
 
     gegenbauer has fig1, table1, table2 and table3; block has fig1, table1, fig2, table2, table3 and
-    table4. Data are looked for in the folder that GZKCORE_DATA names; what is absent is skipped.
-    Results are kept in --output after every piece of work: the same command goes on from there.
+    table4. Data are read from the folder that GZKCORE_DATA names; missing data sets are skipped.
+    Results are saved in --output after every step: repeat the command to resume.
     """
     from gzkcore.papers import reproduce
 
@@ -155,7 +155,7 @@ def _draw_all(results: "list[reproduce.Result]", plot: Path) -> dict[str, Path]:
 
 
 def info(as_json: AsJson = False) -> None:
-    """Tell version, instruction set, compiler, threads and BLAS: for reports of bugs and speed."""
+    """Print version, instruction set, compiler, threads and BLAS, for bug reports."""
     from gzkcore._util.config import show_config
 
     config = show_config()
