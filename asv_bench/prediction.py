@@ -53,45 +53,51 @@ def prediction(options):
 
 def _show(kind, tables, options):
     learners = LEARNERS if options.tuned else {k: v for k, v in LEARNERS.items() if k != TUNED}
-    rows, ranks = [], {name: [] for name in learners}
+    measured, ranks = {}, {name: [] for name in learners}
     for name in tables:
-        found = {}
+        found = measured[name] = {}
         for learner, (_, _, most) in learners.items():
             for split in range(1 if options.quick else options.splits):
                 report(f"{name}, split {split}: {learner}")
-                measured = _apart(learner, kind, name, split, options.rows, most)
-                if isinstance(measured, str):
-                    report(measured)
+                result = _apart(learner, kind, name, split, options.rows, most)
+                if isinstance(result, str):
+                    report(result)
                     break
-                report(", ".join(f"{value:.4g}" for value in measured))
-                found.setdefault(learner, []).append(measured)
-        rows += _rows(name, found)
+                report(", ".join(f"{value:.4g}" for value in result))
+                found.setdefault(learner, []).append(result)
         for learner, relative in _relative(found).items():
             ranks[learner].append(relative)
+    splits = f"{options.splits} splits 90/10, at most {options.rows:,} rows to fit to"
     what = "Root mean squared error, in standard deviations" if kind == "numbers" else "Errors in %"
     notes = (
-        f"{what}: mean and standard deviation over {options.splits} splits 90/10; at most "
-        f"{options.rows:,} rows to fit to. Seconds and MB (above what the process had before) of "
-        "fit and prediction, medians. Categories: ours and boosting take the frame, others get "
-        "zeros and ones; all but trees get standardised columns; on the globe all others get unit "
-        "vectors. "
-    ) + _summary(ranks)
-    show(f"Prediction: {kind}", rows, notes, options)
+        f"{what}: mean and standard deviation over {splits}. {_summary(ranks)} Categories: ours "
+        "and boosting take the frame, others get zeros and ones; all but trees get standardised "
+        "columns; on the globe all others get unit vectors."
+    )
+    show(f"Prediction of {kind}", _rows(measured, 0, mean_and_spread), notes, options)
+    if kind == "classes":
+        losses = _rows(measured, 1, mean_and_spread)
+        show("Their logarithmic loss", losses, "Of those that give probabilities.", options)
+    seconds, megabytes = (_rows(measured, what, np.median) for what in (2, 3))
+    show("Seconds of fit and prediction", seconds, f"Medians over {splits}.", options)
+    notes = "Medians; the peak above what the process held before, with its libraries warm."
+    show("Megabytes of fit and prediction", megabytes, notes, options)
 
 
-def _rows(name, found):
-    for learner, values in found.items():
-        error, loss, seconds, megabytes = np.array(values).T
-        row = {"table": name, "learner": learner, "error": mean_and_spread(error)}
-        if not np.isnan(loss).any():
-            row["log loss"] = mean_and_spread(loss)
-        yield row | {"s": float(np.median(seconds)), "MB": float(np.median(megabytes))}
+def _rows(measured, what, average):
+    """Return a row for each table, of one of the things that were measured, by learner."""
+    rows = []
+    for name, found in measured.items():
+        values = {learner: np.array(each)[:, what] for learner, each in found.items()}
+        known = {learner: each for learner, each in values.items() if not np.isnan(each).any()}
+        rows.append({"table": name} | {learner: average(each) for learner, each in known.items()})
+    return rows
 
 
 def _relative(found):
     """Return the mean error of each learner over the least one."""
     means = {learner: np.mean([value[0] for value in values]) for learner, values in found.items()}
-    least = max(min(means.values()), 1e-12)
+    least = max(min(means.values(), default=0.0), 1e-12)
     return {learner: mean / least for learner, mean in means.items()}
 
 
