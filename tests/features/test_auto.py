@@ -74,7 +74,7 @@ def test_with_targets_it_looks_only_at_what_predicts_best(labels):
     good = [name for name, error in features.held_out_.items() if error <= 1.02 * best]
     assert features.family_ in good
     assert features.errors_[features.family_] <= 1.2 * min(features.errors_[name] for name in good)
-    assert "standard deviations of y" in features.why_
+    assert "of y's standard deviation" in features.why_
 
 
 @pytest.mark.parametrize("y", [None, np.ones(300), np.full(300, np.nan)])
@@ -96,7 +96,7 @@ def test_the_error_held_out_is_that_of_a_ridge():
 
 def test_hopeless_kernels_are_called_so():
     features = KernelFeatures(Gaussian(1.0), n_components=16, random_state=0).fit(rows(300, 9))
-    assert "No features of this width are close" in features.why_
+    assert "No features of this width approximate this kernel well" in features.why_
 
 
 def test_same_seed_same_choice_and_features():

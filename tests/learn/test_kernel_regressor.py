@@ -320,7 +320,7 @@ def test_a_constant_start_of_a_series_teaches_nothing():
     X, y = waves(60)
     y[:40] = 3.0
     model = KernelRegressor(cv=[(np.arange(30), np.arange(30, 60))]).fit(X, y)
-    assert "constant on the rows to learn from" in str(model.report_)
+    assert "constant on the training rows" in str(model.report_)
 
 
 def test_a_constant_target_among_several_is_that_constant():
