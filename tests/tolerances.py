@@ -22,6 +22,10 @@ class Tolerance:
 
 EXACT = Tolerance(0, "integers, or the same operations in the same order")
 
+FACTOR = Tolerance(
+    32, "Cholesky, its solves and its inverse, for condition numbers of about 5: length is n"
+)
+
 # Twins: the reference (exact fractions, or sums in double) against the compiled package.
 TWINS = {
     "special.alpha": EXACT,

@@ -10,9 +10,9 @@ a_q = M^-1 y_q and Q = sum_q a_q a_q^T / tau_q - T M^-1 its derivative is -1/2 s
 For a kernel f(r) of scaled rows x, dK_ij / dlog length_c = H_ij (x_ic - x_jc)^2, H = -f'(r) / r,
 and with W = Q o H
 
-    sum_ij W_ij (x_ic - x_jc)^2 = sum_i (W 1 + W^T 1)_i x_ic^2 - 2 x_c^T W x_c,
+    sum_ij W_ij (x_ic - x_jc)^2 = 2 sum_i (W 1)_i x_ic^2 - 2 x_c^T W x_c,
 
-so that one product W X, of m^2 dim multiply-adds, serves all columns. An evaluation takes m^3
+so that one product W [X 1], of m^2 dim multiply-adds, serves all columns. An evaluation takes m^3
 besides: half of that or less for the factor of M, the rest for its inverse. In a product of kernels
 a part's W has the matrices of the other parts for factors, in a sum its weight.
 
@@ -32,11 +32,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
+from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 
+from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
@@ -373,7 +374,7 @@ class Part:
         raise NotImplementedError
 
     def gradient(self, Q: Doubles) -> Doubles:
-        """Return sum_ij Q_ij dK_ij / dtheta; the diagonal of Q is of no matter."""
+        """Return sum_ij Q_ij dK_ij / dtheta for a symmetric Q, whose diagonal is of no matter."""
         raise NotImplementedError
 
 
@@ -443,7 +444,8 @@ class Lengths(Part):
         if self.factor.metric == ABSOLUTE:
             each = np.array([_sum_of_distances(W, c) for c in x.T])
         else:
-            each = (W.sum(axis=0) + W.sum(axis=1)) @ x**2 - 2 * np.einsum("ij,ij->j", x, W @ x)
+            of_x = W @ np.column_stack([x, np.ones(len(x))])
+            each = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
         if self.factor.slope is not None:
             each *= self.factor.slope.weight
         return each.sum(keepdims=True) if self.isotropic else each
@@ -520,20 +522,18 @@ class Criterion:
         m, n_targets = y.shape
         M = self.part.matrix(theta[:-1]).copy()
         M.flat[:: m + 1] += noise
-        # LAPACK takes the transpose for M, which is symmetric, and so copies nothing.
-        root, failed = lapack.dpotrf(M.T, lower=1, overwrite_a=1)
-        if failed:
+        try:
+            root = cholesky(M)
+        except LinAlgError:
             return HOPELESS, np.zeros(theta.size)
         value = n_targets * float(np.log(root.diagonal()).sum())
-        a, _ = lapack.dpotrs(root, y, lower=1)
+        a = solve_factored(root, y)
         tau = np.einsum("iq,iq->q", y, a) / m
         value += m / 2 * float(np.log(tau).sum())
-        inverse, _ = lapack.dpotri(root, lower=1, overwrite_c=1)
-        Q = (a / tau) @ a.T
-        trace = float(np.trace(Q) - n_targets * np.trace(inverse))
-        # One triangle twice is the matrix, but for its diagonal, where dK is 0.
-        inverse *= 2 * n_targets
-        Q -= inverse.T
+        Q = inverse_of(root)
+        Q *= -n_targets
+        Q += (a / tau) @ a.T
+        trace = float(np.trace(Q))
         prior = theta - math.log(NOISE_MIDDLE) * (np.arange(theta.size) == theta.size - 1)
         spread = np.append(np.full(theta.size - 1, LENGTH_SPREAD), NOISE_SPREAD)
         gradient = np.append(self.part.gradient(Q), noise * trace)

@@ -9,9 +9,9 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.linalg import LinAlgError, eigvalsh
 
-from gzkcore._util.linalg import eigh
+from gzkcore._util.linalg import cholesky, eigh, solve_factored
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import dense
@@ -57,6 +57,7 @@ class Factored(Preconditioner):
         self.n_components = len(matrix)
         self.nbytes = 2 * matrix.nbytes  # with a factor
         self._inverses: dict[int, Product] = {}
+        self._root: tuple[float, Doubles | None] | None = None  # of the alpha asked for last
 
     def __repr__(self) -> str:
         return f"the whole matrix of {counted(len(self.matrix), 'row')}"
@@ -79,15 +80,26 @@ class Factored(Preconditioner):
         in_range = added.min() > 1 / MOST_IN_SINGLE and largest < MOST_IN_SINGLE
         single = len(added) > DOUBLE_ROWS and added.min() > rounding and in_range
         for dtype in [np.float32, np.float64] if single else [np.float64]:
-            matrix = self.matrix.astype(dtype)
-            matrix[np.diag_indices_from(matrix)] += added
             try:
-                with limit_blas(1):
-                    factor = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
+                factor = self._factor(added, dtype)
             except LinAlgError:
                 continue
-            return lambda R: cho_solve(factor, R.astype(dtype), check_finite=False)
+            return lambda R: solve_factored(factor, R)
         return self._pseudo_inverse(self.matrix + np.diag(added), shift)
+
+    def root(self, alpha: float) -> Doubles | None:
+        """Return L of K + alpha N = L L^T in double precision; None if that is singular."""
+        if self._root is None or self._root[0] != alpha:
+            try:
+                self._root = alpha, self._factor(alpha * self.noise, np.float64)
+            except LinAlgError:
+                self._root = alpha, None
+        return self._root[1]
+
+    def _factor(self, added: Doubles, dtype: type) -> Floats:
+        matrix = self.matrix.astype(dtype, order="C")
+        matrix[np.diag_indices_from(matrix)] += added
+        return cholesky(matrix)
 
     def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
         values, vectors = eigh(matrix)
@@ -316,6 +328,10 @@ class KernelSystem:
             self.preconditioner.condition_bound(place) if self.alphas[place] > 0 else np.inf
             for place in places
         ])  # fmt: skip
+
+    def root(self, alpha: float) -> Doubles | None:
+        """Return L of K + alpha N = L L^T where that is factored, None where it isn't."""
+        return self.preconditioner.root(alpha) if self.factored else None
 
     def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
         """Return v^T (K + alpha N) v of each column."""

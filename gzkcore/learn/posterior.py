@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from gzkcore._util.linalg import eigh
+from gzkcore._util.linalg import eigh, solve_factored, solve_triangle
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Rows, Seed
@@ -32,6 +32,7 @@ PRIOR_COMPONENTS = 1 << 14  # features of a draw from the prior: they cost littl
 PRIOR_ROWS = 256
 JOINT_ROWS = 1 << 12  # old and new, up to which draws are made from their whole matrix
 N_DRAWS = 64  # that a variance is the mean square of
+ROWS = 512  # new ones at a time, beside a factor
 EXACT_ROWS = 64  # new ones, whose variances cost no more solves than the draws
 
 Prior = Callable[[Rows], Doubles]  # draws of f at rows, of shape (n_rows, n_draws)
@@ -66,27 +67,38 @@ class Posterior:
     def of_ones(self, alpha: float) -> Doubles:
         """Return (K + alpha N)^-1 1."""
         if alpha not in self._ones:
-            ones = np.ones((self.system.n_rows, 1))
-            self._ones[alpha] = self.system.solve(ones, np.array([alpha])).coef[:, 0]
+            ones, root = np.ones((self.system.n_rows, 1)), self.system.root(alpha)
+            if root is None:
+                found = self.system.solve(ones, np.array([alpha])).coef
+            else:
+                found = solve_factored(root, ones)
+            self._ones[alpha] = found[:, 0]
         return self._ones[alpha]
 
     def variances(self, X: Rows, alpha: float) -> Doubles:
-        """Return the variance of f at each row, exactly: a block of solves for 64 rows.
+        """Return the variance of f at each row, exactly: k(x, x) - k_x^T A^-1 k_x.
 
-        With x = A^-1 k_x up to an error, k(x, x) - 2 k_x^T x + x^T A x is too large by the
-        square of the error, and never negative.
+        Where A is factored, A = L L^T, that takes away |L^-1 k_x|^2. Else a block of rows is
+        solved for: with x = A^-1 k_x up to an error, k(x, x) - 2 k_x^T x + x^T A x is too large by
+        the square of the error, and never negative. An intercept adds (1 - 1^T A^-1 k_x)^2 over
+        1^T A^-1 1.
         """
         system, found = self.system, np.empty(X.shape[0])
-        for start in range(0, X.shape[0], BLOCK):
-            rows = slice(start, start + BLOCK)
+        root = system.root(alpha)
+        ones = self.of_ones(alpha) if self.fit_intercept else np.zeros(system.n_rows)
+        step = BLOCK if root is None else ROWS
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
             cross = self._kernel_with(X[rows])
-            weights = system.solve(cross, np.full(cross.shape[1], alpha)).coef
             found[rows] = self._diagonal(X[rows])
-            found[rows] += system.quadratic_forms(weights, alpha)
-            found[rows] -= 2 * np.einsum("ij,ij->j", cross, weights)
+            if root is None:
+                weights = system.solve(cross, np.full(cross.shape[1], alpha)).coef
+                found[rows] += system.quadratic_forms(weights, alpha)
+                found[rows] -= 2 * np.einsum("ij,ij->j", cross, weights)
+            else:
+                found[rows] -= np.square(solve_triangle(root, cross)).sum(axis=0)
             if self.fit_intercept:
-                missing = 1.0 - weights.sum(axis=0)
-                found[rows] += np.square(missing) / self.of_ones(alpha).sum()
+                found[rows] += np.square(1.0 - ones @ cross) / ones.sum()
         return np.maximum(found, 0.0)
 
     def _kernel_with(self, X: Rows) -> Doubles:

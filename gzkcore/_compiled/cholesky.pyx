@@ -1,0 +1,149 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, autotestdict=False
+"""The Cholesky factor of a matrix, its triangular systems and the inverse, tile by tile.
+
+Formula    A = L L^T, L lower triangular; L X = B and L^T X = B; A^-1 = L^-T L^-1.
+Why        LAPACK leaves threads to BLAS, whose bits depend on how many there are and whose pool
+           stalls the kernels that come next. Here each thread calls a BLAS that is held to one, on
+           tiles that don't depend on the number of threads: same bits for any number.
+Cost       n^3 / 3 flops for the factor, n^2 for a right-hand side of one triangle, 2 n^3 / 3 for
+           the inverse, whose column j needs rows from j on only, of both solves.
+           asv_bench/benchmarks/cholesky.py measures them beside LAPACK.
+Layout     C order, and of A and L the lower triangle. Fortran sees a C matrix transposed, hence
+           'U'. A right-hand side lies in a row.
+Threads    The factor goes from one block of WIDE columns to the next, TALL rows of it to a thread,
+           in one long product with the columns before. Systems are cut by right-hand sides, the
+           inverse by its rows.
+"""
+
+from cython cimport floating
+from cython.parallel cimport prange
+from scipy.linalg.cython_blas cimport dgemm, dtrsm, sgemm, strsm
+from scipy.linalg.cython_lapack cimport dpotrf, spotrf
+
+
+cdef enum:
+    WIDE = 256
+    TALL = 128
+    SIDES = 128     # right-hand sides at a time
+
+
+def factor(
+    floating[:, ::1] A,                # IN OUT (n, n): its lower triangle becomes L
+    int num_threads,
+):
+    """Factor a matrix in place; return 0, or the first row where it isn't positive, from 1 on."""
+    cdef Py_ssize_t n = A.shape[0], block, first, end, tile, n_tiles
+    cdef int info = 0, width
+    if n == 0:
+        return 0
+    with nogil:
+        for block in range((n + WIDE - 1) // WIDE):
+            first = block * WIDE
+            end = min(first + <Py_ssize_t> WIDE, n)
+            n_tiles = (n - first + TALL - 1) // TALL
+            if first:
+                for tile in prange(n_tiles, num_threads=num_threads, schedule="dynamic"):
+                    _take_off(&A[0, 0], n, first, end, first + tile * TALL)
+            width = <int> (end - first)
+            info = _factor_block(&A[first, first], n, width)
+            if info:
+                info = info + <int> first
+                break
+            n_tiles = (n - end + TALL - 1) // TALL
+            for tile in prange(n_tiles, num_threads=num_threads, schedule="dynamic"):
+                _divide(&A[0, 0], n, first, end, end + tile * TALL)
+    return info
+
+
+cdef void _take_off(floating* A, Py_ssize_t n, Py_ssize_t first, Py_ssize_t end,
+                    Py_ssize_t row) noexcept nogil:
+    """A[rows, first:end] -= L[rows, :first] L[first:end, :first]^T, for TALL rows from one on."""
+    cdef int width = <int> (end - first), height = <int> min(<Py_ssize_t> TALL, n - row)
+    cdef int inner = <int> first, stride = <int> n
+    cdef floating minus = -1, one = 1
+    if floating is float:
+        sgemm("T", "N", &width, &height, &inner, &minus, A + first * n, &stride, A + row * n,
+              &stride, &one, A + row * n + first, &stride)
+    else:
+        dgemm("T", "N", &width, &height, &inner, &minus, A + first * n, &stride, A + row * n,
+              &stride, &one, A + row * n + first, &stride)
+
+
+cdef int _factor_block(floating* A, Py_ssize_t n, int width) noexcept nogil:
+    cdef int info = 0, stride = <int> n
+    if floating is float:
+        spotrf("U", &width, A, &stride, &info)
+    else:
+        dpotrf("U", &width, A, &stride, &info)
+    return info
+
+
+cdef void _divide(floating* A, Py_ssize_t n, Py_ssize_t first, Py_ssize_t end,
+                  Py_ssize_t row) noexcept nogil:
+    """L[rows, first:end] = A[rows, first:end] L[first:end, first:end]^-T, for TALL rows."""
+    cdef int width = <int> (end - first), height = <int> min(<Py_ssize_t> TALL, n - row)
+    cdef int stride = <int> n
+    cdef floating one = 1
+    if floating is float:
+        strsm("L", "U", "T", "N", &width, &height, &one, A + first * n + first, &stride,
+              A + row * n + first, &stride)
+    else:
+        dtrsm("L", "U", "T", "N", &width, &height, &one, A + first * n + first, &stride,
+              A + row * n + first, &stride)
+
+
+def solve_lower(
+    const floating[:, ::1] L,          # IN     (n, n), its lower triangle
+    floating[:, ::1] B,                # IN OUT (n_sides, n), a right-hand side in a row: becomes X
+    bint transposed,                   # L^T x = b instead of L x = b
+    int num_threads,
+):
+    """Solve a triangular system in place."""
+    cdef Py_ssize_t n = L.shape[0], n_sides = B.shape[0], part
+    if n == 0 or n_sides == 0:
+        return
+    with nogil:
+        for part in prange((n_sides + SIDES - 1) // SIDES, num_threads=num_threads,
+                           schedule="dynamic"):
+            _solve(&L[0, 0], n, n, &B[part * SIDES, 0],
+                   min(<Py_ssize_t> SIDES, n_sides - part * SIDES), transposed)
+
+
+cdef void _solve(const floating* L, Py_ssize_t stride, Py_ssize_t n, floating* B,
+                 Py_ssize_t n_sides, bint transposed) noexcept nogil:
+    cdef int size = <int> n, sides = <int> n_sides, ld = <int> stride
+    cdef floating one = 1
+    cdef char* which = "N" if transposed else "T"
+    if floating is float:
+        strsm("L", "U", which, "N", &size, &sides, &one, <float*> L, &ld, B, &ld)
+    else:
+        dtrsm("L", "U", which, "N", &size, &sides, &one, <double*> L, &ld, B, &ld)
+
+
+def invert(
+    const floating[:, ::1] L,          # IN  (n, n), its lower triangle
+    floating[:, ::1] out,              # OUT (n, n): (L L^T)^-1
+    int num_threads,
+):
+    """Invert a matrix from its factor."""
+    cdef Py_ssize_t n = L.shape[0], part
+    if n == 0:
+        return
+    with nogil:
+        for part in prange((n + SIDES - 1) // SIDES, num_threads=num_threads, schedule="dynamic"):
+            _rows_of_inverse(&L[0, 0], &out[0, 0], n, part * SIDES)
+
+
+cdef void _rows_of_inverse(const floating* L, floating* out, Py_ssize_t n,
+                           Py_ssize_t first) noexcept nogil:
+    """Solve for SIDES rows of the inverse, in columns from the first's on; copy to its columns."""
+    cdef Py_ssize_t end = min(first + <Py_ssize_t> SIDES, n), i, j
+    for i in range(first, end):
+        for j in range(first, n):
+            out[i * n + j] = i == j
+    for i in range(2):
+        _solve(L + first * n + first, n, n - first, out + first * n + first, end - first, i == 1)
+    for j in range(first, n):
+        for i in range(first, min(j, end)):
+            out[j * n + i] = out[i * n + j]

@@ -1,0 +1,67 @@
+"""Triangular factors of positive definite matrices, and what they solve, by plain loops.
+
+A is given by its rows. [Golub, Van Loan, Matrix Computations, 2013, sections 3.1 and 4.2]
+"""
+
+import math
+
+__all__ = ["cholesky", "inverse_of", "solve_factored", "solve_triangle"]
+
+
+def cholesky(A):
+    """Return the lower triangular L with A = L L^T; row i is found from the rows before it.
+
+    Examples
+    --------
+    >>> cholesky([[4, 2], [2, 10]])
+    [[2.0, 0.0], [1.0, 3.0]]
+    """
+    n = len(A)
+    L = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i):
+            L[i][j] = (A[i][j] - math.fsum(L[i][k] * L[j][k] for k in range(j))) / L[j][j]
+        L[i][i] = math.sqrt(A[i][i] - math.fsum(L[i][k] ** 2 for k in range(i)))
+    return L
+
+
+def solve_triangle(L, b, transposed=False):
+    """Return x with L x = b, or L^T x = b.
+
+    Examples
+    --------
+    >>> solve_triangle([[2.0, 0.0], [1.0, 3.0]], [2, 7])
+    [1.0, 2.0]
+    >>> solve_triangle([[2.0, 0.0], [1.0, 3.0]], [4, 6], transposed=True)
+    [1.0, 2.0]
+    """
+    n = len(b)
+    x = [0.0] * n
+    for i in reversed(range(n)) if transposed else range(n):
+        others = range(i + 1, n) if transposed else range(i)
+        known = math.fsum((L[j][i] if transposed else L[i][j]) * x[j] for j in others)
+        x[i] = (b[i] - known) / L[i][i]
+    return x
+
+
+def solve_factored(L, b):
+    """Return x with L L^T x = b.
+
+    Examples
+    --------
+    >>> solve_factored([[2.0, 0.0], [1.0, 3.0]], [8, 22])
+    [1.0, 2.0]
+    """
+    return solve_triangle(L, solve_triangle(L, b), transposed=True)
+
+
+def inverse_of(L):
+    """Return (L L^T)^-1, whose columns solve for those of the identity.
+
+    Examples
+    --------
+    >>> inverse_of([[2.0, 0.0], [0.0, 4.0]])
+    [[0.25, 0.0], [0.0, 0.0625]]
+    """
+    n = len(L)
+    return [solve_factored(L, [float(i == j) for i in range(n)]) for j in range(n)]

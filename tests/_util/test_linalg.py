@@ -1,0 +1,85 @@
+"""Cholesky factors by tiles: against the reference, across block borders, for any threads."""
+
+import numpy as np
+import pytest
+from points import gaussian
+from scipy.linalg import LinAlgError
+from tolerances import FACTOR
+
+from gzkcore import reference
+from gzkcore._util.linalg import cholesky, inverse_of, solve_factored, solve_triangle
+from gzkcore._util.threads import limit_threads
+
+SIZES = [1, 2, 64, 127, 128, 129, 256, 257, 300, 513]  # around the blocks of the kernels
+
+
+def positive(n, dtype=np.float64):
+    """Return a matrix with eigenvalues from 1 to about 5, and what rounding may change."""
+    A = gaussian(n, n)
+    return (A @ A.T / n + np.eye(n)).astype(dtype), FACTOR(dtype, n)
+
+
+def test_a_small_example_by_hand():
+    L = cholesky(np.array([[4.0, 2.0], [2.0, 10.0]]))
+    np.testing.assert_allclose(np.tril(L), [[2, 0], [1, 3]])
+    np.testing.assert_allclose(solve_factored(L, np.array([[8.0], [22.0]])), [[1], [2]])
+
+
+def test_factor_systems_and_inverse_are_the_reference():
+    A, atol = positive(9)
+    B = gaussian(9, 3, seed=1)
+    L = cholesky(A.copy())
+    expected = reference.cholesky.cholesky(A.tolist())
+    np.testing.assert_allclose(np.tril(L), expected, atol=atol)
+    for transposed in (False, True):
+        found = solve_triangle(L, B, transposed=transposed)
+        for column, b in zip(found.T, B.T, strict=True):
+            each = reference.cholesky.solve_triangle(expected, b.tolist(), transposed)
+            np.testing.assert_allclose(column, each, atol=atol)
+    for column, b in zip(solve_factored(L, B).T, B.T, strict=True):
+        each = reference.cholesky.solve_factored(expected, b.tolist())
+        np.testing.assert_allclose(column, each, atol=atol)
+    np.testing.assert_allclose(inverse_of(L), reference.cholesky.inverse_of(expected), atol=atol)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", SIZES)
+def test_any_size_is_factored_solved_and_inverted(n, dtype):
+    A, atol = positive(n, dtype)
+    B = gaussian(n, 130, seed=1).astype(dtype)
+    L = cholesky(A.copy())
+    low = np.tril(L)
+    np.testing.assert_allclose(low @ low.T, A, atol=atol)
+    np.testing.assert_allclose(low @ solve_triangle(L, B), B, atol=atol)
+    np.testing.assert_allclose(low.T @ solve_triangle(L, B, transposed=True), B, atol=atol)
+    inverse = inverse_of(L)
+    assert inverse.dtype == solve_factored(L, B).dtype == dtype
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(inverse @ A, np.eye(n), atol=atol)
+
+
+def test_bits_do_not_depend_on_threads():
+    A, _ = positive(513)
+    B = gaussian(513, 300, seed=1)
+    found = []
+    for n_threads in (1, 2, 3):
+        with limit_threads(n_threads):
+            L = cholesky(A.copy())
+            found.append((np.tril(L), solve_factored(L, B), inverse_of(L)))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("place", [0, 100, 299])
+def test_where_a_matrix_is_not_positive_is_told(place):
+    A, _ = positive(300)
+    A[place, place] = -1.0
+    with pytest.raises(LinAlgError, match=f"order {place + 1} is not positive"):
+        cholesky(A)
+
+
+def test_nothing_is_solved_for_nothing():
+    empty = np.empty((0, 0))
+    assert cholesky(empty).shape == inverse_of(empty).shape == (0, 0)
+    assert solve_factored(np.eye(3), np.empty((3, 0))).shape == (3, 0)
