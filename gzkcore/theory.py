@@ -19,7 +19,8 @@ from scipy.sparse.linalg import LinearOperator
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import check_dim, check_integer, check_positive, check_square
 from gzkcore._util.wording import counted
-from gzkcore.sphere.special import alpha, gegenbauer
+from gzkcore.sphere.series import zonal_sum
+from gzkcore.sphere.special import alpha
 
 __all__ = [
     "clustering_bound",
@@ -194,9 +195,8 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     lam, dim = check_positive("lam", lam), check_dim(dim)
     energies = np.einsum("jli,jli->l", table, table)
     degrees = np.arange(table.shape[1])
-    counts = np.array([float(alpha(int(level), dim)) for level in degrees])
     shares = np.minimum(math.pi**2 * (degrees + 1) ** 2 / (6 * lam) * energies, table.shape[2])
-    return float(counts @ shares)
+    return float(alpha(degrees, dim) @ shares)
 
 
 # ---- how many directions
@@ -969,10 +969,8 @@ def _operator_rows(
             f"K for {n} and w for {W.shape[1]}; pass those of the same points"
         )
     cosines = np.clip(operator.nodes @ W.T, -1.0, 1.0)
-    reproducing = np.zeros(cosines.shape)
-    for level in range(operator.degree + 1):
-        if harmonics := alpha(level, W.shape[1]):
-            reproducing += harmonics * gegenbauer(level, W.shape[1], cosines)
+    dims = alpha(np.arange(operator.degree + 1), W.shape[1])
+    reproducing = zonal_sum(dims, W.shape[1], cosines)
     columns = np.sqrt(operator.weights)[:, None] * reproducing
     by_order = operator.rmatmat(np.kron(np.eye(operator.order), columns))
     return np.asarray(by_order).reshape(n, operator.order, len(W))

@@ -11,3 +11,19 @@ def gegenbauer_features(
     stream: bool,
     n_threads: int,
 ) -> None: ...
+def apply_operator(
+    X: NDArray[Any],
+    W: NDArray[Any],
+    radial: NDArray[Any],
+    v: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def apply_adjoint(
+    X: NDArray[Any],
+    W: NDArray[Any],
+    radial: NDArray[Any],
+    f: NDArray[Any],
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...

@@ -1,4 +1,4 @@
-"""Gegenbauer features: a polynomial per row, at the cosines between rows and directions.
+"""Gegenbauer features: a polynomial per row, at the cosines between rows and directions; and Phi.
 
 Formula    out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>), with p_0 = 1, p_1 = t and
            p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `Recurrence` in
@@ -16,6 +16,17 @@ Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit c
            The transposed directions of a strip lie together: at d = 784 steps of m columns, which
            are steps of pages, took twice as long.
            Each entry is computed by the same operations whatever the tile or thread: the same bits.
+
+The operator Phi of the features phi_i(x, w) = sum_l radial[x, l, i] P_d^l(<x, w>) (Eq 13, roots of
+alpha in `radial`), applied to vectors:
+
+Formula    apply_operator  out[i, w, c] += sum_x phi_i(x, w) v[x, c]      (Eq 14, at nodes w)
+           apply_adjoint   out[x, c] = sum_(i, w) phi_i(x, w) f[i, w, c]  (Eq 15 with Eq 6)
+Why        The features of n rows at m nodes are n m s numbers, which are used once: each strip of
+           them is multiplied while it is in L1, and none is stored.
+Cost       n m (2 d + 4 q + 2 q s) flops for the features, 2 n m s for each vector.
+Order      Parallel over strips of nodes, or over rows: each result belongs to one thread, and its
+           terms are added in the same order whatever their number. Vectors run over nodes.
 """
 
 from cython cimport floating
@@ -36,12 +47,13 @@ from .leaf cimport (
 )
 
 # Rows whose cosines are formed together, columns that are worked on while they stay in L1, and rows
-# that a thread takes at a time.
+# that a thread takes at a time; nodes of the sphere that the operator takes at a time.
 cdef enum:
     ROWS = 4
     COLUMNS = 256
     TILE = 64
     STRIP = ROWS * COLUMNS + PAGE
+    NODES = 64
 
 
 def gegenbauer_features(
@@ -118,3 +130,126 @@ def gegenbauer_features(
                         gzk_copy(row + r * ldo, t + r * COLUMNS, width * sizeof(floating), stream)
         GZK_FENCE()
     gzk_free(w)
+
+
+# ---- the operator Phi, applied to vectors
+
+
+cdef void _features(const double* x, const double[:, ::1] W, Py_ssize_t first, Py_ssize_t width,
+                    const double* radial, Py_ssize_t degree, Py_ssize_t order,
+                    double* out) noexcept nogil:
+    """The features of a row at `width` nodes, (order, NODES)."""
+    cdef double[NODES] t
+    cdef double[NODES] before
+    cdef double[NODES] value
+    cdef Py_ssize_t dim = W.shape[0], a, i, k, level
+    cdef const double* w
+    cdef double* row
+    cdef double h, up, down, after
+    for k in range(width):
+        t[k], before[k], value[k] = 0.0, 0.0, 1.0
+    for a in range(dim):
+        w, h = &W[a, first], x[a]
+        for k in range(width):
+            t[k] = t[k] + h * w[k]
+    for i in range(order):
+        row = out + i * NODES
+        for k in range(width):
+            row[k] = radial[i]
+    for level in range(1, degree + 1):
+        # (l+d-3) P_l = (2l+d-4) t P_(l-1) - (l-1) P_(l-2); t^l on the line
+        up, down = 1.0, 0.0
+        if level > 1 and dim > 1:
+            up = (2.0 * level + dim - 4) / (level + dim - 3)
+            down = (level - 1.0) / (level + dim - 3)
+        for k in range(width):
+            after = up * t[k] * value[k] - down * before[k]
+            before[k] = value[k]
+            value[k] = after
+        for i in range(order):
+            row, h = out + i * NODES, radial[level * order + i]
+            for k in range(width):
+                row[k] = row[k] + h * value[k]
+
+
+def apply_operator(
+    const double[:, ::1] X,            # IN   (n, d), unit rows
+    const double[:, ::1] W,            # IN   (d, m), nodes
+    const double[:, :, ::1] radial,    # IN   (n, q + 1, s)
+    const double[:, ::1] v,            # IN   (n, c)
+    double[:, :, ::1] out,             # IN OUT (s, m, c), added to
+    int n_threads,
+):
+    """Add sum over x of phi_i(x, w) v[x, c] to out[i, w, c]."""
+    cdef Py_ssize_t m = W.shape[1], size = radial.shape[2] * NODES + PAGE, strip
+    cdef double* scratch = <double*> gzk_alloc(n_threads * size * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError("no memory for the features of apply_operator")
+    for strip in prange((m + NODES - 1) // NODES, schedule="static", nogil=True,
+                        num_threads=n_threads):
+        _operate(X, W, radial, v, out, strip * NODES, scratch + threadid() * size)
+    gzk_free(scratch)
+
+
+cdef void _operate(const double[:, ::1] X, const double[:, ::1] W, const double[:, :, ::1] radial,
+                   const double[:, ::1] v, double[:, :, ::1] out, Py_ssize_t first,
+                   double* features) noexcept nogil:
+    """The same of one strip of nodes."""
+    cdef Py_ssize_t order = radial.shape[2], n_vectors = v.shape[1], row, i, k, c
+    cdef Py_ssize_t width = min(<Py_ssize_t> NODES, W.shape[1] - first)
+    cdef double* target
+    cdef const double* given
+    cdef const double* phi
+    for row in range(X.shape[0]):
+        _features(&X[row, 0], W, first, width, &radial[row, 0, 0], radial.shape[1] - 1, order,
+                  features)
+        given = &v[row, 0]
+        for i in range(order):
+            phi, target = features + i * NODES, &out[i, first, 0]
+            if n_vectors == 1:
+                for k in range(width):
+                    target[k] += phi[k] * given[0]
+                continue
+            for k in range(width):
+                for c in range(n_vectors):
+                    target[k * n_vectors + c] += phi[k] * given[c]
+
+
+def apply_adjoint(
+    const double[:, ::1] X,            # IN   (n, d), unit rows
+    const double[:, ::1] W,            # IN   (d, m), nodes
+    const double[:, :, ::1] radial,    # IN   (n, q + 1, s)
+    const double[:, :, ::1] f,         # IN   (s, m, c)
+    double[:, ::1] out,                # OUT  (n, c)
+    int n_threads,
+):
+    """out[x, c] = sum over i and w of phi_i(x, w) f[i, w, c]."""
+    cdef Py_ssize_t n = X.shape[0], size = radial.shape[2] * NODES + PAGE, row
+    cdef double* scratch = <double*> gzk_alloc(n_threads * size * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError("no memory for the features of apply_adjoint")
+    for row in prange(n, schedule="static", nogil=True, num_threads=n_threads):
+        _adjoin(X, W, radial, f, out, row, scratch + threadid() * size)
+    gzk_free(scratch)
+
+
+cdef void _adjoin(const double[:, ::1] X, const double[:, ::1] W, const double[:, :, ::1] radial,
+                  const double[:, :, ::1] f, double[:, ::1] out, Py_ssize_t row,
+                  double* features) noexcept nogil:
+    """The same of one row."""
+    cdef Py_ssize_t order = radial.shape[2], n_vectors = f.shape[2], m = W.shape[1]
+    cdef Py_ssize_t strip, first, width, i, k, c
+    cdef const double* given
+    cdef const double* phi
+    for c in range(n_vectors):
+        out[row, c] = 0.0
+    for strip in range((m + NODES - 1) // NODES):
+        first = strip * NODES
+        width = min(<Py_ssize_t> NODES, m - first)
+        _features(&X[row, 0], W, first, width, &radial[row, 0, 0], radial.shape[1] - 1, order,
+                  features)
+        for i in range(order):
+            phi, given = features + i * NODES, &f[i, first, 0]
+            for k in range(width):
+                for c in range(n_vectors):
+                    out[row, c] += phi[k] * given[k * n_vectors + c]

@@ -32,3 +32,23 @@ def polar(
     norms: NDArray[Any],
     n_threads: int,
 ) -> None: ...
+def gegenbauer_rule(
+    t: NDArray[Any], weights: NDArray[Any], dim: int, out: NDArray[Any], n_threads: int
+) -> None: ...
+def taylor_series(taylor: NDArray[Any], dim: int, out: NDArray[Any], n_threads: int) -> None: ...
+def angular_energy(
+    degree: int,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    dim: int,
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def generalized_zonal(
+    h: NDArray[Any],
+    g: NDArray[Any],
+    t: NDArray[Any],
+    dim: int,
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...

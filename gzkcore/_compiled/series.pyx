@@ -1,4 +1,4 @@
-"""Radial functions of a generalized zonal kernel: tables and their interpolation.
+"""Radial functions of a generalized zonal kernel, and Gegenbauer series.
 
 radial_table   out[i, l, k] = exp(log_c[l, k] / 2 + (l + 2k) log t_i + envelope_i)     (Eq 12, 23)
                formed in logarithms, since Gamma, t^(l+2k) and alpha all overflow while their
@@ -8,13 +8,20 @@ interpolate    out[i, j] = sum_p table[bin, p, j] s^p, the local polynomial of t
 zonal_sum      out[i] = sum_l c_l P_d^l(t_i), by the forward recurrence of P: 6 flops a degree and
                point.
 polar          norms |u_i| in double and unit rows u_i / |u_i| for u = (x - center) scale.
-Layout         all arrays contiguous, rows in parallel, every row independent of the others.
+gegenbauer_rule    alpha(l, d) w_k P_d^l(t_k) at the nodes of a quadrature: the loop over nodes of
+               Eq 8. What is left of it is a product of matrices with the values of the functions.
+taylor_series  c_l = sum_j mu_l^j kappa^(j)(0) / j! (Eq 29).
+angular_energy the sum over i of Eq 23: positive terms, each from its logarithm.
+generalized_zonal  sum_l <h_l(x), h_l(y)> P_d^l(cos) (Eq 11), 2 s + 6 flops a degree and pair.
+Layout         all arrays contiguous, rows (nodes, degrees, pairs) in parallel, each independent of
+               the others.
 """
 
 from cython cimport floating
 from cython.parallel cimport prange
-from libc.math cimport INFINITY, exp, log, sqrt
+from libc.math cimport INFINITY, exp, fabs, lgamma, log, sqrt
 
+from .counts cimport log_square, real_alpha
 from .recurrence cimport following
 
 
@@ -129,3 +136,152 @@ def polar(
         total = 1.0 / norms[i] if norms[i] > 0 else 0.0
         for a in range(d):
             unit[i, a] = <floating> ((X[i, a] - center[a]) * scale[a] * total)
+
+
+# ---- coefficients of series
+
+
+cdef inline double _next(double before, double value, Py_ssize_t level, Py_ssize_t dim,
+                         double t) noexcept nogil:
+    """P^(level+1) from the two before; at level 0 there is one."""
+    return following(before, value, level, dim, t) if level > 0 else t
+
+
+def gegenbauer_rule(
+    const double[::1] t,               # IN   (n,), nodes
+    const double[::1] weights,         # IN   (n,)
+    Py_ssize_t dim,
+    double[:, ::1] out,                # OUT  (q + 1, n)
+    int n_threads,
+):
+    """out[l, k] = alpha(l, d) weights_k P_dim^l(t_k): times values at the nodes it is Eq 8."""
+    cdef Py_ssize_t strip, n = t.shape[0]
+    for strip in prange((n + STRIP - 1) // STRIP, schedule="static", nogil=True,
+                        num_threads=n_threads):
+        _rule(t, weights, dim, out, strip * STRIP, min(<Py_ssize_t> STRIP, n - strip * STRIP))
+
+
+cdef void _rule(const double[::1] t, const double[::1] weights, Py_ssize_t dim,
+                double[:, ::1] out, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    cdef double[STRIP] before
+    cdef double[STRIP] value
+    cdef double size, after
+    cdef Py_ssize_t level, k
+    for k in range(count):
+        before[k], value[k] = 0.0, 1.0
+    for level in range(out.shape[0]):
+        size = real_alpha(level, dim)
+        for k in range(count):
+            out[level, first + k] = size * weights[first + k] * value[k]
+            after = _next(before[k], value[k], level, dim, t[first + k])
+            before[k] = value[k]
+            value[k] = after
+
+
+def taylor_series(
+    const double[::1] taylor,          # IN   (n,), kappa^(j)(0) / j!
+    Py_ssize_t dim,
+    double[::1] out,                   # OUT  (q + 1,)
+    int n_threads,
+):
+    """c_l = sum_j mu_l^j taylor_j (Eq 29), with the rounding of sums carried along."""
+    cdef Py_ssize_t level
+    for level in prange(out.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
+        out[level] = _taylor_sum(taylor, level, dim)
+
+
+cdef double _taylor_sum(const double[::1] taylor, Py_ssize_t level, Py_ssize_t dim) noexcept nogil:
+    cdef double total = 0.0, lost = 0.0
+    cdef Py_ssize_t i
+    if dim == 1 and level > 1:
+        return 0.0
+    for i in range((taylor.shape[0] - level + 1) // 2 if taylor.shape[0] > level else 0):
+        if taylor[level + 2 * i] != 0.0:
+            add(&total, &lost, taylor[level + 2 * i] * exp(
+                log_square(level, i, dim, lgamma(level + 2.0 * i + 1.0))))
+    return total + lost
+
+
+cdef inline void add(double* total, double* lost, double term) noexcept nogil:
+    """Add a term; what rounding takes goes into `lost` (Neumaier)."""
+    cdef double after = total[0] + term
+    if fabs(total[0]) >= fabs(term):
+        lost[0] += (total[0] - after) + term
+    else:
+        lost[0] += (term - after) + total[0]
+    total[0] = after
+
+
+def angular_energy(
+    Py_ssize_t degree,
+    const double[::1] a,               # IN   (n,), norms
+    const double[::1] b,               # IN   (n,)
+    Py_ssize_t dim,
+    double[::1] out,                   # OUT  (n,)
+    int n_threads,
+):
+    """A_l(a, b) of the Gaussian, its sum over i of positive terms, each from its logarithm."""
+    cdef Py_ssize_t i
+    for i in prange(a.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
+        out[i] = _energy(degree, a[i], b[i], dim)
+
+
+cdef double _energy(Py_ssize_t degree, double a, double b, Py_ssize_t dim) noexcept nogil:
+    cdef double envelope = -0.5 * (a * a + b * b), total = 0.0, lost = 0.0, log_t, nu, peak
+    cdef Py_ssize_t i
+    if a * b == 0.0:
+        return exp(envelope) if degree == 0 else 0.0
+    if dim == 1 and degree > 1:
+        return 0.0
+    log_t = log(a) + log(b)
+    nu = degree + 0.5 * dim
+    peak = 0.5 * (sqrt(nu * nu + a * a * b * b) - nu)     # the largest term's i
+    for i in range(<Py_ssize_t> (peak + 9.0 * sqrt(peak + 1.0) + 24.0)):
+        add(&total, &lost,
+            exp(log_square(degree, i, dim, 0.0) + (degree + 2 * i) * log_t + envelope))
+    return total + lost
+
+
+# ---- sums over degrees
+
+
+def generalized_zonal(
+    const double[:, :, ::1] h,         # IN   (n, q + 1, s), radial functions of the rows
+    const double[:, :, ::1] g,         # IN   (q + 1, s, m), those of the columns
+    const double[:, ::1] t,            # IN   (n, m), cosines
+    Py_ssize_t dim,
+    double[:, ::1] out,                # OUT  (n, m)
+    int n_threads,
+):
+    """out[i, j] = sum_l <h_l(i), g_l(j)> P_dim^l(t_ij) (Eq 11)."""
+    cdef Py_ssize_t i
+    for i in prange(t.shape[0], schedule="static", nogil=True, num_threads=n_threads):
+        _zonal_row(h, g, t, dim, i, out)
+
+
+cdef void _zonal_row(const double[:, :, ::1] h, const double[:, :, ::1] g, const double[:, ::1] t,
+                     Py_ssize_t dim, Py_ssize_t i, double[:, ::1] out) noexcept nogil:
+    """One row, a strip of columns at a time: vectors run over columns."""
+    cdef double[STRIP] before
+    cdef double[STRIP] value
+    cdef double[STRIP] dot
+    cdef Py_ssize_t strip, first, width, level, k, j, m = t.shape[1]
+    cdef const double* factor
+    cdef double after
+    for strip in range((m + STRIP - 1) // STRIP):
+        first = strip * STRIP
+        width = min(<Py_ssize_t> STRIP, m - first)
+        for j in range(width):
+            before[j], value[j], out[i, first + j] = 0.0, 1.0, 0.0
+        for level in range(h.shape[1]):
+            for j in range(width):
+                dot[j] = 0.0
+            for k in range(h.shape[2]):
+                factor = &g[level, k, first]
+                for j in range(width):
+                    dot[j] = dot[j] + h[i, level, k] * factor[j]
+            for j in range(width):
+                out[i, first + j] += dot[j] * value[j]
+                after = _next(before[j], value[j], level, dim, t[i, first + j])
+                before[j] = value[j]
+                value[j] = after

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
 
-from .typing import Doubles, Floats, Rows
+from .typing import Doubles, Floats, Integers, Rows
 from .wording import counted
 
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
@@ -23,6 +23,27 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     if value < minimum:
         raise ValueError(f"{name}={value} is too small; use an integer >= {minimum}")
     return int(value)
+
+
+def check_integers(name: str, values: Any) -> Integers:
+    """Return values, one or an array of any shape, as integers >= 0, or raise naming them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name}={values!r} are no integers; use integers >= 0")
+    if array.size and array.min() < 0:
+        raise ValueError(f"{name}={array.min()} is too small; use integers >= 0")
+    return array.astype(np.intp)
+
+
+def check_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Doubles, Doubles]:
+    """Return two points, or as many in one as in the other, as rows in double, or raise."""
+    X, Y = (np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in (x, y))
+    if X.ndim != 2 or X.shape != Y.shape or X.shape[1] < 1 or np.ndim(x) != np.ndim(y):
+        raise ValueError(
+            f"x and y have shapes {np.shape(x)} and {np.shape(y)}; pass two points of one width, "
+            "or as many rows of these in one as in the other"
+        )
+    return np.ascontiguousarray(X), np.ascontiguousarray(Y)
 
 
 def check_places(name: str, places: Any, top: int) -> None:

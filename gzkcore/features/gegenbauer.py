@@ -28,9 +28,11 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.base import clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import doubles, has, ints, number, plain, stored, text, whole
-from gzkcore._util.typing import Doubles, Rows, Seed
+from gzkcore._util.threads import n_threads
+from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -231,8 +233,7 @@ class GegenbauerFeatures(GegenbauerMap):
                 return None
         base = copy.copy(self)
         counts = degrees_to_fill(self._n_features_out, self.dim_)
-        dims = [float(alpha(level, self.dim_)) for level in range(len(counts))]
-        zonal = Zonal(coefficients=dims)
+        zonal = Zonal(coefficients=alpha(np.arange(len(counts)), self.dim_))
         radial = RadialFunctions(zonal, self.dim_, (1.0, 1.0), np.ones(1), 0, 0.0, len(counts) - 1)
         base._layout = of_harmonics(radial, np.arange(len(counts)), counts)
         return base
@@ -518,10 +519,8 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         # Cross moments E h_(l,i) h_(l,j): the radial functions share their directions here.
         values = radial.exact(norms).reshape(norms.size, degree + 1, order)
         cross = np.einsum("nli,nlj->lij", values, values) / norms.size
-        sizes = [max(alpha(level, dim), 1) for level in range(degree + 1)]  # of none all is 0
-        kernel_part = float(
-            np.sum(np.square(cross).sum(axis=(1, 2)) / np.array(sizes, dtype=float))
-        )
+        sizes = np.maximum(alpha(np.arange(degree + 1), dim), 1.0)  # of none all is 0
+        kernel_part = float(np.sum(np.square(cross).sum(axis=(1, 2)) / sizes))
         error = (np.square(cross.sum(axis=0)).sum() - kernel_part) / m
         self.expected_error_ = math.sqrt(max(float(error), 0.0))
 
@@ -581,20 +580,33 @@ def feature_operator(
     nodes, weights = sphere_quadrature(rows.shape[1], 2 * degree)
     m = weights.size
     features = PublishedGegenbauerFeatures(resolved, order, degree=degree, order=order).fit(rows)
-    features.n_components = features._n_features_out = m * order
-    features._layout = of_directions(features._layout.radial, nodes, order)
-    root = np.tile(np.sqrt(weights * m), order)
-    pieces = list(tiles(rows.shape[0], 8 * m * order))
+    sizes = np.sqrt(alpha(np.arange(degree + 1), rows.shape[1]))[:, None]
+    columns = np.ascontiguousarray(nodes.T)
+    root = np.tile(np.sqrt(weights), order)
+    pieces = list(tiles(rows.shape[0], 8 * (degree + 1) * order))
+
+    def given(tile: slice) -> tuple[Floats, Doubles, Doubles]:
+        """Return unit rows, the nodes, and what multiplies P_d^l for each row."""
+        unit, norms = features._polar(rows[tile], tile.start)
+        values = features._layout.radial.exact(norms).reshape(norms.size, degree + 1, order)
+        return unit, columns, values * sizes
+
+    def threads(v: Doubles) -> int:
+        return n_threads(rows.shape[0] * root.size * (degree + v.shape[1]))
 
     def apply(v: Doubles) -> Doubles:
-        values = np.zeros((root.size, v.shape[1]))
+        values = np.zeros((order, m, v.shape[1]))
+        v = np.ascontiguousarray(v, dtype=np.float64)
         for tile in pieces:
-            values += features.transform(rows[tile]).T @ v[tile]
-        return root[:, None] * values
+            _gegenbauer.apply_operator(*given(tile), v[tile], values, threads(v))
+        return root[:, None] * values.reshape(-1, v.shape[1])
 
     def adjoint(f: Doubles) -> Doubles:
-        f = root[:, None] * f
-        return np.concatenate([features.transform(rows[tile]) @ f for tile in pieces])
+        values = np.ascontiguousarray(root[:, None] * f).reshape(order, m, f.shape[1])
+        out = np.empty((rows.shape[0], f.shape[1]))
+        for tile in pieces:
+            _gegenbauer.apply_adjoint(*given(tile), values, out[tile], threads(f))
+        return out
 
     operator = LinearOperator(
         shape=(m * order, rows.shape[0]),

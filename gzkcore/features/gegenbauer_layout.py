@@ -78,7 +78,8 @@ class Layout:
     @functools.cached_property
     def sizes(self) -> Doubles:
         """How many harmonics each radial function has."""
-        return np.array([float(alpha(q, self.radial.dim)) for q in self.radial.degree.tolist()])
+        sizes: Doubles = alpha(self.radial.degree, self.radial.dim)
+        return sizes
 
     @functools.cached_property
     def kept(self) -> NDArray[np.bool_]:
@@ -301,7 +302,7 @@ def choose(
     """
     dim = radial.dim
     method = best_method(dim) if directions == "auto" else directions
-    sizes = np.array([float(alpha(level, dim)) for level in radial.degree.tolist()])
+    sizes = alpha(radial.degree, dim)
     density = radial.energy / sizes  # mean square of one harmonic column
     order = np.argsort(-density, kind="stable")
     split = _Split(sizes[order], density[order])

@@ -10,19 +10,18 @@ not.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from gzkcore._compiled import series as _series
 from gzkcore._util.state import doubles, holds, nothing, number, pairs, sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore.sphere.harmonics import n_harmonics
 from gzkcore.sphere.series import radial_series
-from gzkcore.sphere.special import alpha, log_alpha
+from gzkcore.sphere.special import alpha, log_alpha, log_mu
 
 from .base import Kernel
 from .dot_product import DotProductKernel
@@ -117,7 +116,7 @@ class ZonalFunctions(FamilyFunctions):
             c = self.kernel.series(self.dim, q)
             tail = self.at_one - float(c.sum())
             reached = tail <= max(cut.tol * size, self.kernel.noise(self.dim, q))
-            columns = sum(alpha(level, self.dim) for level in np.flatnonzero(c > 0).tolist())
+            columns = alpha(np.flatnonzero(c > 0), self.dim).sum()
             negligible = _negligible(tail / self.at_one, q, self.dim, cut.n_columns)
             if (columns >= cut.n_columns and (reached or negligible)) or q >= 512:
                 break
@@ -173,8 +172,9 @@ class DotProductFunctions(FamilyFunctions):
         """Return h_(l,i), i = 0, 1, ..."""
         most = (self.n_powers - degree + 1) // 2
         count = self.order or min(orders_needed(degree, self.reach, self.dim), most)
-        root_mu = np.exp(0.5 * log_mu(degree, np.arange(count), self.dim))
-        return table[:, degree : degree + 2 * count : 2] * root_mu
+        root_mu = np.exp(0.5 * log_mu(degree, degree + 2 * np.arange(count), self.dim))
+        values: Doubles = table[:, degree : degree + 2 * count : 2] * root_mu
+        return values
 
 
 class ShiftInvariantFunctions(FamilyFunctions):
@@ -207,7 +207,7 @@ class ShiftInvariantFunctions(FamilyFunctions):
         while True:
             A = self._pairs(self.nodes, q)
             tail = float(kernel.diagonal(self.nodes[-1:])[0] - A[:, -1, -1].sum())
-            enough = _harmonic_count(q, dim) >= cut.n_columns or dim == 1
+            enough = n_harmonics(q, dim) >= cut.n_columns or dim == 1
             reached = tail <= max(cut.tol, float(self._noise(np.arange(q + 1)).sum())) or dim == 1
             reached |= _negligible(tail, q, dim, cut.n_columns)
             if cut.max_degree is not None or (enough and reached) or q >= _DEGREES:
@@ -335,35 +335,6 @@ def functions_of(kernel: Kernel, dim: int, grid: Doubles, cut: Cut) -> FamilyFun
 # ---- the monomials of Eq 12
 
 
-def log_squared_coefficients(
-    log_derivative: Callable[[Doubles], Doubles], dim: int, degrees: ArrayLike, orders: ArrayLike
-) -> Doubles:
-    """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
-
-    alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
-    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!).
-    """
-    degrees, orders = np.asarray(degrees, dtype=float), np.asarray(orders, dtype=float)
-    powers = degrees + 2 * orders
-    total: Doubles = (
-        log_alpha(degrees, dim)
-        + math.lgamma(dim / 2)
-        + log_derivative(powers)
-        - powers * math.log(2)
-        - gammaln(orders + 1)
-        - gammaln(orders + degrees + dim / 2)
-    )
-    return total
-
-
-def log_mu(degree: int, orders: Integers, dim: int) -> Doubles:
-    """Logarithms of mu_l^(l+2i) for orders i (Eq 29), the share of degree l in t^(l+2i).
-
-    They are the squared factors of Eq 12 where kappa^(j)(0) = j!.
-    """
-    return log_squared_coefficients(lambda j: gammaln(j + 1), dim, degree, orders)
-
-
 def orders_needed(degree: int, r: float, dim: int) -> int:
     """How many orders i = 0, 1, ... carry the sum of a degree at norm r, to rounding."""
     nu = degree + dim / 2
@@ -392,7 +363,3 @@ def _negligible(tail: float, degree: int, dim: int, n_columns: int) -> bool:
         return False
     square = tail * tail * math.exp(-float(log_alpha(degree + 1, dim)))
     return square <= _REST / max(n_columns, 1)
-
-
-def _harmonic_count(degree: int, dim: int) -> int:
-    return sum(alpha(level, dim) for level in range(degree + 1))

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gzkcore._compiled import series as _series
 from gzkcore._util.state import nothing, stored
+from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Rows
-from gzkcore.sphere.series import polynomials
 
 from .base import Kernel, cosines, double_rows, row_norms, unit_rows
 
@@ -110,7 +111,9 @@ class GeneralizedZonal(Kernel):
         Y = X if Y is None else double_rows(Y)
         a, b = row_norms(X), row_norms(Y)
         h, g = self.radial_values(a), self.radial_values(b)
-        t = cosines(unit_rows(X, a), unit_rows(Y, b), same)
-        levels = zip(range(h.shape[1]), polynomials(X.shape[1], t), strict=False)
-        values: Doubles = np.sum([(h[:, l] @ g[:, l].T) * P for l, P in levels], axis=0)  # noqa: E741
-        return values
+        t = np.ascontiguousarray(cosines(unit_rows(X, a), unit_rows(Y, b), same))
+        of_columns = np.ascontiguousarray(np.moveaxis(g, 0, 2))
+        out = np.empty(t.shape)
+        threads = n_threads(t.size * h.shape[1] * (2 * h.shape[2] + 6))
+        _series.generalized_zonal(np.ascontiguousarray(h), of_columns, t, X.shape[1], out, threads)
+        return out

@@ -29,7 +29,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import check_dim, check_integer
 from gzkcore.sphere.series import check_numbers
-from gzkcore.sphere.special import alpha
+from gzkcore.sphere.special import alpha, log_squared_coefficients
 
 from .base import Kernel
 from .dot_product import DotProductKernel
@@ -41,7 +41,6 @@ from .families import (
     FamilyFunctions,
     ZonalFunctions,
     functions_of,
-    log_squared_coefficients,
 )
 from .piecewise import chebyshev, padded, piecewise
 

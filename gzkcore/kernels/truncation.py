@@ -5,14 +5,13 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
+from gzkcore._compiled import series as _series
 from gzkcore._util.validation import check_dim, check_integer, check_positive
 from gzkcore.sphere.series import check_norm
 
 from .base import Kernel
 from .dot_product import DotProductKernel
-from .families import log_squared_coefficients, orders_needed
 from .radial import RadialFunctions
-from .shift_invariant import Gaussian
 from .zonal import ZonalKernel
 
 __all__ = ["angular_energy", "growth_constants", "truncate"]
@@ -150,14 +149,9 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
             f"a * b = {a * b:.3g} needs a sum of as many terms; use norms with a product of at "
             f"most {_FAR:.0g}"
         )
-    kernel = Gaussian(0.5)
-    orders = np.arange(orders_needed(degree, math.sqrt(a * b), dim))
-    log_c = log_squared_coefficients(kernel.log_derivative, dim, degree, orders)
-    powers = degree + 2 * orders
-    if a == 0 or b == 0:
-        return float(np.exp(log_c[0] - (a * a + b * b) / 2)) if degree == 0 else 0.0
-    terms = log_c + powers * (math.log(a) + math.log(b)) - (a * a + b * b) / 2
-    return math.fsum(np.exp(terms))
+    out = np.empty(1)
+    _series.angular_energy(degree, np.array([a]), np.array([b]), dim, out, 1)
+    return float(out[0])
 
 
 def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:

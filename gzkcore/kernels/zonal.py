@@ -291,7 +291,7 @@ class SphereKernel(ZonalKernel):
         return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
 
     def _log_terms(self, degrees: Doubles, dim: int) -> Doubles:
-        return log_alpha(degrees, dim) + self.log_eigenvalue(degrees, dim)
+        return log_alpha(degrees.astype(np.intp), dim) + self.log_eigenvalue(degrees, dim)
 
     def _log_sum(self, dim: int) -> float:
         """Logarithm of the sum over all degrees; by Euler and Maclaurin from the 4,096th on."""

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import harmonics as _harmonics
+from gzkcore._compiled import special as _special
 from gzkcore._util.state import sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
@@ -33,7 +34,7 @@ from gzkcore._util.validation import (
     is_finite,
 )
 
-from .special import alpha
+from .special import SMALL, alpha
 
 __all__ = ["n_harmonics", "spherical_harmonics"]
 
@@ -77,10 +78,9 @@ def n_harmonics(degree: int, dim: int) -> int:
     """
     degree = check_integer("degree", degree, 0)
     dim = check_dim(dim)
-    if dim == 1:
-        return min(degree, 1) + 1
-    if degree == 0:
-        return 1
+    count = _special.n_harmonics(degree, dim) if max(degree, dim) < SMALL else -1
+    if count >= 0:
+        return count
     return math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, degree - 1)
 
 

@@ -6,9 +6,8 @@ factors overflow, they do not.
 """
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +18,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Function
 from gzkcore._util.validation import as_floating, check_dim, check_integer, check_positive
 
-from .special import alpha, log_alpha, mu, sphere_area
+from .special import log_alpha, sphere_area
 
 __all__ = ["gegenbauer_series", "radial_series", "zonal_sum"]
 
@@ -70,13 +69,10 @@ def gegenbauer_series(
     degree = check_integer("degree", degree, 0)
     if derivatives is not None:
         given = check_numbers("derivatives", derivatives)
-        taylor = [float(v) * math.exp(-math.lgamma(j + 1)) for j, v in enumerate(given)]
-        return np.array(
-            [
-                math.fsum(mu(level, j, dim) * value for j, value in enumerate(taylor) if value)
-                for level in range(degree + 1)
-            ]
-        )
+        taylor = np.array([float(v) * math.exp(-math.lgamma(j + 1)) for j, v in enumerate(given)])
+        out = np.empty(degree + 1)
+        _series.taylor_series(taylor, dim, out, n_threads(64 * taylor.size * out.size))
+        return out
     if not callable(function):
         raise TypeError(
             f"function={function!r} is not callable; pass kappa itself, or derivatives="
@@ -93,22 +89,16 @@ def gegenbauer_series(
             "function must map an array of cosines in [-1, 1] to an array of finite values of the "
             f"same shape; got shape {values.shape} for {theta.shape}"
         )
-    area = sphere_area(dim - 1) / sphere_area(dim)
-    values = values * weights * area
-    levels = itertools.islice(polynomials(dim, np.cos(theta)), degree + 1)
-    return np.array([alpha(level, dim) * float(P @ values) for level, P in enumerate(levels)])
+    coefficients: Doubles = _rule(theta, weights, dim, degree) @ values
+    return coefficients
 
 
-def polynomials(dim: int, t: Doubles) -> Iterator[Doubles]:
-    """Yield P_d^0(t), P_d^1(t), ... at many points, each from the two before."""
-    before, value = np.zeros_like(t), np.ones_like(t)
-    for level in itertools.count():
-        yield value
-        if level == 0 or dim == 1:  # t^l on the two points of the line's sphere
-            before, value = value, t * value
-        else:
-            rise = (2 * level + dim - 2) * t * value - level * before
-            before, value = value, rise / (level + dim - 2)
+def _rule(theta: Doubles, weights: Doubles, dim: int, degree: int) -> Doubles:
+    """Return what values at the nodes are multiplied by to get c_0..c_q, (q + 1, n_nodes)."""
+    out = np.empty((degree + 1, theta.size))
+    weights = weights * (sphere_area(dim - 1) / sphere_area(dim))
+    _series.gegenbauer_rule(np.cos(theta), weights, dim, out, n_threads(8 * out.size))
+    return out
 
 
 @functools.lru_cache(maxsize=16)
@@ -193,9 +183,7 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
         out[:, :2] = np.concatenate([near + far, near - far], axis=1)[:, : degree + 1] / 2
         return out.reshape(*shape, degree + 1)
     theta, weights = _graded_angles(2 * degree + 64, dim)
-    levels = itertools.islice(polynomials(dim, np.cos(theta)), degree + 1)
-    rule = np.array([alpha(level, dim) * P for level, P in enumerate(levels)]) * weights
-    rule *= sphere_area(dim - 1) / sphere_area(dim)
+    rule = _rule(theta, weights, dim, degree)
     chord = 4 * np.square(np.sin(theta / 2))
     out = np.empty((gap.size, degree + 1))
     for first in range(0, gap.size, 1024):

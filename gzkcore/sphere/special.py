@@ -5,6 +5,8 @@ d = 2 gives Chebyshev's polynomials, d = 3 Legendre's, d to infinity the monomia
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import special as _special
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats
-from gzkcore._util.validation import as_floating, check_dim, check_integer
+from gzkcore._util.validation import as_floating, check_dim, check_integer, check_integers
 
 __all__ = [
     "alpha",
@@ -23,8 +25,15 @@ __all__ = [
     "sphere_area",
 ]
 
+# Degrees and dimensions below which harmonics are counted in 63 bits, if these are enough.
+SMALL = 1 << 31
 
-def alpha(degree: int, dim: int) -> int:
+
+@overload
+def alpha(degree: int, dim: int) -> int: ...
+@overload
+def alpha(degree: ArrayLike, dim: int) -> Any: ...
+def alpha(degree: ArrayLike, dim: int) -> Any:
     """Dimension of the spherical harmonics of one degree, alpha(l, d) (Eq 4).
 
     C(d+l-1, l) - C(d+l-3, l-2): the number of linearly independent harmonic polynomials of degree
@@ -32,15 +41,16 @@ def alpha(degree: int, dim: int) -> int:
 
     Parameters
     ----------
-    degree : int
+    degree : int or array-like of int
         l >= 0.
     dim : int
         d >= 1, the dimension of the space.
 
     Returns
     -------
-    int
-        Exact, however large.
+    int, or ndarray of the shape of degree, float64
+        One number is exact, however large; an array is exact below 2^53, to rounding beyond, and
+        infinite where it leaves the range of float64.
 
     Raises
     ------
@@ -53,34 +63,32 @@ def alpha(degree: int, dim: int) -> int:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from gzkcore.sphere.special import alpha
     >>> [alpha(l, 3) for l in range(5)]
     [1, 3, 5, 7, 9]
+    >>> alpha(np.arange(5), 3)
+    array([1., 3., 5., 7., 9.])
     """
-    degree = check_integer("degree", degree, 0)
     dim = check_dim(dim)
-    if dim == 1:
-        return 1 if degree < 2 else 0
-    if degree < 2:
-        return dim if degree else 1
-    return math.comb(dim + degree - 1, degree) - math.comb(dim + degree - 3, degree - 2)
+    if np.ndim(degree) > 0:
+        degrees = check_integers("degree", degree)
+        out = np.empty(degrees.shape)
+        _special.alpha(degrees.ravel(), dim, out.ravel(), n_threads(32 * degrees.size))
+        return out
+    level = check_integer("degree", degree, 0)
+    count = _special.exact_alpha(level, dim) if max(level, dim) < SMALL else -1
+    if count >= 0:
+        return count
+    return math.comb(dim + level - 1, level) - math.comb(dim + level - 3, level - 2)
 
 
 def log_alpha(degrees: ArrayLike, dim: int) -> Doubles:
     """Logarithm of alpha(l, d) for an array of degrees, -inf where there is no harmonic."""
-    from scipy.special import gammaln
-
-    degrees = np.asarray(degrees, dtype=float)
-    if dim == 1:
-        return np.where(degrees < 2, 0.0, -np.inf)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = (
-            np.log(2 * degrees + dim - 2)
-            + gammaln(degrees + dim - 2)
-            - gammaln(degrees + 1)
-            - gammaln(dim - 1)
-        )
-    return np.where(degrees == 0, 0.0, value)
+    levels = check_integers("degrees", degrees)
+    out = np.empty(levels.shape)
+    _special.log_alpha(levels.ravel(), dim, out.ravel(), n_threads(32 * levels.size))
+    return out
 
 
 def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
@@ -163,14 +171,9 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     """
     degree = check_integer("degree", degree, 0)
     dim = check_dim(dim)
-    if dim == 1:
-        return np.array([1.0] + [0.0] * (degree // 2))
-    c = [1.0]
-    for j in range(degree // 2):
-        c.append(
-            -c[-1] * (degree - 2 * j) * (degree - 2 * j - 1) / (2 * (j + 1) * (dim - 1 + 2 * j))
-        )
-    return np.array(c)
+    out = np.empty(degree // 2 + 1)
+    _special.gegenbauer_coefficients(degree, dim, out)
+    return out
 
 
 def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
@@ -219,29 +222,12 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     dim = check_integer("dim", dim, 2)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
-    _special.rodrigues(_leibniz(degree, dim), t, out, n_threads(t.size * degree**2))
+    factors = np.empty(degree + 1)
+    _special.rodrigues(degree, dim, t, factors, out, n_threads(t.size * degree**2))
     return out.reshape(shape)[()]
 
 
-def _leibniz(degree: int, dim: int) -> Doubles:
-    """Factors of (t-1)^(l-j) (t+1)^j in Rodrigues' formula, j = 0..l."""
-    a = degree + (dim - 3) / 2
-
-    def log_falling(count: int) -> float:
-        return math.lgamma(a + 1) - math.lgamma(a + 1 - count)
-
-    log_front = (
-        math.lgamma((dim - 1) / 2) - degree * math.log(2) - math.lgamma(degree + (dim - 1) / 2)
-    )
-    return np.array(
-        [
-            math.comb(degree, j) * math.exp(log_front + log_falling(j) + log_falling(degree - j))
-            for j in range(degree + 1)
-        ]
-    )
-
-
-def mu(degree: int, power: int, dim: int) -> float:
+def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     """Coefficient of P_d^l in the Gegenbauer series of t^j, mu_l^j (Eq 29).
 
     alpha(l, d) / 2^l  Gamma(d/2) j! / (sqrt(pi) (j-l)!)  Gamma((j-l+1)/2) / Gamma((j+l+d)/2) where
@@ -249,16 +235,14 @@ def mu(degree: int, power: int, dim: int) -> float:
 
     Parameters
     ----------
-    degree : int
-        l >= 0.
-    power : int
-        j >= 0.
+    degree, power : int or array-like of int
+        l >= 0 and j >= 0, broadcast together.
     dim : int
         d >= 1.
 
     Returns
     -------
-    float
+    float, or ndarray of the shape of degree and power together
         In [0, 1].
 
     Raises
@@ -276,22 +260,42 @@ def mu(degree: int, power: int, dim: int) -> float:
     >>> round(mu(2, 6, 5) * 11, 12)
     4.0
     """
-    degree = check_integer("degree", degree, 0)
-    power = check_integer("power", power, 0)
+    return _of_pairs(_special.mu, degree, power, dim)
+
+
+def log_mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
+    """Logarithm of `mu`, -inf where that is 0."""
+    return _of_pairs(_special.log_mu, degree, power, dim)
+
+
+def _of_pairs(kernel: Any, degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     dim = check_dim(dim)
-    if power < degree or (power - degree) % 2 or (dim == 1 and degree > 1):
-        return 0.0
-    log_value = (
-        math.log(alpha(degree, dim))
-        - degree * math.log(2)
-        + math.lgamma(dim / 2)
-        + math.lgamma(power + 1)
-        - math.log(math.pi) / 2
-        - math.lgamma(power - degree + 1)
-        + math.lgamma((power - degree + 1) / 2)
-        - math.lgamma((power + degree + dim) / 2)
+    levels, powers = np.broadcast_arrays(
+        check_integers("degree", degree), check_integers("power", power)
     )
-    return math.exp(log_value)
+    out = np.empty(levels.shape)
+    kernel(levels.ravel(), powers.ravel(), dim, out.ravel(), n_threads(128 * out.size))
+    return out if out.ndim else float(out)
+
+
+def log_squared_coefficients(
+    log_derivative: Callable[[Doubles], Doubles], dim: int, degrees: ArrayLike, orders: ArrayLike
+) -> Doubles:
+    """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
+
+    alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
+    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!).
+    """
+    levels, ranks = np.broadcast_arrays(
+        check_integers("degrees", degrees), check_integers("orders", orders)
+    )
+    logs = np.ascontiguousarray(log_derivative(levels + 2.0 * ranks), dtype=np.float64)
+    logs = np.broadcast_to(logs, levels.shape)
+    out = np.empty(levels.shape)
+    _special.log_squared_coefficients(
+        levels.ravel(), ranks.ravel(), logs.ravel(), dim, out.ravel(), n_threads(128 * out.size)
+    )
+    return out
 
 
 def sphere_area(dim: int) -> float:

@@ -40,6 +40,7 @@ from gzkcore import (
     Zonal,
     reference,
 )
+from gzkcore._util.threads import limit_threads
 from gzkcore.features.gegenbauer import feature_operator
 from gzkcore.features.gegenbauer_columns import Recurrence
 from gzkcore.features.principal_axes import principal_axes
@@ -489,6 +490,23 @@ def test_operator_by_default_reaches_the_kernel():
     rng = np.random.default_rng(0)
     f, v = rng.standard_normal(phi.shape[0]), rng.standard_normal(9)
     assert f @ (phi @ v) == pytest.approx((phi.T @ f) @ v, rel=1e-10)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_operator_by_any_threads_and_for_many_vectors(dim):
+    X = ball(300, dim, 1.5)
+    phi = feature_operator(X, GAMMA, degree=12, order=3)
+    rng = np.random.default_rng(0)
+    V, F = rng.standard_normal((300, 5)), rng.standard_normal((phi.shape[0], 5))
+    with limit_threads(1):
+        values, adjoint = phi @ V, phi.T @ F
+    with limit_threads(2):
+        assert np.array_equal(phi @ V, values)
+        assert np.array_equal(phi.T @ F, adjoint)
+    scale = np.abs(values).max()
+    np.testing.assert_allclose(phi @ V[:, 0], values[:, 0], rtol=0, atol=1e-13 * scale)
+    np.testing.assert_allclose(phi.T @ F[:, 0], adjoint[:, 0], rtol=0, atol=1e-13 * scale)
+    assert (phi @ V[:, :0]).shape == (phi.shape[0], 0)
 
 
 # ---- awkward data

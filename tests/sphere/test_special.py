@@ -30,6 +30,27 @@ def test_alpha(degree, dim, expected):
     assert special.alpha(degree, dim) == expected
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3, 9, 100])
+def test_alpha_of_arrays(dim):
+    """Exact as long as whole numbers are in float64, and to rounding beyond."""
+    degrees = np.arange(80).reshape(8, 10)
+    exact = np.array([special.alpha(int(degree), dim) for degree in degrees.flat], dtype=object)
+    found = special.alpha(degrees, dim)
+    assert found.shape == degrees.shape
+    small = exact < 2**53
+    assert [int(value) for value in found.ravel()[small]] == exact[small].tolist()
+    np.testing.assert_allclose(found.ravel(), exact.astype(float), rtol=TWINS["special.mu"]())
+
+
+def test_alpha_beyond_the_range_of_float64():
+    huge = special.alpha(2000, 3000)
+    assert huge > 10**308
+    assert special.alpha([0, 2000], 3000).tolist() == [1, np.inf]
+    expected = float(mpmath.log(huge))
+    assert special.log_alpha(2000, 3000) == pytest.approx(expected, rel=TWINS["special.mu"]())
+    assert special.alpha(10**12, 3) == 2 * 10**12 + 1
+
+
 @pytest.mark.parametrize("dim", [1, 2, 3, 9, 256])
 def test_log_alpha(dim):
     degrees = np.arange(60)
@@ -102,6 +123,15 @@ def test_mu(degree, power, dim, expected):
 def test_mu_sums_to_one(power, dim):
     total = sum(special.mu(degree, power, dim) for degree in range(power + 1))
     assert total == pytest.approx(1, rel=TWINS["special.mu"](length=power + 1))
+
+
+def test_mu_of_arrays():
+    degrees, powers = np.arange(9)[:, None], np.arange(12)
+    each = [[special.mu(int(l), int(j), 5) for j in powers] for l in range(9)]  # noqa: E741
+    assert special.mu(degrees, powers, 5).tolist() == each
+    with np.errstate(divide="ignore"):
+        logs = np.log(each)
+    np.testing.assert_allclose(special.log_mu(degrees, powers, 5), logs, atol=TWINS["special.mu"]())
 
 
 def test_coefficients_are_those_of_eq_2():
