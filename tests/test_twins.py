@@ -690,7 +690,7 @@ VALUES = {
     ),
     "block.projection_moments": (
         st.tuples(st.floats(0, 9), st.floats(0, 9), counts),
-        lambda *_: 1,
+        lambda mean, std, count, value: np.square(value),
     ),
     "product.product_kernel": (
         st.tuples(st.lists(st.floats(-2, 2), max_size=5)),

@@ -1,21 +1,20 @@
 """Means and variances of what blocks estimate: of kernels, and of projected squared lengths."""
 
-import math
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
+from gzkcore._compiled import variances as _variances
+from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_choice, check_integer, check_positive
+from gzkcore._util.validation import check_choice, check_integer
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import (
     Exponential,
     Gaussian,
     Laplacian,
-    ShiftInvariantKernel,
     Spherical,
 )
 
@@ -24,45 +23,38 @@ from .block_kernels import as_additive
 
 __all__ = ["energy_variance", "kernel_moments", "projection_moments", "projection_variance"]
 
+# Kernels whose moments are known, by the number that `variances` knows them by; a Laplacian's
+# distance is another, its law the same.
+_KNOWN: tuple[Any, ...] = (Gaussian, (Exponential, Laplacian), Spherical)
 # The kernels of Propositions 4.3 and 4.4, whose names mean the parameter 1 here.
 _UNIT = {"gaussian": Gaussian, "exponential": Exponential, "spherical": Spherical}
 
 
-def _meetings(x: Doubles, n_blocks: int, arrangement: Arrangement) -> float:
-    """Expectation of the sum of x_j x_l over all j != l that meet in a block."""
-    total, squares = float(x.sum()), float(x @ x)
-    if arrangement == "permutation":
-        dim = x.size
-        small, more = divmod(dim, n_blocks)
-        pairs = more * (small + 1) * small + (n_blocks - more) * small * (small - 1)
-        return pairs / max(dim * (dim - 1), 1) * (total**2 - squares)
-    segments = np.add.reduceat(x, np.arange(0, x.size, n_blocks))
-    return (total**2 - float(segments @ segments)) / n_blocks
-
-
 def _check_delta(delta: ArrayLike, n_blocks: int, arrangement: Any) -> tuple[Doubles, int]:
     check_choice("arrangement", arrangement, get_args(Arrangement))
-    array = np.asarray(delta, dtype=np.float64)
-    if array.ndim != 1 or array.size < 1:
-        raise ValueError(f"delta has shape {array.shape}; pass the difference of two rows")
-    return np.square(array), check_integer("n_blocks", n_blocks, 1)
+    array = np.ascontiguousarray(delta, dtype=np.float64)
+    if array.ndim not in (1, 2) or array.shape[-1] < 1:
+        raise ValueError(
+            f"delta has shape {array.shape}; pass the difference of two points, or rows of these"
+        )
+    return np.atleast_2d(array), check_integer("n_blocks", n_blocks, 1)
 
 
 def energy_variance(
     delta: ArrayLike, n_blocks: int, arrangement: Arrangement = "stratified"
-) -> float:
+) -> Any:
     """Return the variance of the energy of a block, |Delta_i|^2, over the arrangements.
 
     Parameters
     ----------
-    delta : array-like of shape (D,)
-        The difference of two points.
+    delta : array-like of shape (D,) or (n, D)
+        The difference of two points, or one in each row.
     n_blocks : int
     arrangement : {"stratified", "permutation"}, default="stratified"
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
         sum_j x_j^2 / k + sum_(j != l) x_j x_l p_jl / k - (sum_j x_j / k)^2, where x = delta^2 and
         p_jl is the probability that j and l meet in a block: for "stratified" 0 within a segment
         of k coordinates and 1/k across, for "permutation" (b - 1) / (D - 1) with b = D/k.
@@ -73,9 +65,10 @@ def energy_variance(
     >>> energy_variance([1.0, 2.0, 1.0, 2.0], 2)  # blocks have 2, 5, 5 or 8
     4.5
     """
-    x, k = _check_delta(delta, n_blocks, arrangement)
-    second = (float(x @ x) + _meetings(x, k, arrangement)) / k
-    return second - (float(x.sum()) / k) ** 2
+    rows, k = _check_delta(delta, n_blocks, arrangement)
+    out = np.empty(len(rows))
+    _variances.energy_variance(rows, k, arrangement == "stratified", out, n_threads(rows.size))
+    return out if np.ndim(delta) > 1 else float(out[0])
 
 
 def projection_variance(
@@ -83,20 +76,20 @@ def projection_variance(
     n_blocks: int,
     values: Values = "rademacher",
     arrangement: Arrangement = "stratified",
-) -> float:
+) -> Any:
     """Return the variance of |v|^2 of a projection, over values and arrangements.
 
     Parameters
     ----------
-    delta : array-like of shape (D,)
-        The difference of two points.
+    delta : array-like of shape (D,) or (n, D)
+        The difference of two points, or one in each row.
     n_blocks : int
     values : {"rademacher", "gaussian"}, default="rademacher"
     arrangement : {"stratified", "permutation"}, default="stratified"
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
         2 sum_(j != l) p_jl x_j x_l, see `energy_variance`, and 2 sum_j x_j^2 more for normal
         values. A dense normal matrix has 2 (sum x)^2 / k.
 
@@ -106,15 +99,21 @@ def projection_variance(
     >>> projection_variance([1.0, 1.0, 1.0, 1.0], 2)
     8.0
     """
-    x, k = _check_delta(delta, n_blocks, arrangement)
+    rows, k = _check_delta(delta, n_blocks, arrangement)
     check_choice("values", values, get_args(Values))
-    variance = 2 * _meetings(x, k, arrangement)
-    return variance + 2 * float(x @ x) if values == "gaussian" else variance
+    out, stratified, normal = np.empty(len(rows)), arrangement == "stratified", values == "gaussian"
+    _variances.projection_variance(rows, k, stratified, normal, out, n_threads(rows.size))
+    return out if np.ndim(delta) > 1 else float(out[0])
 
 
 def kernel_moments(
-    kernel: str | Kernel, mean: float, std: float, n_frequencies: int, *, printed: bool = False
-) -> tuple[float, float]:
+    kernel: str | Kernel,
+    mean: ArrayLike,
+    std: ArrayLike,
+    n_frequencies: int,
+    *,
+    printed: bool = False,
+) -> tuple[Any, Any]:
     """Return mean and variance of the estimate of a kernel for random normal distances.
 
     Theorem 4.1 and Propositions 4.3 and 4.4 of [1]_: the mean is E K(Delta) and the variance
@@ -125,7 +124,7 @@ def kernel_moments(
     kernel : str or Kernel
         A kernel with numbers as parameters. "gaussian", "exponential" and "spherical" have the
         parameter 1.
-    mean, std : float
+    mean, std : float or array-like
         Of the normal variable: |x - y|^2 for `Gaussian`, `Matern` and `RationalQuadratic`, |x - y|
         for `Exponential` and `Spherical`, sum_j |x_j - y_j| for `Laplacian`.
     n_frequencies : int
@@ -135,7 +134,7 @@ def kernel_moments(
 
     Returns
     -------
-    mean, variance : float
+    mean, variance : float, or ndarray of the shape of mean and std together
 
     References
     ----------
@@ -149,71 +148,50 @@ def kernel_moments(
     (0.369723, 0.00373225)
     """
     n = check_integer("n_frequencies", n_frequencies, 1)
-    std = check_positive("std", std)
     unit = isinstance(kernel, str) and kernel in _UNIT
     kernel = as_additive(_UNIT[kernel](1.0) if unit else as_kernel(kernel))
     if np.ndim(kernel.scale()) > 0:
         raise ValueError(f"{kernel!r} has a parameter for each column; moments are for one number")
-    if printed and isinstance(kernel, Spherical):
-        once, variance = _printed_spherical_moments(*_scaled(kernel, mean, std))
-        return once, variance / n
-    once, twice = _means(kernel, mean, std, printed)
-    return once, (0.5 + twice / 2 + (1 if printed else -1) * once**2) / n
-
-
-def _scaled(kernel: Kernel, mean: float, std: float) -> tuple[float, float]:
-    """Return mean and standard deviation of distances in units of the kernel."""
-    return float(kernel.scale()) * mean, float(kernel.scale()) * std
-
-
-def _means(
-    kernel: ShiftInvariantKernel, mean: float, std: float, printed: bool
-) -> tuple[float, float]:
-    """Return E K(Delta) and E K(2 Delta)."""
-    if isinstance(kernel, (Gaussian, Exponential, Laplacian)):
-        unit = float(kernel.gamma)  # type: ignore[arg-type]  # scale() has checked it
-        mean, std = unit * mean, unit * std
-        stretch = 4 if isinstance(kernel, Gaussian) and not printed else 2
-        once, twice = (math.exp(-c * mean + (c * std) ** 2 / 2) for c in (1, stretch))
-        return once, twice
-    if isinstance(kernel, Spherical):
-        mean, std = _scaled(kernel, mean, std)
-        return _spherical_mean(mean, std), _spherical_mean(2 * mean, 2 * std)
-    if printed:
+    means, stds = _broadcast(mean, std)
+    if not stds.all():
+        raise ValueError(f"std={std!r} must be > 0, or the distances are not random")
+    once, variance = np.empty(means.shape), np.empty(means.shape)
+    known = [number for number, kind in enumerate(_KNOWN) if isinstance(kernel, kind)]
+    if known:
+        factor = float(kernel.scale() if isinstance(kernel, Spherical) else kernel.gamma)
+        _variances.kernel_moments(
+            known[0], (factor * means).ravel(), (factor * stds).ravel(), n, printed,
+            once.ravel(), variance.ravel(), n_threads(64 * means.size),
+        )  # fmt: skip
+    elif printed:
         raise ValueError(f"printed=True is for the kernels that [B] has moments for, no {kernel!r}")
-    nodes, weights = np.polynomial.hermite_e.hermegauss(201)
-    sums = float(kernel.scale()) ** 2 * np.maximum(mean + std * nodes, 0.0)
-    weights /= weights.sum()
-    once, twice = (float(weights @ kernel.profile_of_sums(c**2 * sums)) for c in (1.0, 2.0))
-    return once, twice
+    else:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(201)
+        sums = means[..., None] + stds[..., None] * nodes
+        sums = float(kernel.scale()) ** 2 * np.maximum(sums, 0.0)
+        once, twice = (
+            kernel.profile_of_sums(c**2 * sums) @ (weights / weights.sum()) for c in (1.0, 2.0)
+        )
+        variance = (0.5 + twice / 2 - once**2) / n
+    return (once, variance) if means.ndim else (float(once), float(variance))
 
 
-def _printed_spherical_moments(mean: float, std: float) -> tuple[float, float]:
-    """Mean, and N times the variance, as Proposition 4.4 prints them."""
-    third = mean**3 + 3 * mean * std**2
-    constant = 1 - 4.5 * mean + 2.25 * mean**2 + 3 * third - 1.5 * mean * third
-    return 1 - 1.5 * mean + third / 2, constant + third**2 / 4
-
-
-def _spherical_mean(mean: float, std: float) -> float:
-    """E[1 - 3/2 s + s^3/2; s < 1] for normal s, by truncated moments; below 0 the kernel is 1."""
-    below = norm.cdf([0.0, 1.0], mean, std)
-    density = norm.pdf([0.0, 1.0], mean, std)
-    moments = [below[1] - below[0]]
-    moments.append(mean * moments[0] - std**2 * (density[1] - density[0]))
-    for power in (2, 3):
-        moments.append(mean * moments[-1] + std**2 * ((power - 1) * moments[-2] - density[1]))
-    return float(below[0] + moments[0] - 1.5 * moments[1] + moments[3] / 2)
+def _broadcast(mean: ArrayLike, std: ArrayLike) -> tuple[Doubles, Doubles]:
+    both = (np.asarray(each, dtype=np.float64) for each in (mean, std))
+    means, stds = np.broadcast_arrays(*both)
+    if not (np.isfinite(means).all() and np.isfinite(stds).all() and (stds >= 0).all()):
+        raise ValueError(f"mean={mean!r} and std={std!r} must be finite numbers, and std >= 0")
+    return means, stds
 
 
 def projection_moments(
-    mean: float, std: float, n_components: int, *, printed: bool = False
-) -> tuple[float, float]:
+    mean: ArrayLike, std: ArrayLike, n_components: int, *, printed: bool = False
+) -> tuple[Any, Any]:
     """Return mean and variance of |v|^2 for normal values, (2 mean^2 + 2 std^2) / k (Theorem 4.7).
 
     Parameters
     ----------
-    mean, std : float
+    mean, std : float or array-like
         Of |sqrt(k) Delta_i|^2, the scaled energy of a block; the mean is |Delta|^2.
     n_components : int
         k.
@@ -222,7 +200,7 @@ def projection_moments(
 
     Returns
     -------
-    mean, variance : float
+    mean, variance : float, or ndarray of the shape of mean and std together
 
     Examples
     --------
@@ -231,6 +209,9 @@ def projection_moments(
     (3.0, 2.0)
     """
     k = check_integer("n_components", n_components, 1)
-    if printed:
-        return mean, (2 * mean + std**2) / k
-    return mean, (2 * mean**2 + 2 * std**2) / k
+    means, stds = _broadcast(mean, std)
+    out = np.empty(means.shape)
+    _variances.projection_moments(
+        means.ravel(), stds.ravel(), k, printed, out.ravel(), n_threads(out.size)
+    )
+    return (means.copy(), out) if out.ndim else (float(means), float(out))

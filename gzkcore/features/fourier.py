@@ -5,13 +5,15 @@ cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency, in any di
 """
 
 import math
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy.special import gammainc, gammainccinv, ndtri
 
+from gzkcore._compiled import directions as _directions
 from gzkcore._compiled import fourier as _fourier
+from gzkcore._compiled import variances as _variances
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.threads import limit_blas, n_threads
@@ -111,19 +113,19 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     return out
 
 
-def fourier_variance(k: float, k_double: float, n_components: int) -> float:
+def fourier_variance(k: ArrayLike, k_double: ArrayLike, n_components: int) -> Any:
     """Variance of z(x).z(y) over independent frequencies, and over the phase.
 
     Parameters
     ----------
-    k, k_double : float
-        The kernel at the difference D = x - y, and at 2 D.
+    k, k_double : float or array-like
+        The kernel at the difference D = x - y, and at 2 D, broadcast together.
     n_components : int
         F >= 1.
 
     Returns
     -------
-    float
+    float, or ndarray of the shape of k and k_double together
         (2/F) (1/2 + k(2D)/2 - k(D)^2) for an even F, the least bit more for an odd one.
 
     Examples
@@ -132,18 +134,25 @@ def fourier_variance(k: float, k_double: float, n_components: int) -> float:
     >>> round(fourier_variance(0.8, 0.4, 100), 6)
     0.0012
     """
-    pair = 0.5 + k_double / 2 - k**2
-    return (4 * (n_components // 2) * pair + (n_components % 2) * (pair + 0.5)) / n_components**2
+    n_components = check_integer("n_components", n_components, 1)
+    once, twice = np.broadcast_arrays(
+        np.asarray(k, dtype=np.float64), np.asarray(k_double, dtype=np.float64)
+    )
+    out = np.empty(once.shape)
+    _variances.fourier_variance(
+        once.ravel(), twice.ravel(), n_components, out.ravel(), n_threads(out.size)
+    )
+    return out if out.ndim else float(out)
 
 
-def modified_weight(w: ArrayLike, radius: float, outside: float) -> float:
+def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
     """Weigh a frequency drawn evenly from a ball instead of from the normal density p.
 
     With q(w) = (1 - outside) / volume in the ball and q = p beyond it, E_q[p/q cos(w.D)] = k(D).
 
     Parameters
     ----------
-    w : array-like of shape (dim,)
+    w : array-like of shape (dim,) or (m, dim)
     radius : float
         Of the ball.
     outside : float
@@ -151,7 +160,7 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> float:
 
     Returns
     -------
-    float
+    float, or ndarray of shape (m,)
         sqrt(p / q), by which columns of this frequency are multiplied.
 
     References
@@ -165,7 +174,11 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> float:
     >>> round(modified_weight([0.0], 4.0, 0.0) ** 2, 6)  # 8 / sqrt(2 pi)
     3.191538
     """
-    return float(_modified_weights(np.asarray(w, dtype=np.float64)[None], radius, outside)[0])
+    frequencies = np.ascontiguousarray(w, dtype=np.float64)
+    rows = np.atleast_2d(frequencies)
+    out = np.empty(len(rows))
+    _directions.modified_weights(rows, radius, outside, out, n_threads(rows.size))
+    return out if frequencies.ndim > 1 else float(out[0])
 
 
 def sample_frequencies(
@@ -443,7 +456,7 @@ class ModifiedFourierFeatures(_Fourier):
         rng = generator(self.random_state)
         normals = _spread_evenly(-(-width // 2), dim, radius, rng)
         self.radius_ = radius
-        self.weights_ = _modified_weights(normals, radius, _normal_outside(dim, radius))
+        self.weights_ = modified_weight(normals, radius, _normal_outside(dim, radius))
         self.frequencies_ = normals * kernel.scale()
         self.phase_ = float(2 * math.pi * rng.random())
         self.kernel_ = kernel
@@ -507,12 +520,3 @@ def _spread_evenly(m: int, dim: int, radius: float, rng: np.random.Generator) ->
     outer = np.sqrt(2 * gammainccinv(dim / 2, np.minimum(level, outside)))
     norms: Doubles = np.where(level < outside, outer, inner)
     return directions * norms[:, None]
-
-
-def _modified_weights(normals: Doubles, radius: float, outside: float) -> Doubles:
-    """Return sqrt(p / q) for each row; see `modified_weight`."""
-    dim, squares = normals.shape[1], np.square(normals).sum(axis=1)
-    log_volume = dim * math.log(radius * math.sqrt(math.pi)) - math.lgamma(dim / 2 + 1)
-    log_ratio = log_volume - squares / 2 - dim / 2 * math.log(2 * math.pi) - math.log1p(-outside)
-    weights: Doubles = np.where(squares > radius**2, 1.0, np.exp(log_ratio / 2))
-    return weights

@@ -12,11 +12,19 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln
 
 from gzkcore._compiled import maclaurin as _maclaurin
+from gzkcore._compiled import variances as _variances
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, nothing, signs, stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_choice, check_out, dense, float_dtype
+from gzkcore._util.validation import (
+    check_choice,
+    check_integer,
+    check_out,
+    check_pairs,
+    dense,
+    float_dtype,
+)
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -100,12 +108,12 @@ def maclaurin_features(
 
 def maclaurin_variance(
     x: ArrayLike, y: ArrayLike, coefficients: ArrayLike, probabilities: ArrayLike, n_components: int
-) -> float:
+) -> Any:
     """Variance of z(x).z(y) over degrees and signs.
 
     Parameters
     ----------
-    x, y : array-like of shape (dim,)
+    x, y : array-like of shape (dim,), or (n, dim) for as many pairs
     coefficients : array-like of shape (n_degrees,)
         a_N of k(x, y) = sum_N a_N <x, y>^N.
     probabilities : array-like of shape (n_degrees,)
@@ -115,7 +123,7 @@ def maclaurin_variance(
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
         (sum_N a_N^2 m^N / P(N) - k^2) / F, m = E (w.x)^2 (w.y)^2 = |x|^2 |y|^2 + 2 <x, y>^2 -
         2 sum_j x_j^2 y_j^2.
 
@@ -125,13 +133,18 @@ def maclaurin_variance(
     >>> maclaurin_variance([1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [0.0, 1.0], 2)  # 8 - 4, over two
     2.0
     """
-    x, y, a, p = (
-        np.asarray(each, dtype=np.float64) for each in (x, y, coefficients, probabilities)
-    )
-    dot, N, there = x @ y, np.arange(a.size), a > 0
-    m = (x @ x) * (y @ y) + 2 * dot**2 - 2 * np.sum((x * y) ** 2)
-    second = np.sum(a[there] ** 2 * m ** N[there] / p[there])
-    return float((second - np.sum(a * dot**N) ** 2) / n_components)
+    X, Y = check_pairs(x, y)
+    a, p = (np.ascontiguousarray(each, dtype=np.float64) for each in (coefficients, probabilities))
+    n_components = check_integer("n_components", n_components, 1)
+    if a.ndim != 1 or a.shape != p.shape:
+        raise ValueError(
+            f"coefficients have shape {a.shape} and probabilities {p.shape}; pass one of each for "
+            "every degree"
+        )
+    out = np.empty(len(X))
+    threads = n_threads(X.size + a.size * len(X))
+    _variances.maclaurin_variance(X, Y, a, p, n_components, out, threads)
+    return out if np.ndim(x) > 1 else float(out[0])
 
 
 class MaclaurinFeatures(KernelMap):

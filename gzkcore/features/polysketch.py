@@ -8,13 +8,14 @@ tree, where those of a TensorSketch multiply.
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, pdtrc
 
 from gzkcore._compiled import polysketch as _polysketch
+from gzkcore._compiled import variances as _variances
 from gzkcore._util.random import generator
 from gzkcore._util.state import holds, ints, number, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
@@ -23,6 +24,7 @@ from gzkcore._util.validation import (
     MOST_PLACES,
     as_floating,
     check_integer,
+    check_pairs,
     check_places,
     empty_aligned,
 )
@@ -154,12 +156,12 @@ def poly_sketch_variance(
     n_components: int,
     width: int,
     n_nonzeros: int = 1,
-) -> float:
+) -> Any:
     """Variance of <S x^(degree), S y^(degree)>, whose mean is <x, y>^degree.
 
     Parameters
     ----------
-    x, y : array-like of shape (d,)
+    x, y : array-like of shape (d,), or (n, d) for as many pairs
     degree : int
     n_components : int
     width : int
@@ -169,12 +171,12 @@ def poly_sketch_variance(
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
 
     Notes
     -----
-    Exact, by a recursion over three second moments of a node, see `docs/polysketch.md`. O(d + log
-    degree) operations: of equal subtrees one is enough.
+    Exact, by a recursion over three second moments of a node, see `docs/polysketch.md`. O(d +
+    degree) operations.
 
     Examples
     --------
@@ -182,27 +184,13 @@ def poly_sketch_variance(
     >>> poly_sketch_variance([1.0, 1.0], [1.0, 1.0], 1, 4, 4)
     1.0
     """
-    u, v = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    norms, a = float(u @ u) * float(v @ v), float(u @ v) ** 2
-    s = float(np.square(u * v).sum())
-
-    def below(factors: int, leaves: int, m: int) -> tuple[float, float, float]:
-        if factors == 0 and leaves == 1:
-            return 1.0, 1.0, 1 / n_nonzeros
-        if leaves == 1:
-            return (
-                norms + 2 * (a - s) / m,
-                a + (norms + a - 2 * s) / m,
-                s / n_nonzeros + (norms + 2 * a - 3 * s) / m,
-            )
-        half = leaves // 2
-        Q1, A1, R1 = below(min(factors, half), half, width)
-        Q2, A2, R2 = below(max(factors - half, 0), half, width)
-        both = (Q1 + 2 * A1 - 2 * R1) * (Q2 + 2 * A2 - 2 * R2) / m
-        return (1 - 1 / m) * Q1 * Q2 + both, (1 - 1 / m) * A1 * A2 + both, both
-
-    second = below(degree, 1 << (degree - 1).bit_length(), n_components)[1]
-    return float(second - a**degree)
+    p, width = check_integer("degree", degree, 1), check_integer("width", width, 1)
+    m = check_integer("n_components", n_components, 1)
+    nonzeros = check_integer("n_nonzeros", n_nonzeros, 1)
+    X, Y = check_pairs(x, y)
+    out = np.empty(len(X))
+    _variances.poly_sketch_variance(X, Y, p, m, width, nonzeros, out, n_threads(X.size))
+    return out if np.ndim(x) > 1 else float(out[0])
 
 
 def _leaves(degree: int) -> int:

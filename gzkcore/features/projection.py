@@ -15,11 +15,18 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import projection as _projection
+from gzkcore._compiled import variances as _variances
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, number, signs, stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import as_floating, check_integer, check_positive, empty_aligned
+from gzkcore._util.validation import (
+    as_floating,
+    check_integer,
+    check_pairs,
+    check_positive,
+    empty_aligned,
+)
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
@@ -225,27 +232,19 @@ def _sparse_sums(
 # ---- moments
 
 
-def _moments(x: ArrayLike, y: ArrayLike) -> tuple[int, float, float, float]:
-    """Return n, |x|^2 |y|^2, <x, y>^2 and sum x_i^2 y_i^2."""
-    u, v = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if u.ndim != 1 or u.shape != v.shape or u.size < 1:
-        raise ValueError(f"x and y have shapes {u.shape} and {v.shape}; pass two rows of one width")
-    return _padded(u.size), float(u @ u) * float(v @ v), float(u @ v) ** 2, float((u * v) @ (u * v))
-
-
-def hadamard_projection_variance(x: ArrayLike, y: ArrayLike, n_components: int) -> float:
+def hadamard_projection_variance(x: ArrayLike, y: ArrayLike, n_components: int) -> Any:
     """Variance of <z(x), z(y)> for k different rows of H, uniformly drawn.
 
     Parameters
     ----------
-    x, y : array-like of shape (d,)
+    x, y : array-like of shape (d,), or (n, d) for as many pairs
         With x = y = the difference of two points: the variance of their squared distance.
     n_components : int
         k.
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
         (n - k) / ((n - 1) k) (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2), with n the least power
         of two >= d. For k > n: r (n - r) / ((n - 1) k^2) with r = k mod n in front.
 
@@ -260,17 +259,18 @@ def hadamard_projection_variance(x: ArrayLike, y: ArrayLike, n_components: int) 
     4.0
     """
     k = check_integer("n_components", n_components, 1)
-    n, P, a, s = _moments(x, y)
-    r = k % n
-    return r * (n - r) / (max(n - 1, 1) * k**2) * (P + a - 2 * s)
+    X, Y = check_pairs(x, y)
+    out = np.empty(len(X))
+    _variances.hadamard_projection_variance(X, Y, _padded(X.shape[1]), k, out, n_threads(X.size))
+    return out if np.ndim(x) > 1 else float(out[0])
 
 
-def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: float) -> float:
+def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: float) -> Any:
     """Variance of <z(x), z(y)> for a sparse normal matrix of density q.
 
     Parameters
     ----------
-    x, y : array-like of shape (d,)
+    x, y : array-like of shape (d,), or (n, d) for as many pairs
         With x = y = the difference of two points: the variance of their squared distance.
     n_components : int
         k.
@@ -279,7 +279,7 @@ def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: flo
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
         (P + a + 3 (1/q - 1) (P + 2 a - 2 s) / n) / k, with P = |x|^2 |y|^2, a = <x, y>^2 and
         s = sum x_i^2 y_i^2, n the least power of two >= d.
 
@@ -295,8 +295,10 @@ def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: flo
     20.0
     """
     k, q = check_integer("n_components", n_components, 1), _check_density(density)
-    n, P, a, s = _moments(x, y)
-    return (P + a + 3 * (1 / q - 1) * (P + 2 * a - 2 * s) / n) / k
+    X, Y = check_pairs(x, y)
+    out = np.empty(len(X))
+    _variances.fast_jl_variance(X, Y, _padded(X.shape[1]), k, q, out, n_threads(X.size))
+    return out if np.ndim(x) > 1 else float(out[0])
 
 
 def _check_density(density: Any) -> float:

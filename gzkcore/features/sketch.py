@@ -12,11 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import sketch as _sketch
+from gzkcore._compiled import variances as _variances
 from gzkcore._util.random import generator
 from gzkcore._util.state import holds, ints, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import as_floating, check_integer, check_places, empty_aligned
+from gzkcore._util.validation import (
+    as_floating,
+    check_integer,
+    check_pairs,
+    check_places,
+    empty_aligned,
+)
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -159,12 +166,12 @@ def _roots(width: int, dtype: DTypeLike) -> Floats:
     return roots.astype(dtype)
 
 
-def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) -> float:
+def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) -> Any:
     """Variance of <TensorSketch x, TensorSketch y>, whose mean is <x, y>^degree.
 
     Parameters
     ----------
-    x, y : array-like of shape (d,)
+    x, y : array-like of shape (d,), or (n, d) for as many pairs
     degree : int
     n_components : int
         Width of one sketch. For the features of a kernel with coef0, let x and y end with its root
@@ -172,7 +179,7 @@ def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components
 
     Returns
     -------
-    float
+    float, or ndarray of shape (n,)
         ((a + b)^p + (a + c)^p - 2 a^p) / m, where a = <x, y>^2, b = |x|^2 |y|^2 - s, c = a - s and
         s = sum x_i^2 y_i^2; and as much over m^2 as the reference says.
 
@@ -188,12 +195,10 @@ def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components
     1.0
     """
     p, m = check_integer("degree", degree, 1), check_integer("n_components", n_components, 1)
-    u, v = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    a, s = float(u @ v) ** 2, float(np.square(u * v).sum())
-    b, c = float(u @ u) * float(v @ v) - s, a - s
-    one = (a + b) ** p + (a + c) ** p - 2 * a**p
-    both = (a + b + c) ** p - (a + b) ** p - (a + c) ** p + a**p
-    return one / m + both * math.gcd(2, m) / m**2
+    X, Y = check_pairs(x, y)
+    out = np.empty(len(X))
+    _variances.tensor_sketch_variance(X, Y, p, m, out, n_threads(X.size))
+    return out if np.ndim(x) > 1 else float(out[0])
 
 
 def _draw(rng: np.random.Generator, widths: ArrayLike, columns: int) -> NDArray[np.int32]:

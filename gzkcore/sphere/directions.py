@@ -14,7 +14,9 @@ import numpy as np
 from scipy.special import ndtri, roots_gegenbauer
 from scipy.stats import qmc
 
+from gzkcore._compiled import directions as _directions
 from gzkcore._util.random import generator
+from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Seed
 from gzkcore._util.validation import check_choice, check_dim, check_integer
 
@@ -81,10 +83,11 @@ def sample_directions(
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
     draws = generator(rng)
     if method == "orthogonal":
-        counts = [min(dim, m - first) for first in range(0, m, dim)]
-        return np.concatenate([_haar(draws.standard_normal((n, dim))) for n in counts])
+        return _haar(draws.standard_normal((m, dim)))
     if method == "fibonacci":
-        return _fibonacci(m) @ _haar(draws.standard_normal((3, 3)))
+        lattice = np.empty((m, 3))
+        _directions.fibonacci_directions(lattice, n_threads(64 * m))
+        return lattice @ _haar(draws.standard_normal((3, 3)))
     if method == "sobol":
         return _unit(ndtri(sobol_points(m, dim, draws)))
     return _unit(draws.standard_normal((m, dim)))
@@ -161,23 +164,19 @@ def best_method(dim: int) -> Method:
 
 
 def _unit(points: Doubles) -> Doubles:
-    unit: Doubles = points / np.linalg.norm(points, axis=1, keepdims=True)
+    unit = np.empty(points.shape)
+    _directions.iid_directions(np.ascontiguousarray(points), unit, n_threads(points.size))
     return unit
 
 
 def _haar(normals: Doubles) -> Doubles:
-    """Orthonormal rows from rows of normals. QR alone is not Haar: R's signs must be undone."""
-    q, r = np.linalg.qr(normals.T)
-    return (q * np.sign(np.diag(r))).T
-
-
-def _fibonacci(m: int) -> Doubles:
-    """Return m points of equal area on S^2: z_i = 1 - (2i+1)/m, angle i pi (3 - sqrt 5)."""
-    i = np.arange(m)
-    z = 1 - (2 * i + 1) / m
-    rho = np.sqrt(1 - z * z)
-    angle = i * (math.pi * (3 - math.sqrt(5)))
-    return np.stack([rho * np.cos(angle), rho * np.sin(angle), z], axis=1)
+    """Turn rows of normals into orthonormal ones, in blocks of as many rows as columns."""
+    dim = normals.shape[1]
+    with limit_blas(1):
+        failed = _directions.orthogonal_directions(normals, n_threads(normals.size * dim))
+    if failed:
+        raise MemoryError("no memory for the QR decompositions of orthogonal directions")
+    return normals
 
 
 def sobol_points(m: int, dim: int, rng: np.random.Generator) -> Doubles:

@@ -678,7 +678,7 @@ def test_bad_parameters(make, error, message):
         ),
         (lambda: block_projection([[1.0]], [[1]], [[1.0]], 1), "a block from 0 to 0"),
         (lambda: block_projection([1.0], [[0]], [[1.0]], 1), "X has shape"),
-        (lambda: energy_variance([[1.0]], 1), "delta has shape"),
+        (lambda: energy_variance([[[1.0]]], 1), "delta has shape"),
         (lambda: kernel_moments(Polynomial(2), 1.0, 0.1, 1), "is no function of sum_j"),
         (lambda: kernel_moments(Matern(), 1.0, 0.1, 1, printed=True), "has moments for"),
         (lambda: kernel_moments(Gaussian([1.0, 2.0]), 1.0, 0.1, 1), "a parameter for each column"),
