@@ -57,7 +57,6 @@ NUMPY_IN_REFERENCE = {
 FILE_LINES, FUNCTION_LINES = 700, 60
 TOO_LONG = {
     "gzkcore/theory.py": "a function for each theorem, and more docstring than code",
-    "gzkcore/features/adaptive.py": "two laws of drawing monomials, and the columns they make",
     "gzkcore/cli/commands_fit.py:fit": "the options of a command, with their help",
     "gzkcore/cli/commands_plan.py:compare": "the options of a command, with their help",
     "gzkcore/cli/maps.py:draw_map": "one picture, step by step",

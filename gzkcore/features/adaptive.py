@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csc_array, csr_array
 from scipy.special import gammaln
 
+from gzkcore._compiled import product as _product
 from gzkcore._util.linalg import eigh
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, nothing, number, stored, whole
@@ -46,8 +47,6 @@ _MISSING, _MOST_DEGREES, _LARGEST = 1e-3, 1024, 600.0
 _ENTRIES, _DENSE_SHARE = 1 << 20, 1 / 16
 # The logarithm of a weight from which on single precision has too small a range.
 _SINGLE = 40.0
-# Rows that are worked on together.
-_TILE_ROWS = 256
 
 Tuples = NDArray[np.int32]
 
@@ -98,11 +97,13 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
             "smaller ones"
         )
     ordered, order = _ordered(tuples.astype(np.int32))
-    used, steps = _plan(ordered)
+    used, tree, entries = _plan(ordered)
+    columns_of = np.empty_like(entries)
+    columns_of[order] = entries
     out = np.empty((len(X), len(tuples)), dtype=X.dtype)
     for rows in tiles(len(X), 8 * len(tuples)):
-        points = np.ascontiguousarray(X[rows][:, used].T)
-        out[rows, order] = (_products(points, steps, len(tuples)) * factors[order, None]).T
+        _multiply(X[rows][:, used], tree, columns_of, out[rows])
+        out[rows] *= factors
     return out
 
 
@@ -283,16 +284,15 @@ class AdaptiveSketchFeatures(KernelMap):
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         count = self.n_effective_
-        used, steps, degrees, tops, weights = cast_once(
+        used, tree, entries, tops, weights = cast_once(
             self, out.dtype, _prepared, self.columns_, self.weights_
         )
         scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(np.float64)
         center = np.zeros(X.shape[1]) if self.center_ is None else self.center_
         factors, over = scale[used] / self.radius_, scale
-        orders, work = np.arange(tops.size), weights.dtype
+        orders = np.arange(tops.size)
         out[:, count:] = 0
-
-        def fill(rows: slice) -> None:
+        for rows in tiles(X.shape[0], 8 * (X.shape[1] + used.size + tops.size + count)):
             part = X[rows]
             if isinstance(part, np.ndarray) or self.center_ is not None:
                 part = np.ascontiguousarray((dense(part).astype(np.float64) - center) * over)
@@ -306,22 +306,11 @@ class AdaptiveSketchFeatures(KernelMap):
             ratio = np.where(norms > 0, norms / self.radius_, 1.0)
             points /= ratio[:, None]
             log_sizes = self.kernel_.log_envelope(norms)[:, None] + orders * np.log(ratio)[:, None]
-            sizes = np.exp(log_sizes + tops).astype(work)
-            values = _products(np.ascontiguousarray(points.T, dtype=work), steps, count)
-            values *= weights
-            values *= sizes.T[degrees]
-            out[rows, :count] = values.T
-
-        parts = [
-            slice(i, min(i + _TILE_ROWS, X.shape[0])) for i in range(0, X.shape[0], _TILE_ROWS)
-        ]
-        threads = min(n_threads(int(X.shape[0] * self._flops(1.0))), len(parts))
-        if threads == 1:
-            for rows in parts:
-                fill(rows)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, parts))
+            points = np.concatenate([points, np.exp(log_sizes + tops)], axis=1)
+            same = weights.dtype == out.dtype
+            values = out[rows, :count] if same else np.empty((len(norms), count), weights.dtype)
+            _multiply(points, tree, entries, values)
+            np.multiply(values, weights, out=out[rows, :count], casting="same_kind")
 
     def _flops(self, density: float) -> float:
         return float(np.count_nonzero(self.columns_ >= 0) + self._n_features_out)
@@ -349,33 +338,37 @@ def _ordered(columns: Tuples) -> tuple[Tuples, Integers]:
     return inside[order], order
 
 
-def _plan(columns: Tuples) -> tuple[Integers, list[tuple[Integers, Integers, Integers, Integers]]]:
-    """Return the columns in use, and for each degree what to multiply, from ordered monomials.
+def _plan(columns: Tuples, n_sizes: int = 0) -> tuple[Integers, Integers, Integers]:
+    """Return the columns in use, and what `product_features` multiplies for ordered monomials.
 
-    A step has the number of each node's parent in the step before and of its column among those in
-    use, and which monomials end there, at which nodes.
+    Its entries are the number 1, the columns in use, `n_sizes` numbers, one for each degree, and
+    products of entries that monomials begin with; each monomial is a product of three entries, of
+    its last column, of what comes before, and of the size of its degree.
     """
     used = np.unique(columns[columns >= 0]).astype(np.intp)
-    places = np.searchsorted(used, columns)
-    new = np.zeros(len(columns), dtype=bool)
-    new[:1] = True
-    node, steps = np.zeros(len(columns), dtype=np.intp), []
+    places = np.searchsorted(used, columns) + 1
     degrees = np.count_nonzero(columns >= 0, axis=1)
-    for j in range(columns.shape[1]):
-        new[1:] |= columns[1:, j] != columns[:-1, j]
-        there = degrees > j
-        first = np.flatnonzero(new & there)
-        if first.size == 0:
-            break
-        parents, here = node[first], places[first, j]
-        node = np.where(there, np.cumsum(new & there) - 1, 0)
-        ends = np.flatnonzero(degrees == j + 1)
-        steps.append((parents, here, ends, node[ends]))
-    return used, steps
+    base, tree = 1 + used.size + n_sizes, [np.zeros((0, 2), dtype=np.intp)]
+    heads = np.where(degrees > 1, places[:, 0] if columns.shape[1] else 0, 0)
+    for j in range(1, columns.shape[1] - 1):
+        rows = np.flatnonzero(degrees > j + 1)
+        new = np.ones(rows.size, dtype=bool)
+        new[1:] = (columns[rows[1:], : j + 1] != columns[rows[:-1], : j + 1]).any(axis=1)
+        first = rows[new]
+        tree.append(np.column_stack([places[first, j], heads[first]]))
+        heads[rows] = base + np.cumsum(new) - 1
+        base += first.size
+    entries = np.zeros((len(columns), 3), dtype=np.intp)
+    there = degrees > 0
+    entries[there, 0] = places[there, degrees[there] - 1]
+    entries[:, 1] = heads
+    if n_sizes:
+        entries[:, 2] = 1 + used.size + degrees
+    return used, np.concatenate(tree), entries
 
 
 def _prepared(columns: Tuples, weights: Doubles, dtype: DTypeLike) -> tuple[Any, ...]:
-    """Return what `_plan` does, each monomial's degree, and its weight in two factors.
+    """Return what `_plan` does, and the weight of each monomial in two factors.
 
     They are for monomials of unit rows. What a degree is worth at a norm goes apart, in logarithms:
     large weights and small envelopes would leave the range of numbers, their products don't. So the
@@ -386,20 +379,14 @@ def _prepared(columns: Tuples, weights: Doubles, dtype: DTypeLike) -> tuple[Any,
     tops = np.full(degrees.max(initial=0) + 1, -np.inf)
     np.maximum.at(tops, degrees, logs)
     work = dtype if tops.max() < _SINGLE else np.float64
-    return *_plan(columns), degrees, tops, np.exp(logs - tops[degrees]).astype(work)[:, None]
+    return *_plan(columns, tops.size), tops, np.exp(logs - tops[degrees]).astype(work)
 
 
-def _products(
-    points: Floats, steps: list[tuple[Integers, Integers, Integers, Integers]], count: int
-) -> Floats:
-    """Evaluate monomials, one for each row, of points that are columns."""
-    values = np.ones((count, points.shape[1]), dtype=points.dtype)
-    level: Floats | None = None
-    for parents, here, ends, nodes in steps:
-        factor = points[here]
-        level = factor if level is None else np.multiply(level[parents], factor, out=factor)
-        values[ends] = level[nodes]
-    return values
+def _multiply(points: Floats, tree: Integers, entries: Integers, out: Floats) -> None:
+    """Write the products that `_plan` names, of the columns in use and of sizes of degrees."""
+    points = np.ascontiguousarray(points, dtype=out.dtype)
+    threads = n_threads(len(points) * (len(tree) + 2 * len(entries)))
+    _product.product_features(points, tree, entries, out, False, threads)
 
 
 def _log_orders(columns: Tuples) -> Doubles:

@@ -16,6 +16,7 @@ from scipy.linalg import cholesky, eigvalsh, solve_triangular
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_array
 
+from gzkcore._compiled import nystrom as _nystrom
 from gzkcore._util.linalg import eigh
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, floats, ints, nothing, stored, whole
@@ -503,9 +504,11 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
         proposed, levels = _propose(left, count, rng)
         cross = solve_triangular(factor, gram.block(chosen, proposed), lower=True)
         rest = gram.block(proposed, proposed) - cross.T @ cross
-        kept = _accept_pivots(rest, levels, nothing)[: count - chosen.size]
+        kept = np.empty(proposed.size, dtype=np.intp)
+        accepted = _nystrom.accept_pivots(np.array(rest, order="C"), levels, nothing, kept)
+        kept = kept[: min(accepted, count - chosen.size)]
         left[proposed] = np.clip(rest.diagonal(), 0.0, left[proposed])
-        if not kept:
+        if not kept.size:
             continue
         new, root = proposed[kept], cholesky(rest[np.ix_(kept, kept)], lower=True)
         weights = solve_triangular(factor, cross[:, kept], lower=True, trans="T")
@@ -528,15 +531,6 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     return chosen
 
 
-def _accept_pivots(rest: Doubles, levels: Doubles, nothing: float) -> list[int]:
-    rest, kept = rest.copy(), []
-    for i, level in enumerate(levels):
-        if rest[i, i] > max(level, nothing):
-            kept.append(i)
-            rest -= np.outer(rest[:, i], rest[i]) / rest[i, i]
-    return kept
-
-
 def _far_apart(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     """k-means++: in proportion to the kernel's squared distance to the nearest landmark before.
 
@@ -556,12 +550,11 @@ def _far_apart(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
         proposed, levels = _propose(left, count, rng)
         apart = diagonal[proposed, None] + diagonal[proposed]
         apart -= 2 * gram.block(proposed, proposed)
-        now, kept = left[proposed], []
-        for i, level in enumerate(levels):
-            if now[i] > max(level, nothing):
-                kept.append(i)
-                now = np.minimum(now, apart[:, i])
-        new = proposed[kept[: count - chosen.size]]
+        kept = np.empty(proposed.size, dtype=np.intp)
+        accepted = _nystrom.accept_distances(
+            np.ascontiguousarray(apart), left[proposed], levels, nothing, kept
+        )
+        new = proposed[kept[: min(accepted, count - chosen.size)]]
         chosen = np.append(chosen, new)
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
+from gzkcore._compiled import kmeans as _kmeans
 from gzkcore._util.state import doubles, floats, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_weights
@@ -223,6 +223,7 @@ class _PartialSums:
     def __init__(self, centers: Doubles, about: Doubles):
         self.shape, self.about = centers.shape, about
         self.centers = (centers - about).reshape(-1, centers.shape[2])
+        self.lengths = np.einsum("ij,ij->i", self.centers, self.centers)
         self.counts = np.zeros(self.shape[:2])
         self.sums = np.zeros(self.shape)
         self.inertia = np.zeros(self.shape[0])
@@ -235,32 +236,15 @@ class _PartialSums:
             self.buffer = np.empty_like(Z)
         return np.subtract(Z, self.about.astype(Z.dtype), out=self.buffer[: len(Z)])
 
-    def distances(self, V: Floats) -> tuple[Any, Any]:
-        """Return |v|^2 of rows, and |c|^2 - 2 v.c for all centres (n, n_starts, n_clusters)."""
-        squares = np.einsum("ij,ij->i", V, V)
-        rest = V @ (-2.0 * self.centers.T).astype(V.dtype)
-        rest += np.einsum("ij,ij->i", self.centers, self.centers).astype(V.dtype)
-        return squares, rest.reshape(len(V), *self.shape[:2])
-
-    def add(self, Z: Floats, weight: Doubles | None) -> Any:
+    def add(self, Z: Floats, weight: Doubles | None) -> NDArray[np.int32]:
         """Add a tile, and return the nearest centres (n, n_starts)."""
-        n, n_starts, k = len(Z), *self.shape[:2]
         V = self.centred(Z)
-        squares, rest = self.distances(V)
-        nearest = rest.argmin(axis=2)
-        least = np.take_along_axis(rest, nearest[:, :, None], axis=2)[:, :, 0]
-        cost = np.maximum(squares[:, None] + least, 0.0).astype(np.float64)
-        weight = np.ones(n) if weight is None else weight
-        self.squares += float(weight @ squares)
-        self.inertia += weight @ cost
-        places = nearest + k * np.arange(n_starts)
-        each = np.repeat(weight, n_starts)
-        added = np.bincount(places.ravel(), each, minlength=n_starts * k)
-        self.counts += added.reshape(n_starts, k)
-        ends = np.arange(0, n_starts * n + 1, n_starts)
-        shape = (n, n_starts * k)
-        member = sparse.csr_array((each.astype(V.dtype), places.ravel(), ends), shape=shape)
-        self.sums += (member.T @ V).reshape(self.shape)
+        nearest = np.empty((len(Z), self.shape[0]), dtype=np.int32)
+        self.squares += _kmeans.nearest_centers(
+            V, V @ (-2.0 * self.centers.T).astype(V.dtype), self.lengths.astype(V.dtype),
+            np.ones(len(Z)) if weight is None else weight,
+            nearest, self.counts, self.sums, self.inertia,
+        )  # fmt: skip
         return nearest
 
 

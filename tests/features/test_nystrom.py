@@ -28,6 +28,7 @@ from gzkcore import (
     load,
     reference,
 )
+from gzkcore._compiled import nystrom as _nystrom
 from gzkcore._util.random import generator
 from gzkcore.features.nystrom import RULES
 
@@ -167,6 +168,30 @@ def test_proposals_have_the_law_of_one_at_a_time(rule, formula):
     rest = counts.sum(axis=1) - common.sum(axis=1)
     table = np.column_stack([common, rest]) if rest.all() else common
     assert stats.chi2_contingency(table).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 33])
+def test_kernels_accept_what_elimination_leaves(size):
+    """One proposal after the other, by the rows that the reference takes one at a time."""
+    rng = np.random.default_rng(size)
+    A = rng.standard_normal((size, 20))
+    K, levels = A @ A.T, rng.uniform(0, 15, size)
+    rest, expected = K.copy(), []
+    for i in range(size):
+        if rest[i, i] > max(levels[i], 1e-9):
+            expected.append(i)
+            rest -= np.outer(rest[:, i], rest[i]) / rest[i, i]
+    kept = np.empty(size, dtype=np.intp)
+    assert kept[: _nystrom.accept_pivots(K.copy(), levels, 1e-9, kept)].tolist() == expected
+
+    apart = K.diagonal()[:, None] + K.diagonal() - 2 * K
+    left, expected = np.full(size, 40.0), []
+    now = left.copy()
+    for i in range(size):
+        if now[i] > max(levels[i], 1e-9):
+            expected.append(i)
+            now = np.minimum(now, apart[:, i])
+    assert kept[: _nystrom.accept_distances(apart, left, levels, 1e-9, kept)].tolist() == expected
 
 
 def test_uniform_landmarks_are_even():

@@ -14,6 +14,7 @@ from tolerances import LEARNERS
 
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureKMeans, metrics, reference, theory
 from gzkcore.learn import kmeans
+from gzkcore.learn.clusters import ClusterAccumulator
 from gzkcore.learn.streams import Reader
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
@@ -73,6 +74,28 @@ def test_as_the_reference(weighted):
         )
     model = RandomFeatureKMeans(RBF9, 4, tol=0.0, random_state=0).fit(X, sample_weight=weight)
     close(model.inertia_, reference.kmeans.objective(Z, model.labels_.tolist(), weight))
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 17])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nearest_centers_are_those_of_the_reference(width, dtype):
+    """Of whole numbers, so that the first of equals is the same; the sums, weights and costs too."""
+    rng = np.random.default_rng(width)
+    Z = rng.integers(-3, 4, (50, width)).astype(dtype)
+    starts, weight = rng.integers(-3, 4, (2, 5, width)).astype(float), rng.uniform(0, 2, 50)
+    sums = ClusterAccumulator(FunctionTransformer().fit(Z), starts, np.zeros(width))
+    labels = np.empty((50, 2), dtype=np.int32)
+    sums.update(Z, weight, labels=labels)
+    for start, centers in enumerate(starts):
+        nearest = reference.kmeans.nearest_centers(Z.tolist(), centers.tolist())
+        assert labels[:, start].tolist() == nearest
+        costs = np.square(Z - centers[nearest]).sum(axis=1)
+        close(sums.inertia[start], weight @ costs)
+        close(sums.counts[start], np.bincount(nearest, weight, 5))
+        close(
+            sums.sums[start],
+            [weight[labels[:, start] == c] @ Z[labels[:, start] == c] for c in range(5)],
+        )
 
 
 def test_the_objective_is_a_projection():
