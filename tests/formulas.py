@@ -1,8 +1,10 @@
-"""Every formula of `reference`: its mirror, the test that compares them, the benchmark.
+"""Every formula of `reference`: its mirror, the kernel below, the test of the two, the benchmark.
 
 `table()` has a row for each. By rule the mirror of a formula is the function of its name in one of
-the MODULES of its idea, `test_twins` compares the two, and the idea's benchmark times it. What
-follows no rule is listed here, and `test_twins` checks that all of it exists.
+the MODULES of its idea, the function of its name in the compiled module of the idea computes it,
+`test_twins` compares the two, and the idea's benchmark times it. What follows no rule is listed
+here, and `test_twins` checks that all of it exists, and that kernels are compiled and called.
+`docs/write_formulas.py` makes a page of it.
 """
 
 import importlib
@@ -34,7 +36,7 @@ MODULES = {
         "learn.kernel_ridge_cv",
         "learn.kernel_ridge_classifier",
     ],
-    "kernels": ["kernels"],
+    "kernels": ["kernels", "kernels.products", "kernels.radial"],
     "kmeans": ["learn.kmeans"],
     "learned": ["kernels.learned"],
     "losses": ["learn.losses", "learn.newton", "learn.kernel_losses", "learn.kernel_logistic"],
@@ -59,6 +61,125 @@ MODULES = {
     ],
     "theory": ["theory"],
 }
+
+# Formula -> the compiled functions that compute it, other than by rule.
+COMPILED = {
+    "adaptive.monomial_features": ["product.product_features"],
+    "block.block_energies": ["block.block_projection"],
+    "block.block_matrix": ["block.block_projection"],
+    "block.diagonal_of_product": ["block.block_projection"],
+    "block.diagonal_sum": ["block.block_projection"],
+    "block.energy_variance": ["variances.energy_variance"],
+    "block.fast_fourier_features": ["block.block_fourier_features"],
+    "block.fast_random_projection": ["block.block_projection"],
+    "block.kernel_moments": ["variances.kernel_moments"],
+    "block.projection_moments": ["variances.projection_moments"],
+    "block.projection_variance": ["variances.projection_variance"],
+    "block.repeated_fourier_features": ["block.block_fourier_features"],
+    "cca.canonical_correlations": ["gram.add_moments", "gram.recentre"],
+    "centers.center_ridge": ["products.kernel_product"],
+    "directions.sobol_directions": ["directions.iid_directions"],
+    "fastfood.fastfood_frequencies": ["hadamard.hadamard_transform"],
+    "fourier.fourier_variance": ["variances.fourier_variance"],
+    "fourier.modified_weight": ["directions.modified_weights"],
+    "fourier.orthogonal_frequencies": ["directions.orthogonal_directions"],
+    "gegenbauer.feature": ["gegenbauer.gegenbauer_features", "series.interpolate"],
+    "gegenbauer.feature_matrix": ["gegenbauer.gegenbauer_features", "series.interpolate"],
+    "gegenbauer.gzk_kernel": ["gegenbauer.apply_operator", "gegenbauer.apply_adjoint"],
+    "gegenbauer.operator_rows": ["gegenbauer.apply_operator"],
+    "gegenbauer.zonal_feature": ["gegenbauer.gegenbauer_features"],
+    "gram.centred_moments": ["gram.add_moments", "gram.recentre"],
+    "gram.cluster_sums": ["kmeans.nearest_centers"],
+    "gram.gram": ["gram.add_moments"],
+    "gram.moments": ["gram.add_moments"],
+    "harmonics.n_harmonics": ["special.n_harmonics"],
+    "harmonics.spherical_harmonics": ["harmonics.harmonic_features"],
+    "kernel_ridge.conditioned_draw": ["products.kernel_product"],
+    "kernel_ridge.dual_coefficients": ["products.kernel_product"],
+    "kernel_ridge.predictive_variance": ["products.kernel_product"],
+    **{
+        f"kernels.{name}": ["products.kernel_matrix", "products.kernel_product"]
+        if name.islower()
+        else ["special.log_squared_coefficients", "series.radial_table"]
+        for name in reference.kernels.__all__
+    },
+    "kernels.generalized_zonal": ["series.generalized_zonal"],
+    "kernels.sphere_heat": ["series.zonal_sum", "products.kernel_matrix"],
+    "kernels.sphere_matern": ["series.zonal_sum", "products.kernel_matrix"],
+    "kernels.zonal": ["series.zonal_sum", "products.kernel_matrix"],
+    "kmeans.lloyd": ["kmeans.nearest_centers"],
+    "kmeans.objective": ["kmeans.nearest_centers"],
+    "learned.learned_criterion": ["products.kernel_matrix"],
+    "learned.learned_gradient": ["products.kernel_matrix"],
+    "losses.loss_minimum": ["products.kernel_product"],
+    "maclaurin.maclaurin_variance": ["variances.maclaurin_variance"],
+    "nystrom.kernel_distances": ["nystrom.accept_distances"],
+    "nystrom.pivoted_cholesky": ["nystrom.accept_pivots"],
+    "pca.principal_components": ["gram.add_moments", "gram.recentre"],
+    "polysketch.poly_sketch_variance": ["variances.poly_sketch_variance"],
+    "polysketch.tensor_srht": ["hadamard.hadamard_transform"],
+    "preconditioners.near_and_far_inverse": ["neighbours.multiply", "neighbours.multiply_transposed"],
+    "preconditioners.near_landmarks": ["neighbours.spread", "neighbours.gram_of_seen"],
+    "preconditioners.nearest_before": ["neighbours.nearest_before"],
+    "preconditioners.sparse_factor": ["neighbours.sparse_factor"],
+    "products.gradient": ["products.kernel_slopes"],
+    "projection.fast_jl_variance": ["variances.fast_jl_variance"],
+    "projection.hadamard_projection_variance": ["variances.hadamard_projection_variance"],
+    "ridge.k_fold_error": ["gram.add_moments", "gram.solve_ridge"],
+    "ridge.gcv_score": ["gram.add_moments", "gram.mirror"],
+    "ridge.loo_errors": ["gram.add_moments", "gram.mirror"],
+    "ridge.ridge": ["gram.add_moments", "gram.recentre", "gram.solve_ridge"],
+    "ridge.ridge_classifier": ["gram.add_moments", "gram.recentre", "gram.solve_ridge"],
+    "series.gegenbauer_series": ["series.gegenbauer_rule", "series.taylor_series"],
+    "series.radial_series": ["series.gegenbauer_rule"],
+    "series.radial_table": ["special.log_squared_coefficients", "series.radial_table"],
+    "sketch.tensor_sketch_variance": ["variances.tensor_sketch_variance"],
+    "special.alpha": ["special.exact_alpha", "special.alpha"],
+}  # fmt: skip
+
+# Why no kernel computes these.
+NOT_COMPILED = {
+    "one number from a closed form: nothing to loop over": [
+        "block.lemma_4_6", "product.product_kernel", "special.sphere_area", "theory.clustering_bound",
+        "theory.condition_bound", "theory.dot_product_directions", "theory.gaussian_directions",
+        "theory.iterations_bound", "theory.johnson_lindenstrauss", "theory.matrix_bernstein",
+        "theory.projection_directions", "theory.required_directions", "theory.table_1",
+    ],
+    "products of matrices, their inverses, roots and eigenvalues: BLAS's and LAPACK's": [
+        "adaptive.monomial_leverage", "centers.sampled_system", "kernel_ridge.prior_scale",
+        "metrics.clustering_cost", "metrics.projection_cost_error", "metrics.spectral_error",
+        "metrics.whitened_error", "nystrom.nystrom_kernel", "nystrom.recursive_leverage",
+        "preconditioners.low_rank_inverse", "preconditioners.low_rank_shift", "ridge.gram_product",
+        "ridge.nystrom_sketch", "solve.quadrature_log_determinant", "theory.ridge_leverage",
+        "theory.ridge_leverage_minimum", "theory.ridge_risk", "theory.risk_bound",
+        "theory.statistical_dimension",
+    ],
+    "a product of matrices by BLAS, tile by tile, and its sum or difference by NumPy": [
+        "metrics.mean_distance_error", "metrics.mean_kernel_error",
+        "metrics.relative_frobenius_error", "theory.leverage_bound",
+    ],
+    "the order of n numbers: a sort by NumPy, and what follows from ranks": [
+        "adaptive.choose_first", "kmeans.priority_sample", "losses.huber_scale",
+        "product.product_columns", "table.normal_scores", "table.widening",
+    ],
+    "a chain of random draws, and draws stay out of kernels": [
+        "adaptive.draw_by_modes", "adaptive.draw_by_rows",
+    ],
+    "a view of the same numbers, or their bounds: nothing is computed": [
+        "block.block_sizes", "block.blocks",
+    ],
+    "steps of vectors by NumPy and BLAS around the operator's product, which is compiled": [
+        "solve.conjugate_gradient", "solve.preconditioned_conjugate_gradient",
+    ],
+    "one pass of NumPy over n numbers, beside a kernel product that costs n times as much": [
+        "losses.huber", "losses.logistic", "losses.pinball", "losses.poisson",
+        "losses.smoothed_pinball", "losses.softmax", "products.kernel_diagonal",
+    ],
+    "one pass of NumPy over numbers that are read once": ["block.mean_normalise"],
+    "a few hundred logarithms at most": [
+        "series.growth_constants", "series.truncate", "table.importances",
+    ],
+}  # fmt: skip
 
 # Formula -> what does the same under another name, often a class, and the test that compares them.
 OTHER_NAMES = {
@@ -171,18 +292,15 @@ WITHOUT_MIRROR = {
     "special.orthogonality": ("an identity, whose value nobody needs", "test_orthogonality"),
 }  # fmt: skip
 
-# Idea -> the class of its benchmark that times its formulas; idea.formula -> that of this one.
+# Idea -> the class of its benchmark that times its formulas; idea.formula -> that of this one, in the
+# file of the idea unless another is named.
 BENCHMARKS = {
     "adaptive": "AgainstNystrom",
     "block": "Projection",
     "block.block_fourier_features": "FourierFeatures",
     "block.fast_fourier_features": "FourierFeatures",
     "block.repeated_fourier_features": "FourierFeatures",
-    "block.energy_variance": "Report",
-    "block.kernel_moments": "Report",
     "block.lemma_4_6": "Report",
-    "block.projection_moments": "Report",
-    "block.projection_variance": "Report",
     "cca": "Fit",
     "centers": "Fit",
     "centers.sampled_system": "Steps",
@@ -224,7 +342,6 @@ BENCHMARKS = {
     "ridge.k_fold_error": "Choose",
     "ridge.loo_errors": "Choose",
     "series": "Series",
-    "series.radial_series": "RadialTable",
     "series.radial_table": "RadialTable",
     "series.truncate": "Truncation",
     "sketch": "Transform",
@@ -235,29 +352,38 @@ BENCHMARKS = {
     "theory": "StatisticalDimension",
     "theory.ridge_leverage": "Leverage",
     "theory.ridge_leverage_minimum": "Leverage",
-}
+    **dict.fromkeys(
+        [
+            "adaptive.monomial_features", "block.energy_variance", "block.kernel_moments",
+            "block.projection_moments", "block.projection_variance", "fourier.fourier_variance",
+            "fourier.modified_weight", "gegenbauer.apply_adjoint", "gegenbauer.apply_operator",
+            "harmonics.n_harmonics", "kernels.generalized_zonal", "maclaurin.maclaurin_variance",
+            "polysketch.poly_sketch_variance", "projection.fast_jl_variance",
+            "projection.hadamard_projection_variance", "series.angular_energy",
+            "series.radial_series", "sketch.tensor_sketch_variance", "special.alpha",
+            "special.gegenbauer_coefficients", "special.mu", "special.rodrigues",
+        ],
+        "formulas.AgainstReference",
+    ),
+}  # fmt: skip
 
 # Why no benchmark times these.
 NOT_TIMED = {
     "a closed form for a few numbers": [
-        "fourier.fourier_variance", "fourier.modified_weight", "harmonics.n_harmonics",
-        "maclaurin.maclaurin_variance", "polysketch.poly_sketch_variance",
-        "projection.fast_jl_variance", "projection.hadamard_projection_variance",
-        "series.angular_energy", "series.growth_constants", "sketch.tensor_sketch_variance",
-        "special.alpha", "special.gegenbauer_coefficients", "special.mu", "special.sphere_area",
-        "theory.clustering_bound", "theory.condition_bound", "theory.dot_product_directions",
-        "theory.gaussian_directions", "theory.iterations_bound", "theory.johnson_lindenstrauss", "theory.matrix_bernstein", "theory.projection_directions",
-        "theory.required_directions", "theory.table_1",
+        "series.growth_constants", "special.sphere_area", "theory.clustering_bound",
+        "theory.condition_bound", "theory.dot_product_directions", "theory.gaussian_directions",
+        "theory.iterations_bound", "theory.johnson_lindenstrauss", "theory.matrix_bernstein",
+        "theory.projection_directions", "theory.required_directions", "theory.table_1",
     ],
     "a few products of matrices, which are BLAS's": [
         "metrics.clustering_cost", "theory.leverage_bound", "theory.ridge_risk",
         "theory.risk_bound",
     ],
-    "a sum over the polynomials that special.Polynomial times": [
-        "series.zonal_sum", "special.rodrigues",
-    ],
+    "a sum over the polynomials that special.Polynomial times": ["series.zonal_sum"],
     "a matrix takes what the Gaussian's takes, and a function of each entry": [
-        f"kernels.{name}" for name in reference.kernels.__all__ if name.casefold() != "gaussian"
+        f"kernels.{name}"
+        for name in reference.kernels.__all__
+        if name.casefold() not in {"gaussian", "generalized_zonal"}
     ],
     "one number for each row": ["products.kernel_diagonal"],
     "a sort of n numbers": ["losses.huber_scale"],
@@ -274,22 +400,27 @@ class Formula:
     test: str
     benchmark: str | None  # a class in the idea's benchmark
     reason: str = ""  # why there is no mirror, or no benchmark
+    compiled: tuple[str, ...] = ()  # module.function of gzkcore._compiled
+    in_python: str = ""  # why nothing is compiled
 
 
 def table():
     """Return {idea.name: Formula} of all public formulas."""
     untimed = {where: reason for reason, names in NOT_TIMED.items() for where in names}
+    in_python = {where: reason for reason, names in NOT_COMPILED.items() for where in names}
     rows = {}
     for idea in reference.__all__:
         for name in getattr(reference, idea).__all__:
             where = f"{idea}.{name}"
             if where in WITHOUT_MIRROR:
                 reason, test = WITHOUT_MIRROR[where]
-                rows[where] = Formula(None, test, None, reason)
+                rows[where] = Formula(None, test, None, reason, (), reason)
                 continue
             mirror, test = OTHER_NAMES.get(where, (name, "test_values"))
             timed = None if where in untimed else BENCHMARKS.get(where, BENCHMARKS.get(idea))
-            rows[where] = Formula(mirror, test, timed, untimed.get(where, ""))
+            kernels = () if where in in_python else tuple(COMPILED.get(where, [where]))
+            why = in_python.get(where, "")
+            rows[where] = Formula(mirror, test, timed, untimed.get(where, ""), kernels, why)
     return rows
 
 

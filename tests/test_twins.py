@@ -99,11 +99,15 @@ def check_tests(rows, files):
 def check_benchmarks(rows, files):
     """Yield formulas that no benchmark times, without a reason."""
     for where, row in rows.items():
-        there = {name for names, _ in files.get(where.partition(".")[0], []) for name in names}
-        if row.benchmark is None and not row.reason:
-            yield f"{where}: no benchmark, and no reason"
-        elif row.benchmark is not None and row.benchmark not in there:
+        if row.benchmark is None:
+            yield from [] if row.reason else [f"{where}: no benchmark, and no reason"]
+            continue
+        module, _, name = row.benchmark.rpartition(".")
+        there = files.get(module or where.partition(".")[0], [])
+        if not any(name in names for names, _ in there):
             yield f"{where}: no benchmark {row.benchmark}"
+        elif module and not any(f'"{where}"' in text for _, text in there):
+            yield f"{where}: {row.benchmark} has no such case"
 
 
 def test_every_formula_has_its_mirror():
@@ -173,6 +177,8 @@ def test_the_checker_can_fail(mirrors, rows, fault):
         (check_benchmarks, Formula("f", "", "Time"), {"idea": [({"Time"}, "")]}, None),
         (check_benchmarks, Formula("f", "", "Time"), {"other": [({"Time"}, "")]}, "no benchmark"),
         (check_benchmarks, Formula("f", "", None), {}, "no benchmark, and no reason"),
+        (check_benchmarks, Formula("f", "", "m.T"), {"m": [({"T"}, '"idea.f": 1')]}, None),
+        (check_benchmarks, Formula("f", "", "m.T"), {"m": [({"T"}, "")]}, "no such case"),
     ],
 )
 def test_the_other_checkers_can_fail(check, row, files, fault):

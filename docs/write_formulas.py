@@ -1,0 +1,90 @@
+"""Write docs/formulas.md: python docs/write_formulas.py, where gzkcore is installed.
+
+The page is made from the table in tests/formulas.py, which tests check against the package;
+tests/test_compiled.py checks that the page is up to date.
+"""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+HEAD = """\
+# From formula to kernel
+
+Every public formula of `reference`, its mirror in `gzkcore`, and the compiled functions that do
+the computing: typed Cython without the interpreter's lock, loops over rows shared out to threads.
+Where there is none, the reason stands in its place. The test compares the mirror with the formula;
+the benchmark is a class of asv's, in the file of the idea unless another is named.
+
+Of {n} formulas {compiled} are compiled. This page is made by `python3 docs/write_formulas.py` from
+`tests/formulas.py`, where a test looks into the compiled modules; change that.
+
+"""
+
+
+def table():
+    """Return tests/formulas.py as a module."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    try:
+        return importlib.import_module("formulas")
+    finally:
+        sys.path.pop(0)
+
+
+def kernels(row):
+    """Link the compiled functions of a row, or say why there are none."""
+    if not row.compiled:
+        return row.in_python
+    links = []
+    for name in row.compiled:
+        module = name.partition(".")[0]
+        links.append(f"[`{name}`](../gzkcore/_compiled/{module}.pyx)")
+    return ", ".join(links)
+
+
+def mirror(formulas, idea, row):
+    """Link the mirror of a row to the file that has it."""
+    if row.mirror is None:
+        return "-"
+    found = getattr(formulas.mirrors_of(idea), row.mirror)
+    path = inspect.getmodule(found).__name__.replace(".", "/")
+    return f"[`{row.mirror}`](../{path}.py)"
+
+
+def lines():
+    """Yield the lines of the page after its head."""
+    formulas = table()
+    idea = None
+    for where, row in formulas.table().items():
+        if where.partition(".")[0] != idea:
+            if idea is not None:
+                yield ""
+            idea = where.partition(".")[0]
+            yield f"## {idea}"
+            yield ""
+            yield f"[`reference.{idea}`](../reference/{idea}.py), [page]({idea}.md)"
+            yield ""
+            yield "| formula | mirror | compiled | test | benchmark |"
+            yield "|---|---|---|---|---|"
+        cells = (
+            f"`{where.partition('.')[2]}`",
+            mirror(formulas, idea, row),
+            kernels(row),
+            f"`{row.test}`",
+            f"`{row.benchmark}`" if row.benchmark else "-",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def page():
+    """Return the text of docs/formulas.md."""
+    rows = table().table()
+    head = HEAD.format(n=len(rows), compiled=sum(bool(row.compiled) for row in rows.values()))
+    return head + "\n".join(lines()) + "\n"
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "formulas.md").write_text(page(), encoding="utf-8")
