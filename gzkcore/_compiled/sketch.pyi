@@ -9,7 +9,7 @@ def count_sketch(
     scale: float,
     out: NDArray[Any],
     n_threads: int,
-) -> None: ...
+) -> int: ...
 def count_sketch_sparse(
     data: NDArray[Any],
     indices: NDArray[Any],
@@ -19,7 +19,7 @@ def count_sketch_sparse(
     scale: float,
     out: NDArray[Any],
     n_threads: int,
-) -> None: ...
+) -> int: ...
 def tensor_sketch(
     X: NDArray[Any],
     hashes: NDArray[Any],

@@ -5,8 +5,9 @@ Formula    CountSketch: out[i, hashes[t, j]] += scale signs[t, j] x[j], over all
            first + m of out; x ends with one constant column where hashes have one more.
 Why        A sketch of the outer power of x whose length is d^p, from p sketches of x itself:
            products of Fourier transforms of length m.
-Cost       A CountSketch is one addition an entry. p + 1 Fourier transforms of m real numbers, 2.5 m
-           log2(m) operations each; the output is written once.
+Cost       A CountSketch is one addition an entry. Its place is looked at on the way, since a table
+           of places may be longer than all rows that are sketched. p + 1 Fourier transforms of m
+           real numbers, 2.5 m log2(m) operations each; the output is written once.
 Order      Parallel over tiles of as many rows as a vector has lanes: lane i of everything is row i,
            so that neither additions to places named by a hash nor the transforms shuffle anything.
            Each row by itself: the same bits for any number of threads.
@@ -40,9 +41,9 @@ def count_sketch(
     floating[:, ::1] out,               # OUT  (n, m)
     int n_threads,
 ):
-    """CountSketch of dense rows; see the head of this file."""
-    _count_sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[1], hashes, signs, scale, out,
-                                     n_threads)
+    """CountSketch of dense rows; return how many entries had a place outside, see the head."""
+    return _count_sketch[floating, int32_t](&X[0, 0], NULL, NULL, X.shape[1], hashes, signs, scale,
+                                            out, n_threads)
 
 
 def count_sketch_sparse(
@@ -56,25 +57,38 @@ def count_sketch_sparse(
     int n_threads,
 ):
     """The same for CSR rows."""
-    _count_sketch(&data[0], &indices[0], &indptr[0], 0, hashes, signs, scale, out, n_threads)
+    return _count_sketch(&data[0], &indices[0], &indptr[0], 0, hashes, signs, scale, out, n_threads)
 
 
-cdef void _count_sketch(const floating* X, const index* indices, const index* indptr, Py_ssize_t d,
-                        const int32_t[:, ::1] hashes, const int8_t[:, ::1] signs, floating scale,
-                        floating[:, ::1] out, int n_threads) noexcept:
+cdef Py_ssize_t _count_sketch(const floating* X, const index* indices, const index* indptr,
+                              Py_ssize_t d, const int32_t[:, ::1] hashes,
+                              const int8_t[:, ::1] signs, floating scale, floating[:, ::1] out,
+                              int n_threads) noexcept:
     """Write the sketches of dense rows of d columns, or of CSR ones where indptr isn't NULL."""
-    cdef Py_ssize_t i, j, t
+    cdef:
+        size_t m = out.shape[1]
+        Py_ssize_t i, j, t, outside = 0
+        size_t place
     for i in prange(out.shape[0], schedule="static", nogil=True, num_threads=n_threads):
-        memset(&out[i, 0], 0, out.shape[1] * sizeof(floating))
+        memset(&out[i, 0], 0, m * sizeof(floating))
         for t in range(hashes.shape[0]):
             if indptr == NULL:
                 for j in range(d):
-                    out[i, hashes[t, j]] += signs[t, j] * X[i * d + j]
+                    place = <size_t> hashes[t, j]  # one below 0 becomes very large
+                    if place < m:
+                        out[i, place] += signs[t, j] * X[i * d + j]
+                    else:
+                        outside += 1
             else:
                 for j in range(<Py_ssize_t> indptr[i], <Py_ssize_t> indptr[i + 1]):
-                    out[i, hashes[t, indices[j]]] += signs[t, indices[j]] * X[j]
+                    place = <size_t> hashes[t, indices[j]]
+                    if place < m:
+                        out[i, place] += signs[t, indices[j]] * X[j]
+                    else:
+                        outside += 1
         for j in range(out.shape[1]):
             out[i, j] = out[i, j] * scale
+    return outside
 
 
 def tensor_sketch(

@@ -532,10 +532,11 @@ def check_arrays(made: Any) -> None:
     For kernels, which index by them: anybody may have changed an attribute since the fit. Takes no
     time but for a look at each integer.
     """
+    cls: Any = type(made)
     held = vars(made)
     scope = Scope(held)
-    for field in state_of(type(made)).values():
-        if isinstance(field, _Array) and field.attribute in held:
+    for field in _arrays_of(cls):
+        if field.attribute in held:
             try:
                 field.check(held[field.attribute], scope, whole=False)
             except ValueError as error:
@@ -543,6 +544,11 @@ def check_arrays(made: Any) -> None:
                     f"{type(made).__name__}.{field.attribute} {error}; fit again"
                 ) from None
     check_rest(made)
+
+
+@functools.cache
+def _arrays_of(cls: Any) -> list[_Array]:
+    return [field for field in state_of(cls).values() if isinstance(field, _Array)]
 
 
 def check_rest(made: Any) -> None:

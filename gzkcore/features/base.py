@@ -206,9 +206,13 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         out : ndarray of shape (n_samples, n_components)
             C-contiguous, of the dtype of X, no overlap with X.
         """
-        check_arrays(self)
+        self._check_arrays()
         self._write(X, out, out.nbytes > STREAM_BYTES)
         self._check_features(X, out)
+
+    def _check_arrays(self) -> None:
+        """Raise if an array that a kernel goes by was changed and leads out of another."""
+        check_arrays(self)
 
     def _check_features(self, X: Rows, out: Floats) -> None:
         """Raise if features of finite rows are beyond the numbers of their type.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from gzkcore._compiled import sketch as _sketch
 from gzkcore._compiled import variances as _variances
 from gzkcore._util.random import generator
-from gzkcore._util.state import holds, ints, sequence, signs, stored, whole
+from gzkcore._util.state import check_arrays, holds, ints, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
@@ -299,14 +299,22 @@ class CountSketch(RowMap):
     def _about(self) -> str:
         return f"{self.hashes_.shape[0]} of {self._n_features_out} places for each column"
 
+    def _check_arrays(self) -> None:
+        """Look at shapes alone: the kernel looks at each place before it goes there."""
+        shape = self.hashes_.shape
+        if shape != self.signs_.shape or shape[1:] != (self.n_features_in_,):
+            check_arrays(self)
+
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         scale = 1 / math.sqrt(self.hashes_.shape[0])
         made = self.hashes_, self.signs_, scale, out, n_threads(X.size * len(self.hashes_))
         if isinstance(X, np.ndarray):
             packed = np.require(X, requirements=["C", "ALIGNED"])
-            _sketch.count_sketch(packed, *made)
+            outside = _sketch.count_sketch(packed, *made)
         else:
-            _sketch.count_sketch_sparse(X.data, X.indices, X.indptr, *made)
+            outside = _sketch.count_sketch_sparse(X.data, X.indices, X.indptr, *made)
+        if outside:
+            check_arrays(self)
 
 
 class TensorSketchFeatures(KernelMap):

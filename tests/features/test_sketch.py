@@ -195,3 +195,20 @@ def test_bad_functions(args, message):
 )
 def test_sklearn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (lambda hashes, _: hashes.flat.__setitem__(4, 16), "hashes_ holds 16.*fit again"),
+        (lambda hashes, _: hashes.flat.__setitem__(9, -1), "hashes_ holds -1.*fit again"),
+        (lambda hashes, features: setattr(features, "hashes_", hashes[:, :4].copy()), "fit again"),
+    ],
+)
+def test_places_are_looked_at_when_they_are_gone_to(kind, changed, message):
+    X = kind(np.ones((3, 5)))
+    features = CountSketch(16, n_nonzeros=2, random_state=0).fit(X)
+    changed(features.hashes_, features)
+    with pytest.raises(ValueError, match=message):
+        features.transform(X)
