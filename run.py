@@ -5,6 +5,8 @@ python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
 python3 run.py fuzz     what nobody thought of: formulas, estimators, files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
+python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc
+python3 run.py races    tests of kernels that look for races of their threads; needs clang, libomp
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
@@ -27,13 +29,14 @@ import threading
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-# The smallest versions get an environment of their own, within the other.
-VENV = ROOT / ".venv" / ("smallest" if sys.argv[1:2] == ["smallest"] else "")
+# Other versions and other builds get an environment of their own, within the other.
+OWN = {"smallest", "sanitize", "races"}
+VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN else "")
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
@@ -72,11 +75,11 @@ def minutes() -> Iterator[None]:
         done.set()
 
 
-def install(*groups: str, extras: str = "cli") -> None:
+def install(*groups: str, extras: str = "cli", setup: Sequence[str] = ()) -> None:
     """Build the package and install it as users have it, with these dependency groups beside it.
 
     The build runs in the environment itself, not in a passing one of its own, so that its folder
-    can be kept and the next build is quick.
+    can be kept and the next build is quick. `setup` is for meson.
     """
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     if not (BIN / "pip").exists():
@@ -84,7 +87,8 @@ def install(*groups: str, extras: str = "cli") -> None:
     pip = (BIN / "pip", "install", "--quiet")
     must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
-    package = ("--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}", f".[{extras}]")
+    options = (f"-Cbuild-dir={VENV / 'build'}", *(f"-Csetup-args={each}" for each in setup))
+    package = ("--no-build-isolation", *options, f".[{extras}]")
     with minutes():
         must(*pip, *package, *(f"--group={group}" for group in groups))
 
@@ -165,6 +169,54 @@ def fuzz(minutes: float, *options: str) -> int:
     return status
 
 
+# What looks for faults while tests run, by command: the compiler that has it and what it is called
+# there, libraries that a Python which was not built with it has to load first, how it reports.
+SANITIZERS = {
+    "sanitize": (
+        "gcc",
+        "address,undefined",
+        ["libasan.so", "libubsan.so", "libstdc++.so.6"],
+        {
+            # Python never frees all; hostile sizes are refused as by a machine of 4 GB.
+            "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"
+            ":max_allocation_size_mb=4096",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+        },
+    ),
+    "races": (
+        "clang",
+        "thread",
+        ["libclang_rt.tsan-x86_64.so"],
+        {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1"},
+    ),
+}
+# The kernels against the formulas, on all kinds of arrays and threads, and files that mislead them.
+SANITIZED = ["test_twins.py", "test_agnostic.py", "fuzz_twins.py", "_util", "features"]
+
+
+def sanitize(how: str, *options: str) -> int:
+    """Run tests with kernels that tell of their faults, and tell what they told."""
+    compiler, kinds, libraries, told = SANITIZERS[how]
+    compiler = ENVIRONMENT.setdefault("CC", compiler)
+    quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", "-Dc_args=-march=native")
+    install("test", setup=(f"-Db_sanitize={kinds}", "-Db_lundef=false", *quick))
+    paths = [
+        subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip()
+        for name in libraries
+    ]
+    chosen = options or [str(ROOT / "tests" / name) for name in SANITIZED]
+    with tempfile.TemporaryDirectory() as folder:
+        ENVIRONMENT.update(SIDE_BY_SIDE | {"LD_PRELOAD": " ".join(paths)})
+        for name, value in told.items():
+            ENVIRONMENT[name] = f"{value}:log_path={folder}/report"
+        status = run("pytest", "--numprocesses=auto", "-q", "--no-showlocals", *chosen)
+        reports = sorted(Path(folder).iterdir())
+        for report in reports:
+            print(report.read_text(errors="replace"))
+    print(f"{kinds}, {compiler}: {len(reports)} reports")
+    return status or len(reports)
+
+
 def docs(*options: str) -> int:
     """Build the site, a warning being an error; with --check try the links that lead out of it."""
     rest = [option for option in options if option != "--check"]
@@ -200,6 +252,8 @@ def main() -> int:
             install("test")
             ENVIRONMENT.update(SIDE_BY_SIDE)
             return tests(*options)
+        case ["sanitize" | "races" as how, *options]:
+            return sanitize(how, *options)
         case ["bench", *options]:
             install("bench", "test")
             must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
