@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the tables of the README, one command for each.
+"""Print the tables of the README and of docs/speed.md, one command for each.
 
     python asv_bench/tables.py accuracy
     python asv_bench/tables.py elevation

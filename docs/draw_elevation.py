@@ -1,68 +1,125 @@
 """Draw docs/elevation.svg, the README's map: python docs/draw_elevation.py (needs the extra cli).
 
-The surface of `gzkcore demo`, on a grid of two degrees, as a picture small enough to be text.
+The surface of `gzkcore demo` as filled contours, hatched where the model is too uncertain to say
+anything: a picture small enough to be text. It takes some minutes.
 """
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial import cKDTree
+from contourpy import FillType, contour_generator
 
-from gzkcore import GegenbauerFeatures, LatLonToSphere, RandomFeatureRidgeCV
-from gzkcore.datasets import load
+from gzkcore import KernelRegressor
+from gzkcore.cli.demo import airports
+from gzkcore.rows.frames import Frame
 
-STEP, WIDTH, NEAR_KM, EARTH_KM = 2, 720, 350, 6371
-HEIGHT, CELL = WIDTH // 2, WIDTH * STEP / 360
-UP_TO = [100, 300, 600, 1000, 1500, 2200, 3200, np.inf]
-COLORS = ["#9fc3a0", "#cfe0ad", "#e3dfa6", "#d8b878", "#b8935a", "#8f6239", "#74472a", "#f1ebe4"]
-FONT = 'font-family="sans-serif" font-size="13"'
-NAMES = ["to 100 m", "300", "600", "1,000", "1,500", "2,200", "3,200", "higher"]
+STEP, SCALE, NORTH, SOUTH = 1.0, 4, 84, -60  # degrees, pixels a degree, edges
+WIDTH, HEIGHT, FOOT = 360 * SCALE, (NORTH - SOUTH) * SCALE, 96
+UNSURE = 300  # metres of standard deviation: hatched from there on
+COARSE = 0.6  # pixels by which a contour may be simplified
+FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="21" fill="#24303c"'
+UP_TO = [0, 100, 300, 600, 1000, 1500, 2200, 3200, 9000]
+COLORS = ["#7fae8b", "#a9c99a", "#d3dfae", "#ecdfae", "#d9b87c", "#b98d57", "#8f6239", "#f4f1ec"]
+HATCHED = (
+    '<pattern id="hatch" width="9" height="9" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><rect width="9" height="9" fill="#e9edf2"/>'
+    '<path d="M0 0V9" stroke="#c6cfda" stroke-width="1.6"/></pattern>'
+)
 
 
 def surface():
-    """Fit the airports; return the class of every cell, -1 where no airport is near."""
-    data, sphere = load("airports"), LatLonToSphere()
-    X = sphere.transform(np.column_stack([data.latitude, data.longitude]))
-    features = GegenbauerFeatures(n_components=1024)
-    model = RandomFeatureRidgeCV(features, kernel_grid={"gamma": [32.0, 64.0, 128.0, 256.0]}, cv=2)
-    model.fit(X, data.elevation)
-    latitude, longitude = np.arange(90 - STEP / 2, -90, -STEP), np.arange(STEP / 2 - 180, 180, STEP)
+    """Return latitudes, longitudes, elevation and its standard deviation, and the places."""
+    places, elevation = airports()
+    model = KernelRegressor(random_state=0).fit(_frame(places), elevation)
+    latitude = np.arange(NORTH, SOUTH - STEP / 2, -STEP)
+    longitude = np.arange(-180, 180 + STEP / 2, STEP)
     grid = np.stack(np.meshgrid(latitude, longitude, indexing="ij"), axis=-1).reshape(-1, 2)
-    chord, _ = cKDTree(X).query(sphere.transform(grid))
-    kind = np.searchsorted(UP_TO, model.predict(sphere.transform(grid)))
-    return np.where(chord * EARTH_KM > NEAR_KM, -1, kind).reshape(latitude.size, longitude.size)
+    mean, std = model.predict(_frame(grid), return_std=True)
+    shape = len(latitude), len(longitude)
+    return latitude, longitude, mean.reshape(shape), std.reshape(shape), len(places)
 
 
-def runs(row):
-    """Yield (first, count, class) of equal neighbours in a row."""
-    edges = np.flatnonzero(np.diff(row, prepend=row[0] - 1, append=row[-1] - 1))
-    for first, last in pairwise(edges.tolist()):
-        yield first, last - first, int(row[first])
+def _frame(places):
+    return Frame({"latitude": places[:, 0], "longitude": places[:, 1]})
+
+
+def simplified(points):
+    """Leave out points that lie on a line between others, to within COARSE (Douglas-Peucker)."""
+    if len(points) < 3:
+        return points
+    start, chord = points[0], points[-1] - points[0]
+    away = points[1:-1] - start
+    length = np.hypot(*chord)
+    distance = (
+        np.abs(chord[0] * away[:, 1] - chord[1] * away[:, 0]) / length
+        if length
+        else np.hypot(*away.T)
+    )
+    worst = int(distance.argmax())
+    if distance[worst] <= COARSE:
+        return points[[0, -1]]
+    first, second = points[: worst + 2], points[worst + 1 :]
+    return np.concatenate([simplified(first)[:-1], simplified(second)])
+
+
+def path_of(x, y, values, low, high):
+    """Return the path, for SVG, of where values are from low to high."""
+    generator = contour_generator(x, y, values, fill_type=FillType.OuterCode)
+    text = []
+    for points, codes in zip(*generator.filled(low, high), strict=True):
+        starts = np.flatnonzero(codes == 1)
+        for start, end in zip(starts, [*starts[1:], len(points)], strict=True):
+            ring = simplified(points[start:end])
+            steps = np.diff(np.rint(ring), axis=0).astype(int)
+            steps = steps[(steps != 0).any(axis=1)][:-1]
+            if len(steps) < 2:
+                continue
+            first = np.rint(ring[0]).astype(int)
+            moved = "".join(f"{dx}{'' if dy < 0 else ' '}{dy}" + " " for dx, dy in steps)
+            text.append(f"M{first[0]} {first[1]}l{moved.replace(' -', '-').strip()}z")
+    return "".join(text)
+
+
+def drawing(latitude, longitude, elevation, std, n_places):
+    """Return the picture as lines of SVG."""
+    x, y = (longitude + 180) * SCALE, (NORTH - latitude) * SCALE
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + FOOT}" {FONT}>',
+        f"<title>Elevation, predicted from {n_places:,} airports</title>",
+        f"<defs>{HATCHED}</defs>",
+        f'<rect width="{WIDTH}" height="{HEIGHT + FOOT}" fill="#ffffff"/>',
+    ]
+    bounds = [-np.inf, *UP_TO[1:-1], np.inf]
+    lines.append(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{COLORS[0]}"/>')
+    for low, color in zip(bounds[1:], COLORS[1:], strict=False):
+        # Each colour covers all that is higher, so that no seams show between neighbours.
+        lines.append(f'<path fill="{color}" d="{path_of(x, y, elevation, low, 1e9)}"/>')
+    lines += [
+        f'<path fill="url(#hatch)" d="{path_of(x, y, std, UNSURE, 1e9)}"/>',
+        f'<g transform="translate(0 {HEIGHT + 22})">',
+    ]
+    wide = 108
+    for number, color in enumerate(COLORS):
+        left = 8 + wide * number
+        lines.append(f'<rect x="{left}" width="{wide}" height="26" fill="{color}"/>')
+        if number:
+            name = f"{UP_TO[number]:,}" + " m" * (number == len(COLORS) - 1)
+            lines.append(f'<text x="{left}" y="52" text-anchor="middle">{name}</text>')
+    end = 8 + wide * len(COLORS)
+    lines += [
+        f'<rect x="{end + 30}" width="54" height="26" fill="url(#hatch)" stroke="#c6cfda"/>',
+        f'<text x="{end + 94}" y="20">too few airports near by to tell:</text>',
+        f'<text x="{end + 94}" y="48">standard deviation above {UNSURE} m</text>',
+        "</g>",
+        "</svg>",
+    ]
+    return lines
 
 
 def main():
     """Write the picture."""
-    paths = dict.fromkeys(range(-1, len(COLORS)), "")
-    for i, row in enumerate(surface()):
-        for first, count, kind in runs(row):
-            x, y, w = first * CELL, i * CELL, count * CELL
-            paths[kind] += f"M{x:g} {y:g}h{w:g}v{CELL:g}h-{w:g}z"
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 40}" {FONT}>',
-        "<title>Elevation near 28,000 airports, fitted with 1,024 features</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT + 40}" fill="#ffffff"/>',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#e6ebf0"/>',
-    ]
-    for kind, (color, name) in enumerate(zip(COLORS, NAMES, strict=True)):
-        x = 8 + 89 * kind
-        lines += [
-            f'<path fill="{color}" d="{paths[kind]}"/>',
-            f'<rect x="{x}" y="{HEIGHT + 12}" width="16" height="16" fill="{color}"/>',
-            f'<text x="{x + 22}" y="{HEIGHT + 25}">{name}</text>',
-        ]
     picture = Path(__file__).with_name("elevation.svg")
-    picture.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+    picture.write_text("\n".join([*drawing(*surface()), ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":
