@@ -35,6 +35,7 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_sparse, raise_not_finite
 from gzkcore._util.wording import counted
 
+from .keywords import with_remedies
 from .tile_form import TileForm
 
 __all__ = ["Kernel"]
@@ -50,6 +51,11 @@ class Kernel(BaseEstimator):
     max_dim: ClassVar[int | None] = None  # the most columns for which it is positive definite
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle
     learnable: ClassVar[tuple[str, ...]] = ()  # parameters that may be "learn", see `learned`
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_remedies(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def defined_at_zero(self) -> bool:

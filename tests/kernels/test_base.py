@@ -1,5 +1,7 @@
 """What all exact kernels have in common: their formulas, diagonals, parameters and rows."""
 
+import re
+
 import numpy as np
 import pytest
 from points import gaussian, sphere
@@ -9,7 +11,7 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel
 from tolerances import TWINS
 
-from gzkcore import reference
+from gzkcore import kernels, reference
 from gzkcore.kernels import (
     ArcCosine,
     DotProduct,
@@ -151,3 +153,18 @@ def test_resolve_leaves_the_kernel_alone(kernel):
     assert resolved is not kernel
     assert kernel.get_params() == before
     assert clone(kernel).get_params().keys() == before.keys()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wrong", "told"),
+    [
+        (kernels.Gaussian, {"lengthscale": 2}, "it has gamma. With lengthscale 2 it is Gaussian(gamma=0.125)"),
+        (kernels.Laplacian, {"sigma": 2.0}, "With lengthscale 2.0 it is Laplacian(gamma=0.5)"),
+        (kernels.Matern, {"lengthscale": 2.0}, "it has nu, length_scale. With lengthscale 2.0 it is Matern(length_scale=2.0"),
+        (kernels.Polynomial, {"lengthscale": 2.0}, "Polynomial has no parameter 'lengthscale'; it has "),
+        (kernels.Gaussian, {"colour": 2}, "Gaussian has no parameter 'colour'; it has gamma"),
+    ],
+)  # fmt: skip
+def test_a_parameter_of_another_library_names_ours(kernel, wrong, told):
+    with pytest.raises(TypeError, match=re.escape(told)):
+        kernel(**wrong)
