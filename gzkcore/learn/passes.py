@@ -66,7 +66,7 @@ class Passes:
         return cls(reader, learner)
 
     def total(self, work: Callable[..., Sums], *args: Any) -> Sums:
-        """Return the sums of work(rows, *args) over all batches, in a fixed order."""
+        """Return the sums of `work(rows, *args)` over all batches, in a fixed order."""
         return self.run(lambda: self.reader.reduce(self.learner, work, add_up, *args))
 
     def run(self, read: Callable[[], Sums]) -> Sums:

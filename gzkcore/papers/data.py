@@ -9,6 +9,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 from sklearn.utils import Bunch
 
 from gzkcore._util.typing import Doubles
+from gzkcore.datasets.downloads import SOURCES
 from gzkcore.datasets.globe import LatLonToSphere
 from gzkcore.datasets.sets import load
 
@@ -48,6 +49,17 @@ CANDIDATES: dict[str, tuple[tuple[str, bool, str], ...]] = {
         ("photographs", False, "256 x 256 points cut from two photographs instead of 512 x 512"),
     ),
 }
+
+
+def _how_to_get(candidates: tuple[tuple[str, bool, str], ...]) -> str:
+    """Say how a set that isn't there can be had: the first that has a source."""
+    by_file = f"put {candidates[0][0]}.npz into the folder that GZKCORE_DATA names"
+    source = next((SOURCES[name] for name, *_ in candidates if name in SOURCES), None)
+    if source is None:
+        return by_file
+    if source.by_hand:
+        return source.by_hand
+    return f"add --download (in Python download=True) to fetch it, or {by_file}"
 
 
 class Known(NamedTuple):
@@ -92,7 +104,7 @@ class Data:
                 continue
             self.used[name] = arrays.DESCR + (f": {different}" if different else "")
             return Known(file, arrays, comparable, different)
-        self.absent[name] = reasons[0] if self.download else "not in the folder of the data"
+        self.absent[name] = reasons[0] if self.download else _how_to_get(CANDIDATES[name])
         return None
 
     def digest(self, name: str) -> str | None:

@@ -186,7 +186,8 @@ def test_absent_sets_are_skipped(tmp_path, monkeypatch):
     result = papers.run("gegenbauer table2", data_home=tmp_path)
     assert result.cells == ()
     assert set(result.absent) == set(printed.REGRESSION_SETS)
-    assert "Protein: absent, skipped" in str(result)
+    assert "Protein: absent, skipped (add --download" in str(result)
+    assert "CO2: absent, skipped (its source asks who you are" in str(result)
 
 
 def test_cut_sketch_is_the_cut_series():
