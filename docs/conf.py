@@ -116,7 +116,12 @@ linkcheck_retries = 2
 
 # ---- rules
 
-FROM_THE_ROOT = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
+FROM_THE_ROOT = {
+    "contributing": "CONTRIBUTING.md",
+    "changes": "CHANGELOG.md",
+    "security": "SECURITY.md",
+    "conduct": "CODE_OF_CONDUCT.md",
+}
 
 
 def read_page(app, docname, source):
