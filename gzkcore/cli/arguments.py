@@ -25,6 +25,9 @@ InputColumns = Annotated[
 ]
 KernelName = Annotated[str, typer.Option(help="Name of the kernel in gzkcore.kernels.")]
 KernelGamma = Annotated[str, typer.Option(help="The kernel's gamma: scale, median or a number.")]
+DecimalComma = Annotated[
+    bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
+]
 ErrorPlot = Annotated[
     Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
 ]
@@ -119,6 +122,15 @@ def widths_of(text: str) -> list[int]:
             f"--n-components must be whole numbers >= 1, such as 64,256,1024; got {text}"
         )
     return widths
+
+
+def check_new(name: str, path: Path, force: bool) -> None:
+    """Raise unless nothing would be replaced, or that is asked for."""
+    check_place(path)
+    if path.exists() and not force:
+        raise ValueError(
+            f"{name} {path} is there already; give another name by {name}, or --force to replace it"
+        )
 
 
 def check_picture(path: Path | None) -> None:

@@ -1,7 +1,8 @@
-"""What others predict from the same frame: boosting, a linear model, and the mean.
+"""What others predict from the same rows: boosting, a linear model, and the mean.
 
-Each is a function of the rows of the fit, their targets, the rows to predict and the encoder of
-ours, and returns predictions, or for labels the probability of each class.
+Of a frame each is a function of the rows of the fit, their targets, the rows to predict and the
+encoder of ours, and returns predictions, or for labels the probability of each class. Of rows of
+numbers, which may be many, they are fitted to a sample.
 """
 
 from collections.abc import Callable
@@ -51,13 +52,14 @@ def _constant(classify: bool) -> Baseline:
     return predict
 
 
+BOOSTING, LINEAR, MEAN = "boosting (scikit-learn)", "linear ridge", "the mean"
 REGRESSION: dict[str, Baseline] = {
-    "boosting (scikit-learn)": _boosting(False),
-    "linear ridge": _linear(False),
-    "the mean": _constant(False),
+    BOOSTING: _boosting(False),
+    LINEAR: _linear(False),
+    MEAN: _constant(False),
 }
 CLASSIFICATION: dict[str, Baseline] = {
-    "boosting (scikit-learn)": _boosting(True),
+    BOOSTING: _boosting(True),
     "logistic regression": _linear(True),
     "the shares of the classes": _constant(True),
 }
@@ -88,3 +90,26 @@ def _seconds(dates: Values) -> Doubles:
     seconds = dates.astype("M8[s]").astype(np.float64)
     seconds[np.isnat(dates)] = np.nan
     return seconds
+
+
+class SampleBaselines:
+    """The same learners of numbers, fitted to a sample of the rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, dim)
+    y : ndarray of shape (n,)
+    """
+
+    def __init__(self, X: Doubles, y: Doubles) -> None:
+        self.fitted: dict[str, Any] = {
+            BOOSTING: HistGradientBoostingRegressor(random_state=0),
+            LINEAR: RidgeCV(PENALTIES),
+            MEAN: DummyRegressor(),
+        }
+        for model in self.fitted.values():
+            model.fit(X, y)
+
+    def predict(self, name: str, X: Doubles) -> Doubles:
+        """Return the predictions of one of them."""
+        return np.asarray(self.fitted[name].predict(X))

@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gzkcore._util.files import check_place
-from gzkcore._util.wording import plain
+from gzkcore._util.wording import counted, plain
 
 from .arguments import (
     LEARNER_RULES,
     AsJson,
     Data,
+    DecimalComma,
     Lat,
     Lon,
     check_gamma,
+    check_new,
     check_not_the_table,
     check_picture,
     chosen_columns,
     origin,
     recipe_of,
 )
-from .output import advice, collected_notes, print_json, progress, tell
+from .output import advice, collected_notes, options_named, print_json, progress, tell
 from .show_fit import FitResult, print_fit
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ def fit(
         str | None, typer.Option(help="The columns a,b,c to predict from; by default all others.")
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("model.gzk"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the model if it is there already.")
+    ] = False,
+    drop_missing: Annotated[
+        bool,
+        typer.Option(
+            "--drop-missing", help="Leave out rows with missing values instead of filling them in."
+        ),
+    ] = False,
+    decimal_comma: DecimalComma = False,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -106,16 +117,18 @@ def fit(
     """
     from gzkcore.rows.tables import open_table
 
-    table = open_table(data)
+    table = open_table(data, decimal_comma=decimal_comma)
     check_picture(plot)
-    check_place(model)
     check_not_the_table(table, "--model", model)
+    check_new("--model", model, force)
     check_not_the_table(table, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, classify=classify,
         kernel=kernel, gamma=gamma,
     )  # fmt: skip
-    asked = _Asked(table, target, lat, lon, columns, model, test_fraction, seed, plot, as_json)
+    asked = _Asked(
+        table, target, lat, lon, columns, model, test_fraction, drop_missing, seed, plot, as_json
+    )
     if whole or features is not None:
         name = kernel or ("matern" if whole else "gaussian")
         _fit_chosen(asked, features, centers, name, gamma or "auto")
@@ -134,6 +147,7 @@ class _Asked:
     columns: str | None
     model: Path
     test_fraction: float
+    drop_missing: bool
     seed: int
     plot: Path | None
     as_json: bool
@@ -184,11 +198,11 @@ def _fit_best(asked: _Asked, seconds: float | None, classify: bool) -> None:
     table, target, plot = asked.table, asked.target, asked.plot
     started, (memory, _) = time.perf_counter(), resident_memory()
     columns, places = chosen_columns(table, target, asked.lat, asked.lon, asked.columns)
-    with progress() as report, collected_notes() as notes:
+    with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
             table, target, columns, places=places, classify=classify,
-            test_fraction=asked.test_fraction, seed=asked.seed, report=report,
-            say=lambda text: notes.append(f"Note: {text}"),
+            test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
+            report=report, say=lambda text: notes.append(f"Note: {text}"),
         )  # fmt: skip
         found = fit_frame(rows, seconds, asked.seed, report)
         found.model.save(asked.model)
@@ -215,8 +229,10 @@ def _fit_chosen(
 ) -> None:
     """Fit features, or the whole kernel."""
     from gzkcore._util.memory import resident_memory
+    from gzkcore.datasets.globe import lengthscale_km
 
     from .fit import fit_table
+    from .frame_rows import dropped_note
     from .kernels import check_name
 
     table, target = asked.table, asked.target
@@ -224,11 +240,21 @@ def _fit_chosen(
     recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
     check_gamma(gamma, LEARNER_RULES)
     check_name(kernel)
-    with advice(table, recipe), progress() as report, collected_notes() as notes:
+    with (
+        advice(table, recipe, drops=True), progress() as report, collected_notes() as notes,
+    ):  # fmt: skip
         found = fit_table(
             table, recipe, kernel=kernel, gamma=gamma, n_components=features, centers=centers,
-            test_fraction=asked.test_fraction, seed=asked.seed, report=report, say=tell,
+            test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
+            report=report, say=tell,
         )  # fmt: skip
+        if features is not None and found.n_components != features:
+            notes.append(
+                f"Note: {counted(found.n_components or 0, 'feature')} instead of {features:,}, as "
+                "many as there are training rows; --whole has the kernel itself"
+            )
+        if found.n_dropped:
+            notes.append(f"Note: {dropped_note(found.n_dropped)}")
         found.model.recipe_ = asdict(found.recipe)
         found.model.save(asked.model)
         if asked.plot:
@@ -237,12 +263,14 @@ def _fit_chosen(
         data=str(table.path), target=target, columns=found.recipe.columns, sphere=recipe.sphere,
         whole=features is None,
         centers=None if centers is None or found.whole is None else len(found.whole.model.X_fit_),
-        kernel=plain(repr(found.model.kernel_)), n_components=features,
+        kernel=plain(repr(found.model.kernel_)), n_components=found.n_components,
         gamma=found.gamma, gamma_from=origin(gamma), alpha=found.alpha,
+        lengthscale_km=lengthscale_km(found.gamma) if recipe.sphere else None,
         n_iter=None if found.whole is None else int(found.whole.model.n_iter_),
         residual=None if found.whole is None else float(found.whole.model.residual_),
         preconditioner=None if found.whole is None else found.whole.preconditioner,
         train=found.train.summary(), test=found.test.summary(),
+        baselines={name: errors.summary() for name, errors in found.baselines.items()},
         seconds=time.perf_counter() - started,
         peak_memory_mb=(resident_memory()[1] - memory) / 1e6,
         model=str(asked.model), plot=str(asked.plot) if asked.plot else None, notes=notes,

@@ -11,6 +11,7 @@ from gzkcore._util.wording import plain
 from .arguments import (
     AsJson,
     Data,
+    DecimalComma,
     ErrorPlot,
     InputColumns,
     KernelGamma,
@@ -52,6 +53,7 @@ def plan(
     lam: Annotated[float, typer.Option(help="Ridge, for the statistical dimension.")] = 1.0,
     n_components: Widths = "64,256,1024,4096",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
+    decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,7 +70,7 @@ def plan(
 
     from .fit import draw_rows
 
-    table = open_table(data)
+    table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
@@ -136,6 +138,7 @@ def compare(
         Path | None,
         typer.Option(help="A .json file that saves results, to resume from; DATA-compare.json."),
     ] = None,
+    decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -151,7 +154,7 @@ def compare(
 
     from .fit import draw_rows
 
-    table = open_table(data)
+    table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)

@@ -8,8 +8,8 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, check_output
-from .output import collected_notes, print_json, print_lines, progress
+from .arguments import AsJson, DecimalComma, check_output
+from .output import collected_notes, options_named, print_json, print_lines, progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +20,23 @@ if TYPE_CHECKING:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that gzkcore fit saved.")],
-    data: Annotated[Path, typer.Argument(help="A table with the columns of the fit.")],
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="A table with the columns of the fit.", show_default="none: --grid"),
+    ] = None,
+    *,
     output: Annotated[Path, typer.Option(help="Where to write the table with its predictions.")],
+    grid: Annotated[
+        float | None,
+        typer.Option(
+            help="Instead of a table: cells of so many degrees, for a model of latitude and "
+            "longitude; the output is .nc (NetCDF) or .csv."
+        ),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(help="South,north,west,east of the grid.", show_default="-90,90,-180,180"),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(help="Name of the new column; by default PREDICTED_ and the target's name."),
@@ -32,40 +47,36 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
+    decimal_comma: DecimalComma = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict for every row of a table, in a new last column.
+    """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
     A .csv file is copied unchanged, with the new column added; a .parquet file becomes .parquet or
     .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load
-    from gzkcore.rows.tables import open_table
 
-    from .recipes import FrameRecipe, recipe_in
+    from .recipes import recipe_in
 
     started = time.perf_counter()
+    if (data is None) == (grid is None):
+        raise ValueError("give a table to predict for, or --grid with a number of degrees")
+    if window is not None and grid is None:
+        raise ValueError(f"--window {window} is the window of a grid; add --grid")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
     _check_asked(model, fitted, std=std, probabilities=probabilities)
-    table = open_table(data)
-    table.require(recipe.columns)
     new = _new_columns(fitted, name or f"PREDICTED_{recipe.target}", std, probabilities)
-    check_output(table, output, list(new))
-    if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
-        raise ValueError(
-            f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
-            "both; use a .csv or .parquet file, or leave --probabilities out"
-        )
-    compute = _Compute(fitted, recipe, table, std, probabilities)
-    with progress() as report, collected_notes() as notes:
-        for done in table.append(
-            recipe.columns, compute, new, output, as_numbers=not isinstance(recipe, FrameRecipe)
-        ):
-            report("predicting", done)
+    predictor = _Predictor(fitted, std, probabilities)
+    with collected_notes() as notes:
+        if data is not None:
+            done = _predict_table(data, output, recipe, predictor, new, decimal_comma)
+        else:
+            done = _predict_grid(model, grid or 0.0, window, output, recipe, predictor, new)
     result: dict[str, Any] = {
         "output": str(output),
-        "rows": compute.n_rows,
+        **done,
         "columns": list(new),
         "seconds": time.perf_counter() - started,
         "notes": notes,
@@ -73,7 +84,67 @@ def predict(
     if as_json:
         print_json(result)
     else:
-        print_lines(f"{counted(compute.n_rows, 'row')} with {' and '.join(new)}: {output}", *notes)
+        what = "row" if data is not None else "cell"
+        print_lines(f"{counted(done['rows'], what)} with {' and '.join(new)}: {output}", *notes)
+
+
+def _predict_table(
+    data: Path,
+    output: Path,
+    recipe: "Recipe | FrameRecipe",
+    predictor: "_Predictor",
+    new: "dict[str, np.dtype[Any]]",
+    decimal_comma: bool,
+) -> dict[str, Any]:
+    """Write a table with new columns; return what is to be told."""
+    from gzkcore.rows.tables import open_table
+
+    from .recipes import FrameRecipe
+
+    table = open_table(data, decimal_comma=decimal_comma)
+    table.require(recipe.columns)
+    check_output(table, output, list(new))
+    if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
+        raise ValueError(
+            f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
+            "both; use a .csv or .parquet file, or leave --probabilities out"
+        )
+    n_rows = 0
+
+    def compute(piece: Any) -> "list[NDArray[Any]]":
+        nonlocal n_rows
+        rows = recipe.read(table, n_rows, piece)
+        n_rows += len(rows)
+        return predictor(rows)
+
+    with options_named(drops=False), progress() as report:
+        for done in table.append(
+            recipe.columns, compute, new, output, as_numbers=not isinstance(recipe, FrameRecipe)
+        ):
+            report("predicting", done)
+    return {"rows": n_rows}
+
+
+def _predict_grid(
+    model: Path,
+    step: float,
+    window: str | None,
+    output: Path,
+    recipe: "Recipe | FrameRecipe",
+    predictor: "_Predictor",
+    new: "dict[str, np.dtype[Any]]",
+) -> dict[str, Any]:
+    """Write predictions on a grid; return what is to be told."""
+    from .grid import check_grid_output, grid_of, predict_grid, surface_of, write_grid
+
+    cells = grid_of(step, window)
+    rows_at = surface_of(model, predictor.fitted, recipe)
+    check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"))
+    with progress() as report:
+        columns = predict_grid(cells, rows_at, predictor, report)
+        write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
+    shape = len(cells.latitude), len(cells.longitude)
+    return {"rows": shape[0] * shape[1], "shape": list(shape)}
 
 
 def _check_asked(model: Path, fitted: Any, *, std: bool, probabilities: bool) -> None:
@@ -105,18 +176,13 @@ def _new_columns(
     return {name: fitted.classes_.dtype} | shares
 
 
-class _Compute:
-    """Pieces of a table to new columns."""
+class _Predictor:
+    """Rows, as the model takes them, to new columns."""
 
-    def __init__(
-        self, fitted: Any, recipe: "Recipe | FrameRecipe", table: Any, std: bool, shares: bool
-    ) -> None:
-        self.fitted, self.recipe, self.table = fitted, recipe, table
-        self.std, self.shares, self.n_rows = std, shares, 0
+    def __init__(self, fitted: Any, std: bool, shares: bool) -> None:
+        self.fitted, self.std, self.shares = fitted, std, shares
 
-    def __call__(self, piece: Any) -> "list[NDArray[Any]]":
-        rows = self.recipe.read(self.table, self.n_rows, piece)
-        self.n_rows += len(rows)
+    def __call__(self, rows: Any) -> "list[NDArray[Any]]":
         if self.std:
             return list(self.fitted.predict(rows, return_std=True))
         if not self.shares:

@@ -32,8 +32,7 @@ from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
 
-from .maps import draw_map
-from .pictures import length_km
+from .maps import draw_map, length_km
 
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]

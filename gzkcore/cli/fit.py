@@ -2,15 +2,14 @@
 
 Three readings of the columns, of which only the first parses a text file: one checks every value
 and measures the columns, one feeds the rows to the ridge, one compares its predictions with the
-truth. Rows are held out by a hash of their number, so that every reading knows which without
-keeping a list.
+truth. Rows are held out by a hash of their number, see `held_out`.
 """
 
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,9 @@ from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.tables import Columns, Table
 
+from .baselines import SampleBaselines
 from .fit_whole import WholeFit, fit_centers, fit_whole
+from .held_out import RowNumbers, hashed, held_out
 from .kernels import GAUSSIAN, gamma_of, grid, with_gamma
 from .recipes import Recipe
 
@@ -43,7 +44,6 @@ COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
 REGION, REGION_GAMMAS = 0.25, tuple(2.0**k for k in range(-3, 9, 2))
 ONE_PLACE = 1e-20  # a variance of less than a millimetre, squared: only rounding
 
-RowNumbers = NDArray[np.int64]
 Report = Callable[..., None]  # label, share that is done, how it stands
 
 
@@ -76,11 +76,14 @@ class TableFit:
     model: RandomFeatureRidgeCV | KernelRidge
     gamma: float  # 1 / (2 lengthscale^2)
     alpha: float
+    n_components: int | None  # no more than rows
     whole: WholeFit | None  # without features
     recipe: Recipe
     sample: Doubles  # the columns of some rows of the fit, as they are in the table
     train: Errors
     test: Errors
+    baselines: dict[str, Errors]  # of the test
+    n_dropped: int  # rows with missing values
     pairs: Doubles  # (y, prediction) of some rows: held-out ones, if there are any
 
 
@@ -93,6 +96,7 @@ def fit_table(
     n_components: int | None,
     centers: int | None,
     test_fraction: float,
+    drop_missing: bool,
     seed: int,
     report: Report,
     say: Callable[[str], None],
@@ -114,6 +118,8 @@ def fit_table(
         Rows to whose kernel functions the whole kernel is confined; None: all.
     test_fraction : float
         Share of the rows to hold out.
+    drop_missing : bool
+        Whether rows with missing values are left out; else they are an error.
     seed : int
         Decides which rows are held out, which are sampled, and what features are drawn.
     report : callable
@@ -121,7 +127,7 @@ def fit_table(
     say : callable
         Is told what a long fit with the whole kernel is going to take.
     """
-    with Columns(table, [*recipe.columns, recipe.target]) as columns:
+    with Columns(table, [*recipe.columns, recipe.target], missing=drop_missing) as columns:
         split = _Split(columns, test_fraction, seed, report)
         survey = _survey_training(split, recipe)
         kept = _varying(table, recipe, survey)
@@ -139,11 +145,12 @@ def fit_table(
             whole = _learn_whole(split, recipe, survey, kernel, gamma, centers, say)
             model, found, alpha = whole.model, whole.gamma, whole.alpha
         else:
+            n_components = min(n_components, survey.n_used)
             model = _learn(split, recipe, survey, kernel, gamma, n_components)
             found, alpha = gamma_of(model.kernel_), model.alpha_
-        train, test, pairs = _judge(split, recipe, model, float(survey.scaler.mean_[-1]))
+        judged = _judge(split, recipe, model, survey)
     sample = survey.values[:, :-1]
-    return TableFit(model, found, alpha, whole, recipe, sample, train, test, pairs)
+    return TableFit(model, found, alpha, n_components, whole, recipe, sample, *judged)
 
 
 def draw_rows(
@@ -165,8 +172,9 @@ def draw_rows(
     names = [*recipe.columns, *([recipe.target] if recipe.target else [])]
     survey = _Survey(len(names), seed)
     for first, values, done in table.batches(names):
-        recipe.check(table, first, values[:, :width])
-        survey.add(first, values)
+        rows = np.arange(first, first + len(values))
+        recipe.check(table, rows, values[:, :width])
+        survey.add(rows, values)
         report("reading", done)
     if survey.n_rows < FEWEST_ROWS:
         raise ValueError(
@@ -203,9 +211,10 @@ class _Survey:
         self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
-    def add(self, first: int, values: Doubles, used: NDArray[np.bool_] | None = None) -> None:
-        """Add rows, whose numbers go on from `first`."""
-        numbers = np.arange(first, first + len(values))
+    def add(
+        self, numbers: RowNumbers, values: Doubles, used: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Add rows of these numbers."""
         self.n_rows += len(values)
         if used is not None:
             numbers, values = numbers[used], values[used]
@@ -226,9 +235,9 @@ def _survey_training(split: "_Split", recipe: Recipe) -> _Survey:
     """Check every value; measure and sample the rows of the fit."""
     table, names = split.columns.table, split.columns.names
     survey = _Survey(len(names), split.seed + 1)
-    for first, values, test in split.read("reading"):
-        recipe.check(table, first, values[:, :-1])
-        survey.add(first, values, ~test)
+    for piece in split.read("reading"):
+        recipe.check(table, piece.rows, piece.values[:, :-1])
+        survey.add(piece.places, piece.values, ~piece.test)
     if survey.n_rows < FEWEST_ROWS:
         raise ValueError(
             f"{table.path} has {counted(survey.n_rows, 'row')}; a fit needs at least {FEWEST_ROWS}"
@@ -285,6 +294,15 @@ def _varying(table: Table, recipe: Recipe, survey: _Survey) -> list[int]:
 # ---- fitting and testing
 
 
+class _Piece(NamedTuple):
+    """Rows without gaps: where they stand in the file, and among each other."""
+
+    rows: RowNumbers
+    places: RowNumbers
+    values: Doubles
+    test: NDArray[np.bool_]  # which are held out
+
+
 @dataclass(frozen=True)
 class _Split:
     """Columns of a table, the target last, whose rows are for the fit or held out."""
@@ -294,14 +312,23 @@ class _Split:
     seed: int
     report: Report
     used: list[int] | None = None  # places of the columns to read, if not all
+    counts: dict[str, int] = field(default_factory=dict)  # rows with gaps, once all were read
 
-    def read(self, label: str) -> Iterator[tuple[int, Doubles, NDArray[np.bool_]]]:
-        """Yield the number of the first row, the values, and which rows are held out."""
+    def read(self, label: str) -> Iterator["_Piece"]:
+        """Yield the rows without gaps."""
+        n_seen = n_rows = 0
         for first, values, done in self.columns:
-            rows = np.arange(first, first + len(values))
-            chosen = values if self.used is None else values[:, self.used]
-            yield first, chosen, hashed(rows, self.seed) < self.test_fraction
+            n_rows += len(values)
+            rows = first + np.flatnonzero(~np.isnan(values).any(axis=1))
+            chosen = values[rows - first] if len(rows) < len(values) else values
+            places = np.arange(n_seen, n_seen + len(rows))
+            n_seen += len(rows)
+            if self.used is not None:
+                chosen = chosen[:, self.used]
+            test = held_out(places, self.test_fraction, self.seed)
+            yield _Piece(rows, places, chosen, test)
             self.report(label, done)
+        self.counts["dropped"] = n_rows - n_seen
 
 
 def _learn(
@@ -403,9 +430,8 @@ def _training_rows(
 ) -> Iterator[tuple[Doubles, Doubles]]:
     """Yield (X, y) of the rows of the fit: first the sample, then batches of all others."""
     yield sample
-    for first, values, test in split.read("fitting"):
-        rows = np.arange(first, first + len(values))
-        new = ~(test | np.isin(rows, sampled, assume_unique=True))
+    for _, places, values, test in split.read("fitting"):
+        new = ~(test | np.isin(places, sampled, assume_unique=True))
         if new.any():
             yield recipe.inputs(values[new, :-1]), values[new, -1]
 
@@ -418,33 +444,34 @@ class _TrainingBatches:
     recipe: Recipe
 
     def __iter__(self) -> Iterator[tuple[Doubles, Doubles]]:
-        for _, values, test in self.split.read("passing"):
+        for _, _, values, test in self.split.read("passing"):
             yield self.recipe.inputs(values[~test, :-1]), values[~test, -1]
 
 
 def _judge(
-    split: _Split, recipe: Recipe, model: RandomFeatureRidgeCV | KernelRidge, mean_of_y: float
-) -> tuple[Errors, Errors, Doubles]:
-    """Return the errors of training and held-out rows, and some pairs (y, prediction).
+    split: _Split, recipe: Recipe, model: RandomFeatureRidgeCV | KernelRidge, survey: _Survey
+) -> tuple[Errors, Errors, dict[str, Errors], int, Doubles]:
+    """Return the errors of training and held-out rows, the latter also of baselines.
 
-    The pairs are of held-out rows if there are any.
+    Then how many rows were left out, and some pairs (y, prediction), of held-out rows if there are
+    any.
     """
     train, test = Errors(), Errors()
+    mean_of_y = float(survey.scaler.mean_[-1])
+    others = SampleBaselines(recipe.inputs(survey.values[:, :-1]), survey.values[:, -1])
+    baselines = {name: Errors() for name in others.fitted if split.test_fraction}
     pairs = np.empty((0, 2))
-    for _, values, held_out in split.read("testing"):
-        y, predicted = values[:, -1], model.predict(recipe.inputs(values[:, :-1]))
-        train.add(y[~held_out], predicted[~held_out], mean_of_y)
-        test.add(y[held_out], predicted[held_out], mean_of_y)
-        shown = held_out if split.test_fraction else ~held_out
+    for _, _, values, test_rows in split.read("testing"):
+        if not len(values):
+            continue
+        X, y = recipe.inputs(values[:, :-1]), values[:, -1]
+        predicted = model.predict(X)
+        train.add(y[~test_rows], predicted[~test_rows], mean_of_y)
+        test.add(y[test_rows], predicted[test_rows], mean_of_y)
+        if test_rows.any():
+            for name, errors in baselines.items():
+                errors.add(y[test_rows], others.predict(name, X[test_rows]), mean_of_y)
+        shown = test_rows if split.test_fraction else ~test_rows
         pairs = np.concatenate([pairs, np.column_stack([y, predicted])[shown]])
         pairs = pairs[:: 1 + len(pairs) // (2 * DRAWN_ROWS)]
-    return train, test, pairs
-
-
-def hashed(rows: RowNumbers, seed: int) -> Doubles:
-    """Return a number in [0, 1) for each row and seed: fixed, yet as if random (splitmix64)."""
-    z = rows.astype(np.uint64) + np.uint64(1 + seed * 0xD1342543DE82EF95 % 2**63)
-    z *= np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) / 2.0**64
+    return train, test, baselines, split.counts["dropped"], pairs

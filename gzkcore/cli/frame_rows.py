@@ -7,13 +7,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.learn.table_encoder import LEVELS
 from gzkcore.rows.frames import TEXT, Frame, Values, kind_of, read_frame
 from gzkcore.rows.tables import Table
 
-from .fit import FEWEST_ROWS, hashed
+from .fit import FEWEST_ROWS
+from .held_out import held_out
 from .recipes import FrameRecipe
 
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
@@ -42,11 +43,12 @@ def read_rows(
     places: bool,
     classify: bool,
     test_fraction: float,
+    drop_missing: bool,
     seed: int,
     report: Report,
     say: Say,
 ) -> FrameRows:
-    """Read a table whole; hold out rows by a hash of their numbers.
+    """Read a table whole; hold out rows, see `held_out`.
 
     Parameters
     ----------
@@ -59,22 +61,28 @@ def read_rows(
         Whether numbers of the target are labels; text always is.
     test_fraction : float
         Share of the rows to hold out.
+    drop_missing : bool
+        Whether rows with missing values are left out.
     seed : int
-        Decides which.
+        Decides which rows are held out.
     report : callable
         Is told the name of the work, and the share of it that is done.
     say : callable
         Is told what was left out, and what else to know.
     """
     whole = read_frame(table, [*columns, target], report)
+    numbers = np.arange(len(whole))
+    if drop_missing:
+        whole, numbers = _without_missing(whole, say)
     if len(whole) < FEWEST_ROWS:
         raise ValueError(
             f"{table.path} has {counted(len(whole), 'row')}; a fit needs at least {FEWEST_ROWS}"
         )
-    recipe, frame = _prepared(table, target, columns, whole, places, say)
+    recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
     classify = classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
-    test = there & (hashed(np.arange(len(y)), seed) < test_fraction)
+    test = np.zeros(len(y), dtype=bool)
+    test[there] = held_out(np.arange(there.sum()), test_fraction, seed)
     train = there & ~test
     if (test_fraction > 0 and not test.any()) or train.sum() < FEWEST_ROWS // 2:
         raise ValueError(
@@ -85,8 +93,36 @@ def read_rows(
     return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
 
 
+def _without_missing(whole: Frame, say: Say) -> tuple[Frame, Integers]:
+    """Leave out rows in which a value is missing; return the numbers of the others too."""
+    there = np.ones(len(whole), dtype=bool)
+    for name in whole.columns:
+        there &= ~_missing(whole[name])
+    if dropped := int((~there).sum()):
+        say(dropped_note(dropped))
+    return whole.take(there), np.flatnonzero(there)
+
+
+def dropped_note(number: int) -> str:
+    """Say how many rows --drop-missing has left out."""
+    return f"{counted(number, 'row')} with missing values left out"
+
+
+def _missing(column: Values) -> NDArray[np.bool_]:
+    """Say which values of a frame's column are missing."""
+    if column.dtype.kind == "O":
+        return np.array([value is None for value in column], dtype=bool)
+    return np.asarray(np.isnat(column) if column.dtype.kind == "M" else np.isnan(column))
+
+
 def _prepared(
-    table: Table, target: str, columns: list[str], whole: Frame, places: bool, say: Say
+    table: Table,
+    target: str,
+    columns: list[str],
+    whole: Frame,
+    numbers: Integers,
+    places: bool,
+    say: Say,
 ) -> tuple[FrameRecipe, Frame]:
     """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
@@ -96,7 +132,7 @@ def _prepared(
             raise table.bad_type(wrong, "text")
         west = _west(whole[columns[1]])
         recipe = FrameRecipe(target, columns, list(kinds.values()), places=True, west=west)
-        return recipe, recipe.frame(table, 0, whole.values)
+        return recipe, recipe.frame(table, numbers, whole.values)
     names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
     kept = [name for name in columns if name not in names]
     if names:
@@ -107,7 +143,7 @@ def _prepared(
             "nothing to predict from; choose other columns"
         )
     recipe = FrameRecipe(target, kept, [kinds[name] for name in kept])
-    return recipe, recipe.frame(table, 0, whole.values)
+    return recipe, recipe.frame(table, numbers, whole.values)
 
 
 def _is_a_name(column: Values) -> bool:
@@ -138,7 +174,7 @@ def _targets(
             f"{table.path}: column {target!r} holds dates, which can't be predicted; choose another"
         )
     text = column.dtype.kind == "O"
-    there = np.array([value is not None for value in column]) if text else ~np.isnan(column)
+    there = ~_missing(column)
     if not there.all():
         missing = int((~there).sum())
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"

@@ -81,8 +81,10 @@ def app() -> Any:
     from .commands_plan import compare, plan
     from .commands_predict import predict
     from .commands_show import demo, info, papers
+    from .flags import Command, Group
 
     application = typer.Typer(
+        cls=Group,
         help="Predict from tables with kernels: learn, test, predict, compare.",
         add_completion=False,
         no_args_is_help=True,
@@ -110,7 +112,7 @@ def app() -> Any:
         (papers, "gzkcore papers gegenbauer table2 --quick --plot table2.png"),
         (info, "gzkcore info --json"),
     ):
-        application.command(epilog=f"Example: {example}")(command)
+        application.command(epilog=f"Example: {example}", cls=Command)(command)
     return application
 
 

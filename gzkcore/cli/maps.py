@@ -25,6 +25,7 @@ TERRAIN = (
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
+DEGREE_KM = EARTH_KM * math.pi / 180
 
 
 def draw_map(
@@ -109,6 +110,17 @@ def draw_map(
         ScalarMappable(norm, colors), cax=bar, extend="both", label=label
     ).ax.set_yscale("linear")
     save_picture(figure, path)
+
+
+def length_km(model: Any) -> float:
+    """Return the lengthscale of a model of latitude and longitude, 0 of one that has none."""
+    if model.kernel_ is None:
+        return 0.0
+    lengths = np.ravel(model.kernel_.length_scale)
+    if model.encoder_.on_sphere_:
+        return EARTH_KM * float(lengths.mean())
+    scales = [column["scale"] for column in model.encoder_.columns_ if "scale" in column]
+    return DEGREE_KM * float(np.min(lengths * np.array(scales)))
 
 
 def _window(places: Doubles) -> tuple[float, float, float, float]:

@@ -37,12 +37,28 @@ def resumable(output: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def advice(table: "Table", recipe: "Recipe") -> Iterator[None]:
-    """Of a column of text, say how to leave it out."""
+def options_named(*, drops: bool) -> Iterator[None]:
+    """Of a bad value, name the option that helps; `drops`: whether one drops rows with gaps."""
     from gzkcore.rows.tables import BadValueError
 
     try:
         yield
+    except BadValueError as error:
+        if error.has_comma:
+            raise ValueError(f"{error.what}; --decimal-comma reads such numbers") from None
+        if error.is_missing and drops:
+            raise ValueError(f"{error}, or add --drop-missing") from None
+        raise
+
+
+@contextlib.contextmanager
+def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator[None]:
+    """Of a column of text, say how to leave it out; of other bad values, what option helps."""
+    from gzkcore.rows.tables import BadValueError
+
+    try:
+        with options_named(drops=drops):
+            yield
     except BadValueError as error:
         if not error.is_text or recipe.sphere:
             raise

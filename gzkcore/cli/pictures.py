@@ -1,18 +1,16 @@
 """Pictures of a fit that the command line draws: of predictions, and of columns."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gzkcore._util.typing import Doubles
-from gzkcore.datasets.globe import EARTH_KM
 from gzkcore.evaluate.draw import plain_ticks, save_picture
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Frame, Values
 
-from .maps import draw_map
+from .maps import draw_map, length_km
 from .recipes import PLACE
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_DOTS = 1000  # of a picture that shows each row
 MOST_BARS, MOST_CLASSES = 12, 15
-DEGREE_KM = EARTH_KM * math.pi / 180
 
 
 def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
@@ -63,17 +60,6 @@ def _in_order(found: "FrameFit") -> list[str]:
     """Return the names of the columns of latitude and longitude."""
     kinds = {column["kind"]: str(column["name"]) for column in found.model.encoder_.columns_}
     return [kinds["latitude"], kinds["longitude"]]
-
-
-def length_km(model: Any) -> float:
-    """Return the lengthscale of a model of latitude and longitude, 0 of one that has none."""
-    if model.kernel_ is None:
-        return 0.0
-    lengths = np.ravel(model.kernel_.length_scale)
-    if model.encoder_.on_sphere_:
-        return EARTH_KM * float(lengths.mean())
-    scales = [column["scale"] for column in model.encoder_.columns_ if "scale" in column]
-    return DEGREE_KM * float(np.min(lengths * np.array(scales)))
 
 
 def draw_agreement(path: Path, pairs: Doubles, title: str, label: str) -> None:

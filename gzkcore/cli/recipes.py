@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.rows.frames import KINDS, Frame, typed
 from gzkcore.rows.tables import Table
@@ -28,10 +28,10 @@ class Recipe:
     mean: list[float] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
 
-    def check(self, table: Table, first: int, values: Doubles) -> None:
-        """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
+    def check(self, table: Table, rows: Integers, values: Doubles) -> None:
+        """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
         if self.sphere:
-            check_places(table, first, values)
+            check_places(table, rows, values)
 
     def inputs(self, values: Doubles) -> Doubles:
         """Turn columns into unit vectors, or standardise them."""
@@ -41,7 +41,7 @@ class Recipe:
 
     def read(self, table: Table, first: int, values: Doubles) -> Doubles:
         """Return rows of a table, from `first` on, as the model takes them."""
-        self.check(table, first, values)
+        self.check(table, np.arange(first, first + len(values)), values)
         return self.inputs(values)
 
 
@@ -55,32 +55,36 @@ class FrameRecipe:
     places: bool = False  # the columns are latitude and longitude
     west: float = -180.0  # longitudes are taken from here on, where no data are cut apart
 
-    def frame(self, table: Table, first: int, values: dict[str, NDArray[Any]]) -> Frame:
-        """Return columns from row `first` on, which have their kinds, as a frame."""
+    def frame(self, table: Table, rows: Integers, values: dict[str, NDArray[Any]]) -> Frame:
+        """Return columns of rows of these numbers, which have their kinds, as a frame."""
         if not self.places:
             return Frame({name: values[name] for name in self.columns})
         degrees = np.column_stack([values[name] for name in self.columns]).astype(np.float64)
         if (missing := np.isnan(degrees)).any():
             row, column = np.argwhere(missing)[0]
-            raise table.bad_value(first + int(row), self.columns[column], None)
-        check_places(table, first, degrees)
+            raise table.bad_value(int(rows[row]), self.columns[column], None)
+        check_places(table, rows, degrees)
+        return self.at(degrees)
+
+    def at(self, degrees: Doubles) -> Frame:
+        """Return latitudes and longitudes, (n, 2), as the model takes places."""
         longitude = (degrees[:, 1] - self.west) % 360 + self.west
         return Frame(dict(zip(PLACE, (degrees[:, 0], longitude), strict=True)))
 
     def read(self, table: Table, first: int, columns: dict[str, Any]) -> Frame:
         """Return rows of a table, from `first` on, as the model takes them."""
         kinds = dict(zip(self.columns, self.kinds, strict=True))
-        return self.frame(
-            table,
-            first,
-            {name: typed(table, name, columns[name], kinds[name], first) for name in self.columns},
-        )
+        values = {
+            name: typed(table, name, columns[name], kinds[name], first) for name in self.columns
+        }
+        n_rows = len(values[self.columns[0]])
+        return self.frame(table, np.arange(first, first + n_rows), values)
 
 
-def check_places(table: Table, first: int, degrees: Doubles) -> None:
-    """Raise ValueError, naming the row, where these rows from `first` on are off the globe."""
+def check_places(table: Table, rows: Integers, degrees: Doubles) -> None:
+    """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
     if (wrong := off_globe(degrees)) is not None:
-        raise ValueError(f"{table.path}: row {first + wrong[0] + 1}: {wrong[1]}")
+        raise ValueError(f"{table.path}: row {rows[wrong[0]] + 1}: {wrong[1]}")
 
 
 def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:

@@ -23,12 +23,14 @@ class FitResult:
     n_components: int | None
     gamma: float
     gamma_from: str
+    lengthscale_km: float | None
     alpha: float
     n_iter: int | None
     residual: float | None
     preconditioner: str | None
     train: dict[str, float | None]
     test: dict[str, float | None]
+    baselines: dict[str, dict[str, float | None]]  # of the same held-out rows
     seconds: float
     peak_memory_mb: float
     model: str
@@ -38,12 +40,12 @@ class FitResult:
 
 def print_fit(result: FitResult, unused: list[str]) -> None:
     """Print a fit for people, with the columns of the table that it did not use."""
-    from gzkcore.datasets.globe import lengthscale_km
-
     names = ", ".join(result.columns[:4]) + (", ..." if len(result.columns) > 4 else "")
     chosen = ["held-out rows of a sample"] if result.whole else []
     where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
-    kind = "on the globe" if result.sphere else "standardised"
+    used = f"{len(result.columns)}, standardised"
+    if result.sphere:
+        used = "latitude {} and longitude {}, as points on the globe".format(*result.columns)
     held = ""
     if result.whole:
         kept = float(result.train["rows"] or 0) if result.centers is None else result.centers
@@ -51,15 +53,16 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
         held = f"; of these {megabytes:.2g} MB are rows kept in the model"
     rows = {
         "rows": f"{result.train['rows']:,} for training, {result.test['rows']:,} held out",
-        "columns": f"{len(result.columns)} {kind}",
+        "columns": used,
         "not used": ", ".join(unused),
         "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
         "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
-        "lengthscale": f"{lengthscale_km(result.gamma):,.0f} km" if result.sphere else "",
+        "lengthscale": f"{result.lengthscale_km:,.0f} km" if result.lengthscale_km else "",
         "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",
         "solution": _about_solution(result),
         "error on training rows": _about_errors(result.train),
         "error on held-out rows": _about_errors(result.test),
+        **{f"  of {name}": _about_errors(errors) for name, errors in result.baselines.items()},
         "time": f"{result.seconds:.1f} s",
         "memory": f"at its peak {result.peak_memory_mb:.0f} MB more than at the start" + held,
     }
@@ -69,7 +72,8 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
         [[key, text] for key, text in rows.items() if text],
     )
     print_lines(
-        "R² is 1 for perfect predictions and 0 for predicting the mean.",
+        "R² is 1 for perfect predictions and 0 for predicting the mean."
+        + " Boosting and the linear model learn from up to 16,384 rows." * bool(result.baselines),
         *result.notes,
         *picture_note(Path(result.plot) if result.plot else None),
         next_step(result.model, result.data),

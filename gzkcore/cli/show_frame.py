@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gzkcore._util.wording import plain
 
+from .maps import length_km
 from .output import picture_note, print_lines, print_table
 from .show_fit import next_step
 
@@ -18,10 +19,12 @@ LEAST_RISE = 1.01  # of the error where a column is shuffled
 def to_dict(found: "FrameFit") -> dict[str, Any]:
     """Return what a fit has found as plain numbers, texts, lists and dicts."""
     model, rows, verdict = found.model, found.rows, found.verdict
+    on_map = found.places is not None and model.kernel_ is not None
     return {
         "columns": rows.recipe.columns,
         "kinds": rows.recipe.kinds,
         "on_globe": bool(model.encoder_.on_sphere_),
+        "lengthscale_km": length_km(model) if on_map else None,
         "learner": type(model).__name__,
         "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
         "alpha": model.alpha_,
@@ -59,6 +62,8 @@ def print_frame(result: dict[str, Any]) -> None:
         print_lines(title)
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
     *told, _ = result["report"]  # the last is the time
+    if result["lengthscale_km"]:
+        told.append(f"Lengthscale: {result['lengthscale_km']:,.0f} km.")
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
     print_lines(*_about_columns(result), *_about_sureness(result["sure"]))
     print_lines(

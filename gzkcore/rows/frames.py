@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from gzkcore._util.memory import machine_memory
 from gzkcore._util.typing import Integers
 
-from .tables import Table, as_number, plain_value
+from .tables import MISSING, Table, as_number, has_decimal_comma, plain_value
 
 Values: TypeAlias = NDArray[Any]
 
 NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
-# What stands for a missing value in text, in small letters.
-MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
 
@@ -186,7 +184,8 @@ def _of_text(
         if not wrong.any():
             return numbers
         mostly = 2 * wrong.sum() < there.sum() and len(set(values[there])) > CODES
-        if kind == NUMBER or mostly:
+        commas = table.may_have_commas and all(map(has_decimal_comma, values[wrong]))
+        if kind == NUMBER or mostly or commas:
             row = int(wrong.argmax())
             raise table.bad_value(first + row, name, texts[row])
     if kind in (None, DATE):

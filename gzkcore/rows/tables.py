@@ -41,10 +41,13 @@ CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files
 COMPRESSED = (".gz", ".zst")  # and by how their names end
 PACKED = 10  # times as much text as bytes, in such a file
 _LINE_END = re.compile(rb"\r\n?|\n")
+_DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
+# What stands for a missing value in text, in small letters.
+MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 
 
-def open_table(path: str | os.PathLike[str]) -> "Table":
-    """Open the table in a file; its ending tells the format."""
+def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
+    """Open the table in a file, whose ending tells the format; text may have decimal commas."""
     path = Path(path)
     kind = KINDS.get(ending(path))
     if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
@@ -63,7 +66,13 @@ def open_table(path: str | os.PathLike[str]) -> "Table":
             f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
             "(or pip install pyarrow)"
         )
-    return kind(path)
+    table = kind(path)
+    if isinstance(table, CsvTable):
+        table.decimal_comma = decimal_comma
+        table.may_have_commas &= not decimal_comma
+    elif decimal_comma:
+        raise ValueError(f"{path}: only numbers in text have a decimal comma; leave it out")
+    return table
 
 
 def ending(path: Path) -> str:
@@ -79,9 +88,18 @@ def _has_pyarrow() -> bool:
 class BadValueError(ValueError):
     """Where a value is not a finite number, and what to do."""
 
-    def __init__(self, what: str, column: str, is_text: bool) -> None:
+    def __init__(
+        self,
+        what: str,
+        column: str,
+        *,
+        is_text: bool = False,
+        is_missing: bool = False,
+        has_comma: bool = False,
+    ) -> None:
         super().__init__(f"{what}; mend or drop such rows, or choose other columns")
         self.what, self.column, self.is_text = what, column, is_text
+        self.is_missing, self.has_comma = is_missing, has_comma
 
 
 class Table:
@@ -92,6 +110,7 @@ class Table:
     """
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
+    may_have_commas = False  # for decimal points, although nobody said so
     is_text = False  # so that reading it again means parsing it again
 
     def __init__(self, path: Path, names: list[str]) -> None:
@@ -120,9 +139,15 @@ class Table:
         """Say what may be wrong with the names of the columns."""
         return ""
 
-    def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:
-        """Yield (first row, values (n, len(names)), share of the file read so far)."""
-        for first, values, done, _ in self._read(names, self._numbers):
+    def batches(
+        self, names: list[str], *, missing: bool = False
+    ) -> Iterator[tuple[int, Doubles, float]]:
+        """Yield (first row, values (n, len(names)), share of the file read so far).
+
+        With `missing` a value that is missing is NaN; else it is an error.
+        """
+        parsed = self._numbers_or_nan if missing else self._numbers
+        for first, values, done, _ in self._read(names, parsed):
             yield first, values, done
 
     def columns(self, names: list[str]) -> Iterator[tuple[int, dict[str, Any], float]]:
@@ -170,6 +195,29 @@ class Table:
 
     def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
         """Return the columns of a piece whose first row is `first`, (n, len(names))."""
+        columns = self._columns(piece, names, first)
+        values = self._converted(columns, names)
+        if (place := first_not_finite(values)) is not None:
+            raise self._bad_place(columns, names, first, *place)
+        return values
+
+    def _numbers_or_nan(self, piece: Any, names: list[str], first: int) -> Doubles:
+        """Return the same, NaN where a value is missing."""
+        columns = self._columns(piece, names, first)
+        values = self._converted(columns, names)
+        for row, j in np.argwhere(~np.isfinite(values)).tolist():
+            if not is_missing(plain_value(columns[names[j]][row])):
+                raise self._bad_place(columns, names, first, row, j)
+            values[row, j] = np.nan
+        return values
+
+    def _bad_place(
+        self, columns: dict[str, Any], names: list[str], first: int, row: int, j: int
+    ) -> BadValueError:
+        return self.bad_value(first + row, names[j], plain_value(columns[names[j]][row]))
+
+    def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
+        """Return columns as float64, (n, len(names)), not finite where a value is no number."""
         raise NotImplementedError
 
     def _read(
@@ -202,13 +250,15 @@ class Table:
         text = value.strip() if isinstance(value, str) else None
         missing = value is None or text == ""
         what = "is missing" if missing else f"is {value!r}, which is not a {wanted}"
-        comma = bool(text) and _is_number(str(text).replace(",", ".", 1))
-        if comma and not _is_number(str(text)):
+        comma = isinstance(text, str) and has_decimal_comma(text)
+        if comma:
             what += ": it has a decimal comma, where a point should be"
         return BadValueError(
             f"{self.path}: row {row + 1}, column {name!r}: the value {what}",
             name,
-            is_text=bool(text) and not comma,
+            is_text=bool(text) and not (comma or _is_number(str(text))),
+            is_missing=is_missing(value),
+            has_comma=comma,
         )
 
     def numeric(self, names: list[str]) -> list[str]:
@@ -223,32 +273,43 @@ class Table:
             found.append(name)
         return found
 
-    def _from_arrow(self, batch: Any, names: list[str], first: int) -> Doubles:
-        """Turn columns of text or numbers into float64 (n, len(names)), or name the bad value."""
+    def _from_arrow(self, columns: dict[str, Any], names: list[str]) -> Doubles:
+        """Turn columns of text or numbers into float64 (n, len(names)), NaN where that fails."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        values = np.empty((batch.num_rows, len(names)))
+        values = np.empty((len(columns[names[0]]), len(names)))
         for j, name in enumerate(names):
-            column = batch.column(name)
+            column = columns[name]
             try:
                 if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                     column = pc.ascii_trim_whitespace(column)
                 values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 values[:, j] = [as_number(plain_value(value)) for value in column]
-        if (place := first_not_finite(values)) is not None:
-            row, j = place
-            raise self.bad_value(first + row, names[j], plain_value(batch.column(names[j])[row]))
         return values
 
 
+def is_missing(value: Any) -> bool:
+    """Say whether a value of a file stands for none: NaN, or one of the words for that."""
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or bool(value != value)  # noqa: PLR0124  NaN
+
+
 def plain_value(value: Any) -> Any:
-    """Return an Arrow value as a Python one; text in an unknown encoding as well as it goes."""
+    """Return an Arrow or NumPy value as a Python one; text in an unknown encoding as it goes."""
+    if isinstance(value, np.generic):
+        return value.item()
     try:
         return value.as_py()
     except UnicodeDecodeError:
         return value.as_buffer().to_pybytes().decode("latin-1")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Say whether a text is a number but for its decimal comma."""
+    return not _is_number(text) and _is_number(text.replace(",", ".", 1))
 
 
 def _is_number(text: str) -> bool:
@@ -282,8 +343,8 @@ class Columns:
     temporary file. Where there is no room for one, each reading parses the text anew.
     """
 
-    def __init__(self, table: Table, names: list[str]) -> None:
-        self.table, self.names = table, names
+    def __init__(self, table: Table, names: list[str], *, missing: bool = False) -> None:
+        self.table, self.names, self.missing = table, names, missing
         self._lengths: list[int] = []  # of the pieces that are kept, once all are
         self._kept: IO[bytes] | None = None
         packed = PACKED if table.path.suffix.lower() in COMPRESSED else 1
@@ -300,13 +361,13 @@ class Columns:
     def __iter__(self) -> Iterator[tuple[int, Doubles, float]]:
         """Yield (first row, values (n, len(names)), share of the rows read so far)."""
         if self._kept is None:
-            return self.table.batches(self.names)
+            return self.table.batches(self.names, missing=self.missing)
         return self._read_again(self._kept) if self._lengths else self._read_and_keep(self._kept)
 
     def _read_and_keep(self, file: IO[bytes]) -> Iterator[tuple[int, Doubles, float]]:
         file.seek(0)
         lengths = []
-        for first, values, done in self.table.batches(self.names):
+        for first, values, done in self.table.batches(self.names, missing=self.missing):
             file.write(values.tobytes())
             lengths.append(len(values))
             yield first, values, done
@@ -335,6 +396,7 @@ class CsvTable(Table):
 
     outputs = (".csv", ".tsv", ".txt")
     is_text = True
+    decimal_comma = False  # numbers have one
 
     def __init__(self, path: Path) -> None:
         with _reading(path) as (read, _):
@@ -354,6 +416,7 @@ class CsvTable(Table):
         if not text:
             raise ValueError(f"{path}: the first line is blank, but should name the columns")
         self._delimiter = max(",;\t", key=text.count)
+        self.may_have_commas = self._delimiter != ","
         try:
             names = next(csv.reader([text], delimiter=self._delimiter))
         except csv.Error as error:
@@ -390,11 +453,12 @@ class CsvTable(Table):
 
     def _quoted(self, value: Any) -> str:
         """Return a value as it stands in a file."""
-        if not isinstance(value, str):
-            return repr(value)
-        if {'"', self._delimiter, "\n", "\r"} & set(value):
-            return '"' + value.replace('"', '""') + '"'
-        return value
+        text = value if isinstance(value, str) else repr(value)
+        if self.decimal_comma and not isinstance(value, str):
+            text = text.replace(".", ",")
+        if {'"', self._delimiter, "\n", "\r"} & set(text):
+            return '"' + text.replace('"', '""') + '"'
+        return str(text)
 
     def _extended(self, record: bytes, new: list[str]) -> bytes:
         text = record.rstrip(b"\r\n")
@@ -424,8 +488,8 @@ class CsvTable(Table):
             if rest:
                 yield rest, 1.0
 
-    def _numbers(self, piece: bytes, names: list[str], first: int) -> Doubles:
-        return self._from_arrow(self._strings(piece, names, first), names, first)
+    def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
+        return self._from_arrow(columns, names)
 
     def _columns(self, piece: bytes, names: list[str], first: int) -> dict[str, Any]:
         batch = self._strings(piece, names, first)
@@ -439,7 +503,7 @@ class CsvTable(Table):
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        return table
+        return _with_points(table) if self.decimal_comma else table
 
     def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
         import pyarrow as pa
@@ -500,6 +564,17 @@ def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], 
             raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
 
 
+def _with_points(table: Any) -> Any:
+    """Replace the decimal commas of numbers in columns of text by points."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pc.replace_substring_regex(column, _DECIMAL_COMMA, r"\1.\2") for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
+
+
 def _records(block: bytes, delimiter: str) -> list[bytes]:
     """Split bytes into records with their line ends; a quoted value may hold line ends."""
     if b'"' not in block:
@@ -555,8 +630,8 @@ class ParquetTable(Table):
             read += batch.num_rows
             yield batch, read / self._file.metadata.num_rows
 
-    def _numbers(self, piece: Any, names: list[str], first: int) -> Doubles:
-        return self._from_arrow(piece, names, first)
+    def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
+        return self._from_arrow(columns, names)
 
     def _columns(self, piece: Any, names: list[str], first: int) -> dict[str, Any]:
         return {name: piece.column(name) for name in names}
@@ -641,15 +716,12 @@ class ArrayTable(Table):
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise ValueError(f"{self.path} is damaged: {error}") from error
 
-    def _numbers(self, piece: dict[str, NDArray[Any]], names: list[str], first: int) -> Doubles:
-        columns = self._columns(piece, names, first)
+    def _converted(self, columns: dict[str, NDArray[Any]], names: list[str]) -> Doubles:
         values = np.empty((len(columns[names[0]]), len(names)))
         for j, (name, column) in enumerate(columns.items()):
             if column.dtype.kind not in "biuf":
                 raise self.bad_type(name, str(column.dtype))
             values[:, j] = column
-        if (place := first_not_finite(values)) is not None:
-            raise self.bad_value(first + place[0], names[place[1]], float(values[place]))
         return values
 
     def _columns(

@@ -14,7 +14,7 @@ from commands import QUICK, files, read, refuse, run, start, write
 import gzkcore
 from gzkcore._util.model_io import load
 from gzkcore.cli import main as cli
-from gzkcore.cli.fit import hashed
+from gzkcore.cli.held_out import held_out
 from gzkcore.cli.recipes import Recipe
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.learn.ridge import RandomFeatureRidge
@@ -30,7 +30,9 @@ def test_fit_on_the_globe(capsys, globe):
     assert result["sphere"]
     assert result["columns"] == ["lat", "lon"]
     assert result["train"]["rows"] + result["test"]["rows"] == 400
-    assert 20 <= result["test"]["rows"] <= 60
+    assert result["test"]["rows"] == 40
+    assert result["baselines"]["boosting (scikit-learn)"]["r2"] > 0.9
+    assert result["baselines"]["the mean"]["r2"] <= 0 < result["lengthscale_km"]
     assert result["test"]["r2"] > 0.99
     assert files() == ["data.csv", "map.png", "model.gzk"]
     assert Path("map.png").read_bytes()[:4] == b"\x89PNG"
@@ -38,9 +40,11 @@ def test_fit_on_the_globe(capsys, globe):
     again = run(capsys, *arguments)
     assert again["test"] == result["test"]  # the same rows are held out, the same features drawn
 
-    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, "--force"]) == 0
     out = capsys.readouterr().out
     assert "y from lat, lon" in out
+    assert "latitude lat and longitude lon" in out
+    assert "of boosting (scikit-learn)" in out
     assert re.search(r"gamma +[0-9.]+, chosen by 2-fold cross-validation", out)
     assert re.search(r"lengthscale +[0-9,]+ km", out)
     assert "gzkcore predict model.gzk NEW.csv --output PREDICTED.csv" in out
@@ -78,7 +82,7 @@ def test_fit_with_latitude_and_longitude_exchanged(capsys, globe):
 def test_held_out_rows_are_what_is_reported(capsys, globe):
     write("data.csv", globe)
     result = run(capsys, "fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK)
-    test = hashed(np.arange(400), 0) < 0.1
+    test = held_out(np.arange(400), 0.1, 0)
     X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
     y, predicted = globe["y"], load("model.gzk").predict(X)
     errors = np.square(y - predicted)
@@ -114,7 +118,7 @@ def test_plain_columns_are_standardised(capsys, plain):
     assert result["test"]["r2"] > 0.9
     assert Path("agreement.png").stat().st_size > 10_000
     recipe = Recipe(**load("model.gzk").recipe_)
-    train = hashed(np.arange(500), 0) >= 0.1
+    train = ~held_out(np.arange(500), 0.1, 0)
     X = np.column_stack([plain[name] for name in "abc"])
     np.testing.assert_allclose(recipe.mean, X[train].mean(axis=0))
     np.testing.assert_allclose(recipe.scale, X[train].std(axis=0))
@@ -136,7 +140,9 @@ def test_constant_columns_are_left_out(capsys, plain, monkeypatch):
     assert fits[1]["test"] == pytest.approx(fits[0]["test"], rel=1e-6)
     assert "constant in the training rows: k" in " ".join(fits[1]["notes"])
     write("none.csv", {"k": np.full(500, 7.0), "y": plain["y"]})
-    assert "nothing to predict from" in refuse(capsys, "fit", "none.csv", "--target", "y", *QUICK)
+    assert "nothing to predict from" in refuse(
+        capsys, "fit", "none.csv", "--target", "y", "--force", *QUICK
+    )
 
 
 @pytest.mark.parametrize("gamma", ["scale", "0.25"])
@@ -175,7 +181,7 @@ def test_no_test(capsys, plain):
     result = run(capsys, *arguments)
     assert result["train"]["rows"] == 500
     assert result["test"] == {"rows": 0, "rmse": None, "r2": None}
-    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, "--force"]) == 0
     assert "no rows were held out" in capsys.readouterr().out
 
 
@@ -208,6 +214,74 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
     write("data.csv", plain)
     run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK)
     assert sum(parsed) == 500
+
+
+def test_no_more_features_than_rows(capsys, plain):
+    write("data.csv", {name: column[:60] for name, column in plain.items()})
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.1", "--features", "1024")
+    assert result["n_components"] == result["train"]["rows"] == 54
+    assert "Note: 54 features instead of 1,024" in " ".join(result["notes"])
+
+
+def test_a_model_is_not_replaced_by_accident(capsys, plain):
+    write("data.csv", plain)
+    Path("model.gzk").write_bytes(b"precious")
+    arguments = ["fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK]
+    reason = refuse(capsys, *arguments)
+    assert reason == (
+        "--model model.gzk is there already; give another name by --model, or --force to replace it"
+    )
+    assert Path("model.gzk").read_bytes() == b"precious"
+    assert cli.main([*arguments, "--model", "other.gzk"]) == 0
+    assert cli.main([*arguments, "--force"]) == 0
+    assert Path("model.gzk").read_bytes() == Path("other.gzk").read_bytes()
+
+
+@pytest.mark.parametrize("options", [QUICK, ["--whole"], []], ids=["features", "whole", "default"])
+def test_rows_with_missing_values_are_dropped(capsys, plain, options):
+    """What is left is as if they had never been there; messages name the rows of the file."""
+    gaps = {name: [str(each) for each in column[:120]] for name, column in plain.items()}
+    gaps["b"][7] = gaps["a"][118] = gaps["c"][119] = "NA"
+    gaps["y"][11] = ""
+    whole = [i for i in range(120) if i not in (7, 11, 118, 119)]
+    write("gaps.csv", gaps)
+    write("whole.csv", {name: [column[i] for i in whole] for name, column in gaps.items()})
+    if options:
+        reason = refuse(capsys, "fit", "gaps.csv", "--target", "y", *options)
+        assert "row 8, column 'b': the value is 'NA'" in reason
+        assert reason.endswith(", or add --drop-missing")
+    arguments = ["--target", "y", *options]
+    found = run(capsys, "fit", "gaps.csv", *arguments, "--drop-missing")
+    assert "Note: 4 rows with missing values left out" in found["notes"]
+    expected = run(capsys, "fit", "whole.csv", *arguments)
+    for key in ("test", "alpha", "kernel", "test_rows"):
+        both = found.get(key), expected.get(key)
+        assert both[0] == (pytest.approx(both[1]) if key in ("test", "alpha") else both[1])
+    gaps["c"][90] = "x"
+    write("gaps.csv", gaps)
+    reason = refuse(capsys, "fit", "gaps.csv", *arguments, "--drop-missing", "--force")
+    assert "row 91, column 'c': the value is 'x'" in reason
+
+
+@pytest.mark.parametrize("options", [QUICK, []], ids=["features", "default"])
+def test_decimal_commas(capsys, plain, options):
+    columns = {name: column[:60] for name, column in plain.items()}
+    write("points.csv", columns)
+    text = Path("points.csv").read_text()
+    Path("commas.csv").write_text(text.replace(",", ";").replace(".", ","))
+    arguments = ["--target", "y", "--gamma", "0.1", *options] if options else ["--target", "y"]
+    reason = refuse(capsys, "fit", "commas.csv", *arguments)
+    assert reason.endswith("a point should be; --decimal-comma reads such numbers")
+    found = run(capsys, "fit", "commas.csv", *arguments, "--decimal-comma", "--model", "c.gzk")
+    expected = run(capsys, "fit", "points.csv", *arguments)
+    assert found["kernel"] == expected["kernel"]
+    run(capsys, "predict", "model.gzk", "points.csv", "--output", "p.csv")
+    run(capsys, "predict", "c.gzk", "commas.csv", "--output", "c.csv", "--decimal-comma")
+    points = [line.rpartition(",")[2] for line in Path("p.csv").read_text().splitlines()]
+    commas = [line.rpartition(";")[2] for line in Path("c.csv").read_text().splitlines()]
+    assert [each.replace(",", ".") for each in commas] == points
+    reason = refuse(capsys, "predict", "c.gzk", "commas.csv", "--output", "o.csv")
+    assert reason.endswith("--decimal-comma reads such numbers")
 
 
 # ---- bad input: exit code 2, one line, no file

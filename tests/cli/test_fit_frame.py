@@ -10,7 +10,7 @@ from commands import files, read, refuse, run, write
 
 from gzkcore._util.model_io import load
 from gzkcore.cli import main as cli
-from gzkcore.cli.fit import hashed
+from gzkcore.cli.held_out import held_out
 from gzkcore.rows.frames import Frame
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -54,13 +54,13 @@ def test_numbers(capsys, mixed):
     assert predicted["columns"] == ["PREDICTED_y", "PREDICTED_y_STD"]
     rows = read("out.csv")
     found = np.array([float(row["PREDICTED_y"]) for row in rows])
-    test = hashed(np.arange(200), 0) < 0.1
+    test = held_out(np.arange(200), 0.1, 0)
     rmse = np.sqrt(np.mean(np.square(found - mixed["y"])[test]))
     assert ours["rmse"] == pytest.approx(rmse, rel=1e-9)
     assert all(float(row["PREDICTED_y_STD"]) > 0 for row in rows)
     assert {row["color"] for row in rows} == {"red", "green, or so", 'dark "blue"'}
 
-    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, "--force"]) == 0
     out = capsys.readouterr().out
     for words in (
         "y from a, b, day, color: ", "boosting (scikit-learn)", "linear ridge", "± ", "R²",
@@ -87,7 +87,7 @@ def test_labels(capsys, mixed):
         assert row["PREDICTED_kind"] == ("high" if high > low else "low")
     reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "o.csv", "--std")
     assert "--std: model.gzk predicts labels, which have no standard deviation; use" in reason
-    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, "--force"]) == 0
     assert "Uncertainty: the mean probability of the predicted class" in capsys.readouterr().out
 
 
@@ -100,7 +100,7 @@ def test_numbers_as_labels(capsys, plain):
     assert result["classes"] == [0, 1]
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
     assert {row["PREDICTED_y"] for row in read("out.csv")} == {"0", "1"}
-    reason = refuse(capsys, "fit", "data.csv", "--target", "a", "--classify")
+    reason = refuse(capsys, "fit", "data.csv", "--target", "a", "--classify", "--force")
     assert "has fractional numbers" in reason
 
 
@@ -139,6 +139,7 @@ def test_on_the_globe(capsys, globe, named):
     options = ["--lat", "lat", "--lon", "lon"] if named else []
     result = run(capsys, "fit", "data.csv", "--target", "y", *options, "--plot", "map.png")
     assert result["on_globe"]
+    assert 100 < result["lengthscale_km"] < 100_000
     assert result["methods"][0]["r2"] > 0.99
     assert Path("map.png").stat().st_size > 50_000
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")

@@ -14,7 +14,7 @@ from gzkcore import KernelRidge
 from gzkcore._util.model_io import load
 from gzkcore.cli import fit_whole as module
 from gzkcore.cli import main as cli
-from gzkcore.cli.fit import hashed
+from gzkcore.cli.held_out import held_out
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.learn import kernel_system
 from gzkcore.rows import tables
@@ -37,7 +37,7 @@ def test_on_the_globe(capsys, globe):
     assert result["preconditioner"]
     assert files() == ["data.csv", "map.png", "model.gzk"]
 
-    assert cli.main(["fit", "data.csv", *ON_GLOBE]) == 0
+    assert cli.main(["fit", "data.csv", *ON_GLOBE, "--force"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"kernel +Matern\(.*, whole", out)
     assert re.search(r"lengthscale +[0-9,]+ km", out)
@@ -50,7 +50,7 @@ def test_it_is_kernel_ridge_on_the_rows_of_the_fit(capsys, plain):
     write("data.csv", plain)
     result = run(capsys, "fit", "data.csv", "--target", "y", "--whole", "--plot", "pairs.png")
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv", "--std")
-    model, train = load("model.gzk"), hashed(np.arange(500), 0) >= 0.1
+    model, train = load("model.gzk"), ~held_out(np.arange(500), 0.1, 0)
     X, y = np.column_stack([plain[name] for name in "abc"]), plain["y"]
     X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
     length = 1 / np.sqrt(2 * result["gamma"])
@@ -112,7 +112,7 @@ def test_centers(capsys, globe, monkeypatch):
     assert result["preconditioner"] is None
     assert result["test"]["r2"] > 0.99
     assert 0 <= result["residual"] <= 1e-3
-    model, train = load("model.gzk"), hashed(np.arange(400), 0) >= 0.1
+    model, train = load("model.gzk"), ~held_out(np.arange(400), 0.1, 0)
     X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
     centers, y = model.X_fit_, globe["y"]
     assert centers.shape == (90, 3)
@@ -128,7 +128,7 @@ def test_centers(capsys, globe, monkeypatch):
     reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
     assert "model.gzk was fitted on centres and has no standard deviations" in reason
 
-    assert cli.main(["fit", "data.csv", *ON_GLOBE, "--centers", "1000"]) == 0
+    assert cli.main(["fit", "data.csv", *ON_GLOBE, "--force", "--centers", "1000"]) == 0
     out = capsys.readouterr().out
     assert re.search(rf"kernel +Matern\(.*, at {train.sum()} centres", out)
     assert re.search(r"solution +\d+ steps? to a relative residual of [0-9.e-]+ ", out)

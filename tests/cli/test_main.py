@@ -20,6 +20,7 @@ def test_help_has_an_example(command):
     result = testing.CliRunner().invoke(cli.app(), [command, "--help"])
     assert result.exit_code == 0
     assert f"Example: gzkcore {command}" in result.output
+    assert "<bool>" not in result.output
 
 
 def test_no_command(capsys):
@@ -96,7 +97,7 @@ def test_a_full_disk_behind_standard_output(option):
 
 
 def test_out_of_memory(capsys, monkeypatch):
-    def exhaust(*_):
+    def exhaust(*_, **__):
         raise MemoryError("Unable to allocate 7 GiB")
 
     monkeypatch.setattr("gzkcore.rows.tables.open_table", exhaust)

@@ -1,0 +1,28 @@
+"""Commands whose help shows flags as what they are: without a value."""
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+def _without_values(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, --help among them."""
+        return _without_values(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """The command that has the others."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, --help among them."""
+        return _without_values(super().get_params(ctx))

@@ -1,0 +1,76 @@
+"""Predictions on a grid, for a GIS."""
+
+import numpy as np
+import pytest
+from commands import QUICK, read, refuse, run, write
+from scipy.io import netcdf_file
+
+from gzkcore._util.model_io import load
+from gzkcore.cli.grid import grid_of
+from gzkcore.datasets import LatLonToSphere
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+
+ON_GLOBE = ["--target", "y", "--lat", "lat", "--lon", "lon"]
+
+
+def test_netcdf_and_csv_of_features(capsys, globe):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)
+    result = run(capsys, "predict", "model.gzk", "--grid", "10", "--output", "map.nc", "--std")
+    assert (result["rows"], result["shape"]) == (648, [18, 36])
+    with netcdf_file("map.nc", mmap=False) as file:
+        latitude, longitude = (file.variables[name][:] for name in ("latitude", "longitude"))
+        surface, std = (file.variables[f"PREDICTED_y{end}"][:] for end in ("", "_STD"))
+        assert file.variables["latitude"].units == b"degrees_north"
+    np.testing.assert_allclose(latitude, np.arange(85, -90, -10.0))
+    np.testing.assert_allclose(longitude, np.arange(-175, 180, 10.0))
+    X = LatLonToSphere().transform(np.column_stack([np.full(36, 5.0), longitude]))
+    np.testing.assert_allclose(surface[8], load("model.gzk").predict(X), rtol=1e-9)
+    assert (std > 0).all()
+
+    run(capsys, "predict", "model.gzk", "--grid", "10", "--output", "map.csv")
+    rows = read("map.csv")
+    assert list(rows[0]) == ["longitude", "latitude", "PREDICTED_y"]
+    np.testing.assert_allclose([float(row["PREDICTED_y"]) for row in rows], surface.ravel())
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by options", "by names"])
+def test_a_window_by_the_default_fit(capsys, globe, named):
+    names = {} if named else {"lat": "Latitude", "lon": "long"}
+    write("data.csv", {names.get(name, name): column[:100] for name, column in globe.items()})
+    run(capsys, "fit", "data.csv", *(ON_GLOBE if named else ON_GLOBE[:2]))
+    window = ["--grid", "10", "--window", "0,40,170,200"]
+    run(capsys, "predict", "model.gzk", *window, "--output", "map.csv")
+    rows = read("map.csv")
+    assert [float(row["longitude"]) for row in rows[:3]] == [175, 185, 195]
+    write("same.csv", {names.get("lat", "lat"): [35.0], names.get("lon", "lon"): [-175.0]})
+    run(capsys, "predict", "model.gzk", "same.csv", "--output", "out.csv")
+    expected = float(read("out.csv")[0]["PREDICTED_y"])
+    assert float(rows[1]["PREDICTED_y"]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_cells_fill_the_window():
+    grid = grid_of(7.0, "0,20,-10,30")
+    assert (len(grid.latitude), len(grid.longitude)) == (3, 6)
+    assert (grid.latitude[0] + grid.latitude[-1], grid.longitude.mean()) == pytest.approx((20, 10))
+
+
+def test_what_is_refused(capsys, globe, plain):
+    write("data.csv", globe)
+    write("plain.csv", plain)
+    run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)
+    run(capsys, "fit", "plain.csv", "--target", "y", "--model", "plain.gzk", *QUICK)
+    for options, reason in (
+        (["model.gzk", "--output", "m.nc"], "give a table to predict for, or --grid"),
+        (["model.gzk", "data.csv", "--grid", "1", "--output", "m.nc"], "give a table to predict"),
+        (["model.gzk", "data.csv", "--window", "1", "--output", "m.csv"], "add --grid"),
+        (["model.gzk", "--grid", "0", "--output", "m.nc"], "--grid 0 must be a positive number"),
+        (["model.gzk", "--grid", "1", "--output", "m.tif"], "should end with .nc (NetCDF) or .csv"),
+        (
+            ["model.gzk", "--grid", "1", "--window", "9,1,2,3", "--output", "m.nc"],
+            "--window 9,1,2,3 must be south,north,west,east",
+        ),
+        (["plain.gzk", "--grid", "1", "--output", "m.nc"], "not from latitude and longitude alone"),
+    ):
+        assert reason in refuse(capsys, "predict", *options)

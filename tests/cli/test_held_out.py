@@ -1,0 +1,33 @@
+"""Which rows are held out: as many as is said, all over the table, at random."""
+
+import numpy as np
+import pytest
+
+from gzkcore.cli.held_out import held_out
+
+
+@pytest.mark.parametrize("share", [1e-3, 0.07, 0.1, 1 / 3, 0.5, 0.7, 0.9])
+def test_the_share_is_what_it_says(share):
+    """To a row, of any number of rows; in pieces as at once."""
+    rows = np.arange(10_000)
+    chosen = held_out(rows, share, 3)
+    total = np.cumsum(chosen)
+    assert np.abs(total - share * (rows + 1)).max() <= max(1.0, 1 / (1 - share)) + 1e-9
+    np.testing.assert_array_equal(
+        np.r_[held_out(rows[:777], share, 3), held_out(rows[777:], share, 3)], chosen
+    )
+
+
+def test_a_tenth_of_400_rows_is_40():
+    for seed in range(20):
+        assert held_out(np.arange(400), 0.1, seed).sum() == 40
+
+
+def test_places_within_a_group_are_even_and_differ_by_seed():
+    rows = np.arange(100_000)
+    places = np.flatnonzero(held_out(rows, 0.1, 0)) % 10
+    assert np.abs(np.bincount(places, minlength=10) / 10_000 - 0.1).max() < 0.015
+    assert np.mean(held_out(rows, 0.1, 0) & held_out(rows, 0.1, 1)) == pytest.approx(
+        0.01, abs=0.002
+    )
+    assert not held_out(rows, 0.0, 0).any()
