@@ -54,6 +54,7 @@ from .kernels import SphereHeat as SphereHeat
 from .kernels import SphereMatern as SphereMatern
 from .kernels import Spherical as Spherical
 from .kernels import Sum as Sum
+from .kernels import Transformed as Transformed
 from .kernels import Zonal as Zonal
 from .kernels.learned import LearnedKernel as LearnedKernel
 from .kernels.learned import learn_kernel as learn_kernel
@@ -63,6 +64,7 @@ from .kernels.products import kernel_matrix as kernel_matrix
 from .kernels.products import kernel_product as kernel_product
 from .learn.cca import RandomFeatureCCA as RandomFeatureCCA
 from .learn.clusters import ClusterAccumulator as ClusterAccumulator
+from .learn.gradients import average_gradient_outer_product as average_gradient_outer_product
 from .learn.gram import GramAccumulator as GramAccumulator
 from .learn.kernel_classifier import KernelClassifier as KernelClassifier
 from .learn.kernel_logistic import KernelLogisticRegression as KernelLogisticRegression

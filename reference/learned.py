@@ -14,10 +14,45 @@ import math
 
 import numpy as np
 
-__all__ = ["learned_criterion", "learned_gradient"]
+__all__ = ["average_gradient_outer_product", "learned_criterion", "learned_gradient"]
 
 LENGTH_SPREAD = 1.5  # log lengths[c] is normal about log sqrt(dim), with this standard deviation
 NOISE_MIDDLE, NOISE_SPREAD = 0.02, 3.0  # log noise is normal about log 0.02
+
+STEP = 1e-5  # of differences
+
+
+def average_gradient_outer_product(model, X):
+    """Return the mean over points of sum_q grad f_q grad f_q^T, by differences.
+
+    Parameters
+    ----------
+    model : callable
+        From points to a number each, f, or to a list of numbers each, f_1, f_2, ...
+    X : sequence of points
+
+    Returns
+    -------
+    list of dim rows
+
+    Examples
+    --------
+    >>> M = average_gradient_outer_product(lambda X: [3 * x - 4 * y for x, y in X], [[0.0, 1.0]])
+    >>> [[round(entry) for entry in row] for row in M]
+    [[9, -12], [-12, 16]]
+    """
+    dim = len(X[0])
+    total = [[0.0] * dim for _ in range(dim)]
+    for x in X:
+        slopes = []
+        for c in range(dim):
+            high, low = ([u + step * (i == c) for i, u in enumerate(x)] for step in (STEP, -STEP))
+            apart = np.ravel(model([high])[0]) - np.ravel(model([low])[0])
+            slopes.append(apart / (2 * STEP))
+        for i in range(dim):
+            for j in range(dim):
+                total[i][j] += float(slopes[i] @ slopes[j]) / len(X)
+    return total
 
 
 def learned_criterion(profile, lengths, noise, X, Y):

@@ -281,6 +281,7 @@ KERNELS = {
     "Spherical": lambda: gzk.Spherical(2.0), "Zonal": lambda: gzk.Zonal(coefficients=[0.3, 0.5, 0.2]),
     "Product": lambda: gzk.Product([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())]),
     "Sum": lambda: gzk.Sum([(0, gzk.Gaussian(0.5)), ([1, 2], gzk.Matern())], [0.5, 2.0]),
+    "Transformed": lambda: gzk.Transformed(gzk.Matern(), [[1.0, 0.5, 0.0], [0.0, 1.0, -2.0]]),
 }  # fmt: skip
 ON_SPHERE = {"SphereHeat", "SphereMatern", "Zonal"}
 

@@ -209,6 +209,7 @@ PRODUCTS = {
 LEARNED = {
     "value": Tolerance(256, "logarithms of size 10, summed over rows; solves with M"),
     "gradient": Tolerance(2048, "entries of M^-1 of size 3, and squares, summed over all pairs"),
+    "differences": Tolerance(2**24, "values off by eps over a step of 1e-5, and the step squared"),
 }
 
 # Regressions on some hundred rows and up to a hundred features, by two ways; all relative.

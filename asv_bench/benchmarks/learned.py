@@ -1,4 +1,4 @@
-"""Learned lengths, beside scikit-learn's Gaussian process with one length per column."""
+"""Learned lengths, beside scikit-learn's Gaussian process; gradients, beside differences."""
 
 import functools
 
@@ -7,7 +7,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.gaussian_process.kernels import Matern as Function
 
-from gzkcore import KernelRidge, Matern, learn_kernel
+from gzkcore import KernelRidge, Matern, average_gradient_outer_product, learn_kernel
 
 from .common import data_generator, interleave, ratio
 
@@ -74,3 +74,46 @@ class Learn:
         return ratio(interleave(calls, 3), "sklearn", "gzkcore")[0]
 
     track_times_faster_than_sklearn.unit = "times"
+
+
+class Gradients:
+    """The average gradient outer product of a whole kernel's model; the error is relative.
+
+    The competitor takes central differences, as one does without formulas.
+    """
+
+    params = ([8, 26],)
+    param_names = ("columns",)
+
+    def setup(self, columns):
+        (X, y), (self.X, _) = table(columns)
+        self.model = KernelRidge(Matern(1.5, columns**0.5), 1e-2).fit(X, y)
+        self.by_differences()  # compiles, allocates
+
+    def ours(self):
+        return average_gradient_outer_product(self.model, self.X)
+
+    def by_differences(self):
+        return average_gradient_outer_product(self.model.predict, self.X)
+
+    def time_gzkcore(self, columns):
+        self.ours()
+
+    def time_differences(self, columns):
+        self.by_differences()
+
+    def peakmem_gzkcore(self, columns):
+        self.ours()
+
+    def peakmem_differences(self, columns):
+        self.by_differences()
+
+    def track_error_gzkcore(self, columns):
+        exact = self.by_differences()
+        return float(np.abs(self.ours() - exact).max() / np.abs(exact).max())
+
+    def track_times_faster_than_differences(self, columns):
+        calls = {"gzkcore": self.ours, "differences": self.by_differences}
+        return ratio(interleave(calls, 3), "differences", "gzkcore")[0]
+
+    track_times_faster_than_differences.unit = "times"

@@ -92,6 +92,7 @@ CLASSES = {
     "HadamardProjection": "gzkcore.features.projection:HadamardProjection",
     "Product": "gzkcore.kernels:Product",
     "Sum": "gzkcore.kernels:Sum",
+    "Transformed": "gzkcore.kernels:Transformed",
     "ProductFeatures": "gzkcore.features.product:ProductFeatures",
     "BlockFourierFeatures": "gzkcore.features.block:BlockFourierFeatures",
     "BlockProjection": "gzkcore.features.block:BlockProjection",

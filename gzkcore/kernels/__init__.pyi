@@ -12,6 +12,7 @@ from .shift_invariant import Matern as Matern
 from .shift_invariant import RationalQuadratic as RationalQuadratic
 from .shift_invariant import Spherical as Spherical
 from .sum import Sum as Sum
+from .transformed import Transformed as Transformed
 from .zonal import ArcCosine as ArcCosine
 from .zonal import NeuralTangent as NeuralTangent
 from .zonal import SphereHeat as SphereHeat

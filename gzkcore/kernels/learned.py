@@ -433,8 +433,8 @@ class Lengths(Part):
 
     def matrix(self, theta: Doubles) -> Doubles:
         kernel = self.kernel(theta)
-        ((factor,),) = (term.factors for term in kernel.tile_form(self.varies.size) or ())
-        self.factor, self.slopes = factor, slope_matrix(factor, self.sample)
+        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.varies.size) or ()]
+        self.factor, self.slopes = factor, slope_matrix(term, 0, self.sample)
         self.slopes[self.slopes > STEEPEST] = 0.0
         self.scaled = ((self.sample - self.mean) * factor.scale)[:, self.varies]
         return kernel_matrix(kernel, self.sample)

@@ -26,6 +26,7 @@ from .base import Kernel, double_rows
 from .tile_form import DIFFERENCE, PRODUCT, TABLE, TABLE_SLOPE, Factor, Term
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .tile_table import table_of
+from .transformed import unmapped
 
 __all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
@@ -101,6 +102,7 @@ class Pairs:
     @classmethod
     def of(cls, kernel: Kernel, X: Doubles, dtype: Any) -> "Pairs | None":
         """Return None for kernels that are no product of compiled factors."""
+        kernel, X, _ = unmapped(kernel, X, None)
         terms = known_terms(kernel, X.shape[1], dtype, 0.0)
         if terms is None or len(terms) != 1 or terms[0][0].weight <= 0:
             return None
@@ -173,8 +175,9 @@ class KernelOperator(LinearOperator):
     ) -> None:
         self.tol = None if tol is None else check_not_negative("tol", tol)
         self.arithmetic = arithmetic_of(X, dtype)
-        self.X, self.Y = checked_rows(X, Y)
-        self.kernel = kernel = resolved_kernel(kernel, self.X)
+        rows, others = checked_rows(X, Y)
+        kernel, self.X, self.Y = unmapped(resolved_kernel(kernel, rows), rows, others)
+        self.kernel = kernel
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
         self.n_tiles = 0
@@ -205,7 +208,7 @@ class KernelOperator(LinearOperator):
 
         The length of a column is what scales it in the kernel: 1 / (2 gamma)^(1/2) for the
         Gaussian, `length_scale` for Matern. If all columns have one length, its derivative is the
-        sum.
+        sum. Of a `Transformed` kernel they are the columns of mapped rows.
 
         Parameters
         ----------
@@ -419,18 +422,24 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     return rows, others
 
 
-def slope_matrix(factor: Factor, X: Doubles) -> Doubles:
-    """Return the profile of a factor's slope at all pairs of rows, which may have a pole at 0."""
-    slope = _slope_of(_by_differences(factor))
-    known = FactorArrays.of([slope], X.shape[1], np.float64, [math.inf])
+def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) -> Doubles:
+    """Return the profile of a factor's slope times the term's other factors at all pairs of rows.
+
+    It may have a pole at 0. Y=None means X.
+    """
+    factors = [_by_differences(factor) for factor in term.factors]
+    factors[number] = _slope_of(factors[number])
+    known = FactorArrays.of(factors, X.shape[1], np.float64, [math.inf] * len(factors))
     if known is None:
-        raise ValueError(f"{factor} has no table that is accurate to float64")
-    rows = TiledRows.of(X, Term((slope,)), np.float64, in_order=True)
-    out = np.empty((len(X), len(X)))
+        raise ValueError(f"{term} has no table that is accurate to float64")
+    sloped = Term(tuple(factors))
+    rows = TiledRows.of(X, sloped, np.float64, in_order=True)
+    columns = rows if Y is None else TiledRows.of(Y, sloped, np.float64, in_order=True)
+    out = np.empty((len(X), len(X if Y is None else Y)))
     _products.kernel_matrix(
-        rows.rows, rows.centers, rows.radii, rows.order, rows.rows, rows.centers, rows.radii,
-        rows.order, known.factors, known.numbers, known.coefficients, FAR[np.dtype(np.float64)],
-        True, out, n_threads(out.size),
+        rows.rows, rows.centers, rows.radii, rows.order, columns.rows, columns.centers,
+        columns.radii, columns.order, known.factors, known.numbers, known.coefficients,
+        FAR[np.dtype(np.float64)], Y is None, out, n_threads(out.size),
     )  # fmt: skip
     return out
 
@@ -493,7 +502,7 @@ def kernel_matrix(
     arithmetic = arithmetic_of(X, dtype)
     rows, others = checked_rows(X, Y)
     total: NDArray[Any] | None
-    kernel = resolved_kernel(kernel, rows)
+    kernel, rows, others = unmapped(resolved_kernel(kernel, rows), rows, others)
     terms = known_terms(kernel, rows.shape[1], arithmetic, 0.0)
     if terms is None:
         total = kernel(rows, others).astype(arithmetic, copy=False)

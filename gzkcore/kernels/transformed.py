@@ -1,0 +1,107 @@
+"""Kernels of linearly mapped rows: a full matrix as the metric, not only a length per column."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gzkcore._util.state import doubles, stored
+from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.validation import check_matrix
+from gzkcore._util.wording import counted
+
+from .aliases import WithKernel, as_kernel
+from .base import Kernel, double_rows
+
+__all__ = ["Transformed"]
+
+
+class Transformed(WithKernel, Kernel):
+    """Kernel of linearly mapped rows, k(x, y) = kernel(matrix x, matrix y).
+
+    Of a radial kernel, matrix^T matrix is the metric that distances are measured by (Mahalanobis).
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        Rules such as "scale" are resolved on the mapped rows.
+    matrix : array-like of shape (n_mapped, n_features)
+
+    Notes
+    -----
+    `KernelRidge` and `KernelOperator` map the rows once and take the time of `kernel`.
+    `NystromFeatures` takes it, and where the matrix is square `RandomFourierFeatures`. For other
+    features map the rows yourself, and pass `kernel`.
+
+    Examples
+    --------
+    >>> from gzkcore import Gaussian, Transformed
+    >>> kernel = Transformed(Gaussian(0.5), [[1.0, 1.0]])  # of sums of both columns
+    >>> kernel([[0.0, 0.0]], [[1.0, -1.0], [1.0, 1.0]]).round(6)
+    array([[1.      , 0.135335]])
+    """
+
+    _state = stored(matrix=doubles(None, None))
+
+    rotation_invariant: ClassVar[bool] = False
+    instead: ClassVar[str] = (
+        "map the rows, X @ matrix.T, and use its kernel; NystromFeatures takes it"
+    )
+
+    def __init__(self, kernel: str | Kernel, matrix: ArrayLike) -> None:
+        self.kernel = kernel
+        self.matrix = matrix
+
+    def resolve(self, X: Rows, names: ArrayLike | None = None) -> "Transformed":
+        """Return a copy with the kernel resolved on mapped rows.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, n_features)
+        names : ignored
+
+        Returns
+        -------
+        Transformed
+        """
+        matrix = self._matrix_for(X.shape[1])
+        return Transformed(as_kernel(self.kernel).resolve(X @ matrix.T), matrix)
+
+    def _matrix_for(self, dim: int) -> Doubles:
+        matrix = check_matrix("matrix", self.matrix)
+        if matrix.shape[1] != dim:
+            raise ValueError(
+                f"matrix has {counted(matrix.shape[1], 'column')}, but X has {dim}; give it one "
+                "for each column of X"
+            )
+        return np.asarray(matrix, dtype=np.float64)
+
+    def mapped(self, X: Data) -> Doubles:
+        """Return matrix x for every row of X."""
+        rows = double_rows(X)
+        return rows @ self._matrix_for(rows.shape[1]).T
+
+    def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
+        """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
+        return as_kernel(self.kernel)(self.mapped(X), None if Y is None else self.mapped(Y))
+
+    def diag(self, X: Rows) -> Doubles:
+        """Return k(x, x) for every row of X."""
+        return as_kernel(self.kernel).diag(self.mapped(X))
+
+    def frequencies(self, normals: Doubles, uniforms: Doubles) -> Doubles:
+        """Return those of the kernel, mapped back; the matrix must be square."""
+        matrix = self._matrix_for(normals.shape[1])
+        if len(matrix) != matrix.shape[1]:
+            return super().frequencies(normals, uniforms)
+        kernel = as_kernel(self.kernel)
+        found: Doubles = (kernel.frequencies(normals, uniforms) * kernel.scale()) @ matrix
+        return found
+
+
+def unmapped(kernel: Any, X: Doubles, Y: Any) -> tuple[Kernel, Doubles, Any]:
+    """Return the kernel of mapped rows, and the rows mapped, as often as there is a map."""
+    while isinstance(kernel, Transformed):
+        X, Y = kernel.mapped(X), None if Y is None else kernel.mapped(Y)
+        kernel = as_kernel(kernel.kernel)
+    return kernel, X, Y

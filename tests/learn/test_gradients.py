@@ -1,0 +1,145 @@
+"""Average gradient outer products: those of the reference, however rows come."""
+
+import numpy as np
+import pytest
+from naming import named
+from points import gaussian
+from scipy import sparse
+from tolerances import LEARNED
+
+from gzkcore import (
+    ArcCosine,
+    Exponential,
+    ExponentialDot,
+    Gaussian,
+    KernelRidge,
+    KernelRidgeClassifier,
+    Laplacian,
+    Matern,
+    NystromFeatures,
+    Polynomial,
+    Product,
+    RandomFeatureRidge,
+    RandomFourierFeatures,
+    RationalQuadratic,
+    Sum,
+    Transformed,
+    average_gradient_outer_product,
+    reference,
+)
+from gzkcore.learn.gradients import GradientAccumulator
+
+KERNELS = [
+    Gaussian([0.1, 0.3, 0.5]),
+    Matern(1.5, 2.0),
+    Matern(0.5, 2.0),
+    Matern(0.8, [1.0, 2.0, 3.0]),
+    Exponential(0.5),
+    Laplacian([0.3, 0.5, 0.7]),
+    RationalQuadratic(0.7, 2.0),
+    Polynomial(3, 0.5),
+    ExponentialDot(0.3),
+    ArcCosine(1),
+    Product([([0, 1], Gaussian(0.3)), ([1, 2], Matern(2.5)), ([0], Polynomial(2))]),
+    Sum([([0, 2], Gaussian(0.3)), ([1], Laplacian(0.5))], [0.3, 2.0]),
+    Transformed(Matern(2.5), [[1.0, 0.5, 0.0], [0.0, 0.5, -0.3]]),
+]
+
+
+def fitted(kernel, n_targets=1):
+    X, Y = gaussian(40, 3), gaussian(40, n_targets, seed=1)
+    return KernelRidge(kernel, 0.1, tol=1e-10).fit(X, Y)
+
+
+def function_of(model):
+    """Return a function of points whose kernel values are exact."""
+    return lambda X: model.kernel_(np.asarray(X), model.X_fit_) @ model.dual_coef_
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=named)
+def test_as_the_reference_by_differences(kernel):
+    """average_gradient_outer_product of two targets, at rows that the model does not know."""
+    model, X = fitted(kernel, 2), gaussian(7, 3, seed=2)
+    expected = reference.learned.average_gradient_outer_product(function_of(model), X.tolist())
+    found = average_gradient_outer_product(model, X)
+    bound = LEARNED["differences"](length=1) * np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+    diagonal = average_gradient_outer_product(model, X, diagonal=True)
+    np.testing.assert_allclose(diagonal, np.diag(found), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        NystromFeatures(Gaussian(0.3), 30, random_state=0),
+        RandomFourierFeatures(Gaussian(0.3), 64, random_state=0),
+    ],
+    ids=named,
+)
+def test_features_are_differentiated(features):
+    X = gaussian(200, 3)
+    model = RandomFeatureRidge(features, 0.1).fit(X, np.sin(X))
+    found = average_gradient_outer_product(model, X[:9])
+    expected = reference.learned.average_gradient_outer_product(model.predict, X[:9].tolist())
+    bound = LEARNED["differences"](length=1) * np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+
+
+def test_classes_and_functions_are_taken():
+    X = gaussian(60, 3)
+    model = KernelRidgeClassifier("gaussian", 0.1).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    found = average_gradient_outer_product(model, X)
+    by_values = average_gradient_outer_product(model.decision_function, X)
+    np.testing.assert_allclose(found, by_values, rtol=1e-4, atol=1e-4 * np.abs(found).max())
+    assert found.argmax() == 0
+    linear = average_gradient_outer_product(lambda X: X @ [1.0, 2.0, 0.0], X)
+    np.testing.assert_allclose(linear, np.outer([1, 2, 0], [1, 2, 0]), atol=1e-8)
+
+
+def test_rows_come_in_any_batches_and_weights():
+    model, X = fitted(Matern(2.5)), gaussian(50, 3, seed=2)
+    weight = np.arange(50) % 3.0
+    whole = average_gradient_outer_product(model, X, weight)
+    for source in (
+        [(X[:20], None, weight[:20]), (X[20:], None, weight[20:])],
+        [(sparse.csr_array(X), None, weight)],
+    ):
+        np.testing.assert_allclose(
+            average_gradient_outer_product(model, source), whole, rtol=1e-12, atol=1e-15
+        )
+    np.testing.assert_allclose(
+        average_gradient_outer_product(model, np.repeat(X, weight.astype(int), axis=0)),
+        whole, rtol=1e-12, atol=1e-15,
+    )  # fmt: skip
+    parts = [GradientAccumulator(model).update(X[i::2], weight[i::2]) for i in range(2)]
+    np.testing.assert_allclose(parts[0].merge(parts[1]).finalize(), whole, rtol=1e-12, atol=1e-15)
+
+
+def test_equal_rows_of_a_rough_kernel_have_slope_0():
+    model = fitted(Matern(0.5))
+    found = average_gradient_outer_product(model, model.X_fit_)
+    assert np.isfinite(found).all()
+    one = KernelRidge(Matern(0.5), 0.1).fit([[0.0]], [1.0])
+    np.testing.assert_array_equal(average_gradient_outer_product(one, [[0.0]]), [[0.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: average_gradient_outer_product(3, [[1.0]]), "model=3 has no predict"),
+        (lambda: average_gradient_outer_product(np.sum, [[np.nan]]), "contains NaN"),
+        (lambda: average_gradient_outer_product(np.sum, [[1.0]], [0.0]), "no rows of positive"),
+        (lambda: average_gradient_outer_product(np.sum, iter([])), "yields no batches"),
+        (
+            lambda: average_gradient_outer_product(np.sum, [np.ones((1, 2))], [1.0]),
+            "sample_weight was passed beside a source",
+        ),
+        (
+            lambda: GradientAccumulator(lambda X: X.sum(axis=1)).update([[1.0]]).update([[1.0, 2]]),
+            "X has 2 columns, and the rows before 1",
+        ),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
