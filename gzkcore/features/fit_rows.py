@@ -105,7 +105,7 @@ class FitRows:
         if self.y is None or not asks_targets(kernel):
             return kernel
         y = self.y if self.used is None else _safe_indexing(self.y, self.used)
-        return learned(kernel, self.X, y, names=self.names).kernel
+        return learned(kernel, self.X, y, names=self.names, weight=self.weight).kernel
 
     def numbers(self, rows: Integers) -> Integers:
         """Return which of the rows given some of these are."""

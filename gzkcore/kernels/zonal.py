@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,15 @@ from gzkcore._util.validation import check_integer, check_positive
 from gzkcore.sphere.series import gegenbauer_series, series_noise, zonal_sum
 from gzkcore.sphere.special import log_alpha
 
-from .base import Kernel, check_list, cosines, double_rows, row_norms, unit_rows
+from .base import (
+    Kernel,
+    check_list,
+    cosines,
+    double_rows,
+    raise_if_learned,
+    row_norms,
+    unit_rows,
+)
 from .tile_form import DIFFERENCE, TABLE, Factor, Term, TileForm
 
 __all__ = [
@@ -27,6 +35,9 @@ __all__ = [
 
 # Where a series is cut that is evaluated as such, and what may be missing there.
 _LONGEST_SERIES, _MISSING = 4096, 1e-14
+
+# Of the whole sum, a last term below which no other counts.
+_NO_TAIL = 1e-30
 
 # What rounding may do to 2 - 2 cos.
 _COSINE_ERROR = 1e-15
@@ -262,6 +273,15 @@ class SphereKernel(ZonalKernel):
     """
 
     unit_sphere: ClassVar[bool] = True
+    _tail: float = 1.0  # mean of the slopes beyond the longest series, in units of the last
+
+    def with_lengths(self, lengths: float) -> Self:
+        """Return the kernel of another length."""
+        raise NotImplementedError
+
+    def eigenvalue_slope(self, degrees: Doubles, dim: int) -> Doubles:
+        """Return the derivative of `log_eigenvalue` by the logarithm of the length."""
+        raise NotImplementedError
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
         """Return log(c_l / alpha(l, d)) up to a constant."""
@@ -290,6 +310,21 @@ class SphereKernel(ZonalKernel):
         c[-1] += max(1.0 - float(c.sum()), 0.0)
         return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
 
+    def length_slope(self, t: Doubles, dim: int) -> Doubles:
+        """Return the derivative of `kappa` by the logarithm of the length.
+
+        That of c_l is c_l times its own slope less the mean of all slopes.
+        """
+        c = self.series(dim, _LONGEST_SERIES)
+        slopes = self.eigenvalue_slope(np.arange(c.size, dtype=np.float64), dim)
+        total = np.cumsum(c)
+        missing = max(1.0 - float(total[-1]), 0.0)
+        mean = float(c @ slopes) + missing * self._tail * float(slopes[-1])
+        count = int(np.searchsorted(total, 1 - _MISSING)) + 1
+        c = c[:count] * (slopes[:count] - mean)
+        c[-1] -= c.sum()
+        return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
+
     def _log_terms(self, degrees: Doubles, dim: int) -> Doubles:
         return log_alpha(degrees.astype(np.intp), dim) + self.log_eigenvalue(degrees, dim)
 
@@ -300,7 +335,7 @@ class SphereKernel(ZonalKernel):
         top = float(logs.max())
         terms = np.exp(logs - top)
         total = math.fsum(terms[:-2])
-        if dim == 1:
+        if dim == 1 or terms[-2] < _NO_TAIL * total:
             return top + math.log(total)
 
         between = np.arange(1.0, dim - 2)  # alpha without Gammas, which cancel for large l
@@ -323,10 +358,10 @@ class SphereMatern(SphereKernel):
 
     Parameters
     ----------
-    nu : float, default=1.5
-        > 0, smoothness.
-    length_scale : float, default=1.0
-        > 0, in radians.
+    nu : float or "learn", default=1.5
+        > 0, smoothness; "learn": the one of 1/2, 3/2 and 5/2 that makes y most likely.
+    length_scale : float or "learn", default=1.0
+        > 0, in radians; "learn": by the likelihood of y, see `learn_kernel`.
 
     Notes
     -----
@@ -339,7 +374,13 @@ class SphereMatern(SphereKernel):
     array([[0.3558]])
     """
 
-    def __init__(self, nu: float = 1.5, length_scale: float = 1.0) -> None:
+    learnable: ClassVar[tuple[str, ...]] = ("nu", "length_scale")
+
+    def __init__(
+        self,
+        nu: float | Literal["learn"] = 1.5,
+        length_scale: float | Literal["learn", "learn-isotropic"] = 1.0,
+    ) -> None:
         self.nu = nu
         self.length_scale = length_scale
 
@@ -347,7 +388,24 @@ class SphereMatern(SphereKernel):
         nu, length_scale = self._numbers()
         return {"nu": nu, "length_scale": length_scale}
 
+    def with_lengths(self, lengths: float) -> "SphereMatern":
+        """Return the kernel with this for length_scale."""
+        return SphereMatern(self.nu, lengths)
+
+    @property
+    def _tail(self) -> float:  # type: ignore[override]  # there c_l falls as l^(-2 nu - 1)
+        nu = self._numbers()[0]
+        return nu / (nu + 1)
+
+    def eigenvalue_slope(self, degrees: Doubles, dim: int) -> Doubles:
+        """Return (nu + (d-1)/2) (4 nu / length_scale^2) / (2 nu / length_scale^2 + l (l+d-2))."""
+        nu, length_scale = self._numbers()
+        steep = 2 * nu / length_scale**2
+        return (2 * nu + dim - 1) * steep / (steep + degrees * (degrees + dim - 2))
+
     def _numbers(self) -> tuple[float, float]:
+        raise_if_learned("nu", self.nu)
+        raise_if_learned("length_scale", self.length_scale)
         return check_positive("nu", self.nu), check_positive("length_scale", self.length_scale)
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
@@ -362,8 +420,9 @@ class SphereHeat(SphereKernel):
 
     Parameters
     ----------
-    time : float, default=1.0
-        > 0; heat from a point has spread over about (2 time)^(1/2) radians by then.
+    time : float or "learn", default=1.0
+        > 0; heat from a point has spread over about (2 time)^(1/2) radians by then; "learn": by the
+        likelihood of y, see `learn_kernel`.
 
     Notes
     -----
@@ -376,15 +435,29 @@ class SphereHeat(SphereKernel):
     array([[0.0026]])
     """
 
-    def __init__(self, time: float = 1.0) -> None:
+    learnable: ClassVar[tuple[str, ...]] = ("time",)
+
+    def __init__(self, time: float | Literal["learn", "learn-isotropic"] = 1.0) -> None:
         self.time = time
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
-        return {"time": check_positive("time", self.time)}
+        return {"time": self._number()}
+
+    def _number(self) -> float:
+        raise_if_learned("time", self.time)
+        return check_positive("time", self.time)
+
+    def with_lengths(self, lengths: float) -> "SphereHeat":
+        """Return the kernel with time = lengths^2 / 2."""
+        return SphereHeat(lengths**2 / 2)
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
         """Return -time l (l + d - 2)."""
-        return -check_positive("time", self.time) * degrees * (degrees + dim - 2)
+        return -self._number() * degrees * (degrees + dim - 2)
+
+    def eigenvalue_slope(self, degrees: Doubles, dim: int) -> Doubles:
+        """Return -2 time l (l + d - 2)."""
+        return 2 * self.log_eigenvalue(degrees, dim)
 
 
 class NeuralTangent(ZonalKernel):

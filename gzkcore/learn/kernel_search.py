@@ -346,7 +346,8 @@ def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) ->
 def _learned(
     trials: Trials, rows: Integers, kernel: Kernel, start: LearnedKernel | None = None
 ) -> LearnedKernel:
-    return learned(kernel, trials.X[rows], trials.Y[rows], len(rows), start=start)
+    weight = None if trials.weight is None else trials.weight[rows]
+    return learned(kernel, trials.X[rows], trials.Y[rows], len(rows), start=start, weight=weight)
 
 
 def some_that_vary(

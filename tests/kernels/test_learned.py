@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from naming import named
-from points import gaussian
+from points import gaussian, sphere
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -45,9 +45,12 @@ from gzkcore.kernels import (
     Laplacian,
     Matern,
     RationalQuadratic,
+    SphereHeat,
     SphereMatern,
 )
-from gzkcore.kernels.learned import Criterion, part_of, standard_targets
+from gzkcore.kernels.learned import standard_targets
+from gzkcore.kernels.learned_parts import part_of
+from gzkcore.kernels.marginal_likelihood import Block, Criterion
 
 learned_criterion = reference.learned.learned_criterion
 learned_gradient = reference.learned.learned_gradient
@@ -77,7 +80,7 @@ def table(n=300, dim=3, noise=0.1):
 
 def criterion_of(kernel, X, Y):
     every = np.arange(len(X))
-    return Criterion(part_of(kernel, X, every), standard_targets(Y, every))
+    return Criterion([Block(part_of(kernel, X, every), standard_targets(Y, every))])
 
 
 # ---- the criterion
@@ -118,7 +121,10 @@ def test_gradient_by_differences(kernel):
     X, _ = table(60)
     X = X * [1.0, 10.0, 0.1] + [0.0, 5.0, 100.0]
     criterion = criterion_of(kernel, X, gaussian(60, 2, seed=2))
-    theta = np.append(0.3 * np.cos(np.arange(criterion.part.low.size)), -2.0)
+    check_gradient(criterion, np.append(0.3 * np.cos(np.arange(criterion.part.low.size)), -2.0))
+
+
+def check_gradient(criterion, theta):
     found, h = criterion(theta)[1], 1e-3
     for i in range(theta.size):
         step = h * (np.arange(theta.size) == i)
@@ -129,6 +135,35 @@ def test_gradient_by_differences(kernel):
         assert found[i] == pytest.approx(
             (8 * near - far) / (12 * h), rel=1e-8, abs=1e-8 * np.abs(found).max()
         )
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [SphereMatern(0.5, "learn"), SphereMatern(2.5, "learn"), SphereHeat("learn")],
+    ids=named,
+)
+def test_gradient_by_differences_on_the_sphere(kernel):
+    X = sphere(50, 3)
+    X[1], X[2] = X[0], -X[0]
+    criterion = criterion_of(kernel, X, gaussian(50, 2, seed=2))
+    for theta in ([-1.5, -2.0], [0.3, -1.0]):
+        check_gradient(criterion, np.array(theta))
+    # A rough kernel's series, cut at degree 4,096, itself is off by so much.
+    exact = criterion.part.kernel(np.array([-1.0]))(X)
+    np.testing.assert_allclose(criterion.part.matrix(np.array([-1.0])), exact, atol=1e-4)
+
+
+def test_gradient_by_differences_of_weighted_blocks():
+    X, y = table(90)
+    spread = 1.0 / (1 + np.arange(90) % 4)
+    blocks = [np.arange(50), np.arange(50, 90)]
+    first = part_of(Matern(1.5, "learn"), X, blocks[0])
+    parts = [first, first.on(X, blocks[1])]
+    targets = standard_targets(np.column_stack([y, X[:, 1]]), np.arange(90))
+    criterion = Criterion([
+        Block(part, targets[rows], spread[rows]) for part, rows in zip(parts, blocks, strict=True)
+    ])  # fmt: skip
+    check_gradient(criterion, np.array([0.1, -0.3, 0.4, -2.0]))
 
 
 def test_equal_rows_have_a_gradient():
@@ -303,7 +338,6 @@ def test_more_columns_than_rows():
         ({"kernel": Gaussian("lean")}, "gamma='lean' is unknown"),
         ({"kernel": Product([([0], Gaussian("lean")), ([1], "matern")])}, "gamma='lean'"),
         ({"kernel": Product([([0], Gaussian("lean")), ([1], Gaussian("learn"))])}, "gamma='lean'"),
-        ({"kernel": SphereMatern("learn")}, "nu='learn' of a SphereMatern cannot be learned"),
         ({"kernel": Matern("lean", "learn")}, "nu='lean' is not a number"),
         ({"kernel": "matrn"}, "did you mean 'matern'"),
     ],
@@ -493,3 +527,117 @@ def test_bits_do_not_depend_on_threads():
             found.append(learn_kernel(X, y, "matern", random_state=0))
     assert found[0].value == found[1].value
     np.testing.assert_array_equal(found[0].length_scale, found[1].length_scale)
+
+
+# ---- weights, the sphere, linear maps
+
+
+def test_a_weight_of_2_halves_the_noise():
+    X, y = table(200)
+    weight = np.where(np.arange(200) % 2, 2.0, 1.0)
+    criterion = criterion_of(Matern(1.5, "learn"), X, y)
+    found = learn_kernel(X, y, "matern", sample_weight=weight)
+    targets = standard_targets(y, np.arange(200), weight)
+    noise = found.noise / weight.mean()
+    weighted = Criterion([Block(criterion.part, targets, weight.mean() / weight)])
+    theta = np.log([*(found.length_scale / (math.sqrt(3) * X.std(axis=0))), noise])
+    assert weighted(theta)[0] == pytest.approx(found.value, rel=1e-12)
+    scaled = learn_kernel(X, y, "matern", sample_weight=10 * weight)
+    np.testing.assert_allclose(scaled.length_scale, found.length_scale, rtol=1e-9)
+    assert scaled.noise == pytest.approx(10 * found.noise)
+
+
+def test_weights_tell_good_rows_from_bad():
+    X, y = table(300)
+    bad = np.arange(300) % 2 == 1
+    spoilt = y + 5 * bad * gaussian(300, 1, seed=3)[:, 0]
+    weight = np.where(bad, 1e-3, 1.0)
+    exact = learn_kernel(X[~bad], y[~bad], "matern").length_scale[0]
+    weighted = learn_kernel(X, spoilt, "matern", sample_weight=weight).length_scale[0]
+    assert weighted == pytest.approx(exact, rel=0.2)
+
+
+def test_rows_of_weight_0_are_never_drawn():
+    X, y = table(400)
+    weight = (np.arange(400) % 4 > 0).astype(float)
+    found = learn_kernel(X, y, "matern", n_rows=100, sample_weight=weight, random_state=0)
+    assert (found.rows % 4 > 0).all()
+    y[::4] = 1e9
+    again = learn_kernel(X, y, "matern", n_rows=100, sample_weight=weight, random_state=0)
+    assert again.value == found.value
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        learn_kernel(X, y, "matern", sample_weight=np.zeros(400))
+
+
+def test_models_pass_their_weights_on():
+    X, y = table(200)
+    weight = 1.0 + np.arange(200) % 3
+    expected = learn_kernel(X, y, "gaussian", sample_weight=weight, random_state=0).kernel.gamma
+    for model in (
+        NystromFeatures(Gaussian("learn"), 32).fit(X, y, sample_weight=weight),
+        KernelRidge(Gaussian("learn"), 0.1).fit(X, y, weight),
+    ):
+        np.testing.assert_allclose(model.kernel_.gamma, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [SphereMatern(1.5, "learn"), SphereHeat("learn")], ids=named)
+def test_lengths_on_the_sphere_follow_the_function(kernel):
+    X, lengths = sphere(150, 3), []
+    for turns in (2, 8):
+        y = np.sin(turns * X[:, 0]) + 0.05 * gaussian(150, 1)[:, 0]
+        found = learn_kernel(X, y, kernel, random_state=0)
+        np.testing.assert_array_equal(found.kernel(X), kernel.with_lengths(found.length_scale)(X))
+        lengths.append(found.length_scale)
+    assert lengths[0] > 1.3 * lengths[1]
+    fitted = NystromFeatures(kernel, 32).fit(X, y)
+    np.testing.assert_array_equal(fitted.kernel_(X), found.kernel(X))
+    with pytest.raises(ValueError, match="is learned from targets"):
+        type(kernel)("learn")(X)
+    with pytest.raises(ValueError, match="divide every row by its norm"):
+        learn_kernel(2 * X, y, kernel)
+
+
+def test_smoothness_on_the_sphere_is_the_likeliest():
+    X = sphere(100, 3)
+    found = learn_kernel(X, np.sin(2 * X[:, 0]), SphereMatern("learn"))
+    assert found.kernel.nu == 2.5
+    assert found.length_scale is None
+
+
+def test_sphere_times_time_learns_both():
+    X, days = sphere(150, 3), gaussian(150, 1, seed=1)
+    y = np.sin(4 * X[:, 0]) * np.cos(days[:, 0])
+    kernel = Product([([0, 1, 2], SphereMatern(1.5, "learn")), ([3], Matern(1.5, "learn"))])
+    found = learn_kernel(np.hstack([X, days]), y, kernel)
+    of_place, of_time = found.length_scale
+    assert 0.05 < of_place < 2
+    assert of_time.shape == (1,)
+
+
+def test_a_slanted_function_gets_a_slanted_metric():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 6)) * [1.0, 1.0, 1.0, 5.0, 1.0, 1.0]
+    slope = np.array([1.0, 1.0, 0.0, 0.2, -1.0, 0.0])
+    y = np.sin(2 * X @ slope) + 0.05 * rng.standard_normal(900)
+    few, test = slice(0, 500), slice(500, 900)
+    errors = {}
+    for metric in (None, "agop"):
+        found = learn_kernel(X[few], y[few], "matern", metric=metric, random_state=0)
+        model = KernelRidge(found.kernel, found.noise).fit(X[few], y[few])
+        errors[metric] = np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2))
+    assert errors["agop"] < 0.7 * errors[None]
+    A = found.kernel.matrix
+    direction = np.linalg.eigh(A.T @ A)[1][:, -1]
+    assert abs(direction @ slope) > 0.98 * np.linalg.norm(slope)
+    np.testing.assert_allclose(found.length_scale, 1 / np.linalg.norm(A, axis=0))
+    again = learn_kernel(X[few] * 10, y[few], "matern", metric="agop", random_state=0)
+    np.testing.assert_allclose(again.kernel.matrix, A / 10, rtol=1e-3, atol=1e-3 * np.abs(A).max())
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", Product([([0, 1, 2], "matern")])], ids=named)
+def test_metrics_are_for_distances(kernel):
+    X, y = table(100)
+    with pytest.raises(ValueError, match="metric='agop' is for kernels of the distance alone"):
+        learn_kernel(X, y, kernel, metric="agop")
+    with pytest.raises(ValueError, match="metric='full' is unknown"):
+        learn_kernel(X, y, "matern", metric="full")

@@ -33,7 +33,7 @@ UNWEIGHTED = dict.fromkeys(
         "check_sample_weight_equivalence_on_dense_data",
         "check_sample_weight_equivalence_on_sparse_data",
     ),
-    "rows that lengths are learned from are drawn whatever their weights",
+    "equal rows, each of which counts alone, are on both sides of a split; weighted ones aren't",
 )
 
 

@@ -1,0 +1,285 @@
+"""What of a kernel is to be learned: kernel matrices of some rows as functions of lengths.
+
+For a kernel f(r) of scaled rows x, dK_ij / dlog length_c = H_ij (x_ic - x_jc)^2, H = -f'(r) / r,
+and with W = Q o H
+
+    sum_ij W_ij (x_ic - x_jc)^2 = sum_i (W 1 + W^T 1)_i x_ic^2 - 2 x_c^T W x_c,
+
+so that one product W X, of m^2 dim multiply-adds, serves all columns. In a product of kernels a
+part's W has the matrices of the other parts for factors, in a sum its weight.
+
+The pole of H at r = 0 does no harm, since r^2 H goes to 0, but the expanded square would multiply
+it by rounding errors: entries beyond STEEPEST are left out.
+"""
+
+import copy
+import math
+from typing import Any, Self
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.spatial.distance import cdist
+
+from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore._util.validation import dense
+
+from .base import LEARNED, Kernel
+from .product import Product
+from .products import kernel_matrix, slope_matrix
+from .shift_invariant import ShiftInvariantKernel
+from .sum import Sum
+from .tile_form import ABSOLUTE
+from .zonal import SphereKernel
+
+__all__ = ["Part", "part_of"]
+
+RUN = 64  # rows whose distances are computed at a time
+
+# Of lengths in units of a column's standard deviation: how far the search goes. It starts at
+# sqrt(dim).
+SHORTEST, LONGEST = math.exp(-4), math.exp(8)
+IGNORED = 1e30  # the length of a column that is constant: it has no influence
+
+# Of lengths on the unit sphere, in radians: how far the search goes, and where it starts.
+LEAST_ANGLE, MIDDLE_ANGLE, MOST_ANGLE = 0.005, 0.5, 50.0
+GRID = 1025  # angles that a kernel is summed for
+OFF_SPHERE = 1e-5
+
+STEEPEST = 1e10
+
+
+def part_of(kernel: Kernel, X: Rows, chosen: Integers, names: Any = None) -> "Part":
+    """Return what a kernel has to learn, of rows X and those of them that are looked at."""
+    if isinstance(kernel, Product | Sum):
+        return Parts(kernel, X, chosen, names)
+    sample = _sample(X, chosen)
+    rules = {
+        name: value
+        for name, value in kernel.get_params(deep=False).items()
+        if isinstance(value, str) and value in LEARNED
+    }
+    for name, value in rules.items():
+        if name not in kernel.learnable:
+            raise ValueError(
+                f"{name}={value!r} of a {type(kernel).__name__} cannot be learned; use a number"
+            )
+    if rules and isinstance(kernel, ShiftInvariantKernel):
+        return Lengths(kernel, sample, isotropic="learn" not in rules.values())
+    if rules and isinstance(kernel, SphereKernel):
+        return SphereLength(kernel, sample)
+    return Fixed(kernel.resolve(X), sample)
+
+
+def _sample(X: Rows, chosen: Integers) -> Doubles:
+    return dense(X[chosen]).astype(np.float64)
+
+
+class Part:
+    """A kernel on some rows as a function of theta, logarithms of lengths about their middles."""
+
+    low: Doubles  # (n,), where n is the number of lengths, and the middle is 0
+    high: Doubles
+
+    def kernel(self, theta: Doubles) -> Kernel:
+        """Return the resolved kernel."""
+        raise NotImplementedError
+
+    def lengths(self, theta: Doubles) -> Any:
+        """Return its lengths, None if it has none to learn."""
+        raise NotImplementedError
+
+    def matrix(self, theta: Doubles) -> Doubles:
+        """Return K, and remember what the gradient there needs."""
+        raise NotImplementedError
+
+    def gradient(self, Q: Doubles) -> Doubles:
+        """Return sum_ij Q_ij dK_ij / dtheta; the diagonal of Q is of no matter."""
+        raise NotImplementedError
+
+    def on(self, X: Rows, chosen: Integers) -> Self:
+        """Return the same function of theta on other rows."""
+        raise NotImplementedError
+
+
+class Fixed(Part):
+    """A resolved kernel."""
+
+    def __init__(self, kernel: Kernel, sample: Doubles) -> None:
+        self._kernel, self._matrix = kernel, kernel_matrix(kernel, sample)
+        self.low = self.high = np.empty(0)
+
+    def on(self, X: Rows, chosen: Integers) -> "Fixed":
+        return Fixed(self._kernel, _sample(X, chosen))
+
+    def kernel(self, theta: Doubles) -> Kernel:
+        return self._kernel
+
+    def lengths(self, theta: Doubles) -> None:
+        return None
+
+    def matrix(self, theta: Doubles) -> Doubles:
+        return self._matrix
+
+    def gradient(self, Q: Doubles) -> Doubles:
+        return np.empty(0)
+
+
+class Lengths(Part):
+    """A shift-invariant kernel with one length, or one for each column that varies."""
+
+    def __init__(self, given: ShiftInvariantKernel, sample: Doubles, isotropic: bool) -> None:
+        self.given, self.sample, self.isotropic = given, sample, isotropic
+        self.varies = np.ptp(sample, axis=0) > 0
+        dim = np.count_nonzero(self.varies)
+        if not dim:
+            raise ValueError(
+                f"all columns of X are constant on the {len(sample)} rows looked at, and "
+                f"{given!r} has no lengths to learn; leave such columns out"
+            )
+        self.mean, spread = sample.mean(axis=0), sample.std(axis=0)[self.varies]
+        typical = math.sqrt(np.square(spread).mean()) * np.ones(1) if isotropic else spread
+        self.middle = math.sqrt(dim) * typical
+        self.low = np.full(self.middle.size, math.log(SHORTEST / math.sqrt(dim)))
+        self.high = np.full(self.middle.size, math.log(LONGEST / math.sqrt(dim)))
+
+    def on(self, X: Rows, chosen: Integers) -> Self:
+        other = copy.copy(self)
+        other.sample = _sample(X, chosen)
+        return other
+
+    def lengths(self, theta: Doubles) -> float | Doubles:
+        found = self.middle * np.exp(theta)
+        if self.isotropic:
+            return float(found[0])
+        full = np.full(self.varies.size, np.inf)
+        full[self.varies] = found
+        return full
+
+    def kernel(self, theta: Doubles) -> Kernel:
+        lengths = self.lengths(theta)
+        kernel = self.given.with_lengths(
+            lengths if self.isotropic else np.minimum(lengths, IGNORED)
+        )
+        return kernel.resolve(self.sample)
+
+    def matrix(self, theta: Doubles) -> Doubles:
+        kernel = self.kernel(theta)
+        ((term, (factor,)),) = [(t, t.factors) for t in kernel.tile_form(self.varies.size) or ()]
+        self.factor, self.slopes = factor, slope_matrix(term, 0, self.sample)
+        self.slopes[self.slopes > STEEPEST] = 0.0
+        self.scaled = ((self.sample - self.mean) * factor.scale)[:, self.varies]
+        return kernel_matrix(kernel, self.sample)
+
+    def gradient(self, Q: Doubles) -> Doubles:
+        W, x = Q * self.slopes, self.scaled
+        if self.factor.metric == ABSOLUTE:
+            each = np.array([_sum_of_distances(W, c) for c in x.T])
+        else:
+            each = (W.sum(axis=0) + W.sum(axis=1)) @ x**2 - 2 * np.einsum("ij,ij->j", x, W @ x)
+        if self.factor.slope is not None:
+            each *= self.factor.slope.weight
+        return each.sum(keepdims=True) if self.isotropic else each
+
+
+class SphereLength(Part):
+    """A kernel of the unit sphere with its length, in radians.
+
+    It is a function of the angle, which is interpolated from GRID angles: so its series is summed
+    for few of them. Angles are pi u^2 for evenly spaced u, since kernels bend at 0.
+    """
+
+    def __init__(self, given: SphereKernel, sample: Doubles) -> None:
+        self.given, self.dim = given, sample.shape[1]
+        self.low = np.array([math.log(LEAST_ANGLE / MIDDLE_ANGLE)])
+        self.high = np.array([math.log(MOST_ANGLE / MIDDLE_ANGLE)])
+        self._see(sample)
+
+    def _see(self, sample: Doubles) -> None:
+        norms = np.sqrt(np.einsum("ij,ij->i", sample, sample))
+        worst = int(np.argmax(np.abs(norms - 1)))
+        if abs(norms[worst] - 1) > OFF_SPHERE:
+            raise ValueError(
+                f"a row of X has norm {norms[worst]:.9g}, but {self.given!r} is defined on the "
+                "unit sphere; divide every row by its norm (sklearn.preprocessing.normalize)"
+            )
+        halves = cdist(sample, sample) / 2
+        np.minimum(halves, 1.0, out=halves)
+        self.places = np.sqrt(2 * np.arcsin(halves) / math.pi)
+
+    def on(self, X: Rows, chosen: Integers) -> Self:
+        other = copy.copy(self)
+        other._see(_sample(X, chosen))
+        return other
+
+    def lengths(self, theta: Doubles) -> float:
+        return float(MIDDLE_ANGLE * np.exp(theta[0]))
+
+    def kernel(self, theta: Doubles) -> Kernel:
+        return self.given.with_lengths(self.lengths(theta))
+
+    def matrix(self, theta: Doubles) -> Doubles:
+        kernel, grid = self.given.with_lengths(self.lengths(theta)), np.linspace(0, 1, GRID)
+        angles = math.pi * grid**2
+        self.slope = CubicSpline(grid, kernel.length_slope(np.cos(angles), self.dim))
+        values: Doubles = CubicSpline(grid, kernel.at_angles(angles, self.dim))(self.places)
+        np.fill_diagonal(values, 1.0)
+        return values
+
+    def gradient(self, Q: Doubles) -> Doubles:
+        return np.array([np.vdot(Q, self.slope(self.places))])
+
+
+def _sum_of_distances(W: Doubles, x: Doubles) -> float:
+    """Return sum_ij W_ij |x_i - x_j|, by runs of rows that stay in the cache."""
+    total, held = 0.0, np.empty((RUN, x.size))
+    for start in range(0, x.size, RUN):
+        rows = slice(start, start + RUN)
+        apart = np.subtract.outer(x[rows], x, out=held[: x[rows].size])
+        total += float(np.vdot(W[rows], np.abs(apart, out=apart)))
+    return total
+
+
+class Parts(Part):
+    """A product or a weighted sum of kernels on columns of their own."""
+
+    def __init__(self, given: Product | Sum, X: Rows, chosen: Integers, names: Any) -> None:
+        pairs = Product(given.parts).parts_of(X.shape[1], names)
+        self.index = [index for index, _ in pairs]
+        self.parts = [part_of(kernel, X[:, index], chosen) for index, kernel in pairs]
+        self.weights = given.weights_of(len(pairs)) if isinstance(given, Sum) else None
+        self.low = np.concatenate([part.low for part in self.parts])
+        self.high = np.concatenate([part.high for part in self.parts])
+
+    def on(self, X: Rows, chosen: Integers) -> Self:
+        other = copy.copy(self)
+        pairs = zip(self.parts, self.index, strict=True)
+        other.parts = [part.on(X[:, index], chosen) for part, index in pairs]
+        return other
+
+    def _each(self, theta: Doubles) -> list[tuple[Part, Doubles]]:
+        ends = np.cumsum([part.low.size for part in self.parts])[:-1]
+        return list(zip(self.parts, np.split(theta, ends), strict=True))
+
+    def lengths(self, theta: Doubles) -> list[Any]:
+        return [part.lengths(own) for part, own in self._each(theta)]
+
+    def kernel(self, theta: Doubles) -> Kernel:
+        kernels = [part.kernel(own) for part, own in self._each(theta)]
+        pairs = list(zip(self.index, kernels, strict=True))
+        return Product(pairs) if self.weights is None else Sum(pairs, self.weights)
+
+    def matrix(self, theta: Doubles) -> Doubles:
+        self.matrices = [part.matrix(own) for part, own in self._each(theta)]
+        if self.weights is None:
+            return np.asarray(np.prod(self.matrices, axis=0))
+        return np.asarray(np.tensordot(self.weights, self.matrices, 1))
+
+    def gradient(self, Q: Doubles) -> Doubles:
+        found = []
+        for number, part in enumerate(self.parts):
+            if self.weights is None:
+                others = self.matrices[:number] + self.matrices[number + 1 :]
+                found.append(part.gradient(Q * np.prod(others, axis=0)))
+            else:
+                found.append(self.weights[number] * part.gradient(Q))
+        return np.concatenate(found)

@@ -1,0 +1,120 @@
+"""The marginal likelihood of targets at some rows, as a function of a kernel's lengths and noise.
+
+With K the kernel matrix of m rows, M = K + noise diag(1 / w) for their weights w, and targets y_q
+of covariance tau_q M,
+
+    N = sum_q m / 2 log tau_q + T / 2 log det M + priors,    tau_q = y_q^T M^-1 y_q / m,
+
+is least where the targets are most likely; log lengths and log noise have normal priors. With
+a_q = M^-1 y_q and Q = sum_q a_q a_q^T / tau_q - T M^-1 its derivative is -1/2 sum_ij Q_ij dM_ij. An
+evaluation takes m^3 multiply-adds: half of that or less for the factor of M, the rest for its
+inverse.
+
+Of several blocks of rows, each is taken for independent of the others (a composite likelihood):
+log det M and y^T M^-1 y are sums over blocks, of which m is the number of rows together.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+
+from gzkcore._util.typing import Doubles
+
+from .learned_parts import Part
+
+__all__ = ["Block", "Criterion"]
+
+# The normal priors of the logarithms of lengths, about the middles of their part, and of the noise;
+# where the search for the noise starts, and how far it goes.
+LENGTH_SPREAD = 1.5
+NOISE_START, NOISE_MIDDLE, NOISE_SPREAD = 0.05, 0.02, 3.0
+LEAST_NOISE, MOST_NOISE = 1e-6, 10.0
+
+MOST_STEPS = 60
+SETTLED = 1e-6  # the relative change of N at which the search stops
+FLAT = 1e-3  # or the size of the largest derivative over sqrt(m)
+
+HOPELESS = 1e25  # the value where M is not positive definite to rounding
+
+
+class Block(NamedTuple):
+    """Rows whose targets depend on each other."""
+
+    part: Part
+    targets: Doubles  # (m, n_targets)
+    spread: Doubles | None = None  # (m,): 1 / w; None: ones
+
+
+class Criterion:
+    """N of the head of this file and its gradient, for theta with the logarithm of the noise last.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks, self.evaluations = blocks, 0
+        self.part = blocks[0].part
+        self.n_rows = sum(len(block.targets) for block in blocks)
+
+    def __call__(self, theta: Doubles) -> tuple[float, Doubles]:
+        """Return N and its gradient."""
+        self.evaluations += 1
+        n_targets = self.blocks[0].targets.shape[1]
+        solved, value, tau = [], 0.0, np.zeros(n_targets)
+        for block in self.blocks:
+            found = _solved(block, theta)
+            if found is None:
+                return HOPELESS, np.zeros(theta.size)
+            solved.append(found[:2])
+            value += n_targets * found[2]
+            tau += np.einsum("iq,iq->q", block.targets, found[0]) / self.n_rows
+        value += self.n_rows / 2 * float(np.log(tau).sum())
+        gradient = np.zeros(theta.size)
+        for block, (a, inverse) in zip(self.blocks, solved, strict=True):
+            Q = (a / tau) @ a.T
+            spread = 1.0 if block.spread is None else block.spread
+            along = ((Q.diagonal() - n_targets * inverse.diagonal()) * spread).sum()
+            # One triangle twice is the matrix, but for its diagonal, where dK is 0.
+            Q -= 2 * n_targets * inverse.T
+            gradient[:-1] += block.part.gradient(Q)
+            gradient[-1] += math.exp(theta[-1]) * float(along)
+        prior = theta - math.log(NOISE_MIDDLE) * (np.arange(theta.size) == theta.size - 1)
+        width = np.append(np.full(theta.size - 1, LENGTH_SPREAD), NOISE_SPREAD)
+        value += float(np.square(prior / width).sum()) / 2
+        return value, prior / width**2 - gradient / 2
+
+    def least(
+        self, start: Doubles | None = None, most_steps: int = MOST_STEPS
+    ) -> tuple[Doubles, float]:
+        """Return where N is least, and N there; a start from rows of other columns is no use."""
+        part = self.part
+        if start is None or start.size != part.low.size + 1:
+            start = np.append(np.zeros(part.low.size), math.log(NOISE_START))
+        low = np.append(part.low, math.log(LEAST_NOISE))
+        high = np.append(part.high, math.log(MOST_NOISE))
+        found = minimize(
+            self, start, method="L-BFGS-B", jac=True, bounds=np.column_stack([low, high]),
+            options={"maxiter": most_steps, "ftol": SETTLED, "gtol": FLAT * math.sqrt(self.n_rows)},
+        )  # fmt: skip
+        return found.x, float(found.fun)
+
+
+def _solved(block: Block, theta: Doubles) -> tuple[Doubles, Doubles, float] | None:
+    """Return M^-1 y, a triangle of M^-1, and log det M / 2; None where M is singular."""
+    y, noise = block.targets, math.exp(theta[-1])
+    M = block.part.matrix(theta[:-1]).copy()
+    M.flat[:: len(y) + 1] += noise if block.spread is None else noise * block.spread
+    # LAPACK takes the transpose for M, which is symmetric, and so copies nothing.
+    root, failed = lapack.dpotrf(M.T, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    a, _ = lapack.dpotrs(root, y, lower=1)
+    half = float(np.log(root.diagonal()).sum())
+    inverse, _ = lapack.dpotri(root, lower=1, overwrite_c=1)
+    return a, inverse, half
