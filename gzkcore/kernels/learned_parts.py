@@ -31,7 +31,7 @@ from .sum import Sum
 from .tile_form import ABSOLUTE
 from .zonal import SphereKernel
 
-__all__ = ["Part", "part_of"]
+__all__: list[str] = []
 
 RUN = 64  # rows whose distances are computed at a time
 

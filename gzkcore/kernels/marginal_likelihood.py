@@ -26,7 +26,7 @@ from gzkcore._util.typing import Doubles
 
 from .learned_parts import Part
 
-__all__ = ["Block", "Criterion"]
+__all__: list[str] = []
 
 # The normal priors of the logarithms of lengths, about the middles of their part, and of the noise;
 # where the search for the noise starts, and how far it goes.

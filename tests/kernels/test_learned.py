@@ -586,11 +586,11 @@ def test_lengths_on_the_sphere_follow_the_function(kernel):
     for turns in (2, 8):
         y = np.sin(turns * X[:, 0]) + 0.05 * gaussian(150, 1)[:, 0]
         found = learn_kernel(X, y, kernel, random_state=0)
-        np.testing.assert_array_equal(found.kernel(X), kernel.with_lengths(found.length_scale)(X))
+        assert repr(found.kernel) == repr(kernel.with_lengths(found.length_scale))
         lengths.append(found.length_scale)
     assert lengths[0] > 1.3 * lengths[1]
     fitted = NystromFeatures(kernel, 32).fit(X, y)
-    np.testing.assert_array_equal(fitted.kernel_(X), found.kernel(X))
+    assert repr(fitted.kernel_) == repr(found.kernel)
     with pytest.raises(ValueError, match="is learned from targets"):
         type(kernel)("learn")(X)
     with pytest.raises(ValueError, match="divide every row by its norm"):
@@ -641,3 +641,43 @@ def test_metrics_are_for_distances(kernel):
         learn_kernel(X, y, kernel, metric="agop")
     with pytest.raises(ValueError, match="metric='full' is unknown"):
         learn_kernel(X, y, "matern", metric="full")
+
+
+# ---- refined on more rows
+
+
+@pytest.mark.parametrize(
+    "kernel", ["matern", Product([([0, 1], "gaussian"), ([2], "matern")])], ids=named
+)
+def test_refined_lengths_are_of_all_blocks(kernel):
+    X, y = table(500)
+    weight = 1.0 + np.arange(500) % 2
+    few, found = (
+        learn_kernel(X, y, kernel, n_rows=100, random_state=0, sample_weight=weight, refine=refine)
+        for refine in (False, True)
+    )
+    np.testing.assert_array_equal(found.rows, np.arange(500))
+    assert found.evaluations > few.evaluations
+    lengths = np.hstack(found.length_scale)
+    assert lengths[1:].min() > 3 * lengths[0]
+    assert not np.allclose(lengths, np.hstack(few.length_scale))
+
+
+def test_refined_lengths_depend_less_on_the_rows():
+    X, y = table(1000, noise=0.5)
+    spread = {}
+    for refine in (False, True):
+        found = [
+            learn_kernel(X, y, "matern", n_rows=100, refine=refine, random_state=i)
+            for i in range(5)
+        ]
+        spread[refine] = np.std([np.log(each.length_scale[0]) for each in found])
+    assert spread[True] < 0.7 * spread[False]
+
+
+def test_nothing_is_refined_where_no_rows_are_left():
+    X, y = table(100)
+    refined = learn_kernel(X, y, "matern", refine=True)
+    assert refined.value == learn_kernel(X, y, "matern").value
+    labels = np.where(X[:, 0] > 0, "right", "left")
+    assert learn_kernel(X, labels, "matern", n_rows=40, refine=True).rows.size == 100
