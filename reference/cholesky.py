@@ -25,38 +25,41 @@ def cholesky(A):
     return L
 
 
-def solve_triangle(L, b, transposed=False):
-    """Return x with L x = b, or L^T x = b.
+def solve_triangle(L, B, transposed=False):
+    """Return X with L X = B, or L^T X = B, row by row: each needs those before it, or after it.
 
     Examples
     --------
-    >>> solve_triangle([[2.0, 0.0], [1.0, 3.0]], [2, 7])
-    [1.0, 2.0]
-    >>> solve_triangle([[2.0, 0.0], [1.0, 3.0]], [4, 6], transposed=True)
-    [1.0, 2.0]
+    >>> solve_triangle([[2.0, 0.0], [1.0, 3.0]], [[2], [7]])
+    [[1.0], [2.0]]
+    >>> solve_triangle([[2.0, 0.0], [1.0, 3.0]], [[4], [6]], transposed=True)
+    [[1.0], [2.0]]
     """
-    n = len(b)
-    x = [0.0] * n
+    n = len(L)
+    X = [[]] * n
     for i in reversed(range(n)) if transposed else range(n):
         others = range(i + 1, n) if transposed else range(i)
-        known = math.fsum((L[j][i] if transposed else L[i][j]) * x[j] for j in others)
-        x[i] = (b[i] - known) / L[i][i]
-    return x
+        row = {j: L[j][i] if transposed else L[i][j] for j in others}
+        X[i] = [
+            (b - math.fsum(row[j] * X[j][column] for j in others)) / L[i][i]
+            for column, b in enumerate(B[i])
+        ]
+    return X
 
 
-def solve_factored(L, b):
-    """Return x with L L^T x = b.
+def solve_factored(L, B):
+    """Return X with L L^T X = B.
 
     Examples
     --------
-    >>> solve_factored([[2.0, 0.0], [1.0, 3.0]], [8, 22])
-    [1.0, 2.0]
+    >>> solve_factored([[2.0, 0.0], [1.0, 3.0]], [[8], [22]])
+    [[1.0], [2.0]]
     """
-    return solve_triangle(L, solve_triangle(L, b), transposed=True)
+    return solve_triangle(L, solve_triangle(L, B), transposed=True)
 
 
 def inverse_of(L):
-    """Return (L L^T)^-1, whose columns solve for those of the identity.
+    """Return (L L^T)^-1, which solves for the identity.
 
     Examples
     --------
@@ -64,4 +67,4 @@ def inverse_of(L):
     [[0.25, 0.0], [0.0, 0.0625]]
     """
     n = len(L)
-    return [solve_factored(L, [float(i == j) for i in range(n)]) for j in range(n)]
+    return solve_factored(L, [[float(i == j) for j in range(n)] for i in range(n)])

@@ -338,6 +338,22 @@ def sparse_normals(draw):
 
 
 @st.composite
+def positive_matrices(draw):
+    """Return a matrix with eigenvalues from 1 to about 5."""
+    n = draw(st.integers(1, 20))
+    A = np.random.default_rng(draw(st.integers(0, 2**32))).standard_normal((n, n))
+    return (A @ A.T / n + np.eye(n),)
+
+
+@st.composite
+def triangular_systems(draw):
+    """Return the factor of such a matrix, and right-hand sides."""
+    L = np.linalg.cholesky(draw(positive_matrices())[0])
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return L, rng.standard_normal((len(L), draw(st.integers(1, 5))))
+
+
+@st.composite
 def trees(draw):
     """Return points, a degree and the draws of a tree, and its width."""
     X, degree, width = draw(points(rows=st.sampled_from([1, 3]))), draw(st.integers(1, 5)), 16
@@ -438,6 +454,13 @@ VALUES = {
         lambda degree, *_: 10 ** (degree / 2),
     ),
     "special.sphere_area": (st.tuples(st.integers(1, 60)), lambda dim, area: area**2),
+    "cholesky.cholesky": (positive_matrices(), lambda A, L: len(A)),
+    "cholesky.inverse_of": (triangular_systems().map(lambda pair: pair[:1]), lambda L, X: len(L)),
+    "cholesky.solve_factored": (triangular_systems(), lambda L, B, X: len(L)),
+    "cholesky.solve_triangle": (
+        st.tuples(triangular_systems(), st.booleans()).map(lambda each: (*each[0], each[1])),
+        lambda L, B, transposed, X: len(L),
+    ),
     "series.gegenbauer_series": (
         st.tuples(st.just(np.exp), DIMS, st.integers(0, 6)),
         lambda function, dim, degree, c: [9 * alpha(ell, dim) for ell in range(degree + 1)],

@@ -28,6 +28,10 @@ FACTOR = Tolerance(
 
 # Twins: the reference (exact fractions, or sums in double) against the compiled package.
 TWINS = {
+    "cholesky.cholesky": FACTOR,
+    "cholesky.inverse_of": FACTOR,
+    "cholesky.solve_factored": FACTOR,
+    "cholesky.solve_triangle": FACTOR,
     "special.alpha": EXACT,
     "special.gegenbauer": Tolerance(
         8, "the recurrence loses up to l eps at t = +-1 in low dimension: length is (l+1)^2"

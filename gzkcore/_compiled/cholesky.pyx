@@ -29,11 +29,11 @@ cdef enum:
 
 
 def factor(
-    floating[:, ::1] A,                # IN OUT (n, n): its lower triangle becomes L
+    floating[:, ::1] A,                # IN OUT (n, n), its lower triangle: becomes L
     int num_threads,
 ):
     """Factor a matrix in place; return 0, or the first row where it isn't positive, from 1 on."""
-    cdef Py_ssize_t n = A.shape[0], block, first, end, tile, n_tiles
+    cdef Py_ssize_t n = A.shape[0], block, first, end, tile, n_tiles, row, column
     cdef int info = 0, width
     if n == 0:
         return 0
@@ -53,6 +53,9 @@ def factor(
             n_tiles = (n - end + TALL - 1) // TALL
             for tile in prange(n_tiles, num_threads=num_threads, schedule="dynamic"):
                 _divide(&A[0, 0], n, first, end, end + tile * TALL)
+        for row in prange(n, num_threads=num_threads, schedule="static"):
+            for column in range(row + 1, n):
+                A[row, column] = 0
     return info
 
 

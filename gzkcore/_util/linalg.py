@@ -8,7 +8,7 @@ of OpenBLAS and with two: p = 512: .1 and .2 to 1.5; 1,024: .4 and 3 to 4; 2,048
 4,096: 13 and 42. Products gain from threads and keep them.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -19,33 +19,41 @@ from gzkcore._compiled.cholesky import factor, invert, solve_lower
 from .threads import limit_blas, n_threads
 from .typing import Doubles, Floats
 
+__all__ = ["cholesky", "eigh", "inverse_of", "orthonormal", "solve_factored", "solve_triangle"]
 
-def cholesky(matrix: Floats) -> Floats:
-    """Return L of A = L L^T, in place of A: its lower triangle, and above it nothing of use.
+Matrix = TypeVar("Matrix", bound=Floats)
 
-    Raises LinAlgError where A isn't positive definite to rounding. n^3 / 3 flops.
+
+def cholesky(A: Matrix, *, overwrite: bool = False) -> Matrix:
+    """Return the lower triangular L with A = L L^T, in place of A where that may be overwritten.
+
+    Of A only the lower triangle is read. Raises LinAlgError where A isn't positive definite to
+    rounding. n^3 / 3 flops.
     """
+    found: Any = A if overwrite else np.array(A, order="C")
     with limit_blas(1):
-        failed = factor(matrix, n_threads(len(matrix) ** 3 // 3))
+        failed = factor(found, n_threads(len(A) ** 3 // 3))
     if failed:
         raise LinAlgError(f"the leading minor of order {failed} is not positive definite")
-    return matrix
+    L: Matrix = found
+    return L
 
 
-def solve_triangle(L: Floats, B: Floats, *, transposed: bool = False) -> Floats:
+def solve_triangle(L: Matrix, B: Floats, transposed: bool = False) -> Matrix:
     """Return L^-1 B, or L^-T B, in the dtype of L, for B of shape (n, n_sides)."""
-    found = np.array(B.T, dtype=L.dtype, order="C")
+    found: Any = np.array(B.T, dtype=L.dtype, order="C")
     with limit_blas(1):
         solve_lower(L, found, transposed, n_threads(len(L) ** 2 * len(found)))
-    return found.T
+    solved: Matrix = found.T
+    return solved
 
 
-def solve_factored(L: Floats, B: Floats) -> Floats:
+def solve_factored(L: Matrix, B: Floats) -> Matrix:
     """Return (L L^T)^-1 B, in the dtype of L, for B of shape (n, n_sides)."""
     return solve_triangle(L, solve_triangle(L, B), transposed=True)
 
 
-def inverse_of(L: Floats) -> Floats:
+def inverse_of(L: Matrix) -> Matrix:
     """Return (L L^T)^-1, in the dtype of L; 2 n^3 / 3 flops."""
     found = np.empty_like(L)
     with limit_blas(1):

@@ -3,9 +3,9 @@
 For a kernel f(r) of scaled rows x, dK_ij / dlog length_c = H_ij (x_ic - x_jc)^2, H = -f'(r) / r,
 and with W = Q o H
 
-    sum_ij W_ij (x_ic - x_jc)^2 = sum_i (W 1 + W^T 1)_i x_ic^2 - 2 x_c^T W x_c,
+    sum_ij W_ij (x_ic - x_jc)^2 = 2 sum_i (W 1)_i x_ic^2 - 2 x_c^T W x_c,
 
-so that one product W X, of m^2 dim multiply-adds, serves all columns. In a product of kernels a
+so that one product W [X 1], of m^2 dim multiply-adds, serves all columns. In a product of kernels a
 part's W has the matrices of the other parts for factors, in a sum its weight.
 
 The pole of H at r = 0 does no harm, since r^2 H goes to 0, but the expanded square would multiply
@@ -93,7 +93,7 @@ class Part:
         raise NotImplementedError
 
     def gradient(self, Q: Doubles) -> Doubles:
-        """Return sum_ij Q_ij dK_ij / dtheta; the diagonal of Q is of no matter."""
+        """Return sum_ij Q_ij dK_ij / dtheta for a symmetric Q, whose diagonal is of no matter."""
         raise NotImplementedError
 
     def on(self, X: Rows, chosen: Integers) -> Self:
@@ -175,7 +175,8 @@ class Lengths(Part):
         if self.factor.metric == ABSOLUTE:
             each = np.array([_sum_of_distances(W, c) for c in x.T])
         else:
-            each = (W.sum(axis=0) + W.sum(axis=1)) @ x**2 - 2 * np.einsum("ij,ij->j", x, W @ x)
+            of_x = W @ np.column_stack([x, np.ones(len(x))])
+            each = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
         if self.factor.slope is not None:
             each *= self.factor.slope.weight
         return each.sum(keepdims=True) if self.isotropic else each

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
+from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
 from gzkcore._util.typing import Doubles
 
 from .learned_parts import Part
@@ -77,11 +78,10 @@ class Criterion:
         value += self.n_rows / 2 * float(np.log(tau).sum())
         gradient = np.zeros(theta.size)
         for block, (a, inverse) in zip(self.blocks, solved, strict=True):
-            Q = (a / tau) @ a.T
-            spread = 1.0 if block.spread is None else block.spread
-            along = ((Q.diagonal() - n_targets * inverse.diagonal()) * spread).sum()
-            # One triangle twice is the matrix, but for its diagonal, where dK is 0.
-            Q -= 2 * n_targets * inverse.T
+            Q = inverse
+            Q *= -n_targets
+            Q += (a / tau) @ a.T
+            along = (Q.diagonal() * (1.0 if block.spread is None else block.spread)).sum()
             gradient[:-1] += block.part.gradient(Q)
             gradient[-1] += math.exp(theta[-1]) * float(along)
         prior = theta - math.log(NOISE_MIDDLE) * (np.arange(theta.size) == theta.size - 1)
@@ -106,15 +106,12 @@ class Criterion:
 
 
 def _solved(block: Block, theta: Doubles) -> tuple[Doubles, Doubles, float] | None:
-    """Return M^-1 y, a triangle of M^-1, and log det M / 2; None where M is singular."""
+    """Return M^-1 y, M^-1, and log det M / 2; None where M is singular."""
     y, noise = block.targets, math.exp(theta[-1])
     M = block.part.matrix(theta[:-1]).copy()
     M.flat[:: len(y) + 1] += noise if block.spread is None else noise * block.spread
-    # LAPACK takes the transpose for M, which is symmetric, and so copies nothing.
-    root, failed = lapack.dpotrf(M.T, lower=1, overwrite_a=1)
-    if failed:
+    try:
+        root = cholesky(M, overwrite=True)
+    except LinAlgError:
         return None
-    a, _ = lapack.dpotrs(root, y, lower=1)
-    half = float(np.log(root.diagonal()).sum())
-    inverse, _ = lapack.dpotri(root, lower=1, overwrite_c=1)
-    return a, inverse, half
+    return solve_factored(root, y), inverse_of(root), float(np.log(root.diagonal()).sum())

@@ -84,22 +84,22 @@ class Factored(Preconditioner):
                 factor = self._factor(added, dtype)
             except LinAlgError:
                 continue
-            return lambda R: solve_factored(factor, R)
+            return lambda R: solve_factored(factor, R).astype(np.float64, copy=False)
         return self._pseudo_inverse(self.matrix + np.diag(added), shift)
 
     def root(self, alpha: float) -> Doubles | None:
         """Return L of K + alpha N = L L^T in double precision; None if that is singular."""
         if self._root is None or self._root[0] != alpha:
             try:
-                self._root = alpha, self._factor(alpha * self.noise, np.float64)
+                self._root = alpha, np.asarray(self._factor(alpha * self.noise, np.float64))
             except LinAlgError:
                 self._root = alpha, None
         return self._root[1]
 
     def _factor(self, added: Doubles, dtype: type) -> Floats:
-        matrix = self.matrix.astype(dtype, order="C")
+        matrix: Floats = self.matrix.astype(dtype, order="C")
         matrix[np.diag_indices_from(matrix)] += added
-        return cholesky(matrix)
+        return cholesky(matrix, overwrite=True)
 
     def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
         values, vectors = eigh(matrix)
@@ -331,7 +331,8 @@ class KernelSystem:
 
     def root(self, alpha: float) -> Doubles | None:
         """Return L of K + alpha N = L L^T where that is factored, None where it isn't."""
-        return self.preconditioner.root(alpha) if self.factored else None
+        made = self.preconditioner
+        return made.root(alpha) if isinstance(made, Factored) else None
 
     def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
         """Return v^T (K + alpha N) v of each column."""

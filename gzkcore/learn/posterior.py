@@ -69,10 +69,9 @@ class Posterior:
         if alpha not in self._ones:
             ones, root = np.ones((self.system.n_rows, 1)), self.system.root(alpha)
             if root is None:
-                found = self.system.solve(ones, np.array([alpha])).coef
+                self._ones[alpha] = self.system.solve(ones, np.array([alpha])).coef[:, 0]
             else:
-                found = solve_factored(root, ones)
-            self._ones[alpha] = found[:, 0]
+                self._ones[alpha] = solve_factored(root, ones)[:, 0]
         return self._ones[alpha]
 
     def variances(self, X: Rows, alpha: float) -> Doubles:

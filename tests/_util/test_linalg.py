@@ -28,17 +28,14 @@ def test_a_small_example_by_hand():
 def test_factor_systems_and_inverse_are_the_reference():
     A, atol = positive(9)
     B = gaussian(9, 3, seed=1)
-    L = cholesky(A.copy())
-    expected = reference.cholesky.cholesky(A.tolist())
-    np.testing.assert_allclose(np.tril(L), expected, atol=atol)
+    L, expected = cholesky(A), reference.cholesky.cholesky(A.tolist())
+    np.testing.assert_allclose(L, expected, atol=atol)
     for transposed in (False, True):
         found = solve_triangle(L, B, transposed=transposed)
-        for column, b in zip(found.T, B.T, strict=True):
-            each = reference.cholesky.solve_triangle(expected, b.tolist(), transposed)
-            np.testing.assert_allclose(column, each, atol=atol)
-    for column, b in zip(solve_factored(L, B).T, B.T, strict=True):
-        each = reference.cholesky.solve_factored(expected, b.tolist())
-        np.testing.assert_allclose(column, each, atol=atol)
+        solved = reference.cholesky.solve_triangle(expected, B.tolist(), transposed)
+        np.testing.assert_allclose(found, solved, atol=atol)
+    solved = reference.cholesky.solve_factored(expected, B.tolist())
+    np.testing.assert_allclose(solve_factored(L, B), solved, atol=atol)
     np.testing.assert_allclose(inverse_of(L), reference.cholesky.inverse_of(expected), atol=atol)
 
 
@@ -47,11 +44,14 @@ def test_factor_systems_and_inverse_are_the_reference():
 def test_any_size_is_factored_solved_and_inverted(n, dtype):
     A, atol = positive(n, dtype)
     B = gaussian(n, 130, seed=1).astype(dtype)
-    L = cholesky(A.copy())
-    low = np.tril(L)
-    np.testing.assert_allclose(low @ low.T, A, atol=atol)
-    np.testing.assert_allclose(low @ solve_triangle(L, B), B, atol=atol)
-    np.testing.assert_allclose(low.T @ solve_triangle(L, B, transposed=True), B, atol=atol)
+    given = A.copy()
+    L = cholesky(A)
+    np.testing.assert_array_equal(A, given)
+    np.testing.assert_array_equal(cholesky(given, overwrite=True), L)
+    np.testing.assert_array_equal(L, np.tril(L))
+    np.testing.assert_allclose(L @ L.T, A, atol=atol)
+    np.testing.assert_allclose(L @ solve_triangle(L, B), B, atol=atol)
+    np.testing.assert_allclose(L.T @ solve_triangle(L, B, transposed=True), B, atol=atol)
     inverse = inverse_of(L)
     assert inverse.dtype == solve_factored(L, B).dtype == dtype
     np.testing.assert_array_equal(inverse, inverse.T)
@@ -64,8 +64,8 @@ def test_bits_do_not_depend_on_threads():
     found = []
     for n_threads in (1, 2, 3):
         with limit_threads(n_threads):
-            L = cholesky(A.copy())
-            found.append((np.tril(L), solve_factored(L, B), inverse_of(L)))
+            L = cholesky(A)
+            found.append((L, solve_factored(L, B), inverse_of(L)))
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
