@@ -114,7 +114,7 @@ COMPILED = {
     "kernels.zonal": ["series.zonal_sum", "products.kernel_matrix"],
     "kmeans.lloyd": ["kmeans.nearest_centers"],
     "kmeans.objective": ["kmeans.nearest_centers"],
-    "learned.average_gradient_outer_product": ["products.kernel_product"],
+    "learned.average_gradient_outer_product": ["products.kernel_slopes"],
     "learned.learned_criterion": ["products.kernel_matrix", "cholesky.factor"],
     "learned.learned_gradient": ["products.kernel_matrix", "cholesky.invert"],
     "losses.loss_minimum": ["products.kernel_product"],

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import LinAlgError
 
-from gzkcore._compiled.cholesky import factor, invert, solve_lower
+from gzkcore._compiled import cholesky as _cholesky
 
 from .threads import limit_blas, n_threads
 from .typing import Doubles, Floats
@@ -32,7 +32,7 @@ def cholesky(A: Matrix, *, overwrite: bool = False) -> Matrix:
     """
     found: Any = A if overwrite else np.array(A, order="C")
     with limit_blas(1):
-        failed = factor(found, n_threads(len(A) ** 3 // 3))
+        failed = _cholesky.factor(found, n_threads(len(A) ** 3 // 3))
     if failed:
         raise LinAlgError(f"the leading minor of order {failed} is not positive definite")
     L: Matrix = found
@@ -43,7 +43,7 @@ def solve_triangle(L: Matrix, B: Floats, transposed: bool = False) -> Matrix:
     """Return L^-1 B, or L^-T B, in the dtype of L, for B of shape (n, n_sides)."""
     found: Any = np.array(B.T, dtype=L.dtype, order="C")
     with limit_blas(1):
-        solve_lower(L, found, transposed, n_threads(len(L) ** 2 * len(found)))
+        _cholesky.solve_lower(L, found, transposed, n_threads(len(L) ** 2 * len(found)))
     solved: Matrix = found.T
     return solved
 
@@ -57,7 +57,7 @@ def inverse_of(L: Matrix) -> Matrix:
     """Return (L L^T)^-1, in the dtype of L; 2 n^3 / 3 flops."""
     found = np.empty_like(L)
     with limit_blas(1):
-        invert(L, found, n_threads(2 * len(L) ** 3 // 3))
+        _cholesky.invert(L, found, n_threads(2 * len(L) ** 3 // 3))
     return found
 
 
