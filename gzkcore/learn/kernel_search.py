@@ -20,8 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
 from gzkcore._util.state import flag, holds, number, sequence, stored, text
+from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
@@ -38,7 +40,7 @@ FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
 WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
 HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
 GUARD_ROWS = 500  # that one length for all is learned from, and others start on
-MOST_LENGTHS = 1000  # columns beyond which they share one length: the search would take minutes
+MOST_LENGTHS = 1000  # columns beyond which they share one length
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
@@ -256,7 +258,7 @@ class Trials:
 
 
 def choose_kernel(
-    trials: Trials, *, on_sphere: bool, rng: np.random.Generator
+    trials: Trials, *, one_length: bool, rng: np.random.Generator
 ) -> tuple[Candidate, Candidate | None] | None:
     """Return the kernel and the alpha that predict rows held out best.
 
@@ -266,8 +268,8 @@ def choose_kernel(
     Parameters
     ----------
     trials : Trials
-    on_sphere : bool
-        Whether rows are points of the unit sphere: all columns have one length then.
+    one_length : bool
+        Whether all columns have one length, as points of the unit sphere and very wide rows have.
     rng : Generator
         Chooses the rows that lengths are learned from.
 
@@ -277,7 +279,7 @@ def choose_kernel(
         The best with all rows to fit to, and the best with half of them where these chose. None
         where X or y is constant on the rows to fit to: there is nothing to learn from.
     """
-    kernels = _learned_kernels(trials, on_sphere=on_sphere, rng=rng)
+    kernels = _learned_kernels(trials, one_length=one_length, rng=rng)
     if not kernels:
         return None
     if trials.n_fitted < HALVED:
@@ -293,7 +295,7 @@ def choose_kernel(
 
 
 def _learned_kernels(
-    trials: Trials, *, on_sphere: bool, rng: np.random.Generator
+    trials: Trials, *, one_length: bool, rng: np.random.Generator
 ) -> dict[str, tuple[Kernel, list[Kernel]]]:
     """Return kernels of all rows and of each split by what they are called; none to learn from."""
     looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
@@ -316,7 +318,7 @@ def _learned_kernels(
         return found
 
     dim = trials.X.shape[1]
-    if on_sphere or dim == 1 or dim > MOST_LENGTHS:
+    if one_length or dim == 1:
         learn("one lengthscale", Matern("learn", "learn-isotropic"), looked_at)
         return kernels
     found = learn("one lengthscale per column", Matern("learn", "learn"), looked_at)
@@ -326,6 +328,19 @@ def _learned_kernels(
         start = _learned(trials, fewer[-1], Laplacian("learn"), found)
         learn("one lengthscale per column", Laplacian("learn"), looked_at, start)
     return kernels
+
+
+def coordinates(X: Doubles) -> Doubles:
+    """Return rows with the same distances, in as many columns as there are rows at most.
+
+    Where all columns have one length nothing else matters, and fewer columns are faster.
+    """
+    if X.shape[1] <= len(X):
+        return X
+    with limit_blas(1):
+        (triangle,) = qr((X - X.mean(axis=0)).T, mode="r", check_finite=False, overwrite_a=True)
+    rows: Doubles = np.ascontiguousarray(triangle[: len(X)].T)
+    return rows
 
 
 def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) -> Candidate:

@@ -32,7 +32,16 @@ from gzkcore.kernels.base import Kernel
 
 from .held_out import Split, check_splits, folds, given_splits
 from .kernel_ridge import KernelRidge
-from .kernel_search import TOL, Candidate, Report, Trials, choose_kernel, try_model
+from .kernel_search import (
+    MOST_LENGTHS,
+    TOL,
+    Candidate,
+    Report,
+    Trials,
+    choose_kernel,
+    coordinates,
+    try_model,
+)
 from .ridge_cv import RandomFeatureRidgeCV
 from .table_encoder import TableEncoder
 
@@ -189,8 +198,10 @@ class TableLearner(BaseEstimator):
         most = CHOICE_ROWS_ON_SPHERE if on_sphere else CHOICE_ROWS
         splits = table.splits(self.cv, most, rng)
         seed = int(rng.integers(2**31))
-        trials = Trials(table.X, table.Y, table.weight, splits, report, seed)
-        chosen = choose_kernel(trials, on_sphere=on_sphere, rng=rng)
+        one_length = on_sphere or table.X.shape[1] > MOST_LENGTHS
+        rows = coordinates(table.X) if one_length else table.X
+        trials = Trials(rows, table.Y, table.weight, splits, report, seed)
+        chosen = choose_kernel(trials, one_length=one_length, rng=rng)
         if chosen is None:
             report.say("The model predicts the mean: X or y is constant on the training rows.")
             return

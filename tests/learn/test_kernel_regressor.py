@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from points import gaussian
+from scipy.spatial.distance import pdist
 from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -25,7 +27,7 @@ from gzkcore import (
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import table_learner
 from gzkcore.learn.kernel_regressor import widening
-from gzkcore.learn.kernel_search import Report, Trials, some_that_vary
+from gzkcore.learn.kernel_search import Report, Trials, coordinates, some_that_vary
 from gzkcore.learn.table_learner import _fitted, _Table
 
 UNWEIGHTED = dict.fromkeys(
@@ -498,3 +500,22 @@ def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
     monkeypatch.setattr(TableEncoder, "transform", noted)
     model.predict(X, return_std=True)
     assert calls == [100]
+
+
+def test_rows_of_more_columns_than_rows_keep_their_distances_in_fewer():
+    X = gaussian(7, 40)
+    few = coordinates(X)
+    assert few.shape == (7, 7)
+    np.testing.assert_allclose(pdist(few), pdist(X), rtol=1e-13)
+    tall = X.T.copy()
+    assert coordinates(tall) is tall
+
+
+def test_thousands_of_columns_share_one_length():
+    X = gaussian(60, 3000)
+    X[:, 0] *= 100  # it matters, and is far longer than the others
+    y = np.sin(X[:, 0] / 100)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert "one lengthscale" in model.report_.candidates[0].name
+    assert not any("per column" in each.name for each in model.report_.candidates)
+    assert np.sqrt(np.mean(np.square(model.predict(X) - y))) < 0.5 * y.std()
