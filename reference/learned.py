@@ -1,7 +1,8 @@
 """The lengths of a kernel by the marginal likelihood of some rows, straight from its formula.
 
-Each target y_q is a Gaussian process of covariance tau_q M with M = K + noise I, where K has the
-kernel f(r) with r^2 = sum_c (x_c - y_c)^2 / lengths[c]^2. For given lengths and noise the best
+Each target y_q is a Gaussian process of covariance tau_q M with M = K + noise diag(1 / weights),
+where K has the kernel f(r) with r^2 = sum_c (x_c - y_c)^2 / lengths[c]^2, and 0 for rows of
+different blocks. For given lengths and noise the best
 tau_q is y_q^T M^-1 y_q / m. With that, minus the logarithm of the likelihood is, but for a
 constant,
 
@@ -55,7 +56,7 @@ def average_gradient_outer_product(model, X):
     return total
 
 
-def learned_criterion(profile, lengths, noise, X, Y):
+def learned_criterion(profile, lengths, noise, X, Y, weights=None, blocks=None):
     """Return minus the logarithm of the likelihood and of the priors, but for a constant.
 
     Parameters
@@ -68,6 +69,9 @@ def learned_criterion(profile, lengths, noise, X, Y):
     X : sequence of m points
     Y : list of m rows
         The targets are its columns.
+    weights : sequence of m numbers > 0, optional
+    blocks : sequence of m numbers, optional
+        Which block each row is of; rows of different ones are independent.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def learned_criterion(profile, lengths, noise, X, Y):
     >>> math.isclose(value, math.log(2) + (math.log(50) / 3) ** 2 / 2)
     True
     """
-    M, dim = _matrix(profile, lengths, noise, X), len(lengths)
+    M, dim = _matrix(profile, lengths, noise, X, weights, blocks), len(lengths)
     total = len(Y[0]) / 2 * np.linalg.slogdet(M)[1]
     for y in np.transpose(Y):
         total += len(X) / 2 * math.log(y @ np.linalg.inv(M) @ y / len(X))
@@ -90,18 +94,18 @@ def learned_criterion(profile, lengths, noise, X, Y):
     return float(total + (math.log(noise / NOISE_MIDDLE) / NOISE_SPREAD) ** 2 / 2)
 
 
-def learned_gradient(profile, slope, lengths, noise, X, Y):
+def learned_gradient(profile, slope, lengths, noise, X, Y, weights=None, blocks=None):
     """Differentiate `learned_criterion` by the logarithms of all lengths and of the noise.
 
     By log theta it is sum_ij (T M^-1 - sum_q a_q a_q^T / tau_q)_ij (dM / dlog theta)_ij / 2 with
     a_q = M^-1 y_q, and
 
         dM_ij / dlog lengths[c] = -f'(r) / r (x_ic - x_jc)^2 / lengths[c]^2,
-        dM_ij / dlog noise = noise if i = j, else 0.
+        dM_ij / dlog noise = noise / weights[i] if i = j, else 0.
 
     Parameters
     ----------
-    profile, lengths, noise, X, Y
+    profile, lengths, noise, X, Y, weights, blocks
         As for `learned_criterion`.
     slope : callable
         -f'(r) / r.
@@ -119,25 +123,33 @@ def learned_gradient(profile, slope, lengths, noise, X, Y):
     >>> gradient[0], math.isclose(gradient[1], math.log(50) / 9)
     (0.0, True)
     """
-    inverse, dim = np.linalg.inv(_matrix(profile, lengths, noise, X)), len(lengths)
-    weights = len(Y[0]) * inverse
+    M, dim = _matrix(profile, lengths, noise, X, weights, blocks), len(lengths)
+    inverse = np.linalg.inv(M)
+    Q = len(Y[0]) * inverse
     for y in np.transpose(Y):
         a = inverse @ y
-        weights = weights - np.outer(a, a) / (y @ a / len(X))
+        Q = Q - np.outer(a, a) / (y @ a / len(X))
     total = [math.log(length / math.sqrt(dim)) / LENGTH_SPREAD**2 for length in lengths]
     for i, x in enumerate(X):
         for j, other in enumerate(X):
             squares = [((u - v) / s) ** 2 for u, v, s in zip(x, other, lengths, strict=True)]
-            if i != j:
+            if i != j and (blocks is None or blocks[i] == blocks[j]):
                 steep = slope(math.sqrt(sum(squares)))
                 for c in range(dim):
-                    total[c] += weights[i, j] * steep * squares[c] / 2
-    of_noise = math.log(noise / NOISE_MIDDLE) / NOISE_SPREAD**2 + noise * np.trace(weights) / 2
+                    total[c] += Q[i, j] * steep * squares[c] / 2
+    of_noise = math.log(noise / NOISE_MIDDLE) / NOISE_SPREAD**2
+    for i in range(len(X)):
+        of_noise += Q[i, i] * (noise if weights is None else noise / weights[i]) / 2
     return [*map(float, total), float(of_noise)]
 
 
-def _matrix(profile, lengths, noise, X):
+def _matrix(profile, lengths, noise, X, weights, blocks):
     """M."""
     scaled = np.asarray(X, dtype=float) / lengths
-    K = [[profile(math.sqrt(sum((x - y) ** 2))) for y in scaled] for x in scaled]
-    return np.array(K) + noise * np.eye(len(X))
+    M = np.array([[profile(math.sqrt(sum((x - y) ** 2))) for y in scaled] for x in scaled])
+    for i in range(len(X)):
+        for j in range(len(X)):
+            if blocks is not None and blocks[i] != blocks[j]:
+                M[i, j] = 0.0
+        M[i, i] += noise if weights is None else noise / weights[i]
+    return M

@@ -217,9 +217,7 @@ def learned(
             "RationalQuadratic, Laplacian, SphereMatern or SphereHeat, or a Product or Sum with "
             "such a part"
         )
-    best, chosen = table.best_of(
-        _smoothnesses(kernel), few, None if start is None else start._theta
-    )
+    best, chosen = table.best_of(candidates(kernel), few, None if start is None else start._theta)
     looked_at, more = chosen, order[n_rows : (1 + MOST_BLOCKS) * n_rows]
     if refine and more.size:
         best, looked_at = table.refined(best, chosen, more)
@@ -378,7 +376,7 @@ def _all_learned(kernel: Kernel, width: int, names: Any) -> Kernel:
     return learned
 
 
-def _smoothnesses(kernel: Kernel) -> list[Kernel]:
+def candidates(kernel: Kernel) -> list[Kernel]:
     """Return the kernel with each choice of nu that is to be tried."""
     params = kernel.get_params(deep=True)
     open_names: dict[str, list[float]] = {}

@@ -48,7 +48,7 @@ from gzkcore.kernels import (
     SphereHeat,
     SphereMatern,
 )
-from gzkcore.kernels.learned import standard_targets
+from gzkcore.kernels.learned import candidates, standard_targets
 from gzkcore.kernels.learned_parts import part_of
 from gzkcore.kernels.marginal_likelihood import Block, Criterion
 
@@ -153,17 +153,29 @@ def test_gradient_by_differences_on_the_sphere(kernel):
     np.testing.assert_allclose(criterion.part.matrix(np.array([-1.0])), exact, atol=1e-4)
 
 
-def test_gradient_by_differences_of_weighted_blocks():
-    X, y = table(90)
-    spread = 1.0 / (1 + np.arange(90) % 4)
-    blocks = [np.arange(50), np.arange(50, 90)]
-    first = part_of(Matern(1.5, "learn"), X, blocks[0])
-    parts = [first, first.on(X, blocks[1])]
-    targets = standard_targets(np.column_stack([y, X[:, 1]]), np.arange(90))
+def test_weighted_blocks_are_the_reference():
+    """learned_criterion and learned_gradient, where the first block has unit columns."""
+    X, Y = gaussian(20, 3), gaussian(20, 2, seed=1)
+    X = (X - X[:12].mean(axis=0)) / X[:12].std(axis=0)
+    Y = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+    weight, lengths, noise = 1.0 + np.arange(20) % 4, np.array([0.7, 1.5, 4.0]), 0.3
+    rows = [np.arange(12), np.arange(12, 20)]
+    first = part_of(Matern(1.5, "learn"), X, rows[0])
     criterion = Criterion([
-        Block(part, targets[rows], spread[rows]) for part, rows in zip(parts, blocks, strict=True)
+        Block(part, Y[block], 1 / weight[block])
+        for part, block in zip([first, first.on(X, rows[1])], rows, strict=True)
     ])  # fmt: skip
-    check_gradient(criterion, np.array([0.1, -0.3, 0.4, -2.0]))
+    theta, (profile, slope) = np.log([*(lengths / math.sqrt(3)), noise]), PROFILES["matern"]
+    given = lengths, noise, X, Y, weight, np.arange(20) >= 12
+    value, gradient = criterion(theta)
+    assert value == pytest.approx(
+        learned_criterion(profile, *given), abs=LEARNED["value"](length=20)
+    )
+    np.testing.assert_allclose(
+        gradient, learned_gradient(profile, slope, *given),
+        rtol=0, atol=LEARNED["gradient"](length=20),
+    )  # fmt: skip
+    check_gradient(criterion, theta)
 
 
 def test_equal_rows_have_a_gradient():
@@ -597,11 +609,10 @@ def test_lengths_on_the_sphere_follow_the_function(kernel):
         learn_kernel(2 * X, y, kernel)
 
 
-def test_smoothness_on_the_sphere_is_the_likeliest():
-    X = sphere(100, 3)
-    found = learn_kernel(X, np.sin(2 * X[:, 0]), SphereMatern("learn"))
-    assert found.kernel.nu == 2.5
-    assert found.length_scale is None
+def test_a_finite_smoothness_is_chosen_on_the_sphere():
+    tried = candidates(Product([([0], SphereMatern("learn", "learn")), ([1], Matern("learn"))]))
+    pairs = {(kernel.parts[0][1].nu, kernel.parts[1][1].nu) for kernel in tried}
+    assert pairs == {(a, b) for a in (0.5, 1.5, 2.5) for b in (0.5, 1.5, 2.5, math.inf)}
 
 
 def test_sphere_times_time_learns_both():

@@ -519,3 +519,22 @@ def test_thousands_of_columns_share_one_length():
     assert "one lengthscale" in model.report_.candidates[0].name
     assert not any("per column" in each.name for each in model.report_.candidates)
     assert np.sqrt(np.mean(np.square(model.predict(X) - y))) < 0.5 * y.std()
+
+
+def test_frames_and_series_of_polars_are_taken():
+    polars = pytest.importorskip("polars")
+    X, y = waves(100)
+    kind = np.where(X[:, 0] > 0, "a", "b")
+    frame = polars.DataFrame(X, schema=list("stuv")).with_columns(kind=polars.Series(kind))
+    weight, groups = polars.Series(1.0 + np.arange(100) % 2), polars.Series(np.arange(100) % 20)
+    model = KernelRegressor(cv=2, random_state=0).fit(
+        frame, polars.Series(y), weight, groups=groups
+    )
+    again = KernelRegressor(cv=2, random_state=0).fit(
+        pd.DataFrame(frame.to_dict(as_series=False)), y, weight.to_numpy(),
+        groups=groups.to_numpy(),
+    )  # fmt: skip
+    assert model.feature_names_in_.tolist() == [*"stuv", "kind"]
+    np.testing.assert_array_equal(model.predict(frame), again.predict(frame))
+    labels = KernelClassifier(cv=2, random_state=0).fit(frame.drop("kind"), frame["kind"])
+    assert labels.score(frame.drop("kind"), frame["kind"]) > 0.9

@@ -243,3 +243,51 @@ def test_a_fit_that_fails_leaves_it_unfitted():
         encoder.fit(pd.DataFrame({"x": [1.0, np.inf]}))
     with pytest.raises(NotFittedError):
         encoder.transform(frame())
+
+
+def test_frames_of_polars_are_those_of_pandas():
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    size, kind, count = rng.standard_normal(60), rng.choice(["a", "b", "c"], 60), np.arange(60) % 9
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=int(i)) for i in 7 * count]
+    times = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=int(i)) for i in count]
+    shared = {
+        "kind": kind, "flag": size > 0, "small": count.astype(np.int8),
+        "single": size.astype(np.float32),
+    }  # fmt: skip
+    ours = polars.DataFrame(
+        shared
+        | {
+            "size": [None if i % 20 == 0 else float(v) for i, v in enumerate(size)],
+            "whole": [None if i % 20 == 0 else int(v) for i, v in enumerate(count)],
+            "gap": [None if i % 20 == 0 else bool(v > 0) for i, v in enumerate(size)],
+            "level": polars.Series(kind.tolist(), dtype=polars.Categorical),
+            "choice": polars.Series(kind.tolist(), dtype=polars.Enum(["a", "b", "c"])),
+            "day": days,
+            "time": polars.Series(times).dt.replace_time_zone("UTC"),
+            "there": polars.Series(times).dt.replace_time_zone("Europe/Berlin"),
+            "took": [datetime.timedelta(hours=int(i)) for i in count],
+        }
+    )
+    gaps = np.arange(60) % 20 == 0
+    theirs = pd.DataFrame(
+        shared
+        | {
+            "size": np.where(gaps, np.nan, size),
+            "whole": np.where(gaps, np.nan, count),
+            "gap": pd.array([None if g else bool(v > 0) for g, v in zip(gaps, size, strict=True)]),
+            "level": pd.Categorical(kind),
+            "choice": pd.Categorical(kind),
+            "day": pd.to_datetime(days),
+            "time": pd.to_datetime(times).tz_localize("UTC"),
+            "there": pd.to_datetime(times).tz_localize("Europe/Berlin"),
+            "took": pd.to_timedelta(count, unit="h"),
+        }
+    )
+    encoders = [TableEncoder().fit(frame) for frame in (ours, theirs)]
+    names = [encoder.get_feature_names_out().tolist() for encoder in encoders]
+    assert names[0] == names[1]
+    expected = encoders[1].transform(theirs)
+    for encoder in encoders:
+        np.testing.assert_array_equal(encoder.transform(ours), expected)
+        np.testing.assert_array_equal(encoder.transform(ours[:, ::-1]), expected)
