@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["center_ridge", "sampled_system"]
+__all__ = ["center_ridge", "center_variance", "sampled_system"]
 
 
 def center_ridge(cross, square, y, alpha, fit_intercept=False, weights=None):
@@ -49,6 +49,40 @@ def center_ridge(cross, square, y, alpha, fit_intercept=False, weights=None):
     inverse = np.linalg.pinv(WK.T @ (K - mean) + alpha * square, rcond=1e-13, hermitian=True)
     coef = inverse @ WK.T @ (y - y_mean)
     return coef, (y_mean - mean @ coef)[()]
+
+
+def center_variance(new, square, prior, alpha, rows_per_center):
+    """Return the variance of the function at a new point, in units of the prior's scale.
+
+    Each centre stands for so many rows of noise alpha at its place: k(x, x) - k_M^T (K_MM + alpha /
+    rows_per_center I)^-1 k_M. It is that of the model, k(x, x) - |z|^2 + alpha z^T (G + alpha I)^-1
+    z with z = T^-T k_M and K_MM = T^T T, where G is what the centres tell of it,
+    rows_per_center T T^T.
+
+    Parameters
+    ----------
+    new : M numbers
+        k(x, z_m).
+    square : M rows of M numbers
+        K_MM.
+    prior : float
+        k(x, x).
+    alpha, rows_per_center : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    One centre at the point itself, and two rows: 1 - 1 / (1 + 1 / 2).
+
+    >>> round(center_variance([1], [[1]], 1.0, alpha=1.0, rows_per_center=2.0), 6)
+    0.333333
+    """
+    k, square = np.asarray(new, dtype=float), np.asarray(square, dtype=float)
+    noisy = square + alpha / rows_per_center * np.eye(len(k))
+    return float(prior - k @ np.linalg.inv(noisy) @ k)
 
 
 def sampled_system(cross, square, alpha, n_rows):

@@ -71,6 +71,12 @@ class CentersSolution:
     jitter : float
         What was added to the diagonal of K_MM, so that it has a Cholesky factor: rounding, of
         which the penalty gets alpha times as much for each coefficient.
+    least : ndarray of shape (n_columns,)
+        The least value of what is minimised.
+    n_rows : int
+        Rows of positive weight.
+    total : float
+        The sum of their weights.
     """
 
     centers: Floats
@@ -81,6 +87,9 @@ class CentersSolution:
     converged: Any
     trouble: str
     jitter: float
+    least: Doubles
+    n_rows: int
+    total: float
 
 
 def solve_centers(
@@ -164,7 +173,7 @@ def solve_centers(
     except NotPositiveDefinite as error:
         raise NotPositiveDefinite(f"kernel={kernel!r}: {error}") from None
     product = CentersOperator(kernel, passes, chosen.centers, root)
-    targets, mean_y = product.start(fit_intercept)
+    targets, mean_y, squares = product.start(fit_intercept)
     gram = sample_gram(kernel, chosen, root, product.mean, product.total)
     found = conjugate_gradients(
         product,
@@ -187,6 +196,9 @@ def solve_centers(
         found.converged,
         found.trouble,
         jitter,
+        np.maximum(squares - np.einsum("ij,ij->j", targets, found.coef), 0.0),
+        product.n_rows,
+        product.total,
     )
 
 
@@ -343,27 +355,33 @@ class CentersOperator:
         What columns of K_nM are taken about: their weighted means, or 0.
     total : float
         Sum of the weights.
+    n_rows : int
+        Rows of positive weight.
     """
 
     def __init__(self, kernel: Kernel, passes: Passes, centers: Floats, root: Doubles) -> None:
         self.kernel, self.passes, self.centers, self.root = kernel, passes, centers, root
-        self.mean, self.total = np.zeros(len(centers)), 0.0
+        self.mean, self.total, self.n_rows = np.zeros(len(centers)), 0.0, 0
         rows = passes.in_memory(IN_MEMORY_BYTES)
         self.sorted = None if rows is None else _Products(rows, kernel, centers)
 
-    def start(self, fit_intercept: bool) -> tuple[Doubles, Doubles]:
-        """Read the targets: return T^-T K_Mn W y about the means, and the means of y, or 0."""
-        found, sums = self._pass(None)
-        self.total = float(sums[0])
+    def start(self, fit_intercept: bool) -> tuple[Doubles, Doubles, Doubles]:
+        """Read the targets.
+
+        Return T^-T K_Mn W y about the means, the means of y, or 0, and y^T W y about them.
+        """
+        found, sums, squares = self._pass(None)
+        self.total, self.n_rows = float(sums[0]), int(squares[0])
         mean_y = np.zeros(len(sums) - 1)
         if fit_intercept:
             self.mean, mean_y = found[:, 0] / self.total, sums[1:] / self.total
-        return _half(self.root, found[:, 1:] - np.outer(self.mean, sums[1:])), mean_y
+        right = _half(self.root, found[:, 1:] - np.outer(self.mean, sums[1:]))
+        return right, mean_y, squares[1:] - self.total * np.square(mean_y)
 
     def __call__(self, b: Doubles) -> Doubles:
         with limit_blas(1):
             V = solve_triangular(self.root, b, check_finite=False)
-        found, sums = self._pass(V)
+        found, sums, _ = self._pass(V)
         return _half(self.root, found - np.outer(self.mean, sums))
 
     def _pass(self, V: Doubles | None) -> Sums:
@@ -383,11 +401,18 @@ class _Products:
         self.backward = KernelOperator(kernel, centers, dense(X), dtype=np.float64)
 
     def sums(self, V: Doubles | None, mean: Doubles) -> Sums:
-        """Return K_Mn U and 1^T U for U = W (K_nM V - mean.V), or W [1 y] where there is no V."""
+        """Return K_Mn U and 1^T U for U = W (K_nM V - mean.V), or W [1 y] where there is no V.
+
+        Then also how many rows have a positive weight, and y^T W y.
+        """
         U = self.columns if V is None else self.forward @ V - mean @ V
         if self.weight is not None:
             U = U * self.weight[:, None]
-        return self.backward @ U, U.sum(axis=0)
+        if V is not None:
+            return self.backward @ U, U.sum(axis=0), np.empty(0)
+        squares = np.einsum("ij,ij->j", U, self.columns)
+        squares[0] = np.count_nonzero(U[:, 0])
+        return self.backward @ U, U.sum(axis=0), squares
 
 
 def _products_of_batch(

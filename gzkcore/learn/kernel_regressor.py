@@ -124,18 +124,14 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions."""
         errors, deviations = [], []
-        has_std = form.centers is None
-        for mean, std, held_out in trials.predictions(best, form.trial, return_std=has_std):
+        for mean, std, held_out in trials.predictions(best, form.trial, return_std=True):
             errors.append(mean - trials.Y[held_out])
             deviations.append(np.ones_like(mean) if std is None else std)
-        missed = np.concatenate(errors)
-        self._constant_std = widening(missed, np.ones_like(missed))
-        found = widening(missed, np.concatenate(deviations))
+        found = widening(np.concatenate(errors), np.concatenate(deviations))
         self._widening = np.clip(found, LEAST_WIDENING, MOST_WIDENING)
-        whose = f"those of the model times {listed(self._widening)}" if has_std else "constant"
         trials.report.say(
-            f"Standard deviations are {whose}, so that 95 % of the held-out rows are within 1.96 "
-            "of them."
+            f"Standard deviations are those of the model times {listed(self._widening)}, so that "
+            "95 % of the held-out rows are within 1.96 of them."
         )
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
@@ -146,8 +142,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         return_std : bool, default=False
             Also return the standard deviation of a new observation: 95 % of the rows held out were
-            within 1.96 of them of their predictions. With centres, and where the mean is predicted,
-            it is the same everywhere.
+            within 1.96 of them of their predictions. Where the mean is predicted it is the same
+            everywhere.
 
         Returns
         -------
@@ -160,7 +156,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         shape = mean.shape[:1] if self._flat else mean.shape
         if not return_std:
             return mean.reshape(shape)
-        if self.model_ is None or getattr(self.model_, "centers", None) is not None:
+        # Models on centres knew none in the first versions, of which there may be files.
+        if self.model_ is None or getattr(self.model_, "_scale", self) is None:
             std = np.tile(self._constant_std * self._scales, (len(mean), 1))
         else:
             _, std = self.model_.predict(rows, return_std=True)

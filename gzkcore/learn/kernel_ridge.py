@@ -39,7 +39,7 @@ from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 
 from .centers import CentersSolution, solve_centers
-from .kernel_system import DOUBLE_ROWS, KernelSystem, cross_product
+from .kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, cross_product
 from .passes import Passes, check_reread
 from .posterior import (
     EXACT_ROWS,
@@ -164,6 +164,7 @@ class WholeKernelRegressor(WholeKernel):
         target_alphas=doubles("a", least=0).kept_as("_alphas"),
         noise=(doubles("n", least=0) | nothing()).kept_as("_noise"),
         scale=(doubles("a", least=0) | nothing()).kept_as("_scale"),
+        rows_per_center=number(0).kept_as("_rows_per_center").if_there(),
     )
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
@@ -174,12 +175,15 @@ class WholeKernelRegressor(WholeKernel):
 
     _noise: Doubles | None
     _alphas: Doubles
-    _scale: Any  # (n_targets,); None on centres, which don't know it
+    # (n_targets,); None on centres with alpha=0, and of files of the first versions.
+    _scale: Any
+    _rows_per_center: float | None = None  # None: the whole kernel
 
     # -- fitting ------------------------------------------------------------------------------
 
     def _fit(self, reader: Reader, step: Step) -> None:
         self._check_solver()
+        self.__dict__.pop("_rows_per_center", None)
         rows = TrainingRows.of(*reader.gather(self))
         with Workers(reader.distributed) as self._workers:
             kernel, alphas = self._choose(rows, step)
@@ -193,7 +197,7 @@ class WholeKernelRegressor(WholeKernel):
 
     @property
     def _on_centers(self) -> bool:
-        return self._scale is None
+        return self._scale is None or self._rows_per_center is not None
 
     def _check_solver(self) -> None:
         super()._check_solver()
@@ -269,8 +273,15 @@ class WholeKernelRegressor(WholeKernel):
         """Raise for a model on centres, which does not know what the rows leave unknown."""
         if self._on_centers:
             raise ValueError(
-                "a model on centres has no standard deviations, draws, noise variance or "
-                "preconditioner; use centers=None, or RandomFeatureRidge on NystromFeatures"
+                "a model on centres has no draws and no preconditioner; use centers=None, or "
+                "RandomFeatureRidge on NystromFeatures"
+            )
+
+    def _check_scale(self) -> None:
+        if self._scale is None:
+            raise ValueError(
+                "a model on centres with alpha=0 has no standard deviations and no noise variance; "
+                "use an alpha > 0, or fit a model of an earlier version again"
             )
 
     @property
@@ -283,7 +294,7 @@ class WholeKernelRegressor(WholeKernel):
     def noise_variance_(self) -> Any:
         """Variance of the noise of a row of weight 1; one for each of several targets."""
         self._check_fitted()
-        self._check_whole()
+        self._check_scale()
         return (self._alphas * self._scale).reshape(self._target_shape)[()]
 
     # -- what a fitted model can do -----------------------------------------------------------
@@ -294,6 +305,7 @@ class WholeKernelRegressor(WholeKernel):
 
     def _variance(self, X: Rows) -> Doubles:
         """Return the variances of new observations, of shape (n_samples, n_targets)."""
+        self._check_scale()
         found = np.empty((X.shape[0], self._alphas.size))
         for alpha in np.unique(self._alphas).tolist():
             targets = self._alphas == alpha
@@ -302,12 +314,25 @@ class WholeKernelRegressor(WholeKernel):
         return found
 
     def _unit_variance(self, X: Rows, alpha: float) -> Doubles:
+        if self._on_centers:
+            return Posterior(self._center_system(), self._as_fitted("fit_intercept")).variances(
+                X, alpha
+            )
         draws = None if self._exactly(X.shape[0]) else self._prepared_draws()
         if draws is None:
             return self._posterior.variances(X, alpha)
         prior, corrections = draws
         left = prior(X) - corrections[alpha].at(self.kernel_, X, self.X_fit_)
         return np.asarray(np.square(left).mean(axis=1))
+
+    def _center_system(self) -> KernelSystem:
+        """Return the system of the centres, each of which stands for its share of the rows."""
+        if not hasattr(self, "_held_system"):
+            points = self.X_fit_[:: -(-len(self.X_fit_) // HELD_ROWS)]
+            rows = float(self._rows_per_center or 1.0) * len(self.X_fit_) / len(points)
+            noise = np.full(len(points), 1.0 / rows)
+            self._held_system = self._system_of(self.kernel_, points, self._alphas, noise)
+        return self._held_system
 
     def _exactly(self, n_new: int) -> bool:
         """Return whether variances of so many rows are solved for, not drawn."""
@@ -338,7 +363,7 @@ class WholeKernelRegressor(WholeKernel):
     def _for_workers(self, return_std: bool = False) -> Self:
         """Return a copy that can predict: its variances don't depend on how rows are cut."""
         model = super()._for_workers(return_std)
-        if return_std:
+        if return_std and not self._on_centers:
             self._prepared_draws()
             model._draws, model._cut = self._draws, True
         return model
@@ -414,7 +439,6 @@ class KernelRidge(WholeKernelRegressor):
     centers : int or array-like of shape (n_centers, n_features), optional
         For rows beyond memory or patience: f is a sum over so many of the rows, or over these
         points, and n_centers numbers are solved for by passes over the rows (`solve_centers`).
-        Without standard deviations.
     preconditioner : "auto", None, int, transformer or Preconditioner, default="auto"
         What makes conjugate gradients quick: "auto" chooses, up to 4,096 rows the whole matrix; a
         number of landmarks; any feature map for this kernel; None is the diagonal.
@@ -473,6 +497,11 @@ class KernelRidge(WholeKernelRegressor):
     for up to 64 rows at a time. For more, and of sources always, k(x, x) - ... is the mean square
     of 64 draws, with a relative error of 1 / sqrt(2 64), 9 %. A kernel without features to draw by
     is solved for exactly, 64 rows at a time.
+
+    On M centres s is the least value of what is minimised over n alpha, and for the variance each
+    centre stands for W / M rows of the total weight W: N is the identity times M / W, K is that of
+    the centres (at most 4,096 of them), and variances are exact for these. So they grow where there
+    are no centres, and are good where centres are spread like the rows.
 
     References
     ----------
@@ -547,6 +576,9 @@ class KernelRidge(WholeKernelRegressor):
             random_state=self.random_state, progress=self._watch, checkpoint=reader.hand_over(),
         )  # fmt: skip
         self.X_fit_, self._noise, self._scale = found.centers, None, None
+        self._rows_per_center = found.total / len(found.centers)
+        if (self._alphas > 0).all():
+            self._scale = found.least / self._alphas / max(found.n_rows - self.fit_intercept, 1)
         self.condition_bound_ = np.full(self._target_shape, np.inf)[()]
         self._keep(found, found.intercept)
         self._tell(found.trouble, f"It has {counted(len(found.centers), 'centre')}")

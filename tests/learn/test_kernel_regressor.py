@@ -538,3 +538,17 @@ def test_frames_and_series_of_polars_are_taken():
     np.testing.assert_array_equal(model.predict(frame), again.predict(frame))
     labels = KernelClassifier(cv=2, random_state=0).fit(frame.drop("kind"), frame["kind"])
     assert labels.score(frame.drop("kind"), frame["kind"]) > 0.9
+
+
+def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
+    monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 60)
+    monkeypatch.setattr(table_learner, "MOST_CENTERS", 60)
+    monkeypatch.setattr(Trials, "seconds_of", lambda *_: 1.0)
+    monkeypatch.setattr(Trials, "most_seconds_of", lambda *_: 1.0)
+    (X, y), (new, truth) = waves(noise=0.3), waves(1000, seed=1, noise=0.3)
+    model = KernelRegressor(budget=0.9, random_state=0).fit(X, y)
+    assert "60 centres" in str(model.report_)
+    mean, std = model.predict(new, return_std=True)
+    assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
+    _, far = model.predict(new[:5] + np.array([1e-2, 10.0, 1e5, 10.0]), return_std=True)
+    assert far.min() > 1.2 * np.median(std)

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import gzkcore as gzk
-from gzkcore import Gaussian, KernelRidge, KernelRidgeClassifier, Matern, Zonal
+from gzkcore import Gaussian, KernelRidge, KernelRidgeClassifier, Matern, Zonal, reference
 
 
 @pytest.fixture
@@ -71,14 +71,57 @@ def test_a_model_on_centres_is_saved(data, tmp_path):
 def test_what_centres_cannot_say(data):
     X, y = data
     model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=100, random_state=0).fit(X, y)
-    for ask in (
-        lambda: model.predict(X, return_std=True),
-        lambda: model.sample_y(X),
-        lambda: model.noise_variance_,
-        lambda: model.preconditioner_,
-    ):
+    for ask in (lambda: model.sample_y(X), lambda: model.preconditioner_):
         with pytest.raises(ValueError, match="centers=None"):
             ask()
+    exact = KernelRidge(Matern(1.5, 0.5), 0.0, centers=100, random_state=0).fit(X, y)
+    for ask in (lambda: exact.predict(X, return_std=True), lambda: exact.noise_variance_):
+        with pytest.raises(ValueError, match="alpha=0 has no standard deviations"):
+            ask()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_variances_on_centres_are_those_of_the_reference(data, fit_intercept, tmp_path):
+    """center_variance, times the scale that the least value of the loss tells."""
+    X, y = data
+    kernel, alpha, weight = Matern(1.5, 0.5), 0.1, 1.0 + np.arange(len(y)) % 3
+    model = KernelRidge(kernel, alpha, centers=40, fit_intercept=fit_intercept, tol=1e-10,
+                        random_state=0).fit(X, y, weight)  # fmt: skip
+    Z, coef = model.X_fit_, model.dual_coef_
+    square = kernel(Z)
+    loss = weight @ np.square(y - model.predict(X)) + alpha * coef @ square @ coef
+    scale = loss / alpha / (len(y) - fit_intercept)
+    assert model.noise_variance_ == pytest.approx(scale * alpha, rel=1e-6)
+    each = weight.sum() / 40
+    new = X[:5] + 0.3
+    variances = np.array([
+        reference.centers.center_variance(k, square, 1.0, alpha, each) for k in kernel(new, Z)
+    ])  # fmt: skip
+    if fit_intercept:
+        noisy = np.linalg.inv(square + alpha / each * np.eye(40))
+        variances += (1 - noisy.sum(axis=0) @ kernel(Z, new)) ** 2 / noisy.sum()
+    mean, std = model.predict(new, return_std=True)
+    np.testing.assert_allclose(std**2, scale * (alpha + variances), rtol=1e-6)
+    far = model.predict(X[:1] + 100, return_std=True)[1]
+    assert far[0] > 2 * model.predict(Z, return_std=True)[1].max()
+    model.save(tmp_path / "model.gzk")
+    again = gzk.load(tmp_path / "model.gzk").predict(new, return_std=True)
+    np.testing.assert_array_equal(again, (mean, std))
+    parts = list(model.predict([(new[:2],), (new[2:],)], return_std=True))
+    np.testing.assert_allclose(np.concatenate([part[1] for part in parts]), std, rtol=1e-9)
+
+
+def test_deviations_on_centres_are_near_those_of_the_whole_kernel(data):
+    X, y = data
+    whole = KernelRidge(Matern(1.5, 0.5), 0.1).fit(X, y)
+    model = KernelRidge(Matern(1.5, 0.5), 0.1, centers=len(X) // 2, random_state=0).fit(X, y)
+    (_, std), (_, expected) = (each.predict(X, return_std=True) for each in (model, whole))
+    np.testing.assert_allclose(std, expected, rtol=0.25)
+    both = np.column_stack([y, -3 * y])
+    model = KernelRidge(Matern(1.5, 0.5), [0.1, 1.0], centers=100, random_state=0).fit(X, both)
+    assert model.predict(X[:7], return_std=True)[1].shape == (7, 2)
+    model.set_params(centers=None).fit(X, both)
+    assert model.sample_y(X[:3]).shape == (3, 2, 1)
 
 
 def test_too_few_steps_are_told(data):
