@@ -210,10 +210,11 @@ def sanitize(how: str, *options: str) -> int:
         for name, value in told.items():
             ENVIRONMENT[name] = f"{value}:log_path={folder}/report"
         status = run("pytest", "--numprocesses=auto", "-q", "--no-showlocals", *chosen)
-        reports = sorted(Path(folder).iterdir())
-        for report in reports:
-            print(report.read_text(errors="replace"))
-    print(f"{kinds}, {compiler}: {len(reports)} reports")
+        texts = [path.read_text(errors="replace") for path in sorted(Path(folder).iterdir())]
+    # Other lines are of memory that was refused, as it should be.
+    marks = ("ERROR: ", "runtime error: ", "WARNING: ThreadSanitizer")
+    reports = [text for text in texts if any(mark in text for mark in marks)]
+    print(*reports, f"{kinds}, {compiler}: {len(reports)} reports", sep="\n")
     return status or len(reports)
 
 

@@ -830,3 +830,21 @@ def test_exceptions(where, args, error):
         call(formula, args, reference_gaussian)
     with pytest.raises(error):
         call(mirror, args, fast_gaussian)
+
+
+@pytest.mark.parametrize(
+    ("where", "args", "message"),
+    [
+        ("fourier.fourier_variance", (0.5, 0.5, 0), "n_components=0"),
+        ("kmeans.priority_sample", ([], [], -1), "count=-1"),
+        ("kmeans.priority_sample", ([1.0, 2.0], [0.5], 1), "a weight and a draw of each row"),
+        ("ridge.gram_product", (np.zeros(3), np.zeros((1, 1))), r"Z has shape \(3,\)"),
+        ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [[100], [0]], 1), "from 0 to 100"),
+        ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [0, 0], 1), "two rows of 1 places"),
+        ("polysketch.poly_sketch_variance", ([1.0], [1.0], 1, 0, 16), "n_components=0"),
+        ("polysketch.poly_sketch_variance", ([1.0], [1.0], 1, 1, 0), "width=0"),
+    ],
+)
+def test_mirrors_refuse_what_formulas_stumble_over(where, args, message):
+    with pytest.raises(ValueError, match=message):
+        both(where)[1](*args)

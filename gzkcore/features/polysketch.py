@@ -79,7 +79,13 @@ def tensor_srht(
     width = check_integer("n_components", n_components, 1)
     both = np.asarray(signs, dtype=np.float64) * np.stack([u, v])
     a, b = hadamard_transform(both)
-    i, j = np.asarray(places, dtype=np.intp)[:, :width]
+    check_places("places", places, both.shape[1])
+    chosen = np.asarray(places, dtype=np.intp)
+    if chosen.ndim != 2 or chosen.shape[0] != 2 or chosen.shape[1] < width:
+        raise ValueError(
+            f"places has shape {chosen.shape}; pass two rows of {width} places or more"
+        )
+    i, j = chosen[:, :width]
     product: Doubles = a[i] * b[j] / math.sqrt(width)
     return product
 

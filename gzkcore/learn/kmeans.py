@@ -612,12 +612,18 @@ def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[I
     >>> priority_sample([1, 0, 4, 1], [0.5, 0.5, 0.5, 0.25], 2)
     (array([2, 3]), array([4., 2.]))
     """
-    weights = np.asarray(weights, dtype=np.float64)
+    weights, draws = np.asarray(weights, dtype=np.float64), np.asarray(draws, dtype=np.float64)
+    count = check_integer("count", count, 0)
+    if weights.ndim != 1 or weights.shape != draws.shape:
+        raise ValueError(
+            f"weights and draws have shapes {weights.shape} and {draws.shape}; pass a weight and a "
+            "draw of each row"
+        )
     rows = np.flatnonzero(weights)
     weights = weights[rows]
     if rows.size <= count:
         return rows, weights
-    keys = np.asarray(draws, dtype=np.float64)[rows] / weights
+    keys = draws[rows] / weights
     order = np.argpartition(keys, count)
     kept = np.sort(order[:count])
     return rows[kept], np.maximum(weights[kept], 1.0 / keys[order[count]])

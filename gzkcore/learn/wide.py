@@ -188,6 +188,11 @@ def gram_product(
     array([[-1.],
            [ 1.]])
     """
+    if np.ndim(Z) != 2 or np.ndim(V) != 2 or Z.shape[1] != V.shape[0]:
+        raise ValueError(
+            f"Z has shape {np.shape(Z)} and V {np.shape(V)}; pass rows of features, and vectors as "
+            "columns of as many entries"
+        )
     mean = np.zeros(Z.shape[1]) if mean is None else np.asarray(mean, dtype=np.float64)
     products, total = np.zeros((Z.shape[1], V.shape[1])), np.zeros(V.shape[1])
     _add_products(np.asarray(Z), _Vectors(V, mean, Z.dtype), weights, (products, total))

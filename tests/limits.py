@@ -1,0 +1,94 @@
+"""Estimators where memory is short: they finish, or raise MemoryError.
+
+A program that tests start: python tests/limits.py NAME...
+fits each of these estimators, and asks it, in processes that may take so many bytes of addresses
+more than they have. It prints what came of each.
+"""
+
+import gc
+import json
+import os
+import resource
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+import models
+import numpy as np
+
+ROOMS = [1 << 20, 1 << 23, 1 << 25, 1 << 27]  # bytes
+ROWS = 6000  # whose kernel matrix, or features, take more
+WIDTH = 1024
+NAMES = [*models.FEATURES, *models.LEARNERS]
+
+
+def spread(unit, n):
+    """Return as many rows as asked for, of the kind that `models.rows` has."""
+    X = np.random.default_rng(0).standard_normal((n, models.DIM))
+    if unit == "matrix":
+        return models.gzk.Gaussian(0.5)(X[: n // 4])
+    return X / np.linalg.norm(X, axis=1, keepdims=True) if unit else X
+
+
+def work_of(name):
+    """Return what fits and asks an estimator, and of which rows."""
+    if name in models.LEARNERS:
+        fit, _ = models.LEARNERS[name]
+
+        def ask(X, _):
+            model = fit(X)
+            return model.predict(X) if hasattr(model, "predict") else model.transform(X)
+
+        return ask, True
+    make, unit = models.FEATURES[name]
+
+    def transform(X, width):
+        features = make()
+        if "n_components" in features.get_params():
+            features.set_params(n_components=width)
+        return features.fit(X).transform(X)
+
+    return transform, unit
+
+
+def limit(room):
+    """Let this process take so many bytes of addresses more."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * os.sysconf("SC_PAGE_SIZE") + room
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+
+def attempt(name, room):
+    """Return what comes of an estimator in a child of this process."""
+    work, unit = work_of(name)
+    taken, given = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work(spread(unit, 40), 16)  # buffers of BLAS, modules that are imported late
+            X = spread(unit, ROWS)
+            gc.collect()
+            limit(room)
+            try:
+                work(X, WIDTH)
+                os.write(given, b"finished")
+            except MemoryError:
+                os.write(given, b"MemoryError")
+            os._exit(0)
+        except BaseException:  # noqa: BLE001
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    os.close(given)
+    said = os.read(taken, 100).decode()
+    os.close(taken)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return said if status == 0 else f"ended with {status}"
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    found = {name: [attempt(name, room) for room in ROOMS] for name in sys.argv[1:]}
+    sys.stdout.write(json.dumps(found) + "\n")
