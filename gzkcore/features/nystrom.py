@@ -489,6 +489,14 @@ def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Int
     return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
 
 
+def _solve_lower(factor: Doubles, right: Doubles, trans: str = "N") -> Doubles:
+    """Solve with a lower triangular matrix, which may be empty: SciPy up to 1.13 can't."""
+    if not factor.size:
+        return right
+    found: Doubles = solve_triangular(factor, right, lower=True, trans=trans)
+    return found
+
+
 def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     """Randomly pivoted Cholesky: in proportion to what the landmarks before leave of k(x, x).
 
@@ -502,7 +510,7 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
     chosen, factor = np.empty(0, dtype=np.intp), np.empty((0, 0))
     while chosen.size < count and left.max() > nothing:
         proposed, levels = _propose(left, count, rng)
-        cross = solve_triangular(factor, gram.block(chosen, proposed), lower=True)
+        cross = _solve_lower(factor, gram.block(chosen, proposed))
         rest = gram.block(proposed, proposed) - cross.T @ cross
         kept = np.empty(proposed.size, dtype=np.intp)
         accepted = _nystrom.accept_pivots(np.array(rest, order="C"), levels, nothing, kept)
@@ -511,7 +519,7 @@ def _pivoted(gram: _Gram, count: int, rng: np.random.Generator) -> Integers:
         if not kept.size:
             continue
         new, root = proposed[kept], cholesky(rest[np.ix_(kept, kept)], lower=True)
-        weights = solve_triangular(factor, cross[:, kept], lower=True, trans="T")
+        weights = _solve_lower(factor, cross[:, kept], trans="T")
         done, now = chosen.size, chosen.size + new.size
         for rows in gram.tiles(now):
             fresh = gram.block(rows, new)
