@@ -286,18 +286,14 @@ def _draw(found: "TableFit", plot: Path, name: str) -> None:
     """Draw the surface over the globe, or predictions against values."""
     from gzkcore.datasets.globe import lengthscale_km
 
-    from .maps import draw_map
+    from .maps import draw_map, surface_of
     from .pictures import draw_agreement
 
     target = found.recipe.target
     if found.recipe.sphere:
-        draw_map(
-            plot,
-            lambda places: found.model.predict(found.recipe.inputs(places)),
-            found.sample,
-            f"{target}, fitted to {name}",
-            target,
-            lengthscale_km(found.gamma),
-        )
+        km, spread = lengthscale_km(found.gamma), float(found.pairs[:, 0].std())
+        surface = surface_of(found.model, found.recipe.inputs, found.sample, km, spread)
+        draw_map(plot, surface, f"{target}, fitted to {name}", target)
     else:
-        draw_agreement(plot, found.pairs, f"{target}, rows of {name}", target)
+        rows = "held-out" if found.test.rows else "training"
+        draw_agreement(plot, found.pairs, f"{rows} rows of {name}", target)

@@ -32,7 +32,7 @@ from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
 
-from .maps import draw_map, length_km
+from .maps import draw_map, length_km, surface_of
 
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
@@ -142,15 +142,9 @@ def draw(path: Path) -> None:
     """Draw the surface that a `KernelRegressor` fits to all airports."""
     degrees, y = airports()
     model = KernelRegressor(random_state=0).fit(_frame(degrees), y)
-    draw_map(
-        path,
-        lambda places: model.predict(_frame(places)),
-        degrees,
-        f"Elevation, predicted from {len(y):,} airports",
-        "elevation (m)",
-        length_km(model),
-        terrain=True,
-    )
+    surface = surface_of(model, _frame, degrees, length_km(model), float(y.std()))
+    title = f"Elevation, predicted from {len(y):,} airports"
+    draw_map(path, surface, title, "elevation (m)", terrain=True)
 
 
 def _frame(degrees: NDArray[Any]) -> Frame:

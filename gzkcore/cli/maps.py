@@ -1,7 +1,9 @@
 """Maps that the command line draws."""
 
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,10 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
 from gzkcore.evaluate.draw import save_picture
+from gzkcore.evaluate.style import NOTHING, styled
 
 ENDINGS = (".png", ".pdf", ".svg")
 WHOLE = (-90.0, 90.0, -180.0, 180.0)  # south, north, west and east of the globe
-NOTHING = "#d8d9dd"  # where nothing is known
 
 # Blue below zero; above it green, brown and at last white, as on a physical map.
 TERRAIN = (
@@ -25,43 +27,116 @@ TERRAIN = (
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
+# Shares of the variance of the data that the surface doesn't explain, over which it fades; the
+# least share that it is thought to explain; and the opacity below which a map is hatched.
+FADES, LEAST_SIGNAL, HATCHED = (0.3, 0.5), 0.05, 0.25
+MOST_SCALED = 4000  # places whose values choose the range of the colours
+# Rows of a whole kernel up to which the standard deviations of a map are worth their time.
+MOST_SURE = 40_000
 DEGREE_KM = EARTH_KM * math.pi / 180
 
 
-def draw_map(
-    path: Path,
-    predict: Callable[[Doubles], Doubles],
-    places: Doubles,
-    title: str,
-    label: str,
-    length_km: float,
-    *,
-    terrain: bool = False,
-) -> None:
-    """Draw a fitted surface over the globe, or the part with data, fading out far from all of them.
+@dataclass(frozen=True)
+class Surface:
+    """What a map shows.
 
-    It fades from half a lengthscale to a whole one, beyond which the fit knows little, or from one
-    to two spacings of the data where these are larger.
+    Attributes
+    ----------
+    predict : callable
+        Latitude and longitude in degrees, (n, 2), to the n values of the surface, and their
+        standard deviations or None.
+    places : ndarray of shape (n, 2)
+        Latitude and longitude of the data: the dots.
+    length_km : float
+        The lengthscale.
+    spread : float
+        The standard deviation of the data.
+    """
+
+    predict: Callable[[Doubles], tuple[Doubles, Doubles | None]]
+    places: Doubles
+    length_km: float
+    spread: float
+
+
+@styled
+def draw_map(
+    path: Path, surface: Surface, title: str, label: str, *, terrain: bool = False
+) -> None:
+    """Draw a surface over the globe, or the part with data, hatched where it is unknown.
+
+    It fades where its standard deviation grows. What has none fades from half a lengthscale to a
+    whole one from the nearest of the data, or from one to two of their spacings where these are
+    larger. A second map shows the standard deviations.
 
     Parameters
     ----------
     path : Path
         The picture, of one of the kinds in `ENDINGS`.
-    predict : callable
-        Latitude and longitude in degrees, (n, 2), to the n values of the surface.
-    places : ndarray of shape (n, 2)
-        Latitude and longitude of the data: the dots.
+    surface : Surface
     title, label : str
         Above the map, and beside its colours.
-    length_km : float
-        The lengthscale.
     terrain : bool, default=False
         Whether the values are elevations, in the colours of a physical map.
     """
-    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
+    places = surface.places
     south, north, west, east = window = _window(places)
+    cells = _cells(window)
+    values, std = surface.predict(cells.places)
+    if std is None:
+        near = max(surface.length_km / 2, _spacing_km(places))
+        opacity = np.clip(2 - _distance_km(places, cells.places) / near, 0, 1)
+        hatched = f"hatched: more than {_rounded(2 * near)} km from all of them"
+    else:
+        opacity, limit = _known(std, surface.spread)
+        hatched = f"hatched: standard deviation above {limit:.3g}"
+    flat = 1 / math.cos(math.radians((south + north) / 2)) if window != WHOLE else 1.0
+    shape = (east - west) / ((north - south) * flat)
+    n_maps = 1 if std is None else 2
+    side_by_side = shape < 1.2
+    tall = 4.9 if shape > 1.2 else 6.0
+    wide = max(5.6, (tall - 1) * shape + 2.6)
+    size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = (1, n_maps) if side_by_side else (n_maps, 1)
+    norm, colors = _colors(surface.predict(places[:: 1 + len(places) // MOST_SCALED])[0], terrain)
+    draw = functools.partial(_draw_cells, cells, window, flat)
+    axes = figure.add_subplot(*grid, 1)
+    draw(axes, values, opacity, norm, colors, label)
+    axes.plot(
+        west + (places[:, 1] - west) % 360, places[:, 0], ".", color="black", alpha=0.45,
+        markersize=min(4, max(0.6, 70 / math.sqrt(len(places)))), markeredgewidth=0,
+    )  # fmt: skip
+    axes.set_title(title)
+    dots = f"dots: {counted(len(places), 'training point')}"
+    axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < 1 else dots, loc="left")
+    if std is not None:
+        axes = figure.add_subplot(*grid, 2)
+        draw(axes, std, np.ones(len(std)), *_steps(std), f"± {label}")
+        axes.set_title("Standard deviation of a new value")
+    save_picture(figure, path)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The middles of the cells of a map."""
+
+    latitude: Doubles
+    longitude: Doubles
+
+    @property
+    def places(self) -> Doubles:
+        """Latitude and longitude of each, row by row."""
+        both = np.meshgrid(self.latitude, self.longitude, indexing="ij")
+        places = np.stack(both, axis=-1).reshape(-1, 2)
+        places[:, 1] = (places[:, 1] + 180) % 360 - 180
+        return places
+
+
+def _cells(window: tuple[float, float, float, float]) -> _Cells:
+    south, north, west, east = window
     width, height = east - west, north - south
     step = max(width, height) / LONGER_SIDE
     latitude, longitude = (
@@ -69,47 +144,73 @@ def draw_map(
         for start, size in ((south, height), (west, width))
         for n in [max(2, round(size / step))]
     )
-    grid = np.stack(np.meshgrid(latitude, longitude, indexing="ij"), axis=-1).reshape(-1, 2)
-    grid[:, 1] = (grid[:, 1] + 180) % 360 - 180
-    near = max(length_km / 2, _spacing_km(places))
-    opacity = np.clip(2 - _distance_km(places, grid) / near, 0, 1)
-    norm, colors = _colors(predict(places), terrain)
-    rgba = colors(norm(predict(grid)))
-    rgba[:, 3] = opacity
+    return _Cells(latitude, longitude)
 
-    flat = 1 / math.cos(math.radians((south + north) / 2)) if window != WHOLE else 1.0
-    shape = width / (height * flat)
-    tall = 5.6 if window == WHOLE else min(6.6, 9 / shape + 1)
-    figure = Figure(figsize=(max(6.4, (tall - 1) * shape + 1.8), tall), layout="constrained")
-    axes = figure.add_subplot()
-    axes.imshow(
-        rgba.reshape(len(latitude), len(longitude), 4),
-        origin="lower", extent=(west, east, south, north), aspect=flat, interpolation="bilinear",
-    )  # fmt: skip
+
+def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
+    """Return opacities, 0 where little is known, and the standard deviation where that begins.
+
+    What counts is the variance of the surface itself, beyond that of a new value where it is known
+    best, as a share of the variance of the data beyond the same: it fades over the shares `FADES`.
+    """
+    least = float(std.min()) ** 2
+    signal = max(spread**2 - least, LEAST_SIGNAL * spread**2, 1e-300)
+    share = (std**2 - least) / signal
+    low, high = FADES
+    return np.clip((high - share) / (high - low), 0, 1), math.sqrt(least + high * signal)
+
+
+def _steps(std: Doubles) -> tuple[Any, Any]:
+    """Return norm and colours of standard deviations: a few steps, since draws estimate some."""
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = np.quantile(std, [0.01, 0.99])
+    bounds = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, max(high, 1.001 * low))
+    colors = colormaps["YlGnBu"]
+    return BoundaryNorm(bounds, colors.N, extend="both"), colors
+
+
+def _draw_cells(
+    cells: _Cells,
+    window: tuple[float, float, float, float],
+    flat: float,
+    axes: Any,
+    values: Doubles,
+    opacity: Doubles,
+    norm: Any,
+    colors: Any,
+    label: str,
+) -> None:
+    """Draw values of cells, hatched where they are not opaque at all."""
+    from matplotlib.cm import ScalarMappable
+
+    south, north, west, east = window
+    shape = len(cells.latitude), len(cells.longitude)
+    rgba = colors(norm(values))
+    rgba[:, 3] = opacity
     axes.set_facecolor(NOTHING)
-    axes.plot(
-        west + (places[:, 1] - west) % 360, places[:, 0], ".", color="black", alpha=0.5,
-        markersize=min(4, max(0.7, 80 / math.sqrt(len(places)))), markeredgewidth=0,
+    if opacity.min() < HATCHED:
+        axes.contourf(
+            cells.longitude, cells.latitude, opacity.reshape(shape), [-1, HATCHED],
+            colors="none", hatches=["////"],
+        )  # fmt: skip
+    axes.imshow(
+        rgba.reshape(*shape, 4),
+        origin="lower", extent=(west, east, south, north), aspect=flat, interpolation="bilinear",
+        zorder=1.5,
     )  # fmt: skip
     axes.set(xlim=(west, east), ylim=(south, north))
     _name_degrees(axes.xaxis, "W", "E")
     _name_degrees(axes.yaxis, "S", "N")
-    axes.grid(color="black", alpha=0.15, linewidth=0.5)
-    axes.set_title(title, loc="left", fontsize=13)
-    fade = (
-        f"\ncolours fade {_rounded(near)} to {_rounded(2 * near)} km"
-        + ("\n" if shape < 1 else " ")
-        + "from the nearest point; grey: no data"
-    )
-    axes.set_xlabel(
-        f"dots: {counted(len(places), 'training point')}" + fade * bool(opacity.min() < 1),
-        loc="left",
-    )
+    axes.grid(color="black", alpha=0.12, linewidth=0.5)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(True)
     bar = axes.inset_axes((1.015, 0, 0.02, 1))
-    figure.colorbar(
+    axes.figure.colorbar(
         ScalarMappable(norm, colors), cax=bar, extend="both", label=label
     ).ax.set_yscale("linear")
-    save_picture(figure, path)
 
 
 def length_km(model: Any) -> float:
@@ -121,6 +222,33 @@ def length_km(model: Any) -> float:
         return EARTH_KM * float(lengths.mean())
     scales = [column["scale"] for column in model.encoder_.columns_ if "scale" in column]
     return DEGREE_KM * float(np.min(lengths * np.array(scales)))
+
+
+def surface_of(
+    model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, km: float, spread: float
+) -> Surface:
+    """Return the surface of a model, with standard deviations if it has them at little cost.
+
+    Parameters
+    ----------
+    model : KernelRegressor, KernelRidge or RandomFeatureRidgeCV
+    rows_at : callable
+        Latitude and longitude, (n, 2), to the rows that it takes.
+    places, km, spread
+        See `Surface`.
+    """
+    inner = getattr(model, "model_", model)
+    kept = getattr(inner, "X_fit_", None)
+    sure = getattr(inner, "centers", None) is None and (kept is None or len(kept) <= MOST_SURE)
+
+    def predict(cells: Doubles) -> tuple[Doubles, Doubles | None]:
+        rows = rows_at(cells)
+        if not sure:
+            return np.asarray(model.predict(rows)), None
+        mean, std = model.predict(rows, return_std=True)
+        return np.asarray(mean), np.asarray(std)
+
+    return Surface(predict, places, km, spread)
 
 
 def _window(places: Doubles) -> tuple[float, float, float, float]:

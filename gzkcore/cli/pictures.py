@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import counted
 from gzkcore.evaluate.draw import plain_ticks, save_picture
+from gzkcore.evaluate.style import FAINT, INK, styled
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Frame, Values
 
-from .maps import draw_map, length_km
-from .recipes import PLACE
+from .maps import draw_map, length_km, surface_of
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -21,6 +22,7 @@ MOST_DOTS = 1000  # of a picture that shows each row
 MOST_BARS, MOST_CLASSES = 12, 15
 
 
+@styled
 def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     """Draw a surface over the globe, or predictions against values and which columns matter."""
     from matplotlib.figure import Figure
@@ -28,29 +30,28 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     recipe, verdict = found.rows.recipe, found.verdict
     target = recipe.target
     if found.places is not None and not found.rows.classify:
-        names = PLACE if recipe.places else _in_order(found)
+        names = _in_order(found) if not recipe.places else []
 
-        def predict(places: Doubles) -> Doubles:
-            longitude = places[:, 1]
+        def rows_at(places: Doubles) -> Frame:
             if recipe.places:
-                longitude = (longitude - recipe.west) % 360 + recipe.west
-            columns = dict(zip(names, (places[:, 0], longitude), strict=True))
-            return np.asarray(found.model.predict(Frame(columns)))
+                return recipe.at(places)
+            return Frame(dict(zip(names, places.T, strict=True)))
 
-        title = f"{target}, fitted to {name}"
-        draw_map(path, predict, found.places, title, target, length_km(found.model))
+        km, spread = length_km(found.model), float(np.std(found.rows.y))
+        surface = surface_of(found.model, rows_at, found.places, km, spread)
+        draw_map(path, surface, f"{target}, fitted to {name}", target)
         return
     wide = verdict is not None and len(verdict.shuffled) > 1
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
+    rows = f"{'training' if verdict is None else 'held-out'} rows of {name}"
     truth = found.rows.y if verdict is None else found.rows.truth
     predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
     if isinstance(found.model, KernelClassifier):
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
+        axes[0].set_title(f"How often each {target} was predicted\n{len(truth):,} {rows}")
     else:
-        _draw_agreement(axes[0], np.column_stack([truth, predicted]), target)
-    rows = "training rows" if verdict is None else "rows held out"
-    axes[0].set_title(f"{target}, {rows} of {name}", loc="left")
+        _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target)
     if verdict is not None and wide:
         _draw_bars(axes[1], verdict, found.rows.classify)
     save_picture(figure, path)
@@ -62,18 +63,18 @@ def _in_order(found: "FrameFit") -> list[str]:
     return [kinds["latitude"], kinds["longitude"]]
 
 
-def draw_agreement(path: Path, pairs: Doubles, title: str, label: str) -> None:
-    """Draw (n, 2) actual and predicted values, many as counts, and the line where they agree."""
+@styled
+def draw_agreement(path: Path, pairs: Doubles, rows: str, label: str) -> None:
+    """Draw (n, 2) actual and predicted values of some rows, and the line where they agree."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 6), layout="constrained")
-    axes = figure.add_subplot()
-    _draw_agreement(axes, pairs, label)
-    axes.set_title(title, loc="left")
+    figure = Figure(figsize=(6.4, 6.2), layout="constrained")
+    _draw_agreement(figure.add_subplot(), pairs, rows, label)
     save_picture(figure, path)
 
 
-def _draw_agreement(axes: Any, pairs: Doubles, label: str) -> None:
+def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
+    """Draw predicted against actual values: dots, or if they are many their counts."""
     both = np.quantile(pairs, [0.001, 0.999])
     margin = 0.03 * (both[1] - both[0])
     limits = both[0] - margin, both[1] + margin
@@ -85,8 +86,14 @@ def _draw_agreement(axes: Any, pairs: Doubles, label: str) -> None:
         )
         bar = axes.figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
         plain_ticks(bar.ax.yaxis, whole=True)
-    axes.axline((both[0], both[0]), slope=1, color="black", linewidth=1)
-    axes.set(xlim=limits, ylim=limits, aspect="equal", xlabel=label, ylabel=f"predicted {label}")
+    axes.axline((both[0], both[0]), slope=1, color=INK, linewidth=1)
+    axes.annotate(
+        "perfect", (both[1], both[1]), (-6, -3), textcoords="offset points", ha="right",
+        va="bottom", color=FAINT, size=9, rotation=45, rotation_mode="anchor",
+    )  # fmt: skip
+    axes.set(xlim=limits, ylim=limits, aspect="equal")
+    axes.set(xlabel=f"actual {label}", ylabel=f"predicted {label}")
+    axes.set_title(f"Predicted against actual {label}\n{counted(len(pairs), 'row')}: {rows}")
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
@@ -117,9 +124,7 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     names = [name if len(name) <= 30 else f"{name[:29]}…" for name, _ in bars]
     errors = [percent * error - least for _, error in bars]
     axes.barh(range(len(bars), 0, -1), errors, left=least, height=0.7)
-    axes.axvline(least, color="black", linewidth=1)
+    axes.axvline(least, color=INK, linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), names)
     axes.set_xlabel("wrong, %" if classify else "root mean squared error")
-    axes.set_title("error when the column is shuffled", loc="left")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.set_title("Which columns matter\nerror when the column is shuffled")

@@ -3,97 +3,138 @@
 import itertools
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gzkcore._util.files import replacing
+from gzkcore._util.wording import counted
 
+from .style import COLORS, INK, MARKERS, PAPER, styled
 from .summary import name_of
 
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
+MOST_NAMED = 5  # methods of a comparison
+GREY = "#c3cad3"  # of the others
+# Where a name may stand: horizontal and vertical alignment, offset in points.
+PLACES = (
+    ("right", "top", (-6, -5)), ("left", "bottom", (6, 5)), ("center", "bottom", (0, 8)),
+    ("center", "top", (0, -8)), ("left", "top", (6, -5)), ("right", "bottom", (-6, 5)),
+    ("left", "center", (9, 0)), ("right", "center", (-9, 0)),
+)  # fmt: skip
 
 
+class _Named(NamedTuple):
+    """A point of a picture with a name."""
+
+    place: tuple[float, float]
+    name: str
+    color: str
+
+
+@styled
 def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: str) -> None:
     """Draw error against time, one line a method; the widths stand at the points."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 5), layout="constrained")
+    figure = Figure(figsize=(7.6, 5.6), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     methods = dict.fromkeys(row["method"] for row in table)
-    for method, marker in zip(methods, itertools.cycle("osD^v"), strict=False):
-        points = _points(table, method, "error")
-        axes.plot(*points[:2], marker=marker, label=method)
-        for x, y, width in zip(*points, strict=True):
-            axes.annotate(
-                f"{width:,}", (x, y), (0, 6), textcoords="offset points", size=8, ha="center"
-            )
-    axes.axhline(max_error, color="black", linewidth=1, linestyle="--")
-    axes.annotate("max_error", (1, max_error), (-4, 3), xycoords=("axes fraction", "data"),
-                  textcoords="offset points", ha="right", size=9)  # fmt: skip
+    named: list[_Named] = []
+    for method, marker, color in zip(
+        methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), strict=False
+    ):
+        *points, widths = _points(table, method, "error")
+        axes.plot(*points, marker=marker, color=color, label=method)
+        named += [
+            _Named((x, y), f"{width:,}", color) for x, y, width in zip(*points, widths, strict=True)
+        ]
+    axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
+    axes.annotate(
+        f"max_error {max_error:g}", (1, max_error), (-2, 3), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="right", size=9,
+    )  # fmt: skip
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("seconds to make the features of all rows")
     axes.set_ylabel("relative error of the kernel matrix")
     axes.margins(0.08, 0.12)
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis)
-    axes.set_title(title, loc="left")
-    axes.legend(frameon=False)
+    axes.set_title(f"How many features each method needs\n{title}")
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    figure.draw_without_rendering()  # the places of labels depend on the layout
+    _name(axes, named, canvas.get_renderer())  # type: ignore[no-untyped-call]
     save_picture(figure, path)
 
 
+@styled
 def draw_comparison(
     path: Path, rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
 ) -> None:
-    """Draw error against time, one line a method, and the front with names.
+    """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others in grey.
 
-    A family, the first word of its methods' names, has one colour. With predictions, a second
+    Named are those on the front, then those with the least error. With predictions, a second
     picture beside it has their error. The whole kernel, whose error of the kernel is 0, is a line
     at its time there.
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
         raise ValueError(f"{path}: no features were measured, so there is nothing to draw")
-    from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     panels = {"error": "relative error of the kernel matrix"}
     panels |= {"rmse": "root mean square error of predictions"} if predicts else {}
-    figure = Figure(figsize=(3 + 5.5 * len(panels), 6.4), layout="constrained")
+    figure = Figure(figsize=(1.4 + 5.6 * len(panels), 6.2), layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    methods = sorted({row["method"] for row in features})
-    families = list(dict.fromkeys(method.split("-")[0] for method in methods))
-    colors = colormaps["tab20"].colors[::2] + colormaps["tab20"].colors[1::2]  # type: ignore[attr-defined]
-    fronts: list[list[tuple[Any, str]]] = []
+    named = _named_methods(features, list(panels))
+    corners: list[list[_Named]] = []
     for number, (key, label) in enumerate(panels.items()):
         axes = figure.add_subplot(1, len(panels), number + 1)
-        for method in methods:
-            family = method.split("-")[0]
-            alike = [other for other in methods if other.split("-")[0] == family]
-            axes.plot(
-                *_points(features, method, key)[:2], label=method, linewidth=0.8, alpha=0.85,
-                color=colors[families.index(family) % len(colors)],
-                marker="osD^vP*X"[alike.index(method) % 8], markersize=5,
-            )  # fmt: skip
+        _draw_methods(axes, features, key, named)
         axes.set(xscale="log", yscale="log")
         axes.margins(0.12, 0.1)
         shown = features if key == "error" else rows
         for whole in rows[len(features) :]:
             _draw_whole(axes, whole, key)
-        fronts.append(_draw_front(axes, shown, key))
-        _leave_out_far_above(axes, shown, key, fronts[-1][0][0][1])
+        corners.append(_draw_front(axes, shown, key))
+        _leave_out_far_above(axes, shown, key, corners[-1][0].place[1])
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
         axes.set_xlabel(f"seconds to fit and transform {n_fitted:,} rows")
         axes.set_ylabel(label)
-    figure.suptitle(title, x=0.01, ha="left", size=11)
+    figure.suptitle(f"Error against time of every method\n{title}", x=0.01, ha="left", size=12)
     handles, labels = figure.axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
     figure.draw_without_rendering()  # the places of labels depend on the layout
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
-    for axes, corners in zip(figure.axes, fronts, strict=True):
-        _name_corners(axes, corners, renderer)
+    for axes, each in zip(figure.axes, corners, strict=True):
+        _name(axes, each, renderer)
     save_picture(figure, path)
+
+
+def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
+    """Return the methods to be named: of the fronts first, then of the least errors."""
+    order: dict[str, None] = {}
+    for key in reversed(keys):  # predictions come before the kernel
+        order |= dict.fromkeys(row["method"] for row in reversed(_front(rows, key)))
+    order |= dict.fromkeys(row["method"] for row in sorted(rows, key=lambda row: row[keys[-1]]))
+    return list(order)[:MOST_NAMED]
+
+
+def _draw_methods(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> None:
+    """Draw a line for each method, grey without a name."""
+    others = sorted({row["method"] for row in rows} - {*named})
+    for number, method in enumerate(others):
+        axes.plot(
+            *_points(rows, method, key)[:2], color=GREY, linewidth=0.8, marker="o", markersize=3.5,
+            zorder=1.2, label=None if number else f"{counted(len(others), 'other method')}",
+        )  # fmt: skip
+    for method, color, marker in zip(named, COLORS, MARKERS, strict=False):
+        axes.plot(
+            *_points(rows, method, key)[:2], color=color, marker=marker, markersize=6, label=method
+        )
 
 
 def plain_ticks(axis: Any, whole: bool = False) -> None:
@@ -117,20 +158,26 @@ def _points(rows: list[dict[str, Any]], method: str, key: str) -> tuple[list[flo
     return [r["seconds"] for r in of_method], errors, [r["n_components"] for r in of_method]
 
 
-def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[tuple[Any, str]]:
-    """Draw the steps below which there is nothing; return their corners and names."""
+def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Return the rows such that none is both quicker and more accurate, the quickest first."""
     front: list[dict[str, Any]] = []
     for row in sorted(rows, key=lambda row: (row["seconds"], row[key])):
         if not front or row[key] < front[-1][key]:
             front.append(row)
+    return front
+
+
+def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[_Named]:
+    """Draw the steps below which there is nothing; return their corners and names."""
+    front = _front(rows, key)
     corners = [(row["seconds"], max(row[key], 1e-16)) for row in front]
     end = max(row["seconds"] for row in rows), corners[-1][1]
     axes.step(
-        *zip(*corners, end, strict=True), where="post", color="black", linewidth=2.5, alpha=0.3,
-        zorder=1, label="the front",
+        *zip(*corners, end, strict=True), where="post", color=INK, linewidth=3, alpha=0.25,
+        zorder=1, label="Pareto front",
     )  # fmt: skip
     names = [name_of(row["method"], row["n_components"]) for row in front]
-    return list(zip(corners, names, strict=True))
+    return [_Named(place, name, INK) for place, name in zip(corners, names, strict=True)]
 
 
 def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
@@ -163,22 +210,34 @@ def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst:
         )
 
 
-def _name_corners(axes: Any, corners: list[tuple[Any, str]], renderer: Any) -> None:
-    """Write names at corners, below the steps if possible, where no other stands."""
-    taken: list[Any] = []
-    places = (("right", "top", (-4, -4)), ("left", "bottom", (5, 4)), ("left", "top", (5, -4)))
-    for corner, name in corners:
-        text = axes.annotate(name, corner, (0, 0), textcoords="offset points", size=8)
+def _name(axes: Any, points: list[_Named], renderer: Any) -> None:
+    """Write names beside points, below and left if possible, where none overlaps another."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground=PAPER)]
+    taken = [_around(axes.transData.transform(point.place)) for point in points]
+    for point in points:
+        text = axes.annotate(
+            point.name, point.place, (0, 0), textcoords="offset points", size=8, color=point.color,
+            path_effects=halo,
+        )  # fmt: skip
         text.set_in_layout(False)
-        for ha, va, offset in places:
+        for ha, va, offset in PLACES:
             text.set(ha=ha, va=va, position=offset)
             box = text.get_window_extent(renderer)
-            inside = all(axes.bbox.contains(*point) for point in (box.p0, box.p1))
+            inside = all(axes.bbox.contains(*corner) for corner in (box.p0, box.p1))
             if inside and not any(box.overlaps(other) for other in taken):
                 taken.append(box)
                 break
         else:
             text.remove()
+
+
+def _around(place: Any) -> Any:
+    """Return the box of a marker."""
+    from matplotlib.transforms import Bbox
+
+    return Bbox([place - 5, place + 5])
 
 
 def save_picture(figure: Any, path: Path) -> None:

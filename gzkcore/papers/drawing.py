@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from gzkcore.evaluate.draw import save_picture
+from gzkcore.evaluate.style import styled
 
 from .experiment import Cell, Picture
 
 
+@styled
 def draw(path: Path, title: str, cells: Sequence[Cell], pictures: Sequence[Picture]) -> None:
     """Draw panels, or else the cells: what was measured, and what is printed."""
     from matplotlib.figure import Figure
@@ -25,7 +27,7 @@ def _panels(make: Any, pictures: Sequence[Picture]) -> Any:
     figure = make(figsize=(5.4 * columns, 3.9 * rows + 0.4), layout="constrained")
     for number, picture in enumerate(pictures, start=1):
         axes = figure.add_subplot(rows, columns, number)
-        axes.set_title(picture.title, loc="left", fontsize=10)
+        axes.set_title(picture.title, fontsize=10)
         if picture.image is not None:
             shown = axes.imshow(picture.image, vmin=0, vmax=1, cmap="Blues")
             figure.colorbar(shown, ax=axes, shrink=0.8, label="|correlation|")
@@ -37,7 +39,7 @@ def _panels(make: Any, pictures: Sequence[Picture]) -> Any:
             axes.set_xscale("log")
         if picture.log_y:
             axes.set_yscale("log")
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(fontsize=8)
     return figure
 
 
@@ -65,7 +67,7 @@ def _cells(make: Any, cells: Sequence[Cell]) -> Any:
         axes.set_yticks(places, [cell.column for cell in group], fontsize=8)
         axes.invert_yaxis()
         axes.tick_params(axis="x", labelsize=8)
-        axes.set_title(f"{row}, {measure}", loc="left", fontsize=9)
+        axes.set_title(f"{row}, {measure}", fontsize=9)
         sizes = [abs(cell.mean) for cell in group if cell.mean]
         if sizes and max(sizes) > 50 * min(sizes):
             axes.set_xscale("log")
@@ -73,5 +75,5 @@ def _cells(make: Any, cells: Sequence[Cell]) -> Any:
     marked = [axes for axes in figure.axes if axes.get_legend_handles_labels()[1]]
     if marked:
         handles, labels = marked[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="upper right", frameon=False, fontsize=9)
+        figure.legend(handles, labels, loc="upper right", fontsize=9)
     return figure

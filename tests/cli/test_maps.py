@@ -65,3 +65,35 @@ def test_colors_suit_the_values(low, high, terrain, name, limits):
     norm, colors = maps._colors(np.linspace(low, high, 10_001), terrain)
     assert colors.name == name
     np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=0.01)
+
+
+def test_a_map_fades_where_the_surface_is_unknown():
+    """By the variance beyond the noise, as a share of that of the data: noise alone hatches nothing."""
+    opacity, limit = maps._known(np.array([1.0, 1.1, 3.0]), 3.0)
+    np.testing.assert_array_equal(opacity[[0, 2]], [1, 0])
+    assert opacity[1] == 1
+    assert 1.1 < limit < 3
+    noisy, _ = maps._known(np.full(5, 2.0), 2.0)
+    np.testing.assert_array_equal(noisy, 1)
+
+
+@pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
+def test_a_second_map_shows_the_standard_deviation(sure, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    import matplotlib as mpl
+
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    figures, before = [], dict(mpl.rcParams)
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+
+    def predict(cells):
+        away = maps._distance_km(places, cells)
+        return cells[:, 0], 1 + away if sure else None
+
+    surface = maps.Surface(predict, places, 30.0, 20.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    axes = figures[0].axes
+    assert len([each for each in axes if each.get_title(loc="left")]) == 1 + sure
+    assert axes[0].get_xlabel().startswith("dots: 50 training points")
+    assert dict(mpl.rcParams) == before  # the user's own style is left alone

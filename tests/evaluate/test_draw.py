@@ -34,3 +34,35 @@ def test_errors_far_above_are_named(monkeypatch):
     assert axes.get_ylim()[1] < 2
     assert [text.get_text() for text in axes.texts if "above" in text.get_text()] == ["above: bad"]
     assert not [text for text in whole.texts if "above" in text.get_text()]
+
+
+def test_five_methods_are_named_and_others_are_grey(monkeypatch):
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    rows = [
+        {"method": f"method{i}", "n_components": 16, "error": 1.0 + i, "rmse": 2.0 + i, "seconds": 9.0 + i}
+        for i in range(9)
+    ] + [{"method": "quick", "n_components": 16, "error": 9.0, "rmse": 9.0, "seconds": 0.1}]  # fmt: skip
+    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
+    labels = [text.get_text() for text in figures[0].legends[0].get_texts()]
+    assert set(labels) == {
+        "quick", "method0", "method1", "method2", "method3", "5 other methods", "Pareto front",
+    }  # fmt: skip
+
+
+def test_labels_of_a_plan_do_not_overlap(monkeypatch):
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    table = [
+        {"method": name, "n_components": width, "error": error / width, "seconds": width * speed}
+        for name, error, speed in (("a", 1.0, 1.0), ("b", 1.01, 1.01), ("c", 0.5, 2.0))
+        for width in (64, 256, 1024)
+    ]
+    draw.draw_plan(Path("p.png"), table, 0.01, "title")
+    (axes,) = figures[0].axes
+    renderer = figures[0].canvas.get_renderer()
+    boxes = [
+        text.get_window_extent(renderer) for text in axes.texts if text.get_text()[0].isdigit()
+    ]
+    assert len(boxes) >= 7
+    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])

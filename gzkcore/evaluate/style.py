@@ -1,0 +1,51 @@
+"""How all pictures of the package look; matplotlib is imported only when one is drawn."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+Drawn = TypeVar("Drawn")
+Arguments = ParamSpec("Arguments")
+
+INK, FAINT, PAPER = "#24303c", "#8b95a1", "#ffffff"
+NOTHING, HATCH = "#eef1f5", "#b4bdc9"  # where nothing is known: no colours of a scale
+# Of Okabe and Ito: distinct also for those who see fewer colours.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a4c93", "#24303c")
+MARKERS = "osD^vP*X"
+
+STYLE: dict[str, Any] = {
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 9,
+    "axes.titlesize": 12,
+    "figure.facecolor": PAPER,
+    "font.size": 10,
+    "hatch.color": HATCH,
+    "hatch.linewidth": 1.0,
+    "image.cmap": "viridis",
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "savefig.dpi": 150,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+def styled(draw: Callable[Arguments, Drawn]) -> Callable[Arguments, Drawn]:
+    """Return a function that draws in this style, and leaves the user's own alone."""
+
+    @functools.wraps(draw)
+    def in_style(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Drawn:
+        from cycler import cycler
+        from matplotlib import rc_context
+
+        with rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLORS)}):
+            return draw(*args, **kwargs)
+
+    return in_style
