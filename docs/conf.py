@@ -6,7 +6,12 @@ the API are made from the docstrings of the installed package.
 
 import os
 import re
+import subprocess
 from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
 
 import gzkcore
 from gzkcore.datasets import load
@@ -101,7 +106,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
-    "footer_start": ["copyright"],
+    "footer_start": ["copyright", "last-updated"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
@@ -155,8 +160,59 @@ def keep_formulas(app, what, name, thing, options, lines):
             lines[number] = re.sub(r"\||(?<=\w)_(?=[\s,.;)])", r"\\\g<0>", line)
 
 
+class NameEquations(SphinxTransform):
+    """Give each equation of the index an anchor, and let the search find it as "Eq 13"."""
+
+    default_priority = 400
+
+    def apply(self, **_):
+        """Add an entry of the index to each row that begins with a number."""
+        if self.env.docname != "equations":
+            return
+        for section in self.document.findall(nodes.section):
+            paper = section.next_node(nodes.title).astext()
+            for row in section.findall(nodes.row):
+                cell = row[0]
+                number = cell.astext()
+                if not number[:1].isdigit() or row.parent.parent.parent.parent is not section:
+                    continue
+                place = nodes.make_id(f"eq-{number}-{paper}")
+                name = f"Eq {number}, {paper[:1].lower()}{paper[1:]}"
+                entry = addnodes.index(entries=[("single", name, place, "", None)])
+                cell.insert(0, entry)
+                cell["ids"].append(place)
+                self.document.note_explicit_target(cell)
+
+
+def days_of_change():
+    """Return the day on which each page was changed last, by git if that knows."""
+    log = ("git", "log", "--format=%cs", "--name-only", "--", "docs", *FROM_THE_ROOT.values())
+    try:
+        lines = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    days, day = {}, ""
+    for line in lines.splitlines():
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", line):
+            day = line
+        elif line:
+            days.setdefault(line, day)
+    return days
+
+
+DAYS = days_of_change()
+
+
+def tell_the_day(app, pagename, templatename, context, doctree):
+    """Say at the foot of a page when it was changed last."""
+    source = FROM_THE_ROOT.get(pagename, f"docs/{pagename}.md")
+    context["last_updated"] = DAYS.get(source)
+
+
 def setup(app):
     """Register the rules above."""
+    app.add_transform(NameEquations)
+    app.connect("html-page-context", tell_the_day)
     app.connect("autodoc-process-docstring", keep_formulas, priority=600)  # after numpydoc
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_what_others_wrote)

@@ -58,8 +58,8 @@ FILE_LINES, FUNCTION_LINES = 700, 60
 TOO_LONG = {
     "gzkcore/theory.py": "a function for each theorem, and more docstring than code",
     "gzkcore/cli/commands_fit.py:fit": "the options of a command, with their help",
+    "gzkcore/cli/commands_predict.py:predict": "the options of a command, with their help",
     "gzkcore/cli/commands_plan.py:compare": "the options of a command, with their help",
-    "gzkcore/cli/maps.py:draw_map": "one picture, step by step",
     "gzkcore/_compiled/gegenbauer.pyx:gegenbauer_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/harmonics.pyx:harmonic_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/products.pyx:kernel_product": "scratch buffers, taken and freed around one loop",
@@ -398,6 +398,18 @@ def check_versions(root):
     if not built or built[1] != ours:
         yield f"meson.build: its version is {built and built[1]}, that of pyproject.toml {ours}"
 
+    for name, pattern in (
+        ("gzkcore/__init__.py", r'^__version__ = "([^"]+)"'),
+        ("CITATION.cff", r"^version: (.+)$"),
+        ("packaging/conda/recipe.yaml", r"^  version: (.+)$"),
+    ):
+        path = root / name
+        found = re.search(
+            pattern, path.read_text(encoding="utf-8") if path.exists() else "", re.MULTILINE
+        )
+        if path.exists() and (not found or found[1] != ours):
+            yield f"{name}: its version is {found and found[1]}, that of pyproject.toml {ours}"
+
     hooks = (root / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     for name, version in (
         requirement.split("==")
@@ -545,6 +557,7 @@ CHECKERS = {
     ],
     check_versions: [
         ("meson.build", "project('gzkcore', version: '1.1')", "its version is 1.1"),
+        ("CITATION.cff", "version: 1.1\n", "CITATION.cff: its version is 1.1"),
         (
             ".pre-commit-config.yaml",
             "  - repo: x/y/ruff-pre-commit\n    rev: abc # frozen: v1.9\n",

@@ -39,7 +39,7 @@ def resumable(output: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def options_named(*, drops: bool) -> Iterator[None]:
     """Of a bad value, name the option that helps; `drops`: whether one drops rows with gaps."""
-    from gzkcore.rows.tables import BadValueError
+    from gzkcore.rows.values import BadValueError
 
     try:
         yield
@@ -54,7 +54,7 @@ def options_named(*, drops: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator[None]:
     """Of a column of text, say how to leave it out; of other bad values, what option helps."""
-    from gzkcore.rows.tables import BadValueError
+    from gzkcore.rows.values import BadValueError
 
     try:
         with options_named(drops=drops):

@@ -45,7 +45,8 @@ def styled(draw: Callable[Arguments, Drawn]) -> Callable[Arguments, Drawn]:
         from cycler import cycler
         from matplotlib import rc_context
 
-        with rc_context({**STYLE, "axes.prop_cycle": cycler(color=COLORS)}):
+        style: Any = {**STYLE, "axes.prop_cycle": cycler(color=COLORS)}
+        with rc_context(style):
             return draw(*args, **kwargs)
 
     return in_style

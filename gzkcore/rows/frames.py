@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from gzkcore._util.memory import machine_memory
 from gzkcore._util.typing import Integers
 
-from .tables import MISSING, Table, as_number, has_decimal_comma, plain_value
+from .tables import Table
+from .values import MISSING, as_number, has_decimal_comma, plain_value
 
 Values: TypeAlias = NDArray[Any]
 

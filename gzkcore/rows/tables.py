@@ -30,6 +30,16 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
 
+from .values import (
+    BadValueError,
+    as_doubles,
+    has_decimal_comma,
+    is_missing,
+    is_number,
+    plain_value,
+    with_points,
+)
+
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 BLOCK_VALUES = 4 << 20  # of the binary formats
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
@@ -41,9 +51,6 @@ CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files
 COMPRESSED = (".gz", ".zst")  # and by how their names end
 PACKED = 10  # times as much text as bytes, in such a file
 _LINE_END = re.compile(rb"\r\n?|\n")
-_DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
-# What stands for a missing value in text, in small letters.
-MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 
 
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
@@ -83,23 +90,6 @@ def ending(path: Path) -> str:
 
 def _has_pyarrow() -> bool:
     return importlib.util.find_spec("pyarrow") is not None
-
-
-class BadValueError(ValueError):
-    """Where a value is not a finite number, and what to do."""
-
-    def __init__(
-        self,
-        what: str,
-        column: str,
-        *,
-        is_text: bool = False,
-        is_missing: bool = False,
-        has_comma: bool = False,
-    ) -> None:
-        super().__init__(f"{what}; mend or drop such rows, or choose other columns")
-        self.what, self.column, self.is_text = what, column, is_text
-        self.is_missing, self.has_comma = is_missing, has_comma
 
 
 class Table:
@@ -256,7 +246,7 @@ class Table:
         return BadValueError(
             f"{self.path}: row {row + 1}, column {name!r}: the value {what}",
             name,
-            is_text=bool(text) and not (comma or _is_number(str(text))),
+            is_text=bool(text) and not (comma or is_number(str(text))),
             is_missing=is_missing(value),
             has_comma=comma,
         )
@@ -272,68 +262,6 @@ class Table:
                     continue
             found.append(name)
         return found
-
-    def _from_arrow(self, columns: dict[str, Any], names: list[str]) -> Doubles:
-        """Turn columns of text or numbers into float64 (n, len(names)), NaN where that fails."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        values = np.empty((len(columns[names[0]]), len(names)))
-        for j, name in enumerate(names):
-            column = columns[name]
-            try:
-                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                    column = pc.ascii_trim_whitespace(column)
-                values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                values[:, j] = [as_number(plain_value(value)) for value in column]
-        return values
-
-
-def is_missing(value: Any) -> bool:
-    """Say whether a value of a file stands for none: NaN, or one of the words for that."""
-    if isinstance(value, str):
-        return value.strip().lower() in MISSING
-    return value is None or bool(value != value)  # noqa: PLR0124  NaN
-
-
-def plain_value(value: Any) -> Any:
-    """Return an Arrow or NumPy value as a Python one; text in an unknown encoding as it goes."""
-    if isinstance(value, np.generic):
-        return value.item()
-    try:
-        return value.as_py()
-    except UnicodeDecodeError:
-        return value.as_buffer().to_pybytes().decode("latin-1")
-
-
-def has_decimal_comma(text: str) -> bool:
-    """Say whether a text is a number but for its decimal comma."""
-    return not _is_number(text) and _is_number(text.replace(",", ".", 1))
-
-
-def _is_number(text: str) -> bool:
-    """Say whether a text is a number, infinity and NaN included."""
-    try:
-        _parsed(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _parsed(value: Any) -> float:
-    """Return a number of a text, by other rules than Python's: no 1_000, no digits but 0 to 9."""
-    if isinstance(value, str) and ("_" in value or not value.isascii()):
-        raise ValueError(f"{value!r} is no number")
-    return float(value)
-
-
-def as_number(value: Any) -> float:
-    """Return the number that a value or a text is, NaN if it is none."""
-    try:
-        return _parsed(value)
-    except (TypeError, ValueError):
-        return np.nan
 
 
 class Columns:
@@ -424,7 +352,7 @@ class CsvTable(Table):
         super().__init__(path, names)
 
     def _doubt(self) -> str:
-        numbers = all(map(_is_number, self.names))
+        numbers = all(map(is_number, self.names))
         return "; has it no first line that names the columns?" if numbers else ""
 
     def append(
@@ -489,7 +417,7 @@ class CsvTable(Table):
                 yield rest, 1.0
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
-        return self._from_arrow(columns, names)
+        return as_doubles(columns, names)
 
     def _columns(self, piece: bytes, names: list[str], first: int) -> dict[str, Any]:
         batch = self._strings(piece, names, first)
@@ -503,7 +431,7 @@ class CsvTable(Table):
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        return _with_points(table) if self.decimal_comma else table
+        return with_points(table) if self.decimal_comma else table
 
     def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
         import pyarrow as pa
@@ -564,17 +492,6 @@ def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], 
             raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
 
 
-def _with_points(table: Any) -> Any:
-    """Replace the decimal commas of numbers in columns of text by points."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = [
-        pc.replace_substring_regex(column, _DECIMAL_COMMA, r"\1.\2") for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
-
-
 def _records(block: bytes, delimiter: str) -> list[bytes]:
     """Split bytes into records with their line ends; a quoted value may hold line ends."""
     if b'"' not in block:
@@ -631,7 +548,7 @@ class ParquetTable(Table):
             yield batch, read / self._file.metadata.num_rows
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
-        return self._from_arrow(columns, names)
+        return as_doubles(columns, names)
 
     def _columns(self, piece: Any, names: list[str], first: int) -> dict[str, Any]:
         return {name: piece.column(name) for name in names}

@@ -1,0 +1,102 @@
+"""Single values of files: which are numbers, which stand for none, what is wrong with others."""
+
+from typing import Any
+
+import numpy as np
+
+from gzkcore._util.typing import Doubles
+
+DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
+# What stands for a missing value in text, in small letters.
+MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
+
+
+class BadValueError(ValueError):
+    """Where a value is not a finite number, and what to do."""
+
+    def __init__(
+        self,
+        what: str,
+        column: str,
+        *,
+        is_text: bool = False,
+        is_missing: bool = False,
+        has_comma: bool = False,
+    ) -> None:
+        super().__init__(f"{what}; mend or drop such rows, or choose other columns")
+        self.what, self.column, self.is_text = what, column, is_text
+        self.is_missing, self.has_comma = is_missing, has_comma
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a value of a file stands for none: NaN, or one of the words for that."""
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or bool(value != value)  # noqa: PLR0124  NaN
+
+
+def plain_value(value: Any) -> Any:
+    """Return an Arrow or NumPy value as a Python one; text in an unknown encoding as it goes."""
+    if isinstance(value, np.generic):
+        return value.item()
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return value.as_buffer().to_pybytes().decode("latin-1")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Say whether a text is a number but for its decimal comma."""
+    return not is_number(text) and is_number(text.replace(",", ".", 1))
+
+
+def is_number(text: str) -> bool:
+    """Say whether a text is a number, infinity and NaN included."""
+    try:
+        _parsed(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parsed(value: Any) -> float:
+    """Return a number of a text, by other rules than Python's: no 1_000, no digits but 0 to 9."""
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
+def as_number(value: Any) -> float:
+    """Return the number that a value or a text is, NaN if it is none."""
+    try:
+        return _parsed(value)
+    except (TypeError, ValueError):
+        return np.nan
+
+
+def with_points(table: Any) -> Any:
+    """Replace the decimal commas of numbers in columns of text by points."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2") for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
+
+
+def as_doubles(columns: dict[str, Any], names: list[str]) -> Doubles:
+    """Turn Arrow columns of text or numbers into float64 (n, len(names)), NaN where that fails."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = np.empty((len(columns[names[0]]), len(names)))
+    for j, name in enumerate(names):
+        column = columns[name]
+        try:
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column = pc.ascii_trim_whitespace(column)
+            values[:, j] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            values[:, j] = [as_number(plain_value(value)) for value in column]
+    return values
