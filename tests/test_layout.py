@@ -407,8 +407,8 @@ def check_versions(root):
         found = re.search(
             pattern, path.read_text(encoding="utf-8") if path.exists() else "", re.MULTILINE
         )
-        if path.exists() and (not found or found[1] != ours):
-            yield f"{name}: its version is {found and found[1]}, that of pyproject.toml {ours}"
+        if found and found[1] != ours:
+            yield f"{name}: its version is {found[1]}, that of pyproject.toml {ours}"
 
     hooks = (root / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     for name, version in (
