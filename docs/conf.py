@@ -166,7 +166,10 @@ class NameEquations(SphinxTransform):
     default_priority = 400
 
     def apply(self, **_):
-        """Add an entry of the index to each row that begins with a number."""
+        """Add an entry of the index to each row that begins with a number.
+
+        Its name is short, since the search finds entries of at most twice the length of the query.
+        """
         if self.env.docname != "equations":
             return
         for section in self.document.findall(nodes.section):
@@ -177,7 +180,7 @@ class NameEquations(SphinxTransform):
                 if not number[:1].isdigit() or row.parent.parent.parent.parent is not section:
                     continue
                 place = nodes.make_id(f"eq-{number}-{paper}")
-                name = f"Eq {number}, {paper[:1].lower()}{paper[1:]}"
+                name = f"Eq {number} [{paper.removeprefix('The ')[:1].upper()}]"
                 entry = addnodes.index(entries=[("single", name, place, "", None)])
                 cell.insert(0, entry)
                 cell["ids"].append(place)
