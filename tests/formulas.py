@@ -79,6 +79,7 @@ COMPILED = {
     "block.repeated_fourier_features": ["block.block_fourier_features"],
     "cca.canonical_correlations": ["gram.add_moments", "gram.recentre"],
     "centers.center_ridge": ["products.kernel_product"],
+    "centers.center_variance": ["products.kernel_matrix", "cholesky.solve_lower"],
     "cholesky.cholesky": ["cholesky.factor"],
     "cholesky.inverse_of": ["cholesky.invert"],
     "cholesky.solve_factored": ["cholesky.solve_lower"],
