@@ -30,17 +30,23 @@ cdef inline long long whole_alpha(Py_ssize_t degree, Py_ssize_t dim) noexcept no
 
 
 cdef inline double real_alpha(Py_ssize_t degree, Py_ssize_t dim) noexcept nogil:
-    """alpha(l, d), exact below 2^53, infinite where it is beyond the range of double."""
-    cdef long long exact = whole_alpha(degree, dim)
+    """alpha(l, d), exact below 2^53 up to degree 1024, infinite beyond the range of double."""
+    cdef double value = 1.0, most = 9007199254740992.0     # 2^53
+    cdef long long exact
     cdef Py_ssize_t i, n = degree + dim - 3, k = min(degree - 1, dim - 2)
-    cdef double value = (2.0 * degree + dim - 2) / degree if degree > 0 else 1.0
-    if exact >= 0:
-        return <double> exact
-    for i in range(1, k + 1):
+    if degree == 0:
+        return 1.0
+    if dim == 1:
+        return 1.0 if degree == 1 else 0.0
+    for i in range(1, k + 1):          # exact as long as the products are whole numbers of 53 bits
         value = value * (n - k + i) / i
         if value == INFINITY:
-            break
-    return value
+            return value
+    if most / (2 * degree + dim - 2) <= value < most:
+        exact = whole_alpha(degree, dim)
+        if exact >= 0:
+            return <double> exact
+    return value * (2 * degree + dim - 2) / degree
 
 
 cdef inline double real_log_alpha(Py_ssize_t degree, Py_ssize_t dim) noexcept nogil:
@@ -52,13 +58,12 @@ cdef inline double real_log_alpha(Py_ssize_t degree, Py_ssize_t dim) noexcept no
             - lgamma(<double> (degree + 1)) - lgamma(<double> (dim - 1)))
 
 
-cdef inline double log_square(Py_ssize_t degree, Py_ssize_t order, Py_ssize_t dim,
+cdef inline double log_square(double log_size, Py_ssize_t degree, Py_ssize_t order, Py_ssize_t dim,
                               double log_derivative) noexcept nogil:
-    """Logarithm of the squared factor of t^(l+2i) in h_(l,i) (Eq 12).
+    """Logarithm of the squared factor of t^(l+2i) in h_(l,i) (Eq 12), from log alpha(l, d).
 
     alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
     Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!).
     """
-    return (real_log_alpha(degree, dim) + lgamma(0.5 * dim) + log_derivative
-            - (degree + 2 * order) * log(2.0) - lgamma(<double> (order + 1))
-            - lgamma(order + degree + 0.5 * dim))
+    return (log_size + lgamma(0.5 * dim) + log_derivative - (degree + 2 * order) * log(2.0)
+            - lgamma(<double> (order + 1)) - lgamma(order + degree + 0.5 * dim))

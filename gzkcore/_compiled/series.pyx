@@ -21,7 +21,7 @@ from cython cimport floating
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, fabs, lgamma, log, sqrt
 
-from .counts cimport log_square, real_alpha
+from .counts cimport log_square, real_alpha, real_log_alpha
 from .recurrence cimport following
 
 
@@ -191,14 +191,14 @@ def taylor_series(
 
 
 cdef double _taylor_sum(const double[::1] taylor, Py_ssize_t level, Py_ssize_t dim) noexcept nogil:
-    cdef double total = 0.0, lost = 0.0
+    cdef double total = 0.0, lost = 0.0, log_size = real_log_alpha(level, dim)
     cdef Py_ssize_t i
     if dim == 1 and level > 1:
         return 0.0
     for i in range((taylor.shape[0] - level + 1) // 2 if taylor.shape[0] > level else 0):
         if taylor[level + 2 * i] != 0.0:
             add(&total, &lost, taylor[level + 2 * i] * exp(
-                log_square(level, i, dim, lgamma(level + 2.0 * i + 1.0))))
+                log_square(log_size, level, i, dim, lgamma(level + 2.0 * i + 1.0))))
     return total + lost
 
 
@@ -228,6 +228,7 @@ def angular_energy(
 
 cdef double _energy(Py_ssize_t degree, double a, double b, Py_ssize_t dim) noexcept nogil:
     cdef double envelope = -0.5 * (a * a + b * b), total = 0.0, lost = 0.0, log_t, nu, peak
+    cdef double log_size = real_log_alpha(degree, dim)
     cdef Py_ssize_t i
     if a * b == 0.0:
         return exp(envelope) if degree == 0 else 0.0
@@ -238,7 +239,7 @@ cdef double _energy(Py_ssize_t degree, double a, double b, Py_ssize_t dim) noexc
     peak = 0.5 * (sqrt(nu * nu + a * a * b * b) - nu)     # the largest term's i
     for i in range(<Py_ssize_t> (peak + 9.0 * sqrt(peak + 1.0) + 24.0)):
         add(&total, &lost,
-            exp(log_square(degree, i, dim, 0.0) + (degree + 2 * i) * log_t + envelope))
+            exp(log_square(log_size, degree, i, dim, 0.0) + (degree + 2 * i) * log_t + envelope))
     return total + lost
 
 

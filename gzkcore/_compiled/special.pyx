@@ -111,7 +111,7 @@ def alpha(
     double[::1] out,                   # OUT  (n,)
     int n_threads,
 ):
-    """alpha(l, d): exact below 2^53, infinite beyond the range of double."""
+    """alpha(l, d): exact below 2^53 up to degree 1024, infinite beyond the range of double."""
     cdef Py_ssize_t i
     for i in prange(degrees.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         out[i] = real_alpha(degrees[i], dim)
@@ -165,7 +165,8 @@ cdef inline double _log_mu(Py_ssize_t degree, Py_ssize_t power, Py_ssize_t dim) 
     """The squared factors of Eq 12 where kappa^(j)(0) = j!."""
     if power < degree or (power - degree) % 2 == 1 or (dim == 1 and degree > 1):
         return -INFINITY
-    return log_square(degree, (power - degree) // 2, dim, lgamma(<double> (power + 1)))
+    return log_square(real_log_alpha(degree, dim), degree, (power - degree) // 2, dim,
+                      lgamma(<double> (power + 1)))
 
 
 def log_mu(
@@ -192,4 +193,5 @@ def log_squared_coefficients(
     """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12)."""
     cdef Py_ssize_t i
     for i in prange(degrees.shape[0], schedule="static", nogil=True, num_threads=n_threads):
-        out[i] = log_square(degrees[i], orders[i], dim, log_derivatives[i])
+        out[i] = log_square(real_log_alpha(degrees[i], dim), degrees[i], orders[i], dim,
+                            log_derivatives[i])

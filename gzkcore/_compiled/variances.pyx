@@ -43,7 +43,7 @@ cdef double _meetings(const double* delta, Py_ssize_t dim, Py_ssize_t n_blocks, 
 
     Beside it sum x and sum x^2.
     """
-    cdef Py_ssize_t j, small = dim // n_blocks, more = dim % n_blocks
+    cdef Py_ssize_t j, left = n_blocks, small = dim // n_blocks, more = dim % n_blocks
     cdef double x, pairs, segment = 0.0, inside = 0.0
     total[0] = squares[0] = 0.0
     for j in range(dim):
@@ -51,9 +51,11 @@ cdef double _meetings(const double* delta, Py_ssize_t dim, Py_ssize_t n_blocks, 
         total[0] += x
         squares[0] += x * x
         segment += x
-        if (j + 1) % n_blocks == 0 or j + 1 == dim:
+        left -= 1
+        if left == 0:
             inside += segment * segment
-            segment = 0.0
+            segment, left = 0.0, n_blocks
+    inside += segment * segment
     if stratified:
         return (total[0] * total[0] - inside) / n_blocks
     if dim == 1:

@@ -599,7 +599,7 @@ def feature_operator(
         v = np.ascontiguousarray(v, dtype=np.float64)
         for tile in pieces:
             _gegenbauer.apply_operator(*given(tile), v[tile], values, threads(v))
-        return root[:, None] * values.reshape(-1, v.shape[1])
+        return root[:, None] * values.reshape(root.size, v.shape[1])
 
     def adjoint(f: Doubles) -> Doubles:
         values = np.ascontiguousarray(root[:, None] * f).reshape(order, m, f.shape[1])

@@ -49,8 +49,8 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
     Returns
     -------
     int, or ndarray of the shape of degree, float64
-        One number is exact, however large; an array is exact below 2^53, to rounding beyond, and
-        infinite where it leaves the range of float64.
+        One number is exact, however large; an array is exact below 2^53 up to degree 1,024, to
+        rounding beyond, and infinite where it leaves the range of float64.
 
     Raises
     ------
