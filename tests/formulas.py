@@ -167,7 +167,7 @@ NOT_COMPILED = {
     ],
     "the order of n numbers: a sort by NumPy, and what follows from ranks": [
         "adaptive.choose_first", "kmeans.priority_sample", "losses.huber_scale",
-        "product.product_columns", "table.normal_scores", "table.widening",
+        "table.normal_scores", "table.widening",
     ],
     "a chain of random draws, and draws stay out of kernels": [
         "adaptive.draw_by_modes", "adaptive.draw_by_rows",
@@ -178,10 +178,8 @@ NOT_COMPILED = {
     "steps of vectors by NumPy and BLAS around the operator's product, which is compiled": [
         "solve.conjugate_gradient", "solve.preconditioned_conjugate_gradient",
     ],
-    "one pass of NumPy over n numbers, beside a kernel product that costs n times as much": [
-        "losses.huber", "losses.logistic", "losses.pinball", "losses.poisson",
-        "losses.smoothed_pinball", "losses.softmax", "products.kernel_diagonal",
-    ],
+    "one number a row by NumPy, beside n for the kernel matrix": ["products.kernel_diagonal"],
+    "the limit of smoothed_pinball, which is what is computed": ["losses.pinball"],
     "one pass of NumPy over numbers that are read once": ["block.mean_normalise"],
     "a few hundred logarithms at most": [
         "series.growth_constants", "series.truncate", "table.importances",

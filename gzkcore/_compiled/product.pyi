@@ -10,3 +10,12 @@ def product_features(
     stream: bool,
     n_threads: int,
 ) -> None: ...
+def product_columns(
+    values: NDArray[Any],
+    chosen: NDArray[Any],
+    energy: NDArray[Any],
+    order: NDArray[Any],
+    work: NDArray[Any],
+    products: NDArray[Any],
+    columns: NDArray[Any],
+) -> int: ...

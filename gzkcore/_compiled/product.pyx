@@ -1,4 +1,4 @@
-"""Products of chosen columns of several matrices, row by row.
+"""Products of chosen columns of several matrices, row by row; and which columns to choose.
 
 Formula    out[i, c] = e[columns[c, 0]] e[columns[c, 1]] e[columns[c, 2]], where the entries e of a
            row are, in this order: the number 1, the row A[i, :], and products of two earlier
@@ -91,3 +91,87 @@ def product_features(
     gzk_free(scratch)
     gzk_free(place)
     gzk_free(steps)
+
+
+# ---- which columns
+
+
+cdef struct Parts:
+    const double* values           # products of the parts before, falling
+    const Py_ssize_t* chosen       # their columns, `width` of each
+    Py_ssize_t width
+    const double* energy           # of the next part, falling
+    const Py_ssize_t* order        # which column each is
+    Py_ssize_t* place              # of each product before, the next column that it meets
+
+
+cdef inline bint _before(const Parts* of, Py_ssize_t p, Py_ssize_t r) noexcept nogil:
+    """Whether the next pair of p comes before that of r: the larger one, else by columns."""
+    cdef double one = of.values[p] * of.energy[of.place[p]]
+    cdef double other = of.values[r] * of.energy[of.place[r]]
+    cdef Py_ssize_t j
+    if one != other:
+        return one > other
+    for j in range(of.width):
+        if of.chosen[p * of.width + j] != of.chosen[r * of.width + j]:
+            return of.chosen[p * of.width + j] < of.chosen[r * of.width + j]
+    return of.order[of.place[p]] < of.order[of.place[r]]
+
+
+cdef inline void _sink(const Parts* of, Py_ssize_t* heap, Py_ssize_t size,
+                       Py_ssize_t at) noexcept nogil:
+    """Move an entry down until none below comes before it."""
+    cdef Py_ssize_t moved = heap[at], below = 2 * at + 1
+    while below < size:
+        if below + 1 < size and _before(of, heap[below + 1], heap[below]):
+            below += 1
+        if not _before(of, heap[below], moved):
+            break
+        heap[at] = heap[below]
+        at, below = below, 2 * below + 1
+    heap[at] = moved
+
+
+def product_columns(
+    const double[::1] values,             # IN   (n,), falling: products of the parts before
+    const Py_ssize_t[:, ::1] chosen,      # IN   (n, k), their columns
+    const double[::1] energy,             # IN   (m,), falling: of the columns of the next part
+    const Py_ssize_t[::1] order,          # IN   (m,), which columns these are
+    Py_ssize_t[:, ::1] work,              # WORK (2, n)
+    double[::1] products,                 # OUT  (count,)
+    Py_ssize_t[:, ::1] columns,           # OUT  (count, k + 1)
+):
+    """The largest products with one part more, largest first; return how many are not 0.
+
+    A heap holds of each product before the largest pair that is not taken yet: log n comparisons
+    for each pair that is. Equal ones come in the order of their columns.
+    """
+    cdef Parts of
+    cdef Py_ssize_t size = values.shape[0], count = 0, j, p
+    cdef Py_ssize_t* heap
+    if size == 0 or energy.shape[0] == 0 or products.shape[0] == 0:
+        return 0
+    of.values, of.chosen, of.width = &values[0], &chosen[0, 0], chosen.shape[1]
+    of.energy, of.order, of.place = &energy[0], &order[0], &work[1, 0]
+    heap = &work[0, 0]
+    with nogil:
+        for p in range(size):
+            heap[p], of.place[p] = p, 0
+        for p in range(size // 2 - 1, -1, -1):
+            _sink(&of, heap, size, p)
+        while count < products.shape[0] and size > 0:
+            p = heap[0]
+            products[count] = of.values[p] * of.energy[of.place[p]]
+            if not products[count] > 0:
+                break
+            for j in range(of.width):
+                columns[count, j] = of.chosen[p * of.width + j]
+            columns[count, of.width] = of.order[of.place[p]]
+            count += 1
+            of.place[p] += 1
+            if of.place[p] == energy.shape[0]:
+                size -= 1
+                heap[0] = heap[size]
+            if size > 0:
+                _sink(&of, heap, size, 0)
+    return count

@@ -69,8 +69,8 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
     Notes
     -----
     The parts are joined one by one, and after each only n_components products are kept: what is
-    not among them has as many better ones with any column of the parts to come. A pair (p, q) in
-    order of energy has (p + 1) (q + 1) - 1 better ones, so that only F log F pairs are looked at.
+    not among them has as many better ones with any column of the parts to come. The next largest
+    pair comes from a heap, so that F log F pairs are compared.
 
     Examples
     --------
@@ -90,16 +90,13 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
                 "column of the part"
             )
         order = np.argsort(-energy, kind="stable")[:n_components]
-        most = n_components // np.arange(1, product.size + 1)  # of this part, for each before
-        first = np.repeat(np.arange(product.size), np.minimum(most, order.size))
-        second = np.concatenate(
-            [order[:count] for count in np.minimum(most, order.size)] or [order[:0]]
+        size = min(n_components, product.size * order.size)
+        products, columns = np.empty(size), np.empty((size, k + 1), dtype=np.intp)
+        work = np.empty((2, product.size), dtype=np.intp)
+        count = _product.product_columns(
+            product, chosen, energy[order], order, work, products, columns
         )
-        values = product[first] * energy[second]
-        both = np.column_stack([chosen[first], second])
-        best = np.lexsort((*both.T[::-1], -values))[:n_components]
-        best = best[values[best] > 0]
-        chosen, product = both[best], values[best]
+        product, chosen = products[:count], columns[:count]
     return chosen
 
 

@@ -4,14 +4,18 @@ Each takes targets and values of shape (n, k), k = 1 but for `Softmax`, and is c
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax, xlogy
 
+from gzkcore._compiled import losses as _losses
+from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles
 
 __all__ = ["Huber", "Logistic", "Loss", "Pinball", "Poisson", "Softmax", "huber_scale"]
+
+# Values, slopes and curvatures, those that are asked for.
+Outputs: TypeAlias = tuple[Doubles | None, Doubles | None, Doubles | None]
 
 NARROWER = 8.0  # the pinball loss is made less smooth by this factor at a time
 ROUGH = 0.1  # the residual at which it is
@@ -31,11 +35,15 @@ class Loss:
 
     def values(self, y: Doubles, f: Doubles) -> Doubles:
         """Return the loss of each row, of shape (n,)."""
-        raise NotImplementedError
+        out = np.empty(len(f))
+        self._compute(_packed(y), _packed(f), None, (out, None, None))
+        return out
 
     def gradient(self, y: Doubles, f: Doubles) -> Doubles:
         """Return the slopes in f, of shape (n, k)."""
-        raise NotImplementedError
+        out = np.empty(f.shape)
+        self._compute(_packed(y), _packed(f), None, (None, out, None))
+        return out
 
     def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
         """Return the curvatures in f, of shape (n, k); coupled ones are diag(h) - h h^T.
@@ -43,6 +51,12 @@ class Loss:
         `dual`, alpha c / w, is what the coefficients take for minus the slopes; at the minimum it
         is. Where curvatures change fast, those between the two are better than those at f.
         """
+        out = np.empty(f.shape)
+        self._compute(_packed(y), _packed(f), _packed(dual), (None, None, out))
+        return out
+
+    def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
+        """Write values, slopes and curvatures, those of them that aren't None."""
         raise NotImplementedError
 
     def sizes(self, y: Doubles, f: Doubles) -> Doubles:
@@ -81,21 +95,12 @@ class Poisson(Loss):
         with np.errstate(divide="ignore"):
             return np.log(np.average(y, axis=0, weights=weight))
 
-    def values(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the loss of each row."""
-        return np.asarray((xlogy(y, y) - y - y * f + np.exp(f))[:, 0])
-
     def sizes(self, y: Doubles, f: Doubles) -> Doubles:
         """Return of each row the size of what its loss is a sum of."""
         return np.asarray((y * (1 + np.abs(f)) + np.exp(f))[:, 0])
 
-    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the slopes in f."""
-        return np.asarray(np.exp(f) - y)
-
-    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
-        """Return the curvatures in f."""
-        return np.asarray(np.exp(f))
+    def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
+        _losses.poisson(y.ravel(), f.ravel(), *_flat(out), n_threads(32 * len(f)))
 
 
 class Logistic(Loss):
@@ -106,17 +111,8 @@ class Logistic(Loss):
         share = np.average(y > 0, axis=0, weights=weight)
         return np.asarray(np.log(share / (1 - share)))
 
-    def values(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the loss of each row."""
-        return np.asarray(np.logaddexp(0.0, -y * f)[:, 0])
-
-    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the slopes in f."""
-        return np.asarray(-y * expit(-y * f))
-
-    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
-        """Return the curvatures in f."""
-        return np.asarray(expit(f) * expit(-f))
+    def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
+        _losses.logistic(y.ravel(), f.ravel(), *_flat(out), n_threads(32 * len(f)))
 
 
 class Softmax(Loss):
@@ -129,17 +125,8 @@ class Softmax(Loss):
         logs = np.log(np.average(y > 0, axis=0, weights=weight))
         return np.asarray(logs - logs.mean())
 
-    def values(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the loss of each row."""
-        return np.asarray(-log_softmax(f, axis=1)[y > 0])
-
-    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the slopes in f."""
-        return np.asarray(softmax(f, axis=1) - (y > 0))
-
-    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
-        """Return the curvatures in f."""
-        return np.asarray(softmax(f, axis=1))
+    def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
+        _losses.softmax(y, f, *out, n_threads(32 * f.size))
 
 
 @dataclass(frozen=True)
@@ -166,19 +153,6 @@ class Huber(Loss):
         """Return the constant with the least sum of losses."""
         return weighted_quantile(y, weight, 0.5)
 
-    def values(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the loss of each row."""
-        r, inside = y - f, np.clip(y - f, -self.width, self.width)
-        return np.asarray((inside * (r - inside / 2))[:, 0])
-
-    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the slopes in f."""
-        return np.asarray(-np.clip(y - f, -self.width, self.width))
-
-    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
-        """Return the curvatures in f."""
-        return np.asarray(np.abs(y - f) <= self.width, dtype=np.float64)
-
     def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Huber":
         """Return the loss of the first residuals' scale."""
         return self.rescaled(y, f, weight, 0.0)
@@ -196,6 +170,9 @@ class Huber(Loss):
         other = self.rescaled(y, f, weight, penalty)
         steady = abs(other.scale - self.scale) <= tol * self.scale
         return None if residual <= tol and steady else other
+
+    def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
+        _losses.huber(y.ravel(), f.ravel(), self.width, *_flat(out), n_threads(4 * len(f)))
 
 
 @dataclass(frozen=True)
@@ -227,31 +204,6 @@ class Pinball(Loss):
         """Return the constant with the least sum of losses."""
         return weighted_quantile(y, weight, self.quantile)
 
-    def _room(self, r: Doubles) -> tuple[Doubles, Doubles]:
-        """Return q - s and s + 1 - q."""
-        root = np.hypot(r, 2 * self.width)
-        away = 2 * self.width + root
-        small = 2 * self.width / (np.abs(r) + away)
-        return np.where(r > 0, small, 1 - small), np.where(r > 0, 1 - small, small)
-
-    def values(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the loss of each row."""
-        r = y - f
-        above, below = self._room(r)
-        barrier = self.width * (np.log(above) + np.log(below))
-        return np.asarray(((self.quantile - above) * r + barrier)[:, 0])
-
-    def gradient(self, y: Doubles, f: Doubles) -> Doubles:
-        """Return the slopes in f."""
-        return np.asarray(self._room(y - f)[0] - self.quantile)
-
-    def curvature(self, y: Doubles, f: Doubles, dual: Doubles) -> Doubles:
-        """Return the curvatures in f."""
-        above, below = self._room(y - f)
-        up = np.maximum(self.quantile - dual, INSIDE * above)
-        low = np.maximum(dual + 1 - self.quantile, INSIDE * below)
-        return np.asarray(1 / (self.width * (1 / (above * up) + 1 / (below * low))))
-
     def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Pinball | None":
         """Return the loss smoothed by as much as the targets are typically away, if any is."""
         away = np.abs(y - f)
@@ -266,13 +218,27 @@ class Pinball(Loss):
             return self
         r = (y - f)[:, 0]
         true = np.maximum(self.quantile * r, (self.quantile - 1) * r)
-        above, below = self._room(r)
-        bias = weight @ (
-            np.where(r > 0, above, below) * np.abs(r)
-        )  # of pinball losses: s r is less
+        small = 2 * self.width / (np.abs(r) + 2 * self.width + np.hypot(r, 2 * self.width))
+        bias = weight @ (small * np.abs(r))  # of pinball losses: s r is less
         if bias > tol * (weight @ true + penalty / 2) and self.width > NARROWEST * self.first:
             return Pinball(self.quantile, self.width / NARROWER, self.first)
         return self if residual > tol else None
+
+    def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
+        duals = None if dual is None else dual.ravel()
+        _losses.smoothed_pinball(
+            y.ravel(), f.ravel(), duals, self.quantile, self.width, INSIDE, *_flat(out),
+            n_threads(32 * len(f)),
+        )  # fmt: skip
+
+
+def _packed(values: Doubles) -> Doubles:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _flat(out: Outputs) -> Outputs:
+    values, slopes, curvatures = (None if each is None else each.reshape(-1) for each in out)
+    return values, slopes, curvatures
 
 
 def huber_scale(residuals: Any, epsilon: float, penalty: float = 0.0, weights: Any = None) -> float:
