@@ -156,11 +156,6 @@ def _check_asked(model: Path, fitted: Any, *, std: bool, probabilities: bool) ->
         )
     if probabilities and not labels:
         raise ValueError(f"--probabilities: {model} predicts numbers, not labels; use --std")
-    if std and getattr(fitted, "centers", None) is not None:
-        raise ValueError(
-            f"--std: {model} was fitted on centres and has no standard deviations; leave --std "
-            "out, or fit without --centers"
-        )
 
 
 def _new_columns(

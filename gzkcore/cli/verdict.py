@@ -143,7 +143,7 @@ def _how_sure(
             "right_where_sure": float(right[sure].mean()) if sure.any() else None,
         }
     found: dict[str, float | None] = {"within": float(np.quantile(np.abs(truth - predicted), 0.95))}
-    if n_train <= STD_ROWS and getattr(model.model_, "centers", None) is None:
+    if n_train <= STD_ROWS:
         _, std = model.predict(others, return_std=True)
         found |= {
             "std_median": float(np.median(std)),

@@ -125,8 +125,9 @@ def test_centers(capsys, globe, monkeypatch):
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
     predicted = np.array([float(row["PREDICTED_y"]) for row in read("out.csv")])
     np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-9)
-    reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
-    assert "model.gzk was fitted on centres and has no standard deviations" in reason
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
+    spread = np.array([float(row["PREDICTED_y_STD"]) for row in read("std.csv")])
+    np.testing.assert_allclose(spread, model.predict(X, return_std=True)[1], rtol=1e-6)
 
     assert cli.main(["fit", "data.csv", *ON_GLOBE, "--force", "--centers", "1000"]) == 0
     out = capsys.readouterr().out
