@@ -41,6 +41,7 @@ _NO_TAIL = 1e-30
 
 # What rounding may do to 2 - 2 cos.
 _COSINE_ERROR = 1e-15
+_MOST_LAYERS = 10_000  # of networks; each takes a pass over all values
 
 
 class ZonalKernel(Kernel):
@@ -460,6 +461,14 @@ class SphereHeat(SphereKernel):
         return 2 * self.log_eigenvalue(degrees, dim)
 
 
+def _check_depth(depth: Any) -> int:
+    """Return the number of layers, or raise if they would take for ever."""
+    count = check_integer("depth", depth, 1)
+    if count > _MOST_LAYERS:
+        raise ValueError(f"depth={count} is too large; use at most {_MOST_LAYERS} layers")
+    return count
+
+
 class NeuralTangent(ZonalKernel):
     """Neural tangent kernel of a ReLU network, k(x, y) = |x| |y| K_L(cos) (Eq 33).
 
@@ -468,7 +477,7 @@ class NeuralTangent(ZonalKernel):
     Parameters
     ----------
     depth : int, default=2
-        L >= 1, the number of hidden layers.
+        L >= 1 and at most 10,000, the number of hidden layers.
     normalize : bool, default=False
         Divide by L + 1, which is K_L(1).
 
@@ -500,11 +509,11 @@ class NeuralTangent(ZonalKernel):
     def _resolved(self, X: Rows) -> dict[str, Any]:
         if not isinstance(self.normalize, bool | np.bool_):
             raise TypeError(f"normalize={self.normalize!r} is not a bool; use True or False")
-        return {"depth": check_integer("depth", self.depth, 1), "normalize": bool(self.normalize)}
+        return {"depth": _check_depth(self.depth), "normalize": bool(self.normalize)}
 
     def kappa(self, t: Doubles, dim: int) -> Doubles:
         """Return K_L(t), over L + 1 if normalize."""
-        depth = check_integer("depth", self.depth, 1)
+        depth = _check_depth(self.depth)
         S = K = np.clip(np.asarray(t, dtype=np.float64), -1.0, 1.0)
         for _ in range(depth):
             angle = np.arccos(S)
@@ -515,7 +524,7 @@ class NeuralTangent(ZonalKernel):
 
     def at_angles(self, theta: Doubles, dim: int) -> Doubles:
         """Return kappa(cos theta) by 1 - S_h, which for nearly equal rows S_h itself has lost."""
-        depth = check_integer("depth", self.depth, 1)
+        depth = _check_depth(self.depth)
         gap, K = 2 * np.sin(theta / 2) ** 2, np.cos(theta)
         for _ in range(depth):
             K = K * (1 - theta / math.pi)

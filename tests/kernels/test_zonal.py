@@ -142,6 +142,7 @@ X3 = gaussian(5, 3)
     ("kernel", "error", "message"),
     [
         (NeuralTangent(0), ValueError, r"depth=0 is too small"),
+        (NeuralTangent(10**30), ValueError, r"depth=10+ is too large; use at most 10000"),
         (NeuralTangent(normalize="yes"), TypeError, r"normalize='yes' is not a bool"),
         (ArcCosine(3), ValueError, r"order=3 is not implemented; use 0, 1 or 2"),
         (SphereHeat(0), ValueError, r"time=0 .* > 0"),
