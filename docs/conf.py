@@ -181,7 +181,7 @@ class NameEquations(SphinxTransform):
                     continue
                 place = nodes.make_id(f"eq-{number}-{paper}")
                 name = f"Eq {number} [{paper.removeprefix('The ')[:1].upper()}]"
-                entry = addnodes.index(entries=[("single", name, place, "", None)])
+                entry = addnodes.index(entries=[("single", name, place, "main", None)])
                 cell.insert(0, entry)
                 cell["ids"].append(place)
                 self.document.note_explicit_target(cell)
