@@ -21,15 +21,16 @@ WHOLE = (-90.0, 90.0, -180.0, 180.0)  # south, north, west and east of the globe
 
 # Blue below zero; above it green, brown and at last white, as on a physical map.
 TERRAIN = (
-    (0.0, "#08306b"), (0.25, "#3f8fc5"), (0.5, "#eff6f1"),
-    (0.53, "#cfe0ad"), (0.6, "#8fae62"), (0.72, "#b8935a"), (0.88, "#74472a"), (1.0, "#f7f3ee"),
+    (0.0, "#08306b"), (0.3, "#3f8fc5"), (0.498, "#a6cfe4"),
+    (0.5, "#7fae8b"), (0.54, "#a9c99a"), (0.6, "#d3dfae"), (0.66, "#ecdfae"), (0.74, "#d9b87c"),
+    (0.83, "#b98d57"), (0.92, "#8f6239"), (1.0, "#f4f1ec"),
 )  # fmt: skip
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
-FADES, LEAST_SIGNAL, HATCHED = (0.3, 0.5), 0.05, 0.25
+FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
 MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
 MOST_SURE = 40_000
