@@ -6,7 +6,6 @@ python3 run.py test     the tests; with --all the slow ones too, and those of da
 python3 run.py fuzz     what nobody thought of: formulas, estimators, files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc
-python3 run.py races    tests of kernels that look for races of their threads; needs clang, libomp
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
@@ -35,7 +34,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 # Other versions and other builds get an environment of their own, within the other.
-OWN = {"smallest", "sanitize", "races"}
+OWN = {"smallest", "sanitize"}
 VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN else "")
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
@@ -169,52 +168,36 @@ def fuzz(minutes: float, *options: str) -> int:
     return status
 
 
-# What looks for faults while tests run, by command: the compiler that has it and what it is called
-# there, libraries that a Python which was not built with it has to load first, how it reports.
-SANITIZERS = {
-    "sanitize": (
-        "gcc",
-        "address,undefined",
-        ["libasan.so", "libubsan.so", "libstdc++.so.6"],
-        {
-            # Python never frees all; hostile sizes are refused as by a machine of 4 GB.
-            "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"
-            ":max_allocation_size_mb=4096",
-            "UBSAN_OPTIONS": "print_stacktrace=1",
-        },
-    ),
-    "races": (
-        "clang",
-        "thread",
-        ["libclang_rt.tsan-x86_64.so"],
-        {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1"},
-    ),
+# Libraries that a Python which was not built with the sanitizers has to load first, and how these
+# report: Python never frees all, and hostile sizes are refused as by a machine of 4 GB.
+SANITIZERS = ["libasan.so", "libubsan.so", "libstdc++.so.6"]
+REPORTS = {
+    "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
 }
 # The kernels against the formulas, on all kinds of arrays and threads, and files that mislead them.
 SANITIZED = ["test_twins.py", "test_agnostic.py", "fuzz_twins.py", "_util", "features"]
 
 
-def sanitize(how: str, *options: str) -> int:
+def sanitize(*options: str) -> int:
     """Run tests with kernels that tell of their faults, and tell what they told."""
-    compiler, kinds, libraries, told = SANITIZERS[how]
-    compiler = ENVIRONMENT.setdefault("CC", compiler)
+    compiler = ENVIRONMENT.setdefault("CC", "gcc")
     quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", "-Dc_args=-march=native")
-    install("test", setup=(f"-Db_sanitize={kinds}", "-Db_lundef=false", *quick))
+    install("test", setup=("-Db_sanitize=address,undefined", "-Db_lundef=false", *quick))
     paths = [
         subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip()
-        for name in libraries
+        for name in SANITIZERS
     ]
     chosen = options or [str(ROOT / "tests" / name) for name in SANITIZED]
     with tempfile.TemporaryDirectory() as folder:
         ENVIRONMENT.update(SIDE_BY_SIDE | {"LD_PRELOAD": " ".join(paths)})
-        for name, value in told.items():
+        for name, value in REPORTS.items():
             ENVIRONMENT[name] = f"{value}:log_path={folder}/report"
         status = run("pytest", "--numprocesses=auto", "-q", "--no-showlocals", *chosen)
         texts = [path.read_text(errors="replace") for path in sorted(Path(folder).iterdir())]
     # Other lines are of memory that was refused, as it should be.
-    marks = ("ERROR: ", "runtime error: ", "WARNING: ThreadSanitizer")
-    reports = [text for text in texts if any(mark in text for mark in marks)]
-    print(*reports, f"{kinds}, {compiler}: {len(reports)} reports", sep="\n")
+    reports = [text for text in texts if "ERROR: " in text or "runtime error: " in text]
+    print(*reports, f"{len(reports)} reports of the sanitizers", sep="\n")
     return status or len(reports)
 
 
@@ -253,8 +236,8 @@ def main() -> int:
             install("test")
             ENVIRONMENT.update(SIDE_BY_SIDE)
             return tests(*options)
-        case ["sanitize" | "races" as how, *options]:
-            return sanitize(how, *options)
+        case ["sanitize", *options]:
+            return sanitize(*options)
         case ["bench", *options]:
             install("bench", "test")
             must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
