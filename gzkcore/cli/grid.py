@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -111,17 +111,17 @@ def write_grid(output: Path, grid: Grid, columns: dict[str, Any], title: str) ->
         if output.suffix.lower() == ".nc":
             _write_netcdf(beside, grid, columns, title)
         else:
-            _write_csv(beside, grid, columns)
+            with beside.open("w", newline="", encoding="utf-8") as file:
+                _write_csv(file, grid, columns)
 
 
-def _write_csv(path: Path, grid: Grid, columns: dict[str, Any]) -> None:
+def _write_csv(file: TextIO, grid: Grid, columns: dict[str, Any]) -> None:
     """Write longitude, latitude and values, in the order that GDAL's XYZ driver reads as one."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["longitude", "latitude", *columns])
-        latitude, longitude = grid.places.T
-        values = [column.tolist() for column in columns.values()]
-        writer.writerows(zip(longitude.tolist(), latitude.tolist(), *values, strict=True))
+    writer = csv.writer(file)
+    writer.writerow(["longitude", "latitude", *columns])
+    latitude, longitude = grid.places.T
+    values = [column.tolist() for column in columns.values()]
+    writer.writerows(zip(longitude.tolist(), latitude.tolist(), *values, strict=True))
 
 
 def _write_netcdf(path: Path, grid: Grid, columns: dict[str, Any], title: str) -> None:

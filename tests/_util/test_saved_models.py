@@ -5,6 +5,7 @@ import shutil
 import models
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from gzkcore import load
 from gzkcore._util.model_io import CLASSES
@@ -30,8 +31,9 @@ def test_a_fit_goes_on_from_a_saved_checkpoint(tmp_path):
     X = models.rows(unit=True)
     path = tmp_path / "run.gzk"
     shutil.copy(models.FOLDER / "checkpoint.gzk", path)
-    whole = models.half_fitted(X).fit(models.Batches(X, cut=False))
-    resumed = models.half_fitted(X).fit(models.Batches(X, cut=False), checkpoint=path)
+    learner = load(path).learner  # with the features that were fitted then
+    whole = clone(learner).fit(models.Batches(X, cut=False))
+    resumed = clone(learner).fit(models.Batches(X, cut=False), checkpoint=path)
     np.testing.assert_allclose(resumed.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
 
 

@@ -139,7 +139,8 @@ def test_on_the_globe(capsys, globe, named):
     options = ["--lat", "lat", "--lon", "lon"] if named else []
     result = run(capsys, "fit", "data.csv", "--target", "y", *options, "--plot", "map.png")
     assert result["on_globe"]
-    assert 100 < result["lengthscale_km"] < 100_000
+    model = load("model.gzk")
+    assert result["lengthscale_km"] == pytest.approx(6371 * model.kernel_.length_scale, rel=1e-2)
     assert result["methods"][0]["r2"] > 0.99
     assert Path("map.png").stat().st_size > 50_000
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
