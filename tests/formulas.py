@@ -117,7 +117,9 @@ COMPILED = {
     "kmeans.objective": ["kmeans.nearest_centers"],
     "learned.average_gradient_outer_product": ["products.kernel_slopes"],
     "learned.learned_criterion": ["products.kernel_matrix", "cholesky.factor"],
-    "learned.learned_gradient": ["products.kernel_matrix", "cholesky.invert"],
+    "learned.learned_gradient": [
+        "products.kernel_matrix", "cholesky.invert", "learned.distance_sums",
+    ],
     "losses.loss_minimum": ["products.kernel_product"],
     "maclaurin.maclaurin_variance": ["variances.maclaurin_variance"],
     "nystrom.kernel_distances": ["nystrom.accept_distances"],

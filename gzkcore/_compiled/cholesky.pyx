@@ -28,6 +28,20 @@ cdef enum:
     SIDES = 128     # right-hand sides at a time
 
 
+def shifted(
+    const double[:, ::1] A,            # IN  (n, n), its lower triangle
+    const double[::1] diagonal,        # IN  (n,)
+    floating[:, ::1] out,              # OUT (n, n), its lower triangle: A + diag(diagonal)
+    int num_threads,
+):
+    """Write a matrix with its diagonal shifted, in its own or in single precision."""
+    cdef Py_ssize_t n = A.shape[0], row, column
+    for row in prange(n, nogil=True, num_threads=num_threads, schedule="dynamic", chunksize=64):
+        for column in range(row):
+            out[row, column] = <floating> A[row, column]
+        out[row, row] = <floating> (A[row, row] + diagonal[row])
+
+
 def factor(
     floating[:, ::1] A,                # IN OUT (n, n), its lower triangle: becomes L
     int num_threads,

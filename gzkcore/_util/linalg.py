@@ -19,7 +19,15 @@ from gzkcore._compiled import cholesky as _cholesky
 from .threads import limit_blas, n_threads
 from .typing import Doubles, Floats
 
-__all__ = ["cholesky", "eigh", "inverse_of", "orthonormal", "solve_factored", "solve_triangle"]
+__all__ = [
+    "cholesky",
+    "eigh",
+    "inverse_of",
+    "orthonormal",
+    "shifted",
+    "solve_factored",
+    "solve_triangle",
+]
 
 Matrix = TypeVar("Matrix", bound=Floats)
 
@@ -37,6 +45,18 @@ def cholesky(A: Matrix, *, overwrite: bool = False) -> Matrix:
         raise LinAlgError(f"the leading minor of order {failed} is not positive definite")
     L: Matrix = found
     return L
+
+
+def shifted(A: Doubles, diagonal: Doubles, dtype: Any = np.float64) -> Any:
+    """Return A + diag(diagonal) to be factored in place: its lower triangle, the rest is anything.
+
+    Single precision takes 4 n^2 bytes, and a copy of the whole matrix would take most of the time
+    of the pages that it touches.
+    """
+    out = np.empty(A.shape, dtype)
+    A, diagonal = np.ascontiguousarray(A), np.ascontiguousarray(diagonal)
+    _cholesky.shifted(A, diagonal, out, n_threads(A.size))
+    return out
 
 
 def solve_triangle(L: Matrix, B: Floats, transposed: bool = False) -> Matrix:

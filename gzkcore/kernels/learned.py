@@ -35,7 +35,7 @@ from .aliases import as_kernel
 from .base import Kernel, asks_targets
 from .learned_metric import mapped
 from .learned_parts import Part, part_of
-from .marginal_likelihood import Block, Criterion
+from .marginal_likelihood import SETTLED, Block, Criterion
 from .product import Product
 from .shift_invariant import Matern
 from .sum import Sum
@@ -198,13 +198,15 @@ def learned(
     refine: bool = False,
     weight: Doubles | None = None,
     metric: str | None = None,
+    settled: float = SETTLED,
 ) -> LearnedKernel:
     """Return what `learn_kernel` finds, for rows that were checked.
 
-    `start` was learned of other rows of the same table: the search goes on from there.
+    `start` was learned of other rows of the same table: the search goes on from there. It ends with
+    a step that the criterion falls less by than `settled`.
     """
     check_consistent_length(X, y)
-    table = _Table(X, y, weight, names)
+    table = _Table(X, y, weight, names, settled)
     order = table.used[generator(random_state).permutation(table.used.size)]
     few = order[:n_rows]
     if few.size < 2:
@@ -236,8 +238,10 @@ def learned(
 class _Table:
     """Rows with targets and weights, of which some are looked at."""
 
-    def __init__(self, X: Rows, y: Any, weight: Doubles | None, names: Any) -> None:
-        self.X, self.y, self.names = X, y, names
+    def __init__(
+        self, X: Rows, y: Any, weight: Doubles | None, names: Any, settled: float = SETTLED
+    ) -> None:
+        self.X, self.y, self.names, self.settled = X, y, names, settled
         self.used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
         if X.shape[0] and not self.used.size:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
@@ -281,7 +285,7 @@ class _Table:
         targets = np.split(whole.targets, ends)
         criterion = Criterion([Block(*each) for each in zip(parts, targets, spreads, strict=True)])
         with limit_blas(1):
-            theta, value = criterion.least(best.theta)
+            theta, value = criterion.least(best.theta, self.settled)
         evaluations = best.evaluations + criterion.evaluations
         return _Best(best.candidate, theta, best.part, value, evaluations), np.sort(every)
 
@@ -302,7 +306,7 @@ class _Best:
         for candidate in candidates:
             part = part_of(candidate, table.X, chosen, table.names)
             criterion = Criterion([table.block(part, chosen)])
-            theta, value = criterion.least(best.theta)
+            theta, value = criterion.least(best.theta, table.settled)
             best.evaluations += criterion.evaluations
             if value < best.value:
                 best = _Best(candidate, theta, part, value, best.evaluations)

@@ -20,6 +20,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.distance import cdist
 
+from gzkcore._compiled import learned as _learned
+from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 
@@ -32,8 +34,6 @@ from .tile_form import ABSOLUTE
 from .zonal import SphereKernel
 
 __all__: list[str] = []
-
-RUN = 64  # rows whose distances are computed at a time
 
 # Of lengths in units of a column's standard deviation: how far the search goes. It starts at
 # sqrt(dim).
@@ -172,8 +172,11 @@ class Lengths(Part):
 
     def gradient(self, Q: Doubles) -> Doubles:
         W, x = Q * self.slopes, self.scaled
+        each: Doubles
         if self.factor.metric == ABSOLUTE:
-            each = np.array([_sum_of_distances(W, c) for c in x.T])
+            sums, x = np.empty_like(x, order="C"), np.ascontiguousarray(x)
+            _learned.distance_sums(W, x, sums, n_threads(W.size * x.shape[1]))
+            each = 2 * sums.sum(axis=0)
         else:
             of_x = W @ np.column_stack([x, np.ones(len(x))])
             each = 2 * (of_x[:, -1] @ x**2 - np.einsum("ij,ij->j", x, of_x[:, :-1]))
@@ -228,16 +231,6 @@ class SphereLength(Part):
 
     def gradient(self, Q: Doubles) -> Doubles:
         return np.array([np.vdot(Q, self.slope(self.places))])
-
-
-def _sum_of_distances(W: Doubles, x: Doubles) -> float:
-    """Return sum_ij W_ij |x_i - x_j|, by runs of rows that stay in the cache."""
-    total, held = 0.0, np.empty((RUN, x.size))
-    for start in range(0, x.size, RUN):
-        rows = slice(start, start + RUN)
-        apart = np.subtract.outer(x[rows], x, out=held[: x[rows].size])
-        total += float(np.vdot(W[rows], np.abs(apart, out=apart)))
-    return total
 
 
 class Parts(Part):

@@ -15,14 +15,14 @@ log det M and y^T M^-1 y are sums over blocks, of which m is the number of rows 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
-from gzkcore._util.linalg import cholesky, inverse_of, solve_factored
+from gzkcore._util.linalg import cholesky, inverse_of, shifted, solve_factored
 from gzkcore._util.typing import Doubles
 
 from .learned_parts import Part
@@ -36,7 +36,7 @@ NOISE_START, NOISE_MIDDLE, NOISE_SPREAD = 0.05, 0.02, 3.0
 LEAST_NOISE, MOST_NOISE = 1e-6, 10.0
 
 MOST_STEPS = 60
-SETTLED = 1e-6  # the relative change of N at which the search stops
+SETTLED = 1e-3  # a step that N falls less by is the last
 FLAT = 1e-3  # or the size of the largest derivative over sqrt(m)
 
 HOPELESS = 1e25  # the value where M is not positive definite to rounding
@@ -90,9 +90,12 @@ class Criterion:
         return value, prior / width**2 - gradient / 2
 
     def least(
-        self, start: Doubles | None = None, most_steps: int = MOST_STEPS
+        self, start: Doubles | None = None, settled: float = SETTLED
     ) -> tuple[Doubles, float]:
-        """Return where N is least, and N there; a start from rows of other columns is no use."""
+        """Return where N is least, and N there; a start from rows of other columns is no use.
+
+        A step that N falls less by than `settled` is the last.
+        """
         part = self.part
         if start is None or start.size != part.low.size + 1:
             start = np.append(np.zeros(part.low.size), math.log(NOISE_START))
@@ -100,18 +103,31 @@ class Criterion:
         high = np.append(part.high, math.log(MOST_NOISE))
         found = minimize(
             self, start, method="L-BFGS-B", jac=True, bounds=np.column_stack([low, high]),
-            options={"maxiter": most_steps, "ftol": SETTLED, "gtol": FLAT * math.sqrt(self.n_rows)},
+            callback=_stop_below(settled),
+            options={"maxiter": MOST_STEPS, "ftol": 0.0, "gtol": FLAT * math.sqrt(self.n_rows)},
         )  # fmt: skip
         return found.x, float(found.fun)
+
+
+def _stop_below(least: float) -> Callable[[OptimizeResult], None]:
+    """Return what stops a search by `minimize` after a step that brings less."""
+    before = math.inf
+
+    def after_step(intermediate_result: OptimizeResult) -> None:
+        nonlocal before
+        gained, before = before - intermediate_result.fun, intermediate_result.fun
+        if gained < least:
+            raise StopIteration
+
+    return after_step
 
 
 def _solved(block: Block, theta: Doubles) -> tuple[Doubles, Doubles, float] | None:
     """Return M^-1 y, M^-1, and log det M / 2; None where M is singular."""
     y, noise = block.targets, math.exp(theta[-1])
-    M = block.part.matrix(theta[:-1]).copy()
-    M.flat[:: len(y) + 1] += noise if block.spread is None else noise * block.spread
+    spread = np.ones(len(y)) if block.spread is None else block.spread
     try:
-        root = cholesky(M, overwrite=True)
+        root = cholesky(shifted(block.part.matrix(theta[:-1]), noise * spread), overwrite=True)
     except LinAlgError:
         return None
     return solve_factored(root, y), inverse_of(root), float(np.log(root.diagonal()).sum())

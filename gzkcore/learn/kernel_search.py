@@ -39,6 +39,10 @@ TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
 FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
 WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
 HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
+# Of the logarithm of a likelihood: a step that brings less is the last. Rows held out don't tell
+# such lengths apart, and 1e-3 takes half as long again.
+SETTLED = 0.1
+FORGOTTEN = 1e-5  # the same where the search starts from lengths that know rows held out
 GUARD_ROWS = 500  # that one length for all is learned from, and others start on
 MOST_LENGTHS = 1000  # columns beyond which they share one length
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
@@ -130,9 +134,9 @@ class Trials:
         """Rows that a split fits to, in the mean."""
         return int(np.mean([len(rows) for rows, _ in self.splits]))
 
-    def narrow(self, alpha: float, decades: float) -> None:
-        """Try alphas so near to this one from now on."""
-        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < decades + 0.1]
+    def narrow(self, alpha: float) -> None:
+        """Try this alpha and those half a decade from it from now on."""
+        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 0.6]
 
     def halved(self) -> "Trials":
         """Return trials with every other row to fit to, and the alphas tried last."""
@@ -162,6 +166,30 @@ class Trials:
         found = Candidate(self._prefix + name, kernel, alpha, error, seconds, of_splits, least)
         self.report.candidates.append(found)
         return found
+
+    def run_about(
+        self, alpha: float, name: str, kernel: Kernel, of_splits: list[Kernel]
+    ) -> Candidate | None:
+        """Try an alpha and its neighbours, and go on in a direction as long as that helps."""
+        self.narrow(alpha)
+        tried = {*self.alphas.tolist()}
+        best = self.run(name, kernel, of_splits)
+        for direction in (-1, 1):
+            while best is not None:
+                place = int(np.argmin(np.abs(np.log(ALPHAS / best.alpha)))) + direction
+                if not 0 <= place < len(ALPHAS) or ALPHAS[place] in tried:
+                    break
+                self.alphas = ALPHAS[[place]]
+                tried |= {*self.alphas.tolist()}
+                further = self.run(name, kernel, of_splits)
+                if further is None:
+                    best.least_alpha |= direction < 0
+                    break
+                enough = further.error > WORTH_A_STEP * best.error
+                best = min(best, further, key=lambda candidate: candidate.error)
+                if enough:
+                    break
+        return best
 
     def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
         """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
@@ -286,9 +314,8 @@ def choose_kernel(
         return walk(trials, _best_of(trials, kernels)), None
     half = trials.halved()
     of_half = walk(half, _best_of(half, kernels))
-    trials.narrow(of_half.alpha, 1)
     name = f"{plain_name(of_half.kernel)}, the best, with all rows"
-    start = trials.run(name, of_half.kernel, of_half.of_splits)
+    start = trials.run_about(of_half.alpha, name, of_half.kernel, of_half.of_splits)
     if start is None:  # no alpha that near
         return walk(trials, _best_of(trials, kernels)), of_half
     return walk(trials, start, directions=(-1,)), of_half
@@ -313,7 +340,7 @@ def _learned_kernels(
         kernel: Any = found.kernel
         if isinstance(given, Matern):
             given = Matern(kernel.nu, given.length_scale)
-        of_splits = [_learned(trials, rows, given, found).kernel for rows in seen[:-1]]
+        of_splits = [_learned(trials, rows, given, found, FORGOTTEN).kernel for rows in seen[:-1]]
         kernels[f"{plain_name(kernel)}, {name}"] = kernel, of_splits or [kernel]
         return found
 
@@ -354,15 +381,22 @@ def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) ->
             "with extreme values"
         )
     best = min(solved, key=lambda candidate: candidate.error)
-    trials.narrow(best.alpha, 1)
-    return trials.run("the same kernel, finer alphas", best.kernel, best.of_splits) or best
+    name = "the same kernel, finer alphas"
+    return trials.run_about(best.alpha, name, best.kernel, best.of_splits) or best
 
 
 def _learned(
-    trials: Trials, rows: Integers, kernel: Kernel, start: LearnedKernel | None = None
+    trials: Trials,
+    rows: Integers,
+    kernel: Kernel,
+    start: LearnedKernel | None = None,
+    settled: float = SETTLED,
 ) -> LearnedKernel:
     weight = None if trials.weight is None else trials.weight[rows]
-    return learned(kernel, trials.X[rows], trials.Y[rows], len(rows), start=start, weight=weight)
+    return learned(
+        kernel, trials.X[rows], trials.Y[rows], len(rows), start=start, weight=weight,
+        settled=settled,
+    )  # fmt: skip
 
 
 def some_that_vary(
@@ -388,7 +422,7 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int] = (-1, 1)) 
     for direction in directions:
         before = best
         for step in range(1, LONGEST_WALK + 1):
-            trials.narrow(best.alpha, 0.5)
+            trials.narrow(best.alpha)
             factor = FACTOR ** (direction * step)
             kernel, *of_splits = (
                 each.with_lengths(factor / each.scale())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, eigvalsh
 
-from gzkcore._util.linalg import cholesky, eigh, solve_factored
+from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import dense
@@ -97,9 +97,8 @@ class Factored(Preconditioner):
         return self._root[1]
 
     def _factor(self, added: Doubles, dtype: type) -> Floats:
-        matrix: Floats = self.matrix.astype(dtype, order="C")
-        matrix[np.diag_indices_from(matrix)] += added
-        return cholesky(matrix, overwrite=True)
+        factor: Floats = cholesky(shifted(self.matrix, added, dtype), overwrite=True)
+        return factor
 
     def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
         values, vectors = eigh(matrix)

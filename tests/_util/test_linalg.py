@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError
 from tolerances import FACTOR
 
 from gzkcore import reference
-from gzkcore._util.linalg import cholesky, inverse_of, solve_factored, solve_triangle
+from gzkcore._util.linalg import cholesky, inverse_of, shifted, solve_factored, solve_triangle
 from gzkcore._util.threads import limit_threads
 
 SIZES = [1, 2, 64, 127, 128, 129, 256, 257, 300, 513]  # around the blocks of the kernels
@@ -69,6 +69,17 @@ def test_bits_do_not_depend_on_threads():
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 63, 200])
+def test_a_diagonal_is_shifted_in_either_precision(n, dtype):
+    A, diagonal = gaussian(n, n), np.arange(1.0, n + 1)
+    expected = np.tril(A + np.diag(diagonal)).astype(dtype)
+    for given in (A, np.asfortranarray(A)):
+        found = shifted(given, np.repeat(diagonal, 2)[::2], dtype)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(np.tril(found), expected)
 
 
 @pytest.mark.parametrize("place", [0, 100, 299])

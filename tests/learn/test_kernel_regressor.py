@@ -292,7 +292,8 @@ def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
 
     def noted(kernel, X, y, n_rows, **how):
         found = learned(kernel, X, y, n_rows, **how)
-        if isinstance(kernel, Matern) and kernel.nu != "learn":  # that is told by all rows
+        smooth = isinstance(kernel, Matern) and kernel.nu != "learn"  # that is told by all rows
+        if smooth and how["start"] is not None:
             looked_at.append({tuple(row) for row in X})
             cold = learned(kernel, X, y, n_rows)
             assert found.value == pytest.approx(cold.value, abs=1e-2)
@@ -468,7 +469,7 @@ def test_an_alpha_below_which_none_was_solved_for_is_known(monkeypatch, errors, 
 
 def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    trials.narrow(0.1, 1)
+    trials.narrow(0.1)
     monkeypatch.setattr(Trials, "_squares", lambda *_: np.arange(1.0, 1 + trials.alphas.size))
     assert not trials.run("", kernel, [kernel] * 2).least_alpha
 
