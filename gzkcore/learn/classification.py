@@ -37,9 +37,9 @@ class Classifier(ClassifierMixin, Regressor):
         if is_source(X):
             if not can_reread(X):
                 return
-            counts = as_source(X, y, sample_weight).reduce(_count_labels, _merge_counts)
+            counts = as_source(X, y, sample_weight).reduce(count_labels, merge_counts)
         elif self._balanced():
-            counts = _count_labels(Batch(X, y, None, 0))
+            counts = count_labels(Batch(X, y, None, 0))
         else:
             return
         if counts is None:
@@ -177,7 +177,7 @@ class Classifier(ClassifierMixin, Regressor):
         if not is_source(X):
             return float(ClassifierMixin.score(self, X, y, sample_weight))
         model = self._for_workers()
-        hits = as_source(X, y, sample_weight).reduce(_count_hits, _add_pairs, model)
+        hits = as_source(X, y, sample_weight).reduce(count_hits, add_pairs, model)
         if hits is None:
             raise ValueError("the source yields no batches; give it one or more")
         return float(hits[0] / hits[1])
@@ -204,7 +204,8 @@ def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
     return found
 
 
-def _count_labels(batch: Batch) -> dict[Any, int]:
+def count_labels(batch: Batch) -> dict[Any, int]:
+    """Return how many rows of a batch each label has."""
     if batch.y is None:
         raise ValueError("a classifier needs labels; let the source yield (X, y)")
     y = column_or_1d(batch.y)
@@ -213,7 +214,8 @@ def _count_labels(batch: Batch) -> dict[Any, int]:
     return dict(zip(labels.tolist(), np.bincount(places).tolist(), strict=True))
 
 
-def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
+def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
+    """Add up the counts of labels."""
     labels = set().union(*parts)
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(
@@ -223,7 +225,8 @@ def _merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
 
 
-def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
+def count_hits(batch: Batch, model: Any) -> tuple[float, float]:
+    """Return the weight of the rows whose class is predicted, and of all."""
     X, y, sample_weight, _ = batch
     y = column_or_1d(y)
     weight = check_weights(sample_weight, y[:, None])
@@ -231,5 +234,6 @@ def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
     return float(weight @ (model.predict(X) == y)), float(weight.sum())
 
 
-def _add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Add up what `count_hits` returns."""
     return sum(part[0] for part in parts), sum(part[1] for part in parts)

@@ -1,5 +1,6 @@
 """Classification on a table with a learned kernel: `fit` chooses every setting."""
 
+import functools
 from typing import Any, Self
 
 import numpy as np
@@ -7,15 +8,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, labels, stored
 from gzkcore._util.typing import Data, Doubles
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import is_source
 
-from .classification import distinct, places_of
+from .classification import add_pairs, count_hits, count_labels, distinct, merge_counts, places_of
 from .kernel_search import Candidate, Trials
 from .table_learner import Form, TableLearner
+from .table_passes import source_of
 
 __all__ = ["KernelClassifier"]
 
@@ -59,7 +64,7 @@ class KernelClassifier(ClassifierMixin, TableLearner):
     def fit(
         self,
         X: Data,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         groups: ArrayLike | None = None,
@@ -68,9 +73,10 @@ class KernelClassifier(ClassifierMixin, TableLearner):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+            As for `KernelRegressor.fit`. One more pass over a source reads the labels.
         y : array-like of shape (n_samples,)
-            Labels, numbers or text.
+            Labels, numbers or text. None for an iterable of batches.
         sample_weight, groups
             As for `KernelRegressor.fit`.
 
@@ -79,30 +85,41 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         self
         """
         self._forget()
+        self.classes_, labels = self._labels(X, y, sample_weight)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class, {self.classes_.tolist()}, and a classifier needs two or more; "
+                "pass rows of other classes too"
+            )
+        n_targets = len(self.classes_) if len(self.classes_) > 2 else 1
+        # Until rows held out say better: log odds of a target +-1 that is its mean.
+        self._slopes, self._offsets = 2.0 * np.eye(n_targets), np.zeros(n_targets)
+        targets = functools.partial(_signs, classes=self.classes_)
+        self._fit_table(X, labels, sample_weight, groups, targets, are_labels=True)
+        if self.model_ is None:
+            shares = (self._means + 1) / 2  # of the classes, by weight
+            odds = shares if shares.size > 1 else shares / np.maximum(1 - shares, TINY)
+            self._slopes, self._offsets = 0 * self._slopes, np.log(np.maximum(odds, TINY))
+        return self
+
+    def _labels(self, X: Data, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Any]:
+        """Return the classes, sorted, and checked labels, of a source as they were given."""
+        if is_source(X):
+            counts = source_of(X, y, sample_weight).reduce(count_labels, merge_counts)
+            if counts is None:
+                raise ValueError("the source yields no batches with rows; give it one or more")
+            classes = np.array(sorted(counts))
+            check_classification_targets(classes)
+            return classes, y
         if y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: KernelClassifier needs labels"
             )
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        self.classes_, places = distinct(labels)
+        classes, _ = distinct(labels)
         check_classification_targets(labels)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class, {self.classes_.tolist()}, and a classifier needs two or more; "
-                "pass rows of other classes too"
-            )
-        targets = 2.0 * (places[:, None] == np.arange(len(self.classes_))) - 1.0
-        if len(self.classes_) == 2:
-            targets = targets[:, 1:]
-        # Until rows held out say better: log odds of a target +-1 that is its mean.
-        self._slopes, self._offsets = 2.0 * np.eye(targets.shape[1]), np.zeros(targets.shape[1])
-        self._fit_table(X, targets, places, sample_weight, groups)
-        if self.model_ is None:
-            shares = (self._means + 1) / 2  # of the classes, by weight
-            odds = shares if shares.size > 1 else shares / np.maximum(1 - shares, TINY)
-            self._slopes, self._offsets = 0 * self._slopes, np.log(np.maximum(odds, TINY))
-        return self
+        return classes, labels
 
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Fit a logistic regression to the predictions of the rows held out."""
@@ -121,47 +138,100 @@ class KernelClassifier(ClassifierMixin, TableLearner):
             logistic.fit(found, truth, np.concatenate(weights))
             self._slopes, self._offsets = logistic.coef_, logistic.intercept_
 
-    def decision_function(self, X: Data) -> Doubles:
+    def decision_function(self, X: Data) -> Any:
         """Return the logarithms of the classes' probabilities, but for a constant.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of two classes, positive for the second.
         """
+        check_is_fitted(self)
+        shape = self._offsets.shape if len(self._offsets) > 1 else ()
+        return self._by_rows(self._model_of(X)._scores, X, shape)
+
+    def _model_of(self, X: Data) -> "KernelClassifier":
+        """Return what predicts the rows of X: for sources, what goes to workers."""
+        return self._for_workers() if is_source(X) else self
+
+    def _scores(self, X: Data) -> Doubles:
         found = self._mean(self._encoded(X)) @ self._slopes.T + self._offsets
         return found[:, 0] if found.shape[1] == 1 else found
 
-    def predict(self, X: Data) -> NDArray[Any]:
+    def predict(self, X: Data) -> Any:
         """Predict the class of each row: the most probable.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        return self.classes_[places_of(scores)]
+        check_is_fitted(self)
+        return self._by_rows(self._model_of(X)._classes_of, X, (), self.classes_.dtype)
 
-    def predict_proba(self, X: Data) -> Doubles:
+    def _classes_of(self, X: Data) -> NDArray[Any]:
+        found: NDArray[Any] = self.classes_[places_of(self._scores(X))]
+        return found
+
+    def predict_proba(self, X: Data) -> Any:
         """Predict the probability of each class.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores = self.decision_function(X)
+        check_is_fitted(self)
+        return self._by_rows(self._model_of(X)._probabilities, X, self.classes_.shape)
+
+    def _probabilities(self, X: Data) -> Doubles:
+        scores = self._scores(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         return np.asarray(softmax(scores, axis=1))
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        if not is_source(X):
+            return float(super().score(X, y, sample_weight))
+        hits = as_source(X, y, sample_weight).reduce(count_hits, add_pairs, self._for_workers())
+        if hits is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(hits[0] / hits[1])
+
+
+def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:
+    """Return targets of +1 and -1: of three or more classes a column for each."""
+    labels = column_or_1d(y)
+    check_consistent_length(X, labels)
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = np.flatnonzero(classes[places] != labels)
+    if unknown.size:
+        raise ValueError(
+            f"y[{unknown[0]}] = {labels[unknown[0]]!r} is not one of the classes of the first "
+            f"pass, {classes.tolist()}; let each iter() of the source give the same rows"
+        )
+    targets: Doubles = 2.0 * (places[:, None] == np.arange(len(classes))) - 1.0
+    return targets[:, 1:] if len(classes) == 2 else targets

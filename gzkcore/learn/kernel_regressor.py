@@ -5,12 +5,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, flag, stored
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_targets
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import is_dask, is_source
 
 from .kernel_search import Candidate, Trials
+from .regression import score_of_batch
+from .streams import R2Sums, map_rows
 from .table_learner import NORMAL_95, Form, TableLearner
 
 __all__ = ["KernelRegressor"]
@@ -69,6 +74,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     Nothing but the encoding, the final fit and predictions depends on the number of rows. Time of
     the final fit: that of `KernelRidge`.
 
+    Of a source, and of a memory map, one pass draws 16,384 rows at random (fewer of more than 8,192
+    columns) and sums up the targets. Columns are encoded, and kernel, alpha and standard deviations
+    learned, as those rows say: what is missing or varies only in others isn't seen. The final fit
+    reads all rows: features and centres in passes, nothing but sums held; the whole kernel puts the
+    encoded rows together in memory. If there are no more rows than are drawn, the fit is that of
+    one array. With groups, or a splitter as `cv`, a memory map is copied into memory.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -89,7 +101,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     def fit(
         self,
         X: Data,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         groups: ArrayLike | None = None,
@@ -98,28 +110,35 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+            A source is an iterable of batches (X, y) or (X, y, sample_weight), such as
+            `gzkcore.open_batches` gives or a list of frames, whose iter() starts anew each time; or
+            a Dask array or data frame. It is read in passes, and so is a memory map, see Notes.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            None for an iterable of batches; for a Dask collection, another one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
+            Not negative; a row of weight 2 counts as two rows. As y for sources.
         groups : array-like of shape (n_samples,), optional
-            Rows of a group are held out together, or fitted to together.
+            Rows of a group are held out together, or fitted to together. None for sources.
 
         Returns
         -------
         self
         """
         self._forget()
-        if y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: KernelRegressor needs targets"
-            )
-        targets = np.asarray(check_targets(y, X))
-        self._flat = targets.ndim == 1
-        targets = targets.reshape(len(targets), -1)
-        self._widening = self._constant_std = np.ones(targets.shape[1])
-        self._fit_table(X, targets, None, sample_weight, groups)
+        if not is_source(X):
+            if y is None:
+                raise ValueError(
+                    "requires y to be passed, but the target y is None: KernelRegressor needs "
+                    "targets"
+                )
+            y = np.asarray(check_targets(y, X))
+        self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
         return self
+
+    def _prepare(self, n_dim: int, n_targets: int) -> None:
+        self._flat = n_dim == 1
+        self._widening = self._constant_std = np.ones(n_targets)
 
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions."""
@@ -139,7 +158,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
         return_std : bool, default=False
             Also return the standard deviation of a new observation: 95 % of the rows held out were
             within 1.96 of them of their predictions. Where the mean is predicted it is the same
@@ -149,13 +168,29 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
         std : ndarray of the same shape
-            Only if `return_std` is True.
+            Only if `return_std` is True. For an iterable of batches, an iterator of what is
+            returned for each; for a Dask collection, a Dask array (or two), not computed yet.
         """
+        check_is_fitted(self)
+        shape = () if self._flat else self._means.shape
+        model = self._for_workers(return_std=return_std) if is_source(X) else self
+        if return_std and is_dask(X):
+            both = model._means_of, model._deviations_of
+            return tuple(map_rows(work, X, shape) for work in both)
+        work = model._with_deviations if return_std else model._means_of
+        return self._by_rows(work, X, shape, results=1 + return_std)
+
+    def _means_of(self, X: Data) -> Doubles:
+        mean = self._mean(self._encoded(X))
+        return mean[:, 0] if self._flat else mean
+
+    def _deviations_of(self, X: Data) -> Doubles:
+        return self._with_deviations(X)[1]
+
+    def _with_deviations(self, X: Data) -> tuple[Doubles, Doubles]:
         rows = self._encoded(X)
         mean = self._mean(rows)
         shape = mean.shape[:1] if self._flat else mean.shape
-        if not return_std:
-            return mean.reshape(shape)
         # Models on centres knew none in the first versions, of which there may be files.
         if self.model_ is None or getattr(self.model_, "_scale", self) is None:
             std = np.tile(self._constant_std * self._scales, (len(mean), 1))
@@ -163,6 +198,36 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
             _, std = self.model_.predict(rows, return_std=True)
             std = std.reshape(mean.shape) * self._widening * self._scales
         return mean.reshape(shape), std.reshape(shape)
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            The mean over the targets.
+        """
+        if not is_source(X):
+            return float(super().score(X, y, sample_weight))
+        scored = as_source(X, y, sample_weight).reduce(
+            score_of_batch, R2Sums.merge, self._for_workers()
+        )
+        if scored is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(scored.r2())
+
+
+def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:
+    """Return targets of shape (n, n_targets), checked."""
+    targets = np.asarray(check_targets(y, X))
+    return targets.reshape(len(targets), -1)
 
 
 def widening(errors: Doubles, deviations: Doubles) -> Doubles:

@@ -192,7 +192,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
         if not is_source(X):
             return float(super().score(X, y, sample_weight))
         scored = as_source(X, y, sample_weight).reduce(
-            _score_of_batch, R2Sums.merge, self._for_workers()
+            score_of_batch, R2Sums.merge, self._for_workers()
         )
         if scored is None:
             raise ValueError("the source yields no batches; give it one or more")
@@ -203,7 +203,8 @@ def _std_of_rows(model: Regressor, X: Any) -> Any:
     return model.predict(X, return_std=True)[1]
 
 
-def _score_of_batch(batch: Batch, model: Regressor) -> R2Sums:
+def score_of_batch(batch: Batch, model: Any) -> R2Sums:
+    """Return what a batch adds to R^2."""
     if batch.y is None:
         raise ValueError("score needs the targets; let the source yield (X, y)")
     X, y, sample_weight, _ = batch

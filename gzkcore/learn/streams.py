@@ -128,7 +128,7 @@ class Reader:
         self.names = getattr(learner, "feature_names_in_", None)
         if self.array is not None:
             self.array = self.rows
-            self.source = Source(_Slices(self.rows, self.targets, self.weight))
+            self.source = Source(Slices(self.rows, self.targets, self.weight))
 
     def _first(self) -> tuple[Any, Any, Any]:
         """Return the first batch with rows, which will come again."""
@@ -555,15 +555,15 @@ class _Progress:
     digest: str
 
 
-class _Slices:
-    """Rows of arrays, in batches."""
+class Slices:
+    """Rows of arrays, in batches of so many."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self.parts = X, y, sample_weight
+    def __init__(self, X: Any, y: Any, sample_weight: Any, rows: int = ARRAY_ROWS) -> None:
+        self.parts, self.rows = (X, y, sample_weight), rows
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, self.parts[0].shape[0], ARRAY_ROWS):
-            rows = slice(start, start + ARRAY_ROWS)
+        for start in range(0, self.parts[0].shape[0], self.rows):
+            rows = slice(start, start + self.rows)
             yield tuple(None if part is None else part[rows] for part in self.parts)
 
 

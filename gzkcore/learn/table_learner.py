@@ -5,32 +5,34 @@ A fit encodes the columns (`table_encoder`), chooses kernel and alpha by rows he
 centres, or features - and fits that to all rows. `report_` tells each step.
 """
 
+import copy
 import numbers
 import os
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
-from gzkcore._util.typing import Data, Doubles, Integers, Seed
+from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
+from gzkcore.rows.sources import is_source
 
-from .held_out import Split, check_splits, folds, given_splits
+from .classification import places_of
 from .kernel_ridge import KernelRidge
 from .kernel_search import (
     MOST_LENGTHS,
@@ -43,22 +45,19 @@ from .kernel_search import (
     try_model,
 )
 from .ridge_cv import RandomFeatureRidgeCV
+from .streams import map_rows
 from .table_encoder import TableEncoder
+from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, source_of
+from .table_rows import TableRows
 
 # A choice, all of them. Rows that kernel and alpha are chosen on; on the globe, where products skip
 # most tiles and lengths are short, there are more.
 CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
-FOLDS = 5
 SECONDS = 600.0
 FEATURES = 4096
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
-
-# Rows from which on a fifth is held out once; below there are five folds. Measured on 200 rows of 5
-# and 30 columns, with one split: errors 2 to 12 % larger, and 89 to 93 % of new rows within 1.96
-# standard deviations instead of 95 %; on 1,000 rows of 30 columns 1.5 %, and a fifth of the time.
-ONE_SPLIT = 1000
 
 NORMAL_95 = 1.959964  # standard deviations that 95 % of a normal distribution are within
 
@@ -161,24 +160,42 @@ class TableLearner(BaseEstimator):
     def _fit_table(
         self,
         X: Data,
-        Y: Doubles,
-        labels: Integers | None,
+        y: Any,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
+        targets: Targets,
+        *,
+        are_labels: bool = False,
     ) -> None:
-        """Fit to targets Y of shape (n, n_targets), which may be those of labels."""
+        """Fit to targets(y, X) of shape (n, n_targets), which may be those of labels."""
         start = time.perf_counter()
         seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
         rng = generator(self.random_state)
+        source = self._source(X, y, sample_weight, groups)
+        drawn = None
+        if source is not None:
+            drawn = draw(source, targets, int(rng.integers(2**31)))
+            X, y, sample_weight = drawn.X, drawn.y, drawn.weight
         encoder = plain_output(TableEncoder(self.missing)).fit(X)
         rows = encoder.transform(X)
-        check_consistent_length(rows, Y)
-        table = _Table(rows, Y, labels, check_weights(sample_weight, rows), groups)
+        check_consistent_length(rows, y)
+        whole = None
+        if drawn is not None and not drawn.complete:
+            whole = EncodedTable(source, encoder, targets, drawn)
+        Y = targets(y, rows)
+        self._prepare(np.ndim(y), Y.shape[1])
+        labels = places_of(Y) if are_labels else None
+        table = TableRows(rows, Y, labels, check_weights(sample_weight, rows), groups, whole)
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
         report = Report(sentences=encoder.remarks())
+        if whole is not None:
+            report.say(
+                f"Columns, kernel and alpha are learned from {counted(table.n_rows, 'row')} drawn "
+                f"at random from {table.n_all:,}, which are read in passes."
+            )
         self._means, self._scales = table.standardise()
         self._learn(table, seconds, report, rng)
         for candidate in report.candidates:
@@ -186,8 +203,26 @@ class TableLearner(BaseEstimator):
         report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
         self._report = report
 
+    def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:
+        """Return the reader of a table that is read in passes, None for one in memory."""
+        splitter = not (self.cv is None or isinstance(self.cv, numbers.Integral))
+        if not is_source(X):
+            # Groups and splitters see all rows in order: those of an array on disk, in memory.
+            given = splitter or groups is not None
+            if given or not on_disk(X):
+                return None
+            check_consistent_length(X, y)
+            return source_of(X, y, sample_weight)
+        for name, is_given in (("groups", groups is not None), ("a splitter as cv", splitter)):
+            if is_given:
+                raise ValueError(
+                    f"{name} needs all rows in order, and X is a source, of which rows are drawn; "
+                    "pass rows in one array, or cv=None or a number of folds without groups"
+                )
+        return source_of(X, y, sample_weight)
+
     def _learn(
-        self, table: "_Table", seconds: float, report: Report, rng: np.random.Generator
+        self, table: TableRows, seconds: float, report: Report, rng: np.random.Generator
     ) -> None:
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
@@ -219,7 +254,7 @@ class TableLearner(BaseEstimator):
         self._calibrate(trials, best, form)
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.X.var(axis=0))
-        self.model_ = _fitted(form.model(best.kernel, table.n_rows), table, report)
+        self.model_ = _fitted(form.model(best.kernel, table.n_all), table, report)
         self.alpha_ = float(self.model_.alpha_) if form.features else form.alpha
 
     def _importances(self, kernel: Any, variances: Doubles) -> Doubles:
@@ -233,9 +268,9 @@ class TableLearner(BaseEstimator):
                 shares[i] = shares[column["other"]] = shares[i] / 2
         return shares
 
-    def _form(self, table: "_Table", trials: Trials, best: Candidate, seconds: float) -> Form:
+    def _form(self, table: TableRows, trials: Trials, best: Candidate, seconds: float) -> Form:
         """Return the form that is best within what it may take."""
-        n, seed, report = table.n_rows, trials.seed, trials.report
+        n, seed, report = table.n_all, trials.seed, trials.report
         features = Form(best.alpha, seed, features=True)
         # Features are solved for exactly, with alphas too small for conjugate gradients. Where the
         # best alpha isn't the smallest that these can do, features have nothing to offer.
@@ -264,11 +299,36 @@ class TableLearner(BaseEstimator):
         report.say(f"Form: {min(FEATURES, n):,} features, since {whole}.")
         return features
 
+    def _prepare(self, n_dim: int, n_targets: int) -> None:
+        """Set what depends on the shape of y alone."""
+
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Learn from the rows held out how sure predictions are."""
         raise NotImplementedError
 
     # -- what a fitted model can do -----------------------------------------------------------
+
+    def _by_rows(
+        self,
+        work: Callable[..., Any],
+        X: Any,
+        shape: tuple[int, ...],
+        dtype: Any = np.float64,
+        results: int = 1,
+    ) -> Any:
+        """Return work(X), of a source lazily; a row becomes an array of this shape."""
+        check_is_fitted(self)
+        if is_source(X):
+            return map_rows(work, X, shape, dtype, results)
+        return predicted(work, X)
+
+    def _for_workers(self, *, return_std: bool = False) -> Self:
+        """Return a copy that can predict and no more: what goes to workers."""
+        check_is_fitted(self)
+        made = copy.copy(self)
+        if made.model_ is not None:
+            made.model_ = made.model_._for_workers(return_std)
+        return made
 
     def _encoded(self, X: Data) -> Doubles:
         check_is_fitted(self)
@@ -302,109 +362,13 @@ def _tell_rate(trials: Trials, best: Candidate, half: Candidate | None) -> None:
         )
 
 
-def _fitted(model: Any, table: "_Table", report: Report) -> Any:
+def _fitted(model: Any, table: TableRows, report: Report) -> Any:
     """Fit a model to all rows; report its warnings, and warn of what may be wrong."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(table.X, table.Y, table.weight)
+        model.fit(*table.all())
     for warning in caught:
         report.say(f"{warning.message}.")
         if issubclass(warning.category, ConvergenceWarning):
             warnings.warn(str(warning.message), warning.category, stacklevel=2)
     return model
-
-
-class _Table:
-    """Encoded rows of positive weight with their targets, and how they are split."""
-
-    def __init__(
-        self,
-        X: Doubles,
-        Y: Doubles,
-        labels: Integers | None,
-        weight: Doubles | None,
-        groups: ArrayLike | None,
-    ) -> None:
-        if groups is not None:
-            groups = np.asarray(groups)
-            check_consistent_length(X, groups)
-        # As they were given, which is what a splitter is to see.
-        self._labels, self._groups = labels, groups
-        self._targets = Y if labels is None else labels
-        self._used = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-        if len(X) and not self._used.size:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
-        self.X, self.Y = X[self._used], Y[self._used]
-        self.weight = None if weight is None else weight[self._used] / weight[self._used].mean()
-        self.n_rows = len(self.X)
-
-    def standardise(self) -> tuple[Doubles, Doubles]:
-        """Make targets of mean 0 and variance 1; return both as they were, 0 for a constant."""
-        largest = np.abs(self.Y).max(axis=0)
-        largest[largest == 0] = 1.0
-        self.Y = self.Y / largest  # squares of numbers beyond 1e154 would overflow
-        means = np.average(self.Y, axis=0, weights=self.weight)
-        constant = np.ptp(self.Y, axis=0) == 0
-        means[constant] = self.Y[0, constant]
-        self.Y -= means
-        scales = np.sqrt(np.average(np.square(self.Y), axis=0, weights=self.weight))
-        self.Y /= np.where(constant, 1.0, scales)
-        return means * largest, scales * largest
-
-    def splits(self, cv: Any, most: int, rng: np.random.Generator) -> list[Split]:
-        """Return pairs of rows to fit to and rows held out, at most so many of them."""
-        given, groups = self._used, self._groups
-        labels = None if self._labels is None else self._labels[given]
-        if isinstance(cv, numbers.Integral) and groups is None:
-            if not 2 <= int(cv) <= self.n_rows:
-                raise ValueError(f"cv={cv} must be from 2 to the {counted(self.n_rows, 'row')}")
-            return self._thinned(cv, folds(self.n_rows, int(cv), labels), most, rng)
-        if isinstance(cv, numbers.Integral):
-            cv = GroupKFold(int(cv))
-        if cv is not None:
-            seen = np.zeros(len(self._targets)), self._targets
-            found = given_splits(cv, *seen, self._used, self._groups)
-            return self._thinned(cv, found, most, rng)
-        rows = np.arange(self.n_rows)
-        if self.n_rows > most:
-            rows = np.sort(rng.choice(self.n_rows, most, replace=False))
-        n_splits = FOLDS if rows.size < ONE_SPLIT else 1
-        if groups is None:
-            rows = rng.permutation(rows)
-            found = folds(rows.size, FOLDS, None if labels is None else labels[rows])
-            return [(np.sort(rows[a]), np.sort(rows[b])) for a, b in found[:n_splits]]
-        groups = groups[given[rows]]
-        seed = int(rng.integers(2**31))
-        by_group = (
-            GroupShuffleSplit(1, test_size=1 / FOLDS, random_state=seed)
-            if n_splits == 1
-            else GroupKFold(max(2, min(FOLDS, len(np.unique(groups)))))
-        )
-        return [(rows[a], rows[b]) for a, b in by_group.split(rows, groups=groups)]
-
-    def _thinned(
-        self, cv: Any, splits: list[Split], most: int, rng: np.random.Generator
-    ) -> list[Split]:
-        """Return splits with at most so many rows each; raise where one has none on a side."""
-        out = most // FOLDS
-        return [
-            (_some(fitted, most - out, rng), _some(held_out, out, rng))
-            for fitted, held_out in check_splits(cv, splits)
-        ]
-
-    def nothing_to_learn(self) -> str:
-        """Return why the mean is all that can be said, "" if it isn't."""
-        if self.n_rows < FOLDS:
-            return f"{counted(self.n_rows, 'row')} are too few to choose a kernel"
-        if not np.ptp(self.Y, axis=0).any():
-            return "y is constant"
-        if not np.ptp(self.X, axis=0).any():
-            return "all columns are constant"
-        return ""
-
-
-def _some(rows: Integers, most: int, rng: np.random.Generator) -> Integers:
-    """Return at most so many of the rows, at random, in their order."""
-    if len(rows) <= most:
-        return rows
-    return rows[np.sort(rng.choice(len(rows), most, replace=False))]

@@ -147,6 +147,40 @@ def map_rows(
     return da.concatenate(pieces, axis=0)
 
 
+def map_batches(
+    work: Callable[..., tuple[Any, ...]],
+    source: DaskSource,
+    widths: Sequence[int],
+    *,
+    weighted: bool,
+) -> tuple[Any, ...]:
+    """Return the parts of work(X, y, sample_weight) of all chunks, each as one Dask array.
+
+    Parameters
+    ----------
+    work : callable
+        Returns arrays of float64: of rows, of targets, and of weights or None.
+    source : DaskSource
+    widths : sequence of two int
+        Columns of rows and targets.
+    weighted : bool
+        Whether there are weights.
+    """
+    da, delayed = _library("dask.array"), _library("dask").delayed
+    shared = delayed(work, traverse=False)
+    task = delayed(_work_on_batch, pure=False)
+    found = [
+        task(number, *chunk, shared, widths) for number, chunk in enumerate(source._together())
+    ]
+    shapes: list[tuple[Any, ...]] = [(np.nan, width) for width in widths]
+    if weighted:
+        shapes.append((np.nan,))
+    return tuple(
+        da.concatenate([da.from_delayed(each[part], shape, dtype=np.float64) for each in found])
+        for part, shape in enumerate(shapes)
+    )
+
+
 def _library(name: str) -> Any:
     """Import a module when it is needed, and without types: those of Dask come and go."""
     return importlib.import_module(name)
@@ -202,6 +236,15 @@ def _merge_results(parts: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) 
 def _map_chunk(work: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any, X: Any) -> Any:
     with _own_share():
         return work(X) if has_rows(X) else np.empty((0, *shape), dtype)
+
+
+def _work_on_batch(
+    number: int, X: Any, y: Any, weight: Any, work: Callable[..., Any], widths: Sequence[int]
+) -> Any:
+    if not has_rows(X):
+        return *(np.empty((0, width)) for width in widths), np.empty(0)
+    with _own_share(), in_batch(number, "chunk"):
+        return work(X, y, weight)
 
 
 def _work_on(work: Callable[..., Any], *args: Any) -> Any:

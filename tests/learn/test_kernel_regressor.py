@@ -28,7 +28,8 @@ from gzkcore.kernels.learned import learned
 from gzkcore.learn import table_learner
 from gzkcore.learn.kernel_regressor import widening
 from gzkcore.learn.kernel_search import Report, Trials, coordinates, some_that_vary
-from gzkcore.learn.table_learner import _fitted, _Table
+from gzkcore.learn.table_learner import _fitted
+from gzkcore.learn.table_rows import TableRows
 
 UNWEIGHTED = dict.fromkeys(
     (
@@ -226,7 +227,7 @@ def test_a_classifier_is_the_same_from_a_file(tmp_path):
 def table_of(n=60, **more):
     rng = np.random.default_rng(0)
     given = {"labels": None, "weight": None, "groups": None} | more
-    return _Table(rng.standard_normal((n, 2)), rng.standard_normal((n, 1)), **given)
+    return TableRows(rng.standard_normal((n, 2)), rng.standard_normal((n, 1)), **given)
 
 
 def test_splitters_see_all_rows_in_order_with_labels_and_groups():
