@@ -15,6 +15,7 @@ from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
 from gzkcore.evaluate.draw import save_picture
 from gzkcore.evaluate.style import NOTHING, styled
+from gzkcore.learn.kernel_system import HELD_ROWS
 
 ENDINGS = (".png", ".pdf", ".svg")
 WHOLE = (-90.0, 90.0, -180.0, 180.0)  # south, north, west and east of the globe
@@ -240,7 +241,9 @@ def surface_of(
     """
     inner = getattr(model, "model_", model)
     kept = getattr(inner, "X_fit_", None)
-    sure = getattr(inner, "centers", None) is None and (kept is None or len(kept) <= MOST_SURE)
+    on_centers = getattr(inner, "centers", None) is not None
+    most = HELD_ROWS if on_centers else MOST_SURE
+    sure = kept is None or (len(kept) <= most and getattr(inner, "_scale", None) is not None)
 
     def predict(cells: Doubles) -> tuple[Doubles, Doubles | None]:
         rows = rows_at(cells)

@@ -16,7 +16,7 @@ from .columns import shuffled_errors
 from .frame_rows import FrameRows, Report
 
 SURE = 0.9  # a probability from which on a prediction is called sure
-# Rows of a fit up to which the standard deviations of the test are worth their time.
+# Rows or centres of a model up to which the standard deviations of the test are worth their time.
 STD_ROWS = 6000
 
 Judge: TypeAlias = Callable[[Values, Doubles], dict[str, float | None]]
@@ -72,7 +72,7 @@ def judge_model(
         predict, rows.test, truth, lambda *both: float(next(iter(judge(*both).values())) or 0),
         columns, np.random.default_rng(seed),
     )  # fmt: skip
-    sure = _how_sure(model, rows.test, truth, predicted, len(rows.y))
+    sure = _how_sure(model, rows.test, truth, predicted)
     if rows.classify:
         predicted = model.classes_[predicted.argmax(axis=1)]
     return Verdict(methods, of_some, shuffled, sure, predicted)
@@ -129,7 +129,7 @@ def _judged_labels(classes: Values) -> Judge:
 
 
 def _how_sure(
-    model: Any, others: Frame, truth: Values, predicted: Doubles, n_train: int
+    model: Any, others: Frame, truth: Values, predicted: Doubles
 ) -> dict[str, float | None]:
     """Return how far predictions are off, and whether their probabilities and spreads are right."""
     if hasattr(model, "classes_"):
@@ -143,7 +143,7 @@ def _how_sure(
             "right_where_sure": float(right[sure].mean()) if sure.any() else None,
         }
     found: dict[str, float | None] = {"within": float(np.quantile(np.abs(truth - predicted), 0.95))}
-    if n_train <= STD_ROWS:
+    if len(getattr(model.model_, "X_fit_", ())) <= STD_ROWS:  # features keep none
         _, std = model.predict(others, return_std=True)
         found |= {
             "std_median": float(np.median(std)),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gzkcore import KernelRidge
 from gzkcore.cli import maps
 
 
@@ -97,3 +98,12 @@ def test_a_second_map_shows_the_standard_deviation(sure, monkeypatch, tmp_path):
     assert len([each for each in axes if each.get_title(loc="left")]) == 1 + sure
     assert axes[0].get_xlabel().startswith("dots: 50 training points")
     assert dict(mpl.rcParams) == before  # the user's own style is left alone
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 0.0])
+def test_models_on_centres_say_how_sure_they_are(alpha):
+    X = np.random.default_rng(0).uniform(-1, 1, (80, 2))
+    model = KernelRidge(alpha=alpha, centers=15, random_state=0).fit(X, X[:, 0])
+    surface = maps.surface_of(model, lambda cells: cells, X, 1.0, 1.0)
+    _, std = surface.predict(X[:5])
+    assert (std is None) == (alpha == 0)
