@@ -16,6 +16,7 @@
     python asv_bench/tables.py dense
     python asv_bench/tables.py whole [errors] [globe] [peers] [large]
     python asv_bench/tables.py prediction [kin40k] [pol] [elevators] ... [adult] [magic] ...
+    python asv_bench/tables.py forecasts [kin40k] [pol] ... [protein] [adult] ...
     python asv_bench/tables.py import
 
 Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
@@ -66,6 +67,7 @@ from benchmarks.harmonics import Columns
 from clusters import clusters
 from dense import dense
 from families import families, mirrors
+from forecasts import forecasts, options_of_forecasts
 from kernel_products import kernel_products
 from peers import PEERS, peers
 from prediction import options_of_prediction, prediction
@@ -892,6 +894,7 @@ def main():
     )
     added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
     options_of_prediction(command("prediction", prediction))
+    options_of_forecasts(command("forecasts", forecasts))
     command("import", import_time)
     _run(parser.parse_args())
 

@@ -2,10 +2,12 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import plain
 
 from .arguments import (
@@ -20,6 +22,7 @@ from .arguments import (
     Lon,
     Widths,
     check_picture,
+    chosen_columns,
     kernel_of,
     origin,
     recipe_of,
@@ -37,13 +40,24 @@ from .output import (
     resumable,
 )
 
+if TYPE_CHECKING:
+    from gzkcore.rows.frames import Frame
+
+    from .frame_rows import FrameRows
+
 
 def plan(
     data: Data,
     target: Annotated[
         str | None,
-        typer.Option(help="A column to predict: adds the expected error of KernelRegressor."),
+        typer.Option(help="A column to predict: adds the expected error of gzkcore fit."),
     ] = None,
+    classify: Annotated[
+        bool,
+        typer.Option(
+            "--classify", help="Treat numbers of the target as labels, as text always is."
+        ),
+    ] = False,
     lat: Lat = None,
     lon: Lon = None,
     columns: InputColumns = None,
@@ -63,22 +77,40 @@ def plan(
     read once, in pieces; the answer comes from a random sample of its rows. Below the table is the
     cost of the whole kernel, without features (gzkcore fit --whole). --target adds the expected
     error, time and memory of gzkcore fit, which learns its kernel: whole, on centres and on
-    features.
+    features. With a target columns may hold text, dates and gaps too; such a table is read whole.
     """
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
+    from gzkcore.rows.values import BadValueError
 
     from .fit import draw_rows
+    from .frame_rows import read_rows
 
+    if classify and target is None:
+        raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
-        recipe, X, y, n_rows = draw_rows(table, recipe, seed, report)
+        X: Any
+        y: Any
+        try:
+            recipe, X, y, n_rows = draw_rows(table, recipe, seed, report)
+            y = y[:, 0] if target else None
+        except BadValueError as error:
+            if target is None or not (error.is_text or error.is_missing):
+                raise
+            names, places = chosen_columns(table, target, lat, lon, columns)
+            every = read_rows(
+                table, target, names, places=places, classify=classify, test_fraction=0,
+                drop_missing=False, seed=seed, report=report,
+                say=lambda text: notes.append(f"Note: {text}"),
+            )  # fmt: skip
+            X, y, n_rows = *_drawn(every, seed), len(every.y)
         found = make_plan(
-            X, chosen, y=y[:, 0] if target else None, max_error=max_error, lam=lam,
-            n_components=widths, n_samples=n_rows, random_state=seed,
+            X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
+            n_samples=n_rows, random_state=seed,
         )  # fmt: skip
         if plot:
             found.plot(plot)
@@ -92,6 +124,27 @@ def plan(
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(plot))
 
 
+def _drawn(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
+    """Return some of the rows at random, standardised or on the globe, and their targets."""
+    from gzkcore.datasets.globe import LatLonToSphere
+    from gzkcore.rows.frames import Frame
+
+    from .fit import DRAWN_ROWS
+
+    rows = np.sort(np.random.default_rng(seed).permutation(len(every.y))[:DRAWN_ROWS])
+    frame, y = every.train.take(rows), every.y[rows]
+    if every.recipe.places:
+        return LatLonToSphere().transform(np.column_stack(list(frame.values.values()))), y
+    return Frame({name: _standardised(column) for name, column in frame.values.items()}), y
+
+
+def _standardised(column: Any) -> Any:
+    """Return a column of numbers with mean 0 and variance 1, any other as it is."""
+    if column.dtype.kind != "f" or np.isnan(column).all() or not np.nanstd(column):
+        return column
+    return (column - np.nanmean(column)) / np.nanstd(column)
+
+
 def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
     return {
         "kernel": plain(repr(found.kernel)),
@@ -103,6 +156,7 @@ def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
         "statistical_dimension": found.statistical_dimension,
         "max_error": found.max_error,
         "table": found.table,
+        "classify": found.classify,
         "forecasts": [asdict(each) for each in found.forecasts],
         "whole": None if found.whole is None else asdict(found.whole),
         "recommendation": found.recommendation,

@@ -1,34 +1,49 @@
 """What predictions of y will be worth with all rows, by what some of them are: errors and costs.
 
-A `KernelRegressor` chooses a kernel on a sample. Each form - the whole kernel, centres, features -
-is fitted to half of the sample and to all of it, a fifth being held out. Errors go on falling as a
-power of the number of rows, the whole kernel's at nearly the rate between the two fits, those of a
-given size at half of it, since they end at what that size can do. Seconds grow by as much for each
-row as between the two fits, and those of the whole kernel as `cost_of` says.
+A `KernelRegressor`, or of labels a `KernelClassifier`, chooses a kernel on a sample. Each form, the
+whole kernel, centres or features, is fitted to a quarter, a half and all of the sample but a fold,
+and judged by the fold. The error s, squared, or the share of wrong labels, falls from one size to
+the next, twice as large, by r times as much as before:
+
+    s(2^k n) = s(n) - (s(n / 2) - s(n)) (r + r^2 + ... + r^k),
+
+which is what s = floor + c n^-p does, r = 2^-p; three sizes tell r. It is never taken to fall
+faster than a power of n without a floor.
+
+Seconds and memory are those of fits to the rows of the sample, repeated until they are as many as
+all or MOST_TIMED; more take as much for each row as between half of these and them. Those of the
+whole kernel, where it isn't factored, are as `cost_of` says.
 """
 
+import copy
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.features.nystrom import NystromFeatures
+from gzkcore.learn.kernel_classifier import KernelClassifier, signs
 from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.kernel_system import HELD_ROWS
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 
+from .inputs import take
 from .whole import cost_of
 
-# Rows of the fits, and rows held out, of which there is one in so many or more.
-FITTED, TESTED, HELD_OUT = 6400, 4000, 5
-# Of the rate, a choice: rates fall with the number of rows, most where the size is given.
-WHOLE, SIZED = 0.9, 0.5
+# Rows of the sample; folds, and how many of these are tried: as many as have so many rows together.
+SAMPLE, FOLDS, TESTED = 8000, 5, 3000
+STEPS = (4, 2, 1)  # of the rows to fit to, one in so many
+LEAST_RATIO, MOST_RATIO = 0.5, 0.8  # r, a choice: three errors tell it roughly
+MOST_TIMED = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -41,7 +56,7 @@ class Forecast:
     size : int or None
         Centres or features; None: the whole kernel.
     error : float
-        Root mean square on new rows, in units of y.
+        On new rows: root mean square, in units of y; of labels the share that is wrong.
     seconds, megabytes : float
         Of the fit with a kernel that is known.
     """
@@ -54,15 +69,17 @@ class Forecast:
 
 
 def forecasts(
-    X: Doubles, y: Doubles, n_samples: int, widths: Sequence[int], seed: int
+    X: Data, y: NDArray[Any], classify: bool, n_samples: int, widths: Sequence[int], seed: int
 ) -> list[Forecast]:
-    """Forecast each form of a `KernelRegressor` on n_samples rows.
+    """Forecast each form of a `KernelRegressor` or `KernelClassifier` on n_samples rows.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
         Some of the rows at random.
     y : ndarray of shape (n_rows,)
+    classify : bool
+        Whether y are labels.
     n_samples : int
     widths : sequence of int
         Numbers of features, and of centres.
@@ -73,59 +90,133 @@ def forecasts(
     list of Forecast
         The whole kernel first; none where the mean is as good as any kernel.
     """
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(X))
-    n_fitted = min(FITTED, len(X) - len(X) // HELD_OUT)
-    train, test = order[:n_fitted], order[n_fitted : n_fitted + TESTED]
-    model = KernelRegressor(random_state=seed).fit(X[train], y[train])
-    if model.kernel_ is None:
+    fits = learned(X, y, classify, seed)
+    if fits is None:
         return []
-    encoded = model.encoder_.transform(X)
-    mean, scale = y[train].mean(), y[train].std()
-    rows = _Rows(encoded, (y - mean) / scale, train, test, n_samples)
-    kernel, alpha = model.kernel_, float(model.alpha_ or 1.0)
-    cost = cost_of(kernel, encoded[train], alpha, n_samples, rng)
-    error, _ = rows.expected(KernelRidge(kernel, alpha, random_state=seed), WHOLE)
-    found = [Forecast("whole", None, error * scale, cost.seconds, cost.megabytes)]
-    for width in widths:
-        if width >= len(train) // 2:  # more than the smaller fit has rows
+    rng = np.random.default_rng(seed)
+    found = []
+    for form, size, model in forms(fits.learner, widths):
+        error = fits.expected(model, size, n_samples)
+        if error is None:
             continue
-        dim = encoded.shape[1]
-        features = NystromFeatures(kernel, width, random_state=seed)
-        for form, unfitted in (
-            ("centres", KernelRidge(kernel, alpha, centers=width, random_state=seed)),
-            ("features", RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)),
-        ):
-            error, seconds = rows.expected(unfitted, SIZED)
-            megabytes = 8e-6 * (3 * width**2 + n_samples * dim)
-            found.append(Forecast(form, width, error * scale, seconds, megabytes))
+        if size is None and n_samples > HELD_ROWS:
+            cost = cost_of(fits.kernel, fits.X, fits.alpha, n_samples, rng, targets=fits.Y)
+            seconds, megabytes = cost.seconds, cost.megabytes
+        else:
+            seconds, megabytes = fits.cost(model, n_samples)
+        found.append(Forecast(form, size, error, seconds, megabytes))
     return found
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Encoded rows of a sample with standardised targets, split."""
+def learned(X: Data, y: NDArray[Any], classify: bool, seed: int) -> "Fits | None":
+    """Learn a kernel from some of the rows; None where the mean is as good as any."""
+    order = np.random.default_rng(seed).permutation(len(y))[:SAMPLE]
+    X, y = take(X, order), y[order]
+    learner = (KernelClassifier if classify else KernelRegressor)(random_state=seed).fit(X, y)
+    return None if learner.kernel_ is None else Fits(learner, X, y)
 
-    X: Doubles
-    y: Doubles
-    train: Any
-    test: Any
-    n_samples: int
 
-    def expected(self, model: Any, share: float) -> tuple[float, float]:
-        """Return error and seconds with all rows, by those with half of the sample and with it."""
-        (half, some), (error, more) = (self._fitted(model, step) for step in (2, 1))
-        n = len(self.train)
-        rate = share * max(0.0, math.log2(half / error)) if error else 0.0
-        each = max(0.0, more - some) / (n - n // 2)
-        return error * (self.n_samples / n) ** -rate, more + (self.n_samples - n) * each
+def forms(learner: Any, widths: Sequence[int]) -> Iterator[tuple[str, int | None, Any]]:
+    """Yield name, size and unfitted model of each form that a fitted learner might have taken."""
+    kernel, alpha, seed = learner.kernel_, float(learner.alpha_ or 1.0), learner.random_state
+    yield "whole", None, KernelRidge(kernel, alpha, random_state=seed)
+    for width in widths:
+        features = NystromFeatures(kernel, width, random_state=seed)
+        yield "centres", width, KernelRidge(kernel, alpha, centers=width, random_state=seed)
+        yield "features", width, RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
 
-    def _fitted(self, model: Any, step: int) -> tuple[float, float]:
-        rows = self.train[::step]
+
+class Fits:
+    """Fits of models to rows of a table, and their errors as those of a learner that has them.
+
+    Parameters
+    ----------
+    learner : KernelRegressor or KernelClassifier
+        Fitted: it encodes rows, and makes predictions of what a model predicts.
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    """
+
+    def __init__(self, learner: Any, X: Data, y: NDArray[Any]) -> None:
+        self.learner, self.table, self.y = learner, X, y
+        self.kernel, self.alpha = learner.kernel_, float(learner.alpha_ or 1.0)
+        self.X: Doubles = learner.encoder_.transform(X)
+        self.classify = isinstance(learner, KernelClassifier)
+        targets = y[:, None]
+        if self.classify:
+            targets = signs(np.searchsorted(learner.classes_, y), len(learner.classes_))
+        self.Y: Doubles = learner._standardised(targets)
+
+    def timed(self, model: Any, rows: Integers) -> tuple[Any, float]:
+        """Fit a model to some rows; return it and the seconds that took."""
+        Y = self.Y[rows]
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = clone(model).fit(self.X[rows], self.y[rows])
-        seconds = time.perf_counter() - started
-        missed = fitted.predict(self.X[self.test]) - self.y[self.test]
-        return float(np.sqrt(np.mean(np.square(missed)))), seconds
+            fitted = clone(model).fit(self.X[rows], Y[:, 0] if Y.shape[1] == 1 else Y)
+        return fitted, time.perf_counter() - started
+
+    def error_of(self, fitted: Any, X: Data, y: NDArray[Any]) -> float:
+        """Return the error of a model's predictions of new rows."""
+        loss = self._loss(fitted, X, y)
+        return loss if self.classify else math.sqrt(loss)
+
+    def _loss(self, fitted: Any, X: Data, y: NDArray[Any]) -> float:
+        judged = copy.copy(self.learner)
+        judged.model_ = fitted
+        found = judged.predict(X)
+        missed: Any = found != y if self.classify else np.square(found - y)
+        return float(np.mean(missed))
+
+    def expected(self, model: Any, size: int | None, n_samples: int) -> float | None:
+        """Return the error with all rows; None where the sample is too small for this size."""
+        n = len(self.y) - len(self.y) // FOLDS
+        steps = [step for step in STEPS if size is None or size < n // step]
+        if len(steps) < 2:
+            return None
+        folds = np.array_split(np.arange(len(self.y)), FOLDS)
+        tried = min(FOLDS, -(-TESTED * FOLDS // len(self.y)))
+        losses = np.zeros(len(steps))
+        for test in folds[:tried]:
+            train = np.setdiff1d(np.arange(len(self.y)), test)
+            X, y = take(self.table, test), self.y[test]
+            for i, step in enumerate(steps):
+                fitted, _ = self.timed(model, train[::step])
+                losses[i] += self._loss(fitted, X, y) / tried
+        loss = extrapolated(losses, math.log2(n_samples / n))
+        return loss if self.classify else math.sqrt(loss)
+
+    def cost(self, model: Any, n_samples: int) -> tuple[float, float]:
+        """Return seconds and megabytes of a fit to all rows, by fits to as many that repeat."""
+        n = min(n_samples, MOST_TIMED)
+        rows = np.resize(np.arange(len(self.y)), n)
+        cost = self.measured(model, rows)
+        if n < n_samples:
+            half = self.measured(model, rows[: n // 2])
+            cost = cost + (n_samples - n) * np.maximum(0.0, cost - half) / (n - n // 2)
+        return float(cost[0]), float(cost[1])
+
+    def measured(self, model: Any, rows: Integers) -> Doubles:
+        """Return seconds and megabytes of a fit to some rows."""
+        forget_peak()
+        before, _ = resident_memory()
+        _, seconds = self.timed(model, rows)
+        return np.array([seconds, max(0.0, (resident_memory()[1] - before) / 1e6)])
+
+
+def extrapolated(losses: Sequence[float] | Doubles, doublings: float) -> float:
+    """Return a loss with 2^doublings times the rows, by those with 2^k times fewer, in order."""
+    *_, half, last = (float(loss) for loss in losses)
+    first = float(losses[0])
+    if not last < first or doublings <= 0:
+        return last
+    rate: float = (last / first) ** (1 / (len(losses) - 1))  # a power of the number of rows
+    ratio, drop = LEAST_RATIO, half - last
+    if len(losses) > 2:
+        falls = first - half
+        ratio = drop / falls if falls > 0 else MOST_RATIO
+        ratio = min(max(ratio, LEAST_RATIO), MOST_RATIO)
+        drop = (first - last) * ratio / (1 + ratio)  # of both, since each is uncertain
+    left = drop * ratio * (1 - ratio**doublings) / (1 - ratio)
+    found: float = max(last - left, last * rate**doublings)
+    return found

@@ -20,17 +20,9 @@ from sklearn.base import clone
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.timing import seconds_per_row
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_integer, check_positive, check_targets, dense
+from gzkcore._util.validation import check_bool, check_integer, check_positive, dense
 from gzkcore._util.wording import counted, shortened
-from gzkcore.features.auto import (
-    KernelFeatures,
-    Trial,
-    best_trial,
-    candidates,
-    judge,
-    two_samples,
-)
-from gzkcore.features.base import check_rows
+from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_samples
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -38,12 +30,11 @@ from gzkcore.learn.solve import NotPositiveDefinite
 from gzkcore.theory import statistical_dimension
 
 from .forecast import Forecast, forecasts
+from .inputs import as_rows, as_targets
 from .text import aligned
 from .whole import WholeCost, cost_of
 
 __all__ = ["Plan", "plan"]
-
-FEWEST_ROWS = 50  # of a sample that predictions are judged by
 
 
 @dataclass(frozen=True)
@@ -69,8 +60,10 @@ class Plan:
         What a `KernelRidge` with the whole kernel and alpha = lam is expected to take on all rows;
         None if its matrix is not positive definite.
     forecasts : list of Forecast
-        With y, what a `KernelRegressor` in each form is expected to be worth on all rows; its
-        kernel is learned, not `kernel`.
+        With y, what a `KernelRegressor`, or of labels a `KernelClassifier`, in each form is
+        expected to be worth on all rows; its kernel is learned, not `kernel`.
+    classify : bool
+        Whether y are labels.
     table : list of dict
         For each method and width: `error` (relative, Frobenius), `seconds` and `megabytes` to make
         the features of all rows (a learner in one pass needs no such memory).
@@ -87,6 +80,7 @@ class Plan:
     max_error: float
     whole: WholeCost | None
     forecasts: list[Forecast]
+    classify: bool
     table: list[dict[str, Any]]
     recommendation: str
     _estimator: Any = field(repr=False)
@@ -144,14 +138,17 @@ class Plan:
         if not self.forecasts:
             return
         yield ""
-        yield f"predictions with a learned kernel (KernelRegressor), expected of {self._rows()}"
+        what, learner, scale = "predictions", "KernelRegressor", 1.0
+        if self.classify:
+            what, learner, scale = "labels", "KernelClassifier", 100.0
+        yield f"{what} with a learned kernel ({learner}), expected of {self._rows()}"
         yield from aligned(
-            ["form", "size", "error", "seconds", "MB"],
+            ["form", "size", "wrong, %" if self.classify else "error", "seconds", "MB"],
             [
                 [
                     each.form,
                     f"{each.size:,}" if each.size else "",
-                    f"{each.error:.3g}",
+                    f"{scale * each.error:.3g}",
                     f"{each.seconds:.2g}" if each.seconds < 10 else f"{each.seconds:,.0f}",
                     f"{each.megabytes:,.0f}",
                 ]
@@ -165,6 +162,7 @@ def plan(
     kernel: str | Kernel = "gaussian",
     *,
     y: ArrayLike | None = None,
+    classify: bool = False,
     max_error: float = 0.1,
     lam: float = 1.0,
     n_components: int | Sequence[int] = (64, 256, 1024, 4096),
@@ -175,12 +173,15 @@ def plan(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        The data or a random sample of them.
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+        The data or a random sample of them. Rows with text, categories, dates or, in a frame,
+        missing values are encoded as `KernelRegressor` does, all others taken as they are.
     kernel : str or Kernel, default="gaussian"
     y : array-like of shape (n_rows,), optional
-        Numbers to predict: adds what a `KernelRegressor` with all rows is expected to be worth,
-        whole, on centres and on features.
+        What to predict: adds what a `KernelRegressor`, or of labels a `KernelClassifier`, with all
+        rows is expected to be worth, whole, on centres and on features.
+    classify : bool, default=False
+        Whether numbers in y are labels. Text, booleans and categories always are.
     max_error : float, default=0.1
         Relative Frobenius error of the kernel matrix to be reached.
     lam : float, default=1.0
@@ -226,9 +227,15 @@ def plan(
     """
     max_error, lam = check_positive("max_error", max_error), check_positive("lam", lam)
     widths = check_widths(n_components)
-    rows = check_rows(KernelFeatures(), X, reset=True)
-    targets = None if y is None else _targets(y, rows)
+    classify = check_bool("classify", classify)
+    rows = as_rows(X)
+    targets, classify = (None, False) if y is None else as_targets(y, rows, classify)
     total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
+    if total < rows.shape[0]:
+        raise ValueError(
+            f"n_samples={total} is fewer than the {counted(rows.shape[0], 'row')} of X; it is the "
+            "number of rows in all, of which X is a sample"
+        )
     resolved = as_kernel(kernel).resolve(rows)
     entropy = as_seed_sequence(random_state)
     seed = int(entropy.generate_state(1)[0])
@@ -254,7 +261,8 @@ def plan(
         statistical_dimension=dimension,
         max_error=max_error,
         whole=whole,
-        forecasts=[] if targets is None else _expected(rows, targets, total, widths, seed),
+        forecasts=[] if targets is None else forecasts(X, targets, classify, total, widths, seed),
+        classify=classify,
         table=table,
         recommendation=" ".join(advice),
         _estimator=best.candidate.features,
@@ -286,25 +294,6 @@ def _tried(
                 }
             )
     return trials, table
-
-
-def _expected(
-    rows: Rows, targets: Doubles, n_samples: int, widths: Sequence[int], seed: int
-) -> list[Forecast]:
-    values = np.asarray(dense(rows), dtype=np.float64)
-    return forecasts(values, targets, n_samples, widths, seed)
-
-
-def _targets(y: ArrayLike, rows: Rows) -> Doubles:
-    """Return numbers to predict, one of each row."""
-    targets = np.asarray(check_targets(y, rows))
-    if targets.ndim > 1 and targets.shape[1] > 1:
-        raise ValueError(
-            f"y has {targets.shape[1]} columns, and plan takes one; plan each by itself"
-        )
-    if len(targets) < FEWEST_ROWS:
-        raise ValueError(f"plan with y needs {FEWEST_ROWS} rows or more; got {len(targets)}")
-    return targets.reshape(-1)
 
 
 def _recommended(trials: Sequence[Trial], max_error: float) -> Trial:

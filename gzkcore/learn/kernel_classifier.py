@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, labels, stored
-from gzkcore._util.typing import Data, Doubles
+from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import is_source
 
@@ -233,5 +233,10 @@ def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:
             f"y[{unknown[0]}] = {labels[unknown[0]]!r} is not one of the classes of the first "
             f"pass, {classes.tolist()}; let each iter() of the source give the same rows"
         )
-    targets: Doubles = 2.0 * (places[:, None] == np.arange(len(classes))) - 1.0
-    return targets[:, 1:] if len(classes) == 2 else targets
+    return signs(places, len(classes))
+
+
+def signs(places: Integers, n_classes: int) -> Doubles:
+    """Return targets of +1 and -1: one of two classes, for the second, else one for each."""
+    found: Doubles = 2.0 * (places[:, None] == np.arange(n_classes)) - 1.0
+    return found[:, 1:] if n_classes == 2 else found

@@ -335,6 +335,11 @@ class TableLearner(BaseEstimator):
         rows: Doubles = self.encoder_.transform(X)
         return rows
 
+    def _standardised(self, Y: Doubles) -> Doubles:
+        """Return targets of shape (n, n_targets) as `model_` is fitted to them."""
+        found: Doubles = (Y - self._means) / np.where(self._scales == 0, 1.0, self._scales)
+        return found
+
     def _mean(self, rows: Doubles) -> Doubles:
         """Return predictions of encoded rows in units of the targets, of shape (n, n_targets)."""
         if self.model_ is None:

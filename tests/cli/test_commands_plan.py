@@ -52,6 +52,26 @@ def test_plan_of_predictions(capsys, plain):
     assert 0 < whole["error"] < np.std(plain["y"])
 
 
+def test_plan_of_labels(capsys, plain):
+    """Of text beside columns of text and gaps, of numbers by --classify, of places."""
+    options = ["--n-components", "32"]
+    high = plain["y"] > np.median(plain["y"])
+    words = np.where(high, "high", "low")
+    gaps = np.where(np.arange(len(high)) % 7 == 0, "", plain["a"].astype(str))
+    write("text.csv", plain | {"a": gaps, "y": words, "kind": np.where(high, "u", "v")})
+    found = run(capsys, "plan", "text.csv", "--target", "y", *options)
+    assert found["classify"]
+    assert found["columns"] == ["a", "b", "c", "kind"]
+    assert found["forecasts"][0]["error"] < 0.05
+    write("numbers.csv", plain | {"y": high.astype(int)})
+    found = run(capsys, "plan", "numbers.csv", "--target", "y", "--classify", *options)
+    assert found["classify"]
+    assert 0 < found["forecasts"][0]["error"] < 0.3
+    assert "--classify needs a column of labels" in refuse(
+        capsys, "plan", "numbers.csv", "--classify"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

@@ -1,11 +1,14 @@
 """What predictions will be worth with more rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 import gzkcore
 from gzkcore import KernelRidge
-from gzkcore.evaluate.forecast import Forecast
+from gzkcore.evaluate.forecast import Forecast, extrapolated
+from gzkcore.evaluate.inputs import as_targets
 from gzkcore.learn.kernel_regressor import KernelRegressor
 
 
@@ -48,16 +51,94 @@ def test_where_nothing_is_learned_there_is_no_forecast():
     assert gzkcore.plan(X, y=np.ones(100), n_components=16).forecasts == []
 
 
+@pytest.fixture(scope="module")
+def labels():
+    """Rows of a frame with a category, and three labels as text."""
+    X, y = rows(400)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["kind"] = pd.Categorical(np.where(y > 0.2, "high", "other"))
+    return frame, np.array(["low", "middle", "top"])[np.searchsorted([-0.2, 0.2], y)]
+
+
+def test_labels_and_categories(labels):
+    frame, y = labels
+    plan = gzkcore.plan(frame, y=y, n_components=32, n_samples=1000)
+    assert plan.n_features == 4
+    assert [each.form for each in plan.forecasts] == ["whole", "centres", "features"]
+    guess = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
+    assert all(0 < each.error < guess / 2 and each.seconds > 0 for each in plan.forecasts)
+    text = str(plan)
+    assert "labels with a learned kernel (KernelClassifier), expected of 1,000 rows" in text
+    assert "%" in text
+
+
+@pytest.mark.parametrize(
+    ("y", "classify", "expected"),
+    [
+        (np.arange(60.0), False, False),
+        (np.arange(60) % 2, False, False),
+        (np.arange(60) % 2, True, True),
+        (np.arange(60) % 2 == 0, False, True),
+        (["a", "b"] * 30, False, True),
+        (pd.Series([1, 2] * 30, dtype="category"), False, True),
+        (pd.Series([1.5, 2] * 30), False, False),
+        (np.array([1.0, 2.0] * 30, dtype=object), False, False),
+        (np.array(["x", "y"] * 30, dtype=object), False, True),
+    ],
+)
+def test_what_is_a_label(y, classify, expected):
+    assert as_targets(y, np.zeros((60, 1)), classify)[1] is expected
+
+
+def test_sparse_rows():
+    X, y = rows(200)
+    given = sparse.coo_array(np.where(X > 0, X, 0.0))
+    found, same = (gzkcore.plan(A, y=y, n_components=16) for A in (given, given.toarray()))
+    assert [each.error for each in found.forecasts] == pytest.approx(
+        [each.error for each in same.forecasts], rel=1e-3
+    )
+
+
+def test_extrapolation():
+    """Powers with a floor go on as they are, whatever the noise of the last step."""
+    sizes = np.array([500, 1000, 2000, 16_000])
+    floor = 0.1 + 30 / sizes**0.8
+    assert extrapolated(floor[:3], 3) == pytest.approx(floor[3], rel=1e-3)
+    assert extrapolated([0.3, 0.2, 0.2], 2) < 0.2
+    assert extrapolated([0.2, 0.2, 0.2], 2) == 0.2
+    assert extrapolated([0.2, 0.2, 0.3], 2) == 0.3
+    assert extrapolated([0.0, 0.0, 0.0], 2) == 0.0
+    power = 30 / sizes**0.5
+    assert extrapolated(power[:3], 3) == pytest.approx(power[3], rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
-    [(np.ones((60, 2)), "y has 2 columns, and plan takes one"), (np.ones(59), "inconsistent")],
+    [
+        (np.ones((60, 2)), "y has 2 columns, and plan takes one"),
+        (np.ones(59), "inconsistent"),
+        (["a"] * 59, "inconsistent"),
+        (["a"] * 60, r"y has one class, \['a'\], and plan needs two or more"),
+        ([np.nan, *range(59)], "leave out rows without a target"),
+        (["a", None, *"ab" * 29], "labels that can't be sorted"),
+    ],
 )
 def test_bad_targets(y, message):
     with pytest.raises(ValueError, match=message):
         gzkcore.plan(rows(60)[0], y=y, n_components=16)
 
 
-def test_few_rows():
-    X, y = rows(30)
-    with pytest.raises(ValueError, match="plan with y needs 50 rows or more; got 30"):
-        gzkcore.plan(X, y=y, n_components=16)
+@pytest.mark.parametrize("y", [np.arange(3.0), ["a", "b", "a"]])
+def test_few_rows(y):
+    with pytest.raises(ValueError, match="plan with y needs 50 rows or more; got 3"):
+        gzkcore.plan(rows(3)[0], y=y, n_components=16)
+
+
+def test_bad_labels():
+    X, _ = rows(60)
+    with pytest.raises(ValueError, match="contains NaN"):
+        gzkcore.plan(X, y=[np.nan, *range(59)], classify=True)
+    with pytest.raises(TypeError, match="classify='yes' is no bool"):
+        gzkcore.plan(X, y=np.arange(60), classify="yes")
+    with pytest.raises(ValueError, match="n_samples=59 is fewer than the 60 rows of X"):
+        gzkcore.plan(X, n_samples=59)
