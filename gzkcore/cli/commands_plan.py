@@ -22,7 +22,6 @@ from .arguments import (
     Lon,
     Widths,
     check_picture,
-    chosen_columns,
     kernel_of,
     origin,
     recipe_of,
@@ -42,8 +41,10 @@ from .output import (
 
 if TYPE_CHECKING:
     from gzkcore.rows.frames import Frame
+    from gzkcore.rows.tables import Table
 
     from .frame_rows import FrameRows
+    from .recipes import Recipe
 
 
 def plan(
@@ -81,10 +82,6 @@ def plan(
     """
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
-    from gzkcore.rows.values import BadValueError
-
-    from .fit import draw_rows
-    from .frame_rows import read_rows
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
@@ -93,21 +90,7 @@ def plan(
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
-        X: Any
-        y: Any
-        try:
-            recipe, X, y, n_rows = draw_rows(table, recipe, seed, report)
-            y = y[:, 0] if target else None
-        except BadValueError as error:
-            if target is None or not (error.is_text or error.is_missing):
-                raise
-            names, places = chosen_columns(table, target, lat, lon, columns)
-            every = read_rows(
-                table, target, names, places=places, classify=classify, test_fraction=0,
-                drop_missing=False, seed=seed, report=report,
-                say=lambda text: notes.append(f"Note: {text}"),
-            )  # fmt: skip
-            X, y, n_rows = *_drawn(every, seed), len(every.y)
+        X, y, n_rows = _drawn(table, recipe, classify, seed, report, notes)
         found = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
@@ -124,7 +107,30 @@ def plan(
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(plot))
 
 
-def _drawn(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
+def _drawn(
+    table: "Table", recipe: "Recipe", classify: bool, seed: int, report: Any, notes: list[str]
+) -> tuple[Any, Any, int]:
+    """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
+    from gzkcore.rows.values import BadValueError
+
+    from .fit import draw_rows
+    from .frame_rows import read_rows
+
+    try:
+        _, X, y, n_rows = draw_rows(table, recipe, seed, report)
+    except BadValueError as error:
+        if not recipe.target or not (error.is_text or error.is_missing):
+            raise
+        every = read_rows(
+            table, recipe.target, recipe.columns, places=recipe.sphere, classify=classify,
+            test_fraction=0, drop_missing=False, seed=seed, report=report,
+            say=lambda text: notes.append(f"Note: {text}"),
+        )  # fmt: skip
+        return *_some_of(every, seed), len(every.y)
+    return X, y[:, 0] if recipe.target else None, n_rows
+
+
+def _some_of(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
     """Return some of the rows at random, standardised or on the globe, and their targets."""
     from gzkcore.datasets.globe import LatLonToSphere
     from gzkcore.rows.frames import Frame
