@@ -211,9 +211,9 @@ def plan(
     in ten. Smaller ones depend on the few rows that lie furthest out, and may come out far larger
     on more rows.
 
-    With y a `KernelRegressor` chooses a kernel on at most 6,400 rows, 5 to 30 s, and each form is
-    fitted to half of these and to all of them. Its errors are judged by the other rows, at most
-    4,000, and go on as a power of the number of rows: see the documentation for how well that goes.
+    With y a `KernelRegressor` chooses a kernel on at most 8,000 rows, 5 to 60 s, and each form is
+    fitted to a quarter, a half and all of these but a fold, by which its errors are judged. They go
+    on as a power of the number of rows above a floor: see the documentation for how well that goes.
     The time of the choice is not part of the seconds.
 
     Examples
