@@ -7,7 +7,8 @@ python3 run.py fuzz     what nobody thought of: formulas, estimators, files; --m
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc
 python3 run.py check    linters, types, stubs, doctests
-python3 run.py bench    every benchmark once, quickly, to see that it runs
+python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
+                        that are slower than at that commit (--bench REGEX, or --quick as in CI)
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
 
 What follows goes to the command: `python3 run.py test -k harmonics`, `python3 run.py bench --bench
@@ -18,9 +19,13 @@ This needs Python with its headers, a C compiler and the package index. The firs
 a few minutes, later ones only what has changed. To start afresh, delete `.venv`.
 """
 
+import hashlib
 import itertools
 import json
 import os
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -201,6 +206,54 @@ def sanitize(*options: str) -> int:
     return status or len(reports)
 
 
+def fingerprint(commit: str) -> str:
+    """Return the name of what this commit is built to: by this compiler, for this NumPy."""
+    compiler = [*shlex.split(ENVIRONMENT.get("CC", "cc")), "--version"]
+    says = subprocess.run(compiler, capture_output=True, text=True, check=False).stdout
+    listed = subprocess.check_output([BIN / "pip", "list", "--format=freeze"], text=True)
+    tools = [line for line in listed.splitlines() if line.lower().startswith(("numpy=", "cython="))]
+    flags = [ENVIRONMENT.get(name, "") for name in ("CC", "CFLAGS", "LDFLAGS")]
+    facts = "\n".join([commit, says, *tools, *flags])
+    return hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+
+def wheel_of(commit: str, folder: Path) -> Path:
+    """Build a commit in a passing worktree, unless its wheel is kept, and return the wheel."""
+    kept = VENV / "wheels" / fingerprint(commit)
+    if not kept.is_dir():
+        tree, made = folder / "tree", folder / "made"
+        must("git", "worktree", "add", "--quiet", "--detach", tree, commit)
+        try:
+            print("Compiling that commit takes a few minutes, the first time.", flush=True)
+            place = (f"-Cbuild-dir={folder / 'build'}", "--wheel-dir", made)
+            with minutes():
+                must(BIN / "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", *place, tree)
+        finally:
+            run("git", "worktree", "remove", "--force", tree)
+        kept.parent.mkdir(exist_ok=True)
+        shutil.move(made, kept)
+    return next(kept.glob("*.whl"))
+
+
+def against(revision: str, *options: str) -> int:
+    """Compare what is installed from this folder with a commit, and return 1 if it is slower."""
+    command = ["git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode:
+        sys.exit(f"bench: there is no commit {revision}; in a shallow clone, fetch it first.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends as Ctrl-C does: it cleans up
+    with tempfile.TemporaryDirectory(prefix="gzkcore-against-") as name:
+        old = Path(name) / "old"
+        wheel = wheel_of(found.stdout.strip(), Path(name))
+        must(BIN / "pip", "install", "--quiet", "--no-deps", "--target", old, wheel)
+        new = subprocess.check_output(
+            [BIN / "python", "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"],
+            text=True,
+        ).strip()
+        script = ROOT / "asv_bench" / "against.py"
+        return run(BIN / "python", "-P", script, old, new, *options)
+
+
 def docs(*options: str) -> int:
     """Build the site, a warning being an error; with --check try the links that lead out of it."""
     rest = [option for option in options if option != "--check"]
@@ -238,6 +291,10 @@ def main() -> int:
             return tests(*options)
         case ["sanitize", *options]:
             return sanitize(*options)
+        case ["bench", *options] if "--against" in options[:-1]:
+            install("bench", "test")
+            place = options.index("--against")
+            return against(options[place + 1], *options[:place], *options[place + 2 :])
         case ["bench", *options]:
             install("bench", "test")
             must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
