@@ -36,7 +36,7 @@ from gzkcore.features.fourier import (
     sample_frequencies,
 )
 
-SEEDS = 2000
+SEEDS = 600
 KERNELS = {
     "gaussian": Gaussian(0.3),
     "per-column": Gaussian([0.1, 0.3, 0.5, 0.7]),

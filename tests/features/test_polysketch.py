@@ -16,7 +16,7 @@ from tolerances import TWINS
 from gzkcore import Gaussian, Laplacian, Polynomial, PolySketchFeatures, TruncationWarning, load
 from gzkcore.features.polysketch import poly_sketch, poly_sketch_variance
 
-SEEDS = 2000
+SEEDS = 600
 
 
 def with_constant(X, kernel):

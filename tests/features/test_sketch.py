@@ -14,7 +14,7 @@ from tolerances import TWINS
 from gzkcore import CountSketch, Gaussian, Polynomial, TensorSketchFeatures, load, reference
 from gzkcore.features.sketch import count_sketch, tensor_sketch, tensor_sketch_variance
 
-SEEDS = 2000
+SEEDS = 600
 
 
 def with_constant(X, kernel):

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Show that against.py finds a slowdown of 1.3, and nothing where there is none.
+
+    python asv_bench/against_itself.py [TIMES] [--factor 1.3]
+
+Compares the installed package, as often as it is told to, with copies in which three functions
+spin until they have taken `factor` times as long, and with itself. All three have to be found, each
+time, and nothing else. The exit status is 1 if one time fails.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import against
+
+# Benchmark -> the module of the function that it times, and its name: from 0.2 to 10 ms, on one
+# thread and on two, compiled loops, BLAS, and a formula in few calls.
+SLOWED = {
+    "formulas.AgainstReference.time_gzkcore(block.energy_variance)": (
+        "features.block_moments",
+        "energy_variance",
+    ),
+    "hadamard.Transform.time_gzkcore(14, float32": ("features.hadamard", "hadamard_transform"),
+    "kernels.GaussianMatrix.time_gzkcore(3, float32": (
+        "kernels.shift_invariant",
+        "Gaussian.__call__",
+    ),
+}
+# The same functions, and a few that no copy slows.
+BENCH = "|".join([*map(re.escape, SLOWED), "^special.Polynomial.*8, 3", "^series.RadialTable"])
+
+PATCH = """
+
+def _slowed(function):
+    import functools
+    import time
+
+    @functools.wraps(function)
+    def slow(*args, **options):
+        start = time.perf_counter()
+        result = function(*args, **options)
+        end = start + {factor} * (time.perf_counter() - start)
+        while time.perf_counter() < end:
+            pass
+        return result
+
+    return slow
+
+
+{name} = _slowed({name})
+"""
+
+
+def slow_copy(installed, folder, factor):
+    """Copy the package into a folder, and slow what SLOWED names."""
+    shutil.copytree(installed / "gzkcore", folder / "gzkcore")
+    for module, name in SLOWED.values():
+        path = folder / "gzkcore" / f"{module.replace('.', '/')}.py"
+        path.write_text(path.read_text() + PATCH.format(name=name, factor=factor))
+
+
+def verdicts(old, new):
+    """Return {benchmark: verdict} of a comparison, and show it."""
+    rows = list(against.compare(old, new, BENCH))
+    sys.stdout.write("\n".join([*against.table(rows), ""]))
+    return {name: verdict for name, _, verdict in rows}
+
+
+def main():
+    """Compare so many times, and say how often all was as it should be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("times", type=int, nargs="?", default=10)
+    parser.add_argument("--factor", type=float, default=1.3)
+    options = parser.parse_args()
+    installed = Path(sysconfig.get_path("platlib"))
+    found = passed = 0
+    with tempfile.TemporaryDirectory() as name:
+        slow_copy(installed, Path(name), options.factor)
+        for time in range(1, options.times + 1):
+            slowed = verdicts(installed, Path(name))
+            right = {case for case in slowed if case.startswith(tuple(SLOWED))}
+            found += {case for case in slowed if slowed[case] == "SLOWER"} == right
+            passed += "SLOWER" not in verdicts(installed, installed).values()
+            sys.stdout.write(f"{time}: found {found}, passed {passed}\n")
+            sys.stdout.flush()
+    return int(min(found, passed) < options.times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
