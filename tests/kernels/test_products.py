@@ -423,10 +423,11 @@ def test_what_is_refused():
 # ---- rows far out
 
 
-def outlying(where, size):
-    """Return 3000 normal rows, some of them far out, and which are."""
-    X, rng = gaussian(3000, 3), np.random.default_rng(1)
-    far = {"one": [17], "six": [17, 40, 99, 512, 1800, 2999]}.get(where, np.arange(0, 3000, 100))
+def outlying(where, size, n=3000):
+    """Return normal rows, some of them far out, and which are."""
+    X, rng = gaussian(n, 3), np.random.default_rng(1)
+    six = [17, 40, 99, 512, n // 5 * 3, n - 1]
+    far = {"one": [17], "six": six}.get(where, np.arange(0, n, n // 30))
     if where == "one":
         X[17] = size, -size, size / 2
     elif where == "six":
@@ -437,7 +438,7 @@ def outlying(where, size):
         X[far] += size * np.where(np.arange(len(far)) % 2, 1, -1)[:, None]
     else:
         X[far] = size * rng.standard_normal((len(far), 3))
-    return X, np.isin(np.arange(3000), far)
+    return X, np.isin(np.arange(n), far)
 
 
 def exact(kernel, X, Y=None):
@@ -466,8 +467,8 @@ def errors_of(kernel, X, kept):
 @pytest.mark.parametrize("where", ["one", "six", "a cluster", "two clusters", "spread"])
 def test_a_row_far_out_costs_the_others_nothing(where, size, kernel):
     """As exact as without it: in a matrix, in a product, and whether Y is X or not."""
-    X, far = outlying(where, size)
-    allowed = 2 * errors_of(kernel, gaussian(3000, 3), ~far)
+    X, far = outlying(where, size, n=1500)
+    allowed = 2 * errors_of(kernel, gaussian(1500, 3), ~far)
     assert (errors_of(kernel, X, ~far) <= allowed).all()
     if "cluster" in where and size < 1e7:  # nor do those far out cost each other
         assert (errors_of(kernel, X, far) <= allowed).all()
@@ -539,9 +540,10 @@ def test_lengths_beyond_the_range_of_squares(level, dtype, monkeypatch):
                 near = np.abs(X).max(axis=1) < 1e6
                 if near.any():  # NumPy's own distances have no digits left otherwise
                     K[np.ix_(near, near)] = kernel(X[near])
-                got = KernelOperator(kernel, X, dtype=dtype, tol=0) @ np.eye(len(X))
+                some = [*range(0, len(X), 12), len(X) - 1]
+                got = KernelOperator(kernel, X, dtype=dtype, tol=0) @ np.eye(len(X))[:, some]
                 limit = 1e-5 if dtype == np.float32 else 1e-6
-                assert np.abs(got - K).max() <= limit, (kernel, size)
+                assert np.abs(got - K[:, some]).max() <= limit, (kernel, size)
                 matrix = kernel_matrix(kernel, X, dtype=dtype)
                 assert np.abs(matrix - K).max() <= limit, (kernel, size)
 
