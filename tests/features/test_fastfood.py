@@ -23,7 +23,7 @@ from gzkcore import (
 from gzkcore.features.fastfood import fastfood_frequencies
 from gzkcore.features.fourier import fourier_features, fourier_variance
 
-SEEDS = 2000
+SEEDS = 600
 KERNELS = {
     "gaussian": Gaussian(0.2),
     "per-column": Gaussian([0.1, 0.2, 0.3, 0.1, 0.2]),

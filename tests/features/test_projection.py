@@ -36,7 +36,7 @@ from gzkcore.features.projection import (
 )
 
 formulas = reference.projection
-SEEDS = 2000
+SEEDS = 600
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
