@@ -132,18 +132,22 @@ def find(bench):
 
 
 def visit(call, seconds):
-    """Call for so many seconds, after a first call if that is short; return the median."""
+    """Call for so many seconds, and three times unless that takes long; return the median.
+
+    A first call wakes threads and warms caches: it counts only if the call is a long one.
+    """
     taken = []
+    start = time.perf_counter()
+    call()
+    first = time.perf_counter() - start
+    if first > 1.0:
+        return first
     end = time.perf_counter() + seconds
-    while True:
+    while len(taken) < 3 or time.perf_counter() < end:
         start = time.perf_counter()
         call()
         taken.append(time.perf_counter() - start)
-        if len(taken) == 1 and taken[0] < seconds:
-            taken[0] = float("inf")  # it woke threads and warmed caches
-            end = time.perf_counter() + seconds
-        elif time.perf_counter() >= end:
-            return statistics.median(each for each in taken if each < float("inf"))
+    return statistics.median(taken)
 
 
 def work():
@@ -280,7 +284,7 @@ def compare(old, new, bench) -> Iterator[tuple[str, Result, str]]:
         both = [name for name in after if name in set(before)]
         for number, name in enumerate(both):
             tell(f"{number + 1}/{len(both)} {name}")
-            results[name] = measure(pair, name, rounds=5, seconds=0.05)
+            results[name] = measure(pair, name, rounds=7, seconds=0.05)
     looks = [name for name, each in results.items() if each.rounds and each.ratio() >= SLOWER]
     again = {name: Result() for name in looks}
     exactly = "|".join(f"^{re.escape(name)}$" for name in looks)
