@@ -23,7 +23,7 @@ from gzkcore import (
 )
 from gzkcore.features.maclaurin import RULES, maclaurin_features, maclaurin_variance
 
-SEEDS = 600
+SEEDS = 2000
 KERNELS = {
     "gaussian": Gaussian([0.1, 0.3, 0.2, 0.4]),
     "polynomial": Polynomial(3, 0.5, 0.7),
