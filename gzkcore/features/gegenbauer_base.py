@@ -145,7 +145,7 @@ class GegenbauerMap(KernelMap):
         if self.kernel_.unit_sphere:
             check_unit(X)
         polar, nearest, furthest = self._polar, math.inf, 0.0
-        for rows in tiles(X.shape[0], out.itemsize * out.shape[1]):
+        for rows in tiles(X.shape[0], self._layout.row_bytes(out.itemsize)):
             unit, norms = polar(X[rows], rows.start)
             nearest, furthest = min(nearest, norms.min()), max(furthest, norms.max())
             self._layout.fill(unit, norms, out[rows], stream)

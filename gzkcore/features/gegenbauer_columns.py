@@ -1,21 +1,23 @@
 """Columns of random Gegenbauer features: sums of polynomials of the cosines with directions."""
 
 import copy
+import functools
 import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import float_dtype
-from gzkcore.kernels.radial import row_products
+from gzkcore.kernels.radial import Folded, RadialFunctions, row_products
 from gzkcore.sphere.special import log_alpha
 
 from .base import STREAM_BYTES
+from .casts import cast_once
 
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
@@ -134,16 +136,31 @@ class Recurrence:
         stream: bool = False,
     ) -> None:
         """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
-        dtype = X.dtype
-        if monomials is not None:
-            coefficients, beta, tau = row_products(radial, monomials), self.plain, 1.0
-        else:
-            coefficients, beta, tau = radial * self.factor, self.beta, self.tau
+        given = self.coefficients(radial, monomials).astype(X.dtype)
+        self.sum(X, self.scaled(W, monomials, X.dtype), given, out, monomials is not None, stream)
+
+    def coefficients(self, radial: Doubles, monomials: Doubles | None) -> Doubles:
+        """Return what multiplies the p_k, or the powers of t, for what multiplies the P_d^k."""
+        return radial * self.factor if monomials is None else row_products(radial, monomials)
+
+    def scaled(self, W: Doubles, monomials: Doubles | None, dtype: DTypeLike) -> Floats:
+        """Return directions in the variable of the rule."""
+        return np.ascontiguousarray(W * (self.tau if monomials is None else 1.0), dtype=dtype)
+
+    def sum(
+        self,
+        X: Floats,
+        scaled: Floats,
+        coefficients: Floats,
+        out: Floats,
+        horner: bool,
+        stream: bool,
+    ) -> None:
+        """Set out = sum_k coefficients_k p_k, all in the dtype of X."""
+        beta = (self.plain if horner else self.beta).astype(X.dtype)
         _gegenbauer.gegenbauer_features(
-            X, np.ascontiguousarray(W * tau, dtype=dtype),
-            np.ascontiguousarray(coefficients, dtype=dtype), beta.astype(dtype),
-            out, stream, n_threads(out.size * beta.size),
-        )  # fmt: skip
+            X, scaled, coefficients, beta, out, stream, n_threads(out.size * beta.size)
+        )
 
 
 def _of_degrees() -> Any:
@@ -176,11 +193,28 @@ class Directions:
 
     def fill(self, unit: Floats, values: Floats, out: Floats, stream: bool) -> None:
         """Write the columns, given the radial functions' values (n or 1, len(columns))."""
+        self.write(
+            unit, self._coefficients(unit.dtype.char, values).astype(unit.dtype), out, stream
+        )
+
+    def write(self, unit: Floats, coefficients: Floats, out: Floats, stream: bool) -> None:
+        """Write the columns, given what multiplies each power in each row; see `folded`."""
+        monomials = self._horner.get(unit.dtype.char)
+        scaled = cast_once(self, unit.dtype, self._scaled, self.W, self._horner)
+        self.rule.sum(unit, scaled, coefficients, out, monomials is not None, stream)
+
+    def folded(self, radial: RadialFunctions, dtype: Any) -> Folded:
+        """Return what gives the coefficients of `write` at norms."""
+        return radial.folded(self.columns, functools.partial(self._coefficients, dtype.char))
+
+    def _scaled(self, W: Doubles, horner: dict[str, Doubles], dtype: Any) -> Floats:
+        return self.rule.scaled(W, horner.get(dtype.char), dtype)
+
+    def _coefficients(self, char: str, values: Floats) -> Doubles:
+        """Return what multiplies each power, for values of the radial functions."""
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
-        self.rule.evaluate(
-            unit, self.W, radial, out, monomials=self._horner.get(unit.dtype.char), stream=stream
-        )
+        return self.rule.coefficients(radial, self._horner.get(char))
 
     def with_horner(self, values: Floats) -> Self:
         """Return these columns, by Horner's rule for types where it is accurate enough.

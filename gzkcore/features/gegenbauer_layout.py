@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows
-from gzkcore.kernels.radial import RadialFunctions
+from gzkcore.kernels.radial import Folded, RadialFunctions
 from gzkcore.sphere.directions import Method, best_method, sample_directions
 from gzkcore.sphere.harmonics import HarmonicTree
 from gzkcore.sphere.series import angles, zonal_sum
 from gzkcore.sphere.special import alpha, log_alpha
 
+from .casts import cast_once
 from .gegenbauer_columns import Directions, gegenbauer_features
 from .polar import Polar
 from .principal_axes import CHOICE, WIDER, principal_axes, strongest_columns
@@ -36,6 +37,8 @@ ROUNDING = 5e-13
 _JUDGED = 256
 # Directions of a set that enter the prediction of its error.
 _PROBE = 512
+# Norms at which the largest squares of radial functions are looked for.
+_PEAK_NORMS = 17
 # basis="adapted" rotates the data up to this dimension, to axes found on so many rows.
 _MOST_ROTATED = 512
 _ROWS_FOR_AXES = 4096
@@ -188,17 +191,36 @@ class Layout:
 
     def fill_columns(self, unit: Floats, norms: Doubles, out: Floats, stream: bool) -> None:
         """Write the columns before they are compressed."""
-        radial, first = self.radial, self.nodes.size
-        if self.tree is not None and self.weights is not None and first:
-            values = radial(norms, self.functions, unit.dtype) * self.weights.astype(unit.dtype)
+        first = self.nodes.size
+        exact, random = cast_once(self, unit.dtype, self._folded, self.radial)
+        if exact is not None and self.tree is not None:
+            values = exact(norms, unit.dtype)
             if self.rotation is not None:
                 unit = unit @ self.rotation.astype(unit.dtype)
             self.tree.features(unit, values, self.nodes, self.ring, out[:, :first], stream=stream)
-        for family in self.families:
+        for family, coefficients in zip(self.families, random, strict=True):
             last = first + family.W.shape[0]
-            family.fill(unit, radial(norms, family.columns), out[:, first:last], stream)
+            family.write(unit, coefficients(norms, unit.dtype), out[:, first:last], stream)
             first = last
         out[:, first:] = 0
+
+    def row_bytes(self, itemsize: int) -> int:
+        """Count the bytes that a row needs while it is worked on.
+
+        Parts that share a row share cache lines too, so that rows of several count whole.
+        """
+        parts = len(self.families) + (self.nodes.size > 0)
+        if parts > 1 or self.axes is not None:
+            return itemsize * max(self._n_columns, self.nodes.size)
+        sizes = [family.rule.beta.size for family in self.families]
+        return itemsize * (self.radial.dim + self.functions.size + sum(sizes)) + 8
+
+    def _folded(self, radial: RadialFunctions, dtype: Any) -> tuple[Folded | None, list[Folded]]:
+        """Return what gives the factors of the harmonics, and the coefficients of each family."""
+        weights, exact = self.weights, None
+        if self.tree is not None and weights is not None and self.nodes.size:
+            exact = radial.folded(self.functions, lambda values: values * weights)
+        return exact, [family.folded(radial, dtype) for family in self.families]
 
 
 def of_harmonics(
@@ -318,8 +340,16 @@ def choose(
         """The strongest blocks exactly, random columns for the rest."""
         counts = split.sizes[:n_blocks].astype(int)
         left = width - int(counts.sum())
-        families, spread, diagonal = _draw(radial, order[n_blocks:], left, method, tol, seeds)
+        rest = order[n_blocks:]
+        families, spread, diagonal = _draw(radial, rest, peaks(), left, method, tol, seeds)
         return _Option(spread + diagonal / _JUDGED, spread, order[:n_blocks], counts, families)
+
+    @functools.cache
+    def peaks() -> Doubles:
+        """The functions' largest squares over the shell."""
+        norms = np.linspace(*radial.shell, num=_PEAK_NORMS)
+        largest: Doubles = np.square(radial.exact(norms)).max(axis=0)
+        return largest
 
     options = []
     if basis in ("auto", "harmonic", "adapted"):
@@ -363,6 +393,7 @@ class _Split:
 def _draw(
     radial: RadialFunctions,
     functions: Integers,
+    peaks: Doubles,
     width: int,
     method: Method,
     tol: float,
@@ -372,7 +403,7 @@ def _draw(
 
     The errors are those over random pairs, and on the diagonal. Functions with the same index
     form a family; each family has directions of its own, in proportion to its energy, at least
-    one. What is below tol altogether is left out.
+    one. What is below tol altogether is left out, and so are a family's highest degrees.
     """
     dim, index = radial.dim, radial.index[functions]
     energy = np.bincount(index, radial.energy[functions]).astype(np.float64)
@@ -384,6 +415,7 @@ def _draw(
     for i, m in zip(present, _apportion(energy[present], width), strict=True):
         columns = functions[index == i]
         columns = columns[np.argsort(radial.degree[columns])]
+        columns = columns[: _needed(peaks[columns], tol * peaks.max())]
         rng = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, int(i)))
         W = sample_directions(int(m), dim, method, rng)
         degrees = radial.degree[columns]
@@ -396,6 +428,12 @@ def _draw(
         else:
             spread += energy[i] ** 2 / m
     return families, spread, diagonal
+
+
+def _needed(peaks: Doubles, most: float) -> int:
+    """Count the first degrees, at least one, that leave out `most` of a kernel value."""
+    left_out = np.cumsum(peaks[::-1])[::-1]  # by ending before each
+    return max(1, int(np.count_nonzero(left_out > most)))
 
 
 def _apportion(weights: Doubles, total: int) -> Integers:

@@ -298,13 +298,11 @@ class RadialFunctions:
         if self.constant:
             roots: Floats = np.sqrt(self.energy[columns])[None, :].astype(dtype)
             return roots
-        low, high, table = self._table(columns)
-        out = np.empty((norms.size, len(columns)), dtype=dtype)
-        _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
-        outside = np.flatnonzero((norms < low) | (norms > high))
-        if outside.size:
-            out[outside] = self.exact(norms[outside], columns, row_products)
-        return out
+        return self.folded(columns, lambda values: values)(norms, dtype)
+
+    def folded(self, columns: Integers, fold: Callable[[Doubles], Doubles]) -> "Folded":
+        """Return what gives fold(values), `fold` being linear in the values of a row."""
+        return Folded(self, columns, fold)
 
     def prepared(self, groups: Sequence[Integers]) -> "RadialFunctions":
         """Return these functions with one table for several groups of columns.
@@ -329,6 +327,38 @@ class RadialFunctions:
             for group, part in zip(groups, np.split(table, ends, axis=2), strict=True):
                 self._tables[group.tobytes()] = low, high, np.ascontiguousarray(part)
         return self._tables[key]
+
+
+class Folded:
+    """A linear function of the radial functions' values at a norm.
+
+    It is applied to their tables once, instead of to the values of every row.
+    """
+
+    def __init__(
+        self, radial: RadialFunctions, columns: Integers, fold: Callable[[Doubles], Doubles]
+    ) -> None:
+        self._radial, self._columns, self._fold = radial, columns, fold
+        if radial.constant:
+            self._row = fold(np.sqrt(radial.energy[columns])[None, :])
+            return
+        self._low, self._high, table = radial._table(columns)
+        folded = fold(table.reshape(-1, table.shape[2]))
+        self._table = np.ascontiguousarray(folded).reshape(*table.shape[:2], -1)
+
+    def __call__(self, norms: Doubles, dtype: DTypeLike = np.float64) -> Floats:
+        """Values (n, columns), or (1, columns) where they don't depend on the norm."""
+        if self._radial.constant:
+            return self._row.astype(dtype)
+        table, low, high = self._table, self._low, self._high
+        out = np.empty((norms.size, table.shape[2]), dtype=dtype)
+        _series.interpolate(table, norms, low, high, out, n_threads(out.size * table.shape[1]))
+        outside = np.flatnonzero((norms < low) | (norms > high))
+        if outside.size:
+            out[outside] = self._fold(
+                self._radial.exact(norms[outside], self._columns, row_products)
+            )
+        return out
 
 
 def row_products(values: Doubles, matrix: Doubles) -> Doubles:
