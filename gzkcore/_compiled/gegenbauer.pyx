@@ -3,15 +3,19 @@
 Formula    out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>), with p_0 = 1, p_1 = t and
            p_(k+1) = t p_k - beta[k] p_(k-1). With the beta of `Recurrence` in
            `gegenbauer_columns.py` this is the sum of Eq 13 of Han, Zandieh, Avron; with beta = 0
-           it is Horner's rule on monomials.
-Why        Clenshaw's rule needs two fused operations per degree and direction, Horner's one; the
-           plain recurrence needs three. Which of the two is safe is decided there.
-Cost       n m (d + 2 q) fused operations (d + q by Horner); reads X and coefficients once, writes
+           it is Horner's rule on monomials. Without any beta p_k = t^(k mod 2) u^(k div 2) with
+           u = 2 t^2 - 1, the rule in halves: Horner's in u, for even and odd powers.
+Why        Clenshaw's rule needs two fused operations per degree and direction, Horner's one, that in
+           halves three more in all; the plain recurrence needs three. Which is safe is decided
+           there. In u the degree is half as high, and the loss of digits the root of that in t.
+Cost       n m (d + 2 q) fused operations (d + q by Horner's); reads X and coefficients once, writes
            out once. For d = 3, q = 15 and Horner arithmetic and memory take equally long.
 Order      Parallel over tiles of rows. In a tile, four rows share the loads of the directions
-           (stored transposed, so that vectors run over directions). By Horner's rule a few cosines
+           (stored transposed, so that vectors run over directions). By Horner's rules a few cosines
            at a time turn into features in registers; by Clenshaw's, whose steps need more of them,
-           by way of a strip of cosines in L1. Stores go past the cache if out is large.
+           by way of a strip of cosines in L1. Stores go past the cache if out is large; then the
+           strips begin at the first column on a vector's boundary, and the columns before it are
+           a strip of their own.
 Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit column stride.
            The transposed directions of a strip lie together: at d = 784 steps of m columns, which
            are steps of pages, took twice as long.
@@ -43,6 +47,7 @@ from .leaf cimport (
     gzk_copy,
     gzk_free,
     gzk_on_boundary,
+    halves,
     horner,
 )
 
@@ -56,11 +61,26 @@ cdef enum:
     NODES = 64
 
 
+cdef inline Py_ssize_t _first(Py_ssize_t strip, Py_ssize_t head) noexcept nogil:
+    """The first column of a strip."""
+    return 0 if strip == 0 else head + (strip - 1) * COLUMNS
+
+
+cdef inline Py_ssize_t _width(Py_ssize_t strip, Py_ssize_t head, Py_ssize_t m) noexcept nogil:
+    """How many columns a strip has."""
+    return head if strip == 0 else min(<Py_ssize_t> COLUMNS, m - _first(strip, head))
+
+
+cdef inline Py_ssize_t _place(Py_ssize_t strip, Py_ssize_t lanes) noexcept nogil:
+    """Where its directions lie."""
+    return 0 if strip == 0 else lanes + (strip - 1) * COLUMNS
+
+
 def gegenbauer_features(
     const floating[:, ::1] X,              # IN   (n, d), unit rows
     const floating[:, ::1] W,              # IN   (m, d), unit rows (times the recurrence's scale)
     const floating[:, ::1] coefficients,   # IN   (n, q + 1), or (1, q + 1) for all rows
-    const floating[::1] beta,              # IN   (q + 1,), beta[0] unused
+    const floating[::1] beta,              # IN   (q + 1,), beta[0] unused; or (0,): in halves
     floating[:, :] out,                    # OUT  (n, m), unit column stride
     bint stream,
     int n_threads,
@@ -70,13 +90,14 @@ def gegenbauer_features(
         Py_ssize_t n = X.shape[0], d = X.shape[1], m = W.shape[0]
         Py_ssize_t degree = coefficients.shape[1] - 1
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t padded = (m + lanes - 1) // lanes * lanes
         bint one_row = coefficients.shape[0] == 1
         Py_ssize_t ldc = 0 if one_row else degree + 1
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t tile, strip, group, i, j, r, a, rows, columns, width, last
-        bint by_horner = True, direct
+        Py_ssize_t head = 0, strips, padded
+        bint in_halves = beta.shape[0] == 0, by_horner = True, direct
         floating* w
+        floating* wide
         floating* t
         floating* row
         const floating* c
@@ -84,27 +105,36 @@ def gegenbauer_features(
         return
     if out.shape[0] != n or out.shape[1] != m or out.strides[1] != sizeof(floating):
         raise ValueError("out must have shape (n, m) and unit column stride")
-    for a in range(1, degree + 1):
+    for a in range(1, 0 if in_halves else degree + 1):
         by_horner = by_horner and beta[a] == 0
+    if stream and ldo % lanes == 0:
+        while head < min(m, lanes - 1) and not gzk_on_boundary(&out[0, head]):
+            head += 1
+    # Strip 0 holds the columns before the boundary, if only none.
+    strips = 1 + (m - head + COLUMNS - 1) // COLUMNS
+    padded = lanes + (m - head + lanes - 1) // lanes * lanes
     # The directions, strip by strip, transposed and padded to whole vectors; then one strip of
     # cosines a thread.
     w = <floating*> gzk_alloc((d * padded + (n_threads + 1) * STRIP) * sizeof(floating))
     if w == NULL:
         raise MemoryError("no memory for the directions of gegenbauer_features")
-    for strip in range((m + COLUMNS - 1) // COLUMNS):
-        i = strip * COLUMNS
-        columns = min(<Py_ssize_t> COLUMNS, padded - i)
+    for strip in range(strips):
+        j = _first(strip, head)
+        columns = lanes if strip == 0 else min(<Py_ssize_t> COLUMNS, padded - lanes - (j - head))
+        width = _width(strip, head, m)
+        row = w + d * _place(strip, lanes)
         for a in range(d):
-            for j in range(columns):
-                w[i * d + a * columns + j] = W[i + j, a] if i + j < m else 0
+            for i in range(columns):
+                row[a * columns + i] = W[j + i, a] if i < width else 0
     for tile in prange((n + TILE - 1) // TILE, schedule="dynamic", chunksize=4, nogil=True,
                        num_threads=n_threads):
         t = w + d * padded + PAGE + threadid() * STRIP
         last = min(n, (tile + 1) * TILE)
-        for strip in range((m + COLUMNS - 1) // COLUMNS):
-            j = strip * COLUMNS
-            columns = min(<Py_ssize_t> COLUMNS, padded - j)
-            width = min(<Py_ssize_t> COLUMNS, m - j)
+        for strip in range(0 if head else 1, strips):
+            j = _first(strip, head)
+            width = _width(strip, head, m)
+            columns = (width + lanes - 1) // lanes * lanes
+            wide = w + d * _place(strip, lanes)
             for group in range((last - tile * TILE + ROWS - 1) // ROWS):
                 i = tile * TILE + group * ROWS
                 rows = min(<Py_ssize_t> ROWS, last - i)
@@ -113,14 +143,20 @@ def gegenbauer_features(
                 # By way of the strip: a last, partly filled vector, or rows off the boundary.
                 direct = width == columns and (
                     not stream or (gzk_on_boundary(row) and gzk_on_boundary(row + ldo)))
-                if by_horner and direct:
-                    horner(&X[i, 0], d, w + j * d, columns, d, columns, c, ldc, degree, row, ldo,
+                if in_halves and direct:
+                    halves(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, row, ldo,
+                           stream, <int> rows)
+                elif in_halves:
+                    halves(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, t, COLUMNS,
+                           False, <int> rows)
+                elif by_horner and direct:
+                    horner(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, row, ldo,
                            stream, <int> rows)
                 elif by_horner:
-                    horner(&X[i, 0], d, w + j * d, columns, d, columns, c, ldc, degree, t, COLUMNS,
+                    horner(&X[i, 0], d, wide, columns, d, columns, c, ldc, degree, t, COLUMNS,
                            False, <int> rows)
                 else:
-                    dots(&X[i, 0], d, w + j * d, columns, t, COLUMNS, d, columns, <int> rows)
+                    dots(&X[i, 0], d, wide, columns, t, COLUMNS, d, columns, <int> rows)
                     for r in range(rows):
                         clenshaw(t + r * COLUMNS, columns, c + r * ldc, &beta[0], degree,
                                  row + r * ldo if direct else t + r * COLUMNS,

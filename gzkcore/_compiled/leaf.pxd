@@ -32,6 +32,12 @@ cdef extern from "leaf.h" nogil:
     void gzk_horner_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw,
                         Py_ssize_t d, Py_ssize_t m, const double* c, Py_ssize_t ldc,
                         Py_ssize_t degree, double* out, Py_ssize_t ldo, int stream, int rows)
+    void gzk_halves_f32(const float* x, Py_ssize_t ldx, const float* w, Py_ssize_t ldw,
+                        Py_ssize_t d, Py_ssize_t m, const float* c, Py_ssize_t ldc,
+                        Py_ssize_t degree, float* out, Py_ssize_t ldo, int stream, int rows)
+    void gzk_halves_f64(const double* x, Py_ssize_t ldx, const double* w, Py_ssize_t ldw,
+                        Py_ssize_t d, Py_ssize_t m, const double* c, Py_ssize_t ldc,
+                        Py_ssize_t degree, double* out, Py_ssize_t ldo, int stream, int rows)
     void gzk_load_points_f32(const float* points, Py_ssize_t ld, int count, Py_ssize_t d, float* x,
                              float* rho2)
     void gzk_load_points_f64(const double* points, Py_ssize_t ld, int count, Py_ssize_t d,
@@ -88,6 +94,16 @@ cdef inline void horner(const floating* x, Py_ssize_t ldx, const floating* w, Py
         gzk_horner_f32(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
     else:
         gzk_horner_f64(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
+
+
+cdef inline void halves(const floating* x, Py_ssize_t ldx, const floating* w, Py_ssize_t ldw,
+                        Py_ssize_t d, Py_ssize_t m, const floating* c, Py_ssize_t ldc,
+                        Py_ssize_t degree, floating* out, Py_ssize_t ldo, bint stream,
+                        int rows) noexcept nogil:
+    if floating is float:
+        gzk_halves_f32(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
+    else:
+        gzk_halves_f64(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, stream, rows)
 
 
 cdef inline void load_points(const floating* points, Py_ssize_t ld, int count, Py_ssize_t d,

@@ -158,6 +158,71 @@ static void NAME(gzk_horner)(const REAL *x, ptrdiff_t ldx, const REAL *w, ptrdif
                               ldo, 0, 1);
 }
 
+/* out[r, j] = sum_k c[r, k] t^(k mod 2) u^(k div 2) at t = sum_a x[r, a] w[a, j], u = 2 t^2 - 1: even
+ * and odd powers each by Horner's rule in u. Half the degree, so that the loss of digits is the root
+ * of that in powers of t, at the price of three operations. */
+GZK_INLINE void NAME(gzk_halves_chains)(const REAL *x, ptrdiff_t ldx, const REAL *w, ptrdiff_t ldw,
+                                        ptrdiff_t d, const REAL *c, ptrdiff_t ldc, ptrdiff_t degree,
+                                        REAL *out, ptrdiff_t ldo, const int stream, const int rows,
+                                        const int chains)
+{
+    VEC t[4][2], u[4][2], even[4][2], odd[4][2];
+    const ptrdiff_t top = degree / 2;
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < chains; v++) t[r][v] = (VEC){0};
+    for (ptrdiff_t a = 0; a < d; a++)
+        for (int v = 0; v < chains; v++) {
+            VEC wa = *(const VEC *)(w + a * ldw + v * LANES);
+            for (int r = 0; r < rows; r++) t[r][v] += x[r * ldx + a] * wa;
+        }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < chains; v++) {
+            u[r][v] = (t[r][v] + t[r][v]) * t[r][v] - (REAL)1;
+            even[r][v] = NAME(gzk_splat)(c[r * ldc + 2 * top]);
+            odd[r][v] = NAME(gzk_splat)(2 * top < degree ? c[r * ldc + degree] : (REAL)0);
+        }
+    for (ptrdiff_t k = 2 * top - 2; k >= 0; k -= 2)
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < chains; v++) {
+                even[r][v] = c[r * ldc + k] + u[r][v] * even[r][v];
+                odd[r][v] = c[r * ldc + k + 1] + u[r][v] * odd[r][v];
+            }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < chains; v++)
+            NAME(gzk_store)(out + r * ldo + v * LANES, even[r][v] + t[r][v] * odd[r][v], stream);
+}
+
+GZK_INLINE void NAME(gzk_halves_rows)(const REAL *x, ptrdiff_t ldx, const REAL *w, ptrdiff_t ldw,
+                                      ptrdiff_t d, ptrdiff_t m, const REAL *c, ptrdiff_t ldc,
+                                      ptrdiff_t degree, REAL *out, ptrdiff_t ldo, const int stream,
+                                      const int rows)
+{
+    enum { WIDE = GZK_CHAINS == 8 ? 2 : 1 };
+    ptrdiff_t j = 0;
+    for (; j + WIDE * LANES <= m; j += WIDE * LANES)
+        NAME(gzk_halves_chains)(x, ldx, w + j, ldw, d, c, ldc, degree, out + j, ldo, stream, rows,
+                                WIDE);
+    for (; j < m; j += LANES)
+        NAME(gzk_halves_chains)(x, ldx, w + j, ldw, d, c, ldc, degree, out + j, ldo, stream, rows, 1);
+}
+
+static void NAME(gzk_halves)(const REAL *x, ptrdiff_t ldx, const REAL *w, ptrdiff_t ldw, ptrdiff_t d,
+                             ptrdiff_t m, const REAL *c, ptrdiff_t ldc, ptrdiff_t degree, REAL *out,
+                             ptrdiff_t ldo, int stream, int rows)
+{
+    if (rows == 4 && stream) {
+        NAME(gzk_halves_rows)(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, 1, 4);
+        return;
+    }
+    if (rows == 4) {
+        NAME(gzk_halves_rows)(x, ldx, w, ldw, d, m, c, ldc, degree, out, ldo, 0, 4);
+        return;
+    }
+    for (int r = 0; r < rows; r++)
+        NAME(gzk_halves_rows)(x + r * ldx, ldx, w, ldw, d, m, c + r * ldc, ldc, degree, out + r * ldo,
+                              ldo, 0, 1);
+}
+
 /* Spherical harmonics of LANES points at once, one point a lane. x, rho2 are (d, LANES): the
  * coordinates and the sums of squares up to each; factor, node are (count, LANES). */
 

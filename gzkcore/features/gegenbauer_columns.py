@@ -21,6 +21,8 @@ from .casts import cast_once
 
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
+# What tells the kernel that powers are in halves.
+_NONE = np.empty(0)
 
 
 def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
@@ -125,6 +127,25 @@ class Recurrence:
         rows *= lead[:, None]
         return rows
 
+    def halves(self) -> Doubles:
+        """Matrix (q+1, q+1) whose row l holds P_d^l's coefficients of t^(k mod 2) u^(k div 2).
+
+        u is 2 t^2 - 1, so that t t u^j is (u^j + u^(j+1)) / 2.
+        """
+        beta, lead = self._monic
+        q = beta.size - 1
+        rows = np.zeros((q + 1, q + 2))
+        rows[0, 0] = 1.0
+        for k in range(q):
+            even, odd = rows[k, :-1:2], rows[k, 1::2]
+            rows[k + 1, 1::2] = even[: rows[k, 1::2].size]
+            rows[k + 1, : 2 * odd.size : 2] += odd / 2
+            rows[k + 1, 2::2] += odd[: rows[k, 2::2].size] / 2
+            if k:
+                rows[k + 1] -= beta[k] * rows[k - 1]
+        rows *= lead[:, None]
+        return np.ascontiguousarray(rows[:, :-1])
+
     def evaluate(
         self,
         X: Floats,
@@ -137,15 +158,19 @@ class Recurrence:
     ) -> None:
         """Set out = sum_l radial_l P_d^l(X W^T), by Horner's rule where `monomials` is given."""
         given = self.coefficients(radial, monomials).astype(X.dtype)
-        self.sum(X, self.scaled(W, monomials, X.dtype), given, out, monomials is not None, stream)
+        beta = self.beta if monomials is None else self.plain
+        self.sum(X, self.scaled(W, monomials, X.dtype), given, out, beta, stream)
 
-    def coefficients(self, radial: Doubles, monomials: Doubles | None) -> Doubles:
-        """Return what multiplies the p_k, or the powers of t, for what multiplies the P_d^k."""
-        return radial * self.factor if monomials is None else row_products(radial, monomials)
+    def coefficients(self, radial: Doubles, matrix: Doubles | None) -> Doubles:
+        """Return what multiplies the p_k for what multiplies the P_d^k.
 
-    def scaled(self, W: Doubles, monomials: Doubles | None, dtype: DTypeLike) -> Floats:
-        """Return directions in the variable of the rule."""
-        return np.ascontiguousarray(W * (self.tau if monomials is None else 1.0), dtype=dtype)
+        `matrix` holds the P_d^k in powers; None: the p_k are those of the recurrence.
+        """
+        return radial * self.factor if matrix is None else row_products(radial, matrix)
+
+    def scaled(self, W: Doubles, matrix: Doubles | None, dtype: DTypeLike) -> Floats:
+        """Return directions in the variable of the p_k."""
+        return np.ascontiguousarray(W * (self.tau if matrix is None else 1.0), dtype=dtype)
 
     def sum(
         self,
@@ -153,14 +178,14 @@ class Recurrence:
         scaled: Floats,
         coefficients: Floats,
         out: Floats,
-        horner: bool,
+        beta: Doubles,
         stream: bool,
     ) -> None:
-        """Set out = sum_k coefficients_k p_k, all in the dtype of X."""
-        beta = (self.plain if horner else self.beta).astype(X.dtype)
+        """Set out = sum_k coefficients_k p_k, all in the dtype of X; see the kernel for `beta`."""
         _gegenbauer.gegenbauer_features(
-            X, scaled, coefficients, beta, out, stream, n_threads(out.size * beta.size)
-        )
+            X, scaled, coefficients, beta.astype(X.dtype), out, stream,
+            n_threads(out.size * self.beta.size),
+        )  # fmt: skip
 
 
 def _of_degrees() -> Any:
@@ -179,6 +204,7 @@ class Directions:
         weights=doubles("k"),
         rule=holds(Recurrence),
         _horner=entries(f=_of_degrees().if_there(), d=_of_degrees().if_there()),
+        _halves=entries(f=_of_degrees().if_there(), d=_of_degrees().if_there()).if_there(),
     )
 
     def __init__(
@@ -189,7 +215,8 @@ class Directions:
         self.degrees = degrees
         self.weights = signs * np.exp(0.5 * log_alpha(degrees, dim)) / math.sqrt(W.shape[0])
         self.rule = Recurrence(dim, int(degrees.max()))
-        self._horner: dict[str, Doubles] = {}
+        self._horner: dict[str, Doubles] = {}  # the matrix of each type that is summed so
+        self._halves: dict[str, Doubles] = {}
 
     def fill(self, unit: Floats, values: Floats, out: Floats, stream: bool) -> None:
         """Write the columns, given the radial functions' values (n or 1, len(columns))."""
@@ -199,34 +226,48 @@ class Directions:
 
     def write(self, unit: Floats, coefficients: Floats, out: Floats, stream: bool) -> None:
         """Write the columns, given what multiplies each power in each row; see `folded`."""
-        monomials = self._horner.get(unit.dtype.char)
+        char = unit.dtype.char
+        beta = self.rule.beta
+        if self._matrix(char) is not None:
+            beta = self.rule.plain if char in self._horner else _NONE
         scaled = cast_once(self, unit.dtype, self._scaled, self.W, self._horner)
-        self.rule.sum(unit, scaled, coefficients, out, monomials is not None, stream)
+        self.rule.sum(unit, scaled, coefficients, out, beta, stream)
 
     def folded(self, radial: RadialFunctions, dtype: Any) -> Folded:
         """Return what gives the coefficients of `write` at norms."""
         return radial.folded(self.columns, functools.partial(self._coefficients, dtype.char))
 
-    def _scaled(self, W: Doubles, horner: dict[str, Doubles], dtype: Any) -> Floats:
-        return self.rule.scaled(W, horner.get(dtype.char), dtype)
+    def _matrix(self, char: str) -> Doubles | None:
+        """Return the polynomials in powers, None where these would lose too many digits."""
+        halves: dict[str, Doubles] = vars(self).get("_halves", {})  # older files have none
+        return self._horner.get(char, halves.get(char))
+
+    def _scaled(self, W: Doubles, _: Any, dtype: Any) -> Floats:
+        return self.rule.scaled(W, self._matrix(dtype.char), dtype)
 
     def _coefficients(self, char: str, values: Floats) -> Doubles:
         """Return what multiplies each power, for values of the radial functions."""
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
-        return self.rule.coefficients(radial, self._horner.get(char))
+        return self.rule.coefficients(radial, self._matrix(char))
 
     def with_horner(self, values: Floats) -> Self:
-        """Return these columns, by Horner's rule for types where it is accurate enough.
+        """Return these columns, by one of Horner's rules for types where it is accurate enough.
 
         `values` are those of the radial functions at some norms.
         """
         radial = np.zeros((values.shape[0], self.rule.beta.size))
         radial[:, self.degrees] = values * self.weights
         size = np.sqrt(np.sum(np.square(values), axis=1) / self.W.shape[0])
-        monomials = self.rule.monomials()
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            loss = np.nanmax(np.abs(radial @ monomials).sum(axis=1) / size, initial=0.0)
         made = copy.copy(self)
-        made._horner = {char: monomials for char, most in _HORNER_LOSS.items() if loss <= most}
+        made._horner = _where_safe(self.rule.monomials(), radial, size)
+        safe = _where_safe(self.rule.halves(), radial, size)
+        made._halves = {char: safe[char] for char in safe if char not in made._horner}
         return made
+
+
+def _where_safe(matrix: Doubles, radial: Doubles, size: Doubles) -> dict[str, Doubles]:
+    """Return the matrix for each type to which its cancellations leave enough digits."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        loss = np.nanmax(np.abs(radial @ matrix).sum(axis=1) / size, initial=0.0)
+    return {char: matrix for char, most in _HORNER_LOSS.items() if loss <= most}

@@ -346,9 +346,9 @@ def choose(
 
     @functools.cache
     def peaks() -> Doubles:
-        """The functions' largest squares over the shell."""
-        norms = np.linspace(*radial.shell, num=_PEAK_NORMS)
-        largest: Doubles = np.square(radial.exact(norms)).max(axis=0)
+        """The functions' largest squares over the shell, as shares of the largest k(x, x)."""
+        squares = np.square(radial.exact(np.linspace(*radial.shell, num=_PEAK_NORMS)))
+        largest: Doubles = squares.max(axis=0) / max(squares.sum(axis=1).max(), 1e-300)
         return largest
 
     options = []
@@ -415,7 +415,7 @@ def _draw(
     for i, m in zip(present, _apportion(energy[present], width), strict=True):
         columns = functions[index == i]
         columns = columns[np.argsort(radial.degree[columns])]
-        columns = columns[: _needed(peaks[columns], tol * peaks.max())]
+        columns = columns[: _needed(peaks[columns], tol)]
         rng = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, int(i)))
         W = sample_directions(int(m), dim, method, rng)
         degrees = radial.degree[columns]

@@ -1249,3 +1249,48 @@ def test_reduced_features_are_saved(tmp_path):
     np.testing.assert_array_equal(
         gzkcore.load(tmp_path / "f.gzk").transform(X), features.transform(X)
     )
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 9])
+def test_polynomials_in_halves(dim):
+    """Powers of u = 2 t^2 - 1, and t times these, give the same polynomials as powers of t."""
+    for degree in range(2 if dim == 1 else 9):
+        rule, t = Recurrence(dim, degree), np.linspace(-1, 1, 21)
+        k = np.arange(degree + 1)[:, None]
+        halves = rule.halves() @ (t ** (k % 2) * (2 * t * t - 1) ** (k // 2))
+        np.testing.assert_allclose(halves, rule.monomials() @ t**k, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_halves_sum_as_clenshaw_does_wherever_rows_start(dtype, offset):
+    rng = np.random.default_rng(0)
+    X, W = sphere(70, 9).astype(dtype), sphere(530, 9)
+    rule, radial = Recurrence(9, 7), rng.standard_normal((70, 8))
+    expected = np.empty((70, 530))
+    rule.evaluate(X.astype(np.float64), W, radial, expected)
+    buffer = np.empty(70 * 544 + 80, dtype)
+    first = -buffer.ctypes.data % 64 // buffer.itemsize + offset
+    Z = buffer[first : first + 70 * 544].reshape(70, 544)[:, :530]
+    matrix = rule.halves()
+    coefficients = rule.coefficients(radial, matrix).astype(dtype)
+    for stream in (False, True):
+        Z[:] = np.nan
+        rule.sum(X, rule.scaled(W, matrix, X.dtype), coefficients, Z, np.empty(0), stream)
+        np.testing.assert_allclose(Z, expected, atol=1e-5 if dtype == np.float32 else 1e-13)
+        for j in (0, 15, 16, 257, 529):
+            alone = np.empty((70, 1), dtype)
+            scaled = rule.scaled(W[j : j + 1], matrix, X.dtype)
+            rule.sum(X, scaled, coefficients, alone, np.empty(0), False)
+            np.testing.assert_array_equal(Z[:, j : j + 1], alone)
+
+
+def test_random_columns_have_no_degrees_below_tol():
+    X = 2 * sphere(300, 3)
+    degrees = [
+        GegenbauerFeatures(Gaussian(0.5), 1024, basis="random", tol=tol, random_state=0).fit(X)
+        for tol in (1e-3, 1e-7, 1e-12)
+    ]
+    assert degrees[0].degree_ < degrees[1].degree_ < degrees[2].degree_ < 20
+    for tol, features in zip((1e-3, 1e-7, 1e-12), degrees, strict=True):
+        assert features.truncation_error_ <= 2 * tol
