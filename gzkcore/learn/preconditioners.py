@@ -54,6 +54,10 @@ ROWS_OF_LANDMARK, MANY_LANDMARKS = 16, 2048
 # where the kernel has no compiled form or rows are few.
 FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
 MOST_BYTES = 1 << 30
+# Kernel products that the Gram matrix of the features may cost. On tables of 36,000 rows twice as
+# many features as for one product took 27 steps instead of 35 and, with a small alpha, 180 instead
+# of 307: they save more than they cost from about 15 steps on.
+PRODUCTS = 4
 # A condition number for which no preconditioner is made: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
 # Features are held in single precision from this least alpha on, relative to k(x, x): their
@@ -290,7 +294,7 @@ def preconditioner_for(
     features; else in up to three columns landmarks, of which a row sees 48, and 31 neighbours: a
     landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be factored in the time of
     a kernel product. In more columns features and 31 neighbours, with as many features (256 to
-    4,096, and 1 GiB) as can be multiplied in that time. For kernels without a compiled form
+    4,096, and 1 GiB) as can be multiplied in the time of four. For kernels without a compiled form
     features alone, twice as many as long as they leave more than alpha.
 
     References
@@ -535,8 +539,11 @@ def _seen_landmarks(n: int, d: int) -> int:
 
 
 def _components(n: int, d: int, dtype: Any) -> int:
-    """Count the features whose Gram matrix costs as much as a kernel product, within limits."""
-    count, held = math.sqrt(n * (d + 12) / 12), MOST_BYTES // (n * int(np.dtype(dtype).itemsize))
+    """Count the features whose Gram matrix costs as much as some kernel products, within limits."""
+    count, held = (
+        math.sqrt(PRODUCTS * n * (d + 12) / 12),
+        MOST_BYTES // (n * int(np.dtype(dtype).itemsize)),
+    )
     affordable = min(held, max(FEWEST, int(count)), MOST_COMPONENTS) // LANES * LANES
     return min(n, max(FEWEST // 2, affordable))
 

@@ -78,11 +78,12 @@ class Form:
             features = NystromFeatures(kernel, width, random_state=self.seed)
             return RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
         centers = None if self.centers is None or self.centers >= n_rows else self.centers
-        model = KernelRidge(kernel, self.alpha, centers=centers, random_state=self.seed)
-        return model.set_params(tol=TOL) if rough else model
+        # No more exactly than while alpha was chosen: on kin40k with a small alpha the error was
+        # .0732 in a third of the time, and with tol=3e-3 .0726.
+        return KernelRidge(kernel, self.alpha, centers=centers, tol=TOL, random_state=self.seed)
 
     def trial(self, kernel: Kernel, n_rows: int) -> Any:
-        """Return an unfitted model of some rows: solved roughly, of half the features."""
+        """Return an unfitted model of some rows: of half the features."""
         return self.model(kernel, n_rows, rough=True)
 
 

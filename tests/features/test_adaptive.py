@@ -112,9 +112,9 @@ def test_draws_of_the_reference_have_that_law(draw):
     X, coefficients = gaussian(6, 2).tolist(), [0.5, 1.0, 2.0]
     leverage = formulas.monomial_leverage(X, coefficients, 1.5)
     uniforms = iter(np.random.default_rng(0).random(1_000_000))
-    drawn = Counter(tuple(sorted(draw(X, coefficients, 1.5, uniforms))) for _ in range(1000))
+    drawn = Counter(tuple(sorted(draw(X, coefficients, 1.5, uniforms))) for _ in range(3000))
     assert set(drawn) <= set(leverage)
-    expected = 1000 * np.array(list(leverage.values())) / sum(leverage.values())
+    expected = 3000 * np.array(list(leverage.values())) / sum(leverage.values())
     assert stats.chisquare([drawn[each] for each in leverage], expected).pvalue > 1e-4
 
 
@@ -136,7 +136,7 @@ def test_listed_and_drawn_are_of_one_law(monkeypatch):
     for listed in (1 << 16, 0):
         monkeypatch.setattr(module, "_LISTED", listed)
         rng = np.random.default_rng(1)
-        counts = Counter(key(row) for _ in range(400) for row in law.choose(4, rng)[0])
+        counts = Counter(key(row) for _ in range(1500) for row in law.choose(4, rng)[0])
         table.append([counts[key(row)] for row in law._all(100)])
     assert stats.chi2_contingency(np.array(table) + 1).pvalue > 1e-4
 
@@ -187,7 +187,7 @@ def test_weights_are_unbiased(listed, monkeypatch):
     monkeypatch.setattr(module, "_LISTED", listed)
     law, rng = law_of(gaussian(20, 2), Polynomial(3), 3.0), np.random.default_rng(0)
     everything = [key(row) for row in law._all(100)]
-    values = np.zeros((400, len(everything)))
+    values = np.zeros((1000, len(everything)))
     for row in values:
         columns, probabilities = law.choose(5, rng)
         for each, probability in zip(columns, probabilities, strict=True):
@@ -200,15 +200,15 @@ def test_weights_are_unbiased(listed, monkeypatch):
 @pytest.mark.parametrize("listed", [1 << 16, 0])
 @pytest.mark.parametrize("kernel", [Gaussian(0.1), Polynomial(3, gamma=0.3)], ids=repr)
 def test_unbiased(kernel, listed, n_rows, monkeypatch):
-    """Mean over 100 random states within 4 standard errors, on 50 pairs of rows."""
+    """Mean over 200 random states within 4 standard errors, on 50 pairs of rows."""
     monkeypatch.setattr(module, "_LISTED", listed)
     X = sphere(100, 4, radius=1.5)
-    values = np.empty((100, 50))
-    for seed in range(100):
+    values = np.empty((200, 50))
+    for seed in range(200):
         features = AdaptiveSketchFeatures(kernel, 25, n_rows=n_rows, random_state=seed).fit(X)
         Z = features.transform(X)
         values[seed] = np.einsum("ij,ij->i", Z[:50], Z[50:])
-    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(100)
+    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(200)
     exact = np.diag(features.kernel_(X[:50], X[50:]))
     missing = 1e-3 if isinstance(kernel, Gaussian) else 0.0  # degrees that are left out
     assert (np.abs(mean - exact) <= 4 * error + missing).all()
@@ -257,7 +257,7 @@ def test_leverage_from_some_rows():
 
 
 def test_better_than_sketches_that_see_no_data():
-    X, kernel, seeds = clusters(), Gaussian(0.5), range(3)
+    X, kernel, seeds = clusters(), Gaussian(0.5), range(10)
     K = kernel(X)
     lam = 3.0
 
