@@ -5,7 +5,7 @@ Formula    out[i, j] = sum_k coefficients[i, k] p_k(<x_i, w_j>), with p_0 = 1, p
            `gegenbauer_columns.py` this is the sum of Eq 13 of Han, Zandieh, Avron; with beta = 0
            it is Horner's rule on monomials. Without any beta p_k = t^(k mod 2) u^(k div 2) with
            u = 2 t^2 - 1, the rule in halves: Horner's in u, for even and odd powers.
-Why        Clenshaw's rule needs two fused operations per degree and direction, Horner's one, that in
+Why        Clenshaw's rule needs two fused operations a degree and direction, Horner's one, that in
            halves three more in all; the plain recurrence needs three. Which is safe is decided
            there. In u the degree is half as high, and the loss of digits the root of that in t.
 Cost       n m (d + 2 q) fused operations (d + q by Horner's); reads X and coefficients once, writes
