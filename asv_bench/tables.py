@@ -890,7 +890,7 @@ def main():
     added = command("whole", whole)
     added.add_argument("--splits", type=int, default=5)
     added.add_argument(
-        "parts", nargs="*", help="errors, globe, peers, iterations, large; by default all"
+        "parts", nargs="*", help="errors, features, globe, peers, iterations, large; by default all"
     )
     added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
     options_of_prediction(command("prediction", prediction))
