@@ -10,6 +10,7 @@ from multiprocessing import get_context
 import numpy as np
 from prediction_data import CLASSES, NUMBERS, table
 from printing import mean_and_spread, report, show
+from processes import ExactProcess, SparseProcess, VecchiaProcess
 from scipy.stats import loguniform
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
@@ -169,6 +170,10 @@ def _numeric(model):
     )
 
 
+def _encoder():
+    return _numeric(StandardScaler())
+
+
 def _ordinal(model):
     categories = make_column_selector(dtype_include="category")
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -204,7 +209,7 @@ class _Xrfm:
     def fit(self, X, y):
         from sklearn.model_selection import train_test_split
 
-        self.encoder = _numeric(StandardScaler()).fit(X)
+        self.encoder = _encoder().fit(X)
         rows = self.encoder.transform(X).astype(np.float32)
         parts = train_test_split(
             rows, np.asarray(y, dtype=np.float32), test_size=0.2, random_state=self.seed
@@ -256,4 +261,7 @@ LEARNERS = {
         FULL,
     ),
     "xRFM": (_Xrfm, None, FULL),
+    "exact process": (lambda seed: ExactProcess(_encoder, seed), None, 5000),
+    "SVGP": (lambda seed: SparseProcess(_encoder, seed), None, FULL),
+    "GPBoost": (lambda seed: VecchiaProcess(_encoder, seed), None, FULL),
 }
