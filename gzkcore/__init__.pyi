@@ -70,7 +70,7 @@ from .learn.kernel_classifier import KernelClassifier as KernelClassifier
 from .learn.kernel_logistic import KernelLogisticRegression as KernelLogisticRegression
 from .learn.kernel_losses import KernelHuberRegressor as KernelHuberRegressor
 from .learn.kernel_losses import KernelPoissonRegressor as KernelPoissonRegressor
-from .learn.kernel_losses import KernelQuantileRegressor as KernelQuantileRegressor
+from .learn.kernel_quantile import KernelQuantileRegressor as KernelQuantileRegressor
 from .learn.kernel_regressor import KernelRegressor as KernelRegressor
 from .learn.kernel_ridge import KernelRidge as KernelRidge
 from .learn.kernel_ridge_classifier import KernelRidgeClassifier as KernelRidgeClassifier

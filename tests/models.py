@@ -247,6 +247,10 @@ LEARNERS = {
         fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=0.8), targets),
         prediction,
     ),
+    "kernel-quantiles": (
+        fitted(gzk.KernelQuantileRegressor(alpha=0.1, quantile=[0.9, 0.1]), targets),
+        prediction,
+    ),
     "kernel-logistic": (fitted(gzk.KernelLogisticRegression(alpha=0.1), labels), probabilities),
     "kernel-regressor": (
         fitted(gzk.KernelRegressor(cv=2, random_state=0), targets),

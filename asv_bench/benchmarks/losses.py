@@ -98,3 +98,22 @@ class Fit:
         model = self.theirs(name)
         X = self.new if name == "logistic" else self.features.transform(self.new)
         return self.error(name, model, X)
+
+
+class SeveralQuantiles:
+    """Three quantiles: in one fit, and in fits of their own."""
+
+    quantiles = (0.05, 0.5, 0.95)
+
+    def setup(self):
+        self.X, self.y, _ = rows(1000, "quantile", 0)
+
+    def time_together(self):
+        self.fit(self.quantiles)
+
+    def time_apart(self):
+        for quantile in self.quantiles:
+            self.fit(quantile)
+
+    def fit(self, quantile):
+        KernelQuantileRegressor(KERNEL, ALPHA, quantile=quantile).fit(self.X, self.y)

@@ -57,7 +57,7 @@ CLASSES = {
     "KernelLogisticRegression": "gzkcore.learn.kernel_logistic:KernelLogisticRegression",
     "KernelPoissonRegressor": "gzkcore.learn.kernel_losses:KernelPoissonRegressor",
     "KernelHuberRegressor": "gzkcore.learn.kernel_losses:KernelHuberRegressor",
-    "KernelQuantileRegressor": "gzkcore.learn.kernel_losses:KernelQuantileRegressor",
+    "KernelQuantileRegressor": "gzkcore.learn.kernel_quantile:KernelQuantileRegressor",
     "KernelClassifier": "gzkcore.learn.kernel_classifier:KernelClassifier",
     "KernelRegressor": "gzkcore.learn.kernel_regressor:KernelRegressor",
     "TableEncoder": "gzkcore.learn.table_encoder:TableEncoder",

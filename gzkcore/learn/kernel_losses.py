@@ -1,9 +1,10 @@
-"""Regressions with the whole kernel for other losses than squares: counts, outliers, quantiles.
+"""Regressions with the whole kernel for other losses than squares: counts, and outliers.
 
 `losses` has the losses, `newton` minimises them.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils import column_or_1d
 
 from gzkcore._util.state import number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_positive, check_share, check_targets, check_weights
+from gzkcore._util.validation import check_positive, check_targets, check_weights
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
@@ -21,7 +22,7 @@ from gzkcore.rows.sources import Batch, is_source
 
 from .kernel_ridge import WholeKernel
 from .kernel_system import KernelSystem
-from .losses import Huber, Loss, Pinball, Poisson
+from .losses import Huber, Loss, Poisson
 from .newton import Minimum, minimise
 from .preconditioner import Preconditioner
 from .shared_products import Workers
@@ -31,7 +32,6 @@ from .training_rows import TrainingRows
 __all__ = [
     "KernelHuberRegressor",
     "KernelPoissonRegressor",
-    "KernelQuantileRegressor",
 ]
 
 SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000  # of the linear system of a step; Newton asks for its own tol
@@ -44,8 +44,8 @@ class KernelLoss(WholeKernel):
 
     alpha: float
 
-    def _loss(self) -> Loss:
-        """Return the loss, its parameters checked."""
+    def _loss(self) -> Any:
+        """Return what is minimised, a `Loss` for most classes, its parameters checked."""
         raise NotImplementedError
 
     def fit(  # type: ignore[override]  # steps are few and long: nothing is kept of half a fit
@@ -86,11 +86,15 @@ class KernelLoss(WholeKernel):
                 tol=SYSTEM_TOL, max_iter=SYSTEM_STEPS, random_state=self.random_state,
                 workers=self._workers,
             )  # fmt: skip
-            found = minimise(
-                system, loss, rows.y, rows.weight, fit_intercept=self.fit_intercept, tol=self.tol,
-                max_iter=self.max_iter, step=step,
-            )  # fmt: skip
+            self._minimise(loss, functools.partial(
+                minimise, system, y=rows.y, weight=rows.weight, fit_intercept=self.fit_intercept,
+                tol=self.tol, max_iter=self.max_iter, step=step,
+            ))  # fmt: skip
         del self._workers  # the class has none
+
+    def _minimise(self, loss: Any, minimum: Callable[..., Minimum]) -> None:
+        """Find the minimum of a loss, keep it, and tell if it is none."""
+        found = minimum(loss)
         self._keep(found)
         self._tell(found.trouble, "")
 
@@ -146,7 +150,7 @@ class LossRegressor(KernelLoss):
         """
         self._check_fitted()
         if is_source(X):
-            return map_rows(self._for_workers().predict, X, ())
+            return map_rows(self._for_workers().predict, X, self._target_shape)
         return self._of_values(super().predict(X))
 
     def _of_values(self, f: Doubles) -> Doubles:
@@ -368,85 +372,3 @@ class KernelHuberRegressor(LossRegressor):
         super()._keep(found)
         if isinstance(found.loss, Huber):
             self.scale_ = found.loss.scale
-
-
-class KernelQuantileRegressor(LossRegressor):
-    """Quantile regression with the whole kernel: f is the `quantile` of the targets.
-
-    Minimises sum_i w_i p(y_i - f_i) + alpha / 2 |f|^2 with the pinball loss p(r) = max(quantile r,
-    (quantile - 1) r); f as for `KernelPoissonRegressor`.
-
-    Parameters
-    ----------
-    kernel, fit_intercept, preconditioner, max_iter, random_state
-        As for `KernelPoissonRegressor`.
-    alpha : float, default=1.0
-        > 0, the weight of the penalty. It has the unit of 1 / y: y times 1,000 wants a thousandth.
-    quantile : float, default=0.5
-        > 0 and < 1; 0.5 is the median.
-    tol : float, default=1e-3
-        > 0 and < 1, also of the smoothing: relative to the objective.
-
-    Attributes
-    ----------
-    smoothing_ : float
-        Width m, in units of y, by which the pinball loss was smoothed at last: the objective is
-        above its least value by m sum_i w_i at most, and by `tol` of it.
-    dual_coef_, X_fit_, kernel_, intercept_, n_iter_, residual_, converged_
-        As for `KernelPoissonRegressor`; `residual_` is of the smoothed objective.
-
-    See Also
-    --------
-    sklearn.linear_model.QuantileRegressor : Linear f, with the penalty |coef|_1.
-    KernelRidge : Intervals for noise that is the same everywhere, `predict(X, return_std=True)`.
-
-    Notes
-    -----
-    The loss has a kink, so that its minimum is found along a path of smoothed ones (a barrier for
-    the dual coefficients, which lie between quantile - 1 and quantile): some 15 steps. With a
-    constant a share `quantile` of the training rows, by weight, is below f, but for the rows that f
-    meets; of new rows fewer are between two quantiles, the fewer the smaller alpha is.
-
-    References
-    ----------
-    Takeuchi, Le, Sears, Smola, Nonparametric Quantile Estimation, JMLR 7 (2006).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gzkcore import KernelQuantileRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, (500, 1))
-    >>> y = np.abs(X[:, 0]) * rng.standard_normal(500)
-    >>> model = KernelQuantileRegressor(alpha=0.1, quantile=0.9).fit(X, y)
-    >>> bool(0.88 < np.mean(y <= model.predict(X)) < 0.92)
-    True
-    """
-
-    _state = stored(smoothing_=number(0))
-
-    def __init__(
-        self,
-        kernel: str | Kernel | KernelFunction = "gaussian",
-        alpha: float = 1.0,
-        *,
-        quantile: float = 0.5,
-        fit_intercept: bool = True,
-        preconditioner: Any = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(
-            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
-            max_iter=max_iter, random_state=random_state,
-        )  # fmt: skip
-        self.quantile = quantile
-
-    def _loss(self) -> Loss:
-        return Pinball(check_share("quantile", self.quantile))
-
-    def _keep(self, found: Minimum) -> None:
-        super()._keep(found)
-        if isinstance(found.loss, Pinball):
-            self.smoothing_ = found.loss.width

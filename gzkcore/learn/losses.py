@@ -19,6 +19,7 @@ Outputs: TypeAlias = tuple[Doubles | None, Doubles | None, Doubles | None]
 
 NARROWER = 8.0  # the pinball loss is made less smooth by this factor at a time
 ROUGH = 0.1  # the residual at which it is
+SKIPPED = 3  # times that a fit need not make it so where it begins near its end
 NARROWEST = 1e-12  # of the first width
 INSIDE = 0.1  # of the room that f leaves a slope, which coefficients are taken to leave at least
 LEAST_SCALE = 1e-10  # of the targets: that of residuals which are nearly all 0
@@ -63,8 +64,16 @@ class Loss:
         """Return of each row the size of what its loss is a sum of, for its rounding error."""
         return np.abs(self.values(y, f))
 
-    def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Loss | None":
-        """Return the loss that a fit begins with, at its first f; None if that is its end too."""
+    def begun(self, y: Doubles, f: Doubles, weight: Doubles, near: bool = False) -> "Loss | None":
+        """Return the loss that a fit begins with; None if there is nothing to do.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n, k)
+            The best constant.
+        near : bool, default=False
+            Whether the fit begins nearer to its end than that.
+        """
         return self if np.isfinite(f).all() else None
 
     def next(
@@ -153,7 +162,7 @@ class Huber(Loss):
         """Return the constant with the least sum of losses."""
         return weighted_quantile(y, weight, 0.5)
 
-    def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Huber":
+    def begun(self, y: Doubles, f: Doubles, weight: Doubles, near: bool = False) -> "Huber":
         """Return the loss of the first residuals' scale."""
         return self.rescaled(y, f, weight, 0.0)
 
@@ -204,11 +213,14 @@ class Pinball(Loss):
         """Return the constant with the least sum of losses."""
         return weighted_quantile(y, weight, self.quantile)
 
-    def begun(self, y: Doubles, f: Doubles, weight: Doubles) -> "Pinball | None":
+    def begun(
+        self, y: Doubles, f: Doubles, weight: Doubles, near: bool = False
+    ) -> "Pinball | None":
         """Return the loss smoothed by as much as the targets are typically away, if any is."""
         away = np.abs(y - f)
-        width = float(weighted_quantile(away, weight, 0.5)[0]) or float(away.max())
-        return Pinball(self.quantile, width, width) if width else None
+        first = float(weighted_quantile(away, weight, 0.5)[0]) or float(away.max())
+        width = first / NARROWER**SKIPPED if near else first
+        return Pinball(self.quantile, width, first) if width else None
 
     def next(
         self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float

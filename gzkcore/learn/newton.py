@@ -70,6 +70,8 @@ class Minimum:
         What went wrong, and what to do; "" if nothing did.
     objective : list of (float, float)
         P before and after each step, by the loss of that step.
+    smooth : ndarray of shape (n, k)
+        K coef.
     """
 
     coef: Doubles
@@ -80,6 +82,7 @@ class Minimum:
     converged: bool
     trouble: str
     objective: list[tuple[float, float]]
+    smooth: Doubles
 
 
 @dataclass
@@ -210,15 +213,23 @@ class Newton:
         *,
         fit_intercept: bool,
         step: Step | None,
+        start: Minimum | None = None,
     ) -> None:
         self.system, self.loss, self.y, self.step = system, loss, y, step
         self.weight = np.ones(len(y)) if weight is None else weight
         self.alpha, self.fit_intercept = float(system.alphas[0]), fit_intercept
         self.tried, self.failed = "", 0  # trouble of the last linear system, and how many had some
         self._made: tuple[Doubles, list[Preconditioner]] | None = None
-        start = loss.constant(y, self.weight) if fit_intercept else np.zeros(y.shape[1])
-        self.at = Point(np.zeros_like(y), start, np.zeros_like(y))
-        self.first = np.broadcast_to(start, y.shape)
+        constant = self._constant(y)
+        self.first = np.broadcast_to(constant, y.shape)
+        self.near = start is not None
+        if start is None:
+            self.at = Point(np.zeros_like(y), constant, np.zeros_like(y))
+        else:
+            self.at = Point(start.coef, self._constant(y - start.smooth), start.smooth)
+
+    def _constant(self, y: Doubles) -> Doubles:
+        return self.loss.constant(y, self.weight) if self.fit_intercept else np.zeros(y.shape[1])
 
     # -- the objective
 
@@ -374,7 +385,7 @@ class Newton:
         """Step until there is nothing left to do."""
         residual, stuck, n_iter = np.inf, "", 0
         objective: list[tuple[float, float]] = []
-        begun = self.loss.begun(self.y, self.at.f, self.weight)
+        begun = self.loss.begun(self.y, self.first, self.weight, self.near)
         if begun is None:
             return self._found(0, 0.0, "", objective)
         self.loss = begun
@@ -424,8 +435,9 @@ class Newton:
     def _found(self, n_iter: int, residual: float, trouble: str, objective: Any) -> Minimum:
         at = self.at
         return Minimum(
-            at.coef, at.intercept, self.loss, n_iter, residual, not trouble, trouble, objective
-        )
+            at.coef, at.intercept, self.loss, n_iter, residual, not trouble, trouble, objective,
+            at.smooth,
+        )  # fmt: skip
 
 
 def minimise(
@@ -438,6 +450,7 @@ def minimise(
     tol: float = 1e-3,
     max_iter: int = 100,
     step: Step | None = None,
+    start: Minimum | None = None,
 ) -> Minimum:
     """Minimise sum_i w_i l(y_i, f_i) + alpha / 2 c^T K c over c and b, with f = K c + b.
 
@@ -457,10 +470,12 @@ def minimise(
         Steps at most.
     step : callable, optional
         Runs each product.
+    start : Minimum, optional
+        Of the same rows and a loss that is near, both losses of y - f alone: where steps begin.
 
     Returns
     -------
     Minimum
     """
-    newton = Newton(system, loss, y, weight, fit_intercept=fit_intercept, step=step)
+    newton = Newton(system, loss, y, weight, fit_intercept=fit_intercept, step=step, start=start)
     return newton.run(tol, max_iter)

@@ -1,0 +1,227 @@
+"""Quantile regression with the whole kernel: one quantile, or several of the same rows.
+
+Several share the kernel matrix, and each begins where a near one ended: of its smoothed losses the
+first few are left out, so that it takes fewer steps.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gzkcore._util.state import doubles, number, stored
+from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.validation import check_share, check_weights
+from gzkcore.features.nystrom import KernelFunction
+from gzkcore.kernels.base import Kernel
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import Batch
+
+from .kernel_losses import LossRegressor
+from .losses import Pinball, weighted_quantile
+from .newton import Minimum
+
+__all__ = ["KernelQuantileRegressor"]
+
+ROUNDING = 1e-12  # of the targets
+
+
+class KernelQuantileRegressor(LossRegressor):
+    """Quantile regression with the whole kernel: f is the `quantile` of the targets.
+
+    Minimises sum_i w_i p(y_i - f_i) + alpha / 2 |f|^2 with the pinball loss p(r) = max(quantile r,
+    (quantile - 1) r); f as for `KernelPoissonRegressor`.
+
+    Parameters
+    ----------
+    kernel, fit_intercept, preconditioner, max_iter, random_state
+        As for `KernelPoissonRegressor`.
+    alpha : float, default=1.0
+        > 0, the weight of the penalty. It has the unit of 1 / y: y times 1,000 wants a thousandth.
+    quantile : float or list of float, default=0.5
+        > 0 and < 1; 0.5 is the median. Of a list, each different, there is a function for each.
+    tol : float, default=1e-3
+        > 0 and < 1, also of the smoothing: relative to the objective.
+
+    Attributes
+    ----------
+    quantile_ : float or ndarray of shape (n_quantiles,)
+        As it was in `fit`.
+    smoothing_ : float or ndarray of shape (n_quantiles,)
+        Width m, in units of y, by which the pinball loss was smoothed at last: the objective is
+        above its least value by m sum_i w_i at most, and by `tol` of it.
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_quantiles)
+    intercept_, n_iter_, residual_, converged_
+        As for `KernelPoissonRegressor`, for a list an array of shape (n_quantiles,); `residual_` is
+        of the smoothed objective.
+    X_fit_, kernel_
+        As for `KernelPoissonRegressor`.
+
+    See Also
+    --------
+    sklearn.linear_model.QuantileRegressor : Linear f, with the penalty |coef|_1.
+    KernelRidge : Intervals for noise that is the same everywhere, `predict(X, return_std=True)`.
+
+    Notes
+    -----
+    The loss has a kink, so that its minimum is found along a path of smoothed ones (a barrier for
+    the dual coefficients, which lie between quantile - 1 and quantile): some 15 steps. With a
+    constant a share `quantile` of the training rows, by weight, is below f, but for the rows that f
+    meets; of new rows fewer are between two quantiles, the fewer the smaller alpha is.
+
+    Several quantiles are the minima of their own objectives, as in fits of their own. They share
+    the kernel matrix, and all but the one nearest to the median begin at the function of a near
+    one, which saves a third of the steps. Where functions cross, `predict` sorts: of each row the
+    k-th least value is that of the k-th least quantile, and pinball losses are no larger for it.
+
+    `score` is the share of the pinball loss that is explained: 1 - (loss) / (loss of the quantile
+    of y), of several quantiles the mean.
+
+    References
+    ----------
+    Takeuchi, Le, Sears, Smola, Nonparametric Quantile Estimation, JMLR 7 (2006); Chernozhukov,
+    Fernandez-Val, Galichon, Quantile and Probability Curves Without Crossing, Econometrica 78
+    (2010).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import KernelQuantileRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (500, 1))
+    >>> y = np.abs(X[:, 0]) * rng.standard_normal(500)
+    >>> model = KernelQuantileRegressor(alpha=0.1, quantile=0.9).fit(X, y)
+    >>> bool(0.88 < np.mean(y <= model.predict(X)) < 0.92)
+    True
+    >>> model = KernelQuantileRegressor(alpha=0.1, quantile=[0.05, 0.5, 0.95]).fit(X, y)
+    >>> low, median, high = model.predict(X).T
+    >>> bool(0.88 < np.mean((low <= y) & (y <= high)) < 0.92)
+    True
+    """
+
+    _state = stored(
+        smoothing_=number(0) | doubles("t", least=0),
+        quantile_=(number(0, 1) | doubles("t", least=0, below=1)).if_there(),
+    )
+
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float = 1.0,
+        *,
+        quantile: float | Sequence[float] | Doubles = 0.5,
+        fit_intercept: bool = True,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
+            max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
+        self.quantile = quantile
+
+    def _loss(self) -> float | Doubles:
+        return check_quantiles(self.quantile)
+
+    def _minimise(self, loss: Any, minimum: Callable[..., Minimum]) -> None:
+        quantiles = np.atleast_1d(loss).tolist()
+        found: dict[float, Minimum] = {}
+        for q in sorted(quantiles, key=lambda q: abs(q - 0.5)):
+            start = found[min(found, key=lambda p: abs(p - q))] if found else None
+            found[q] = minimum(Pinball(q), start=start)
+        each = [found[q] for q in quantiles]
+        shape = np.shape(loss)
+
+        def shaped(values: Sequence[Any]) -> Any:
+            return np.array(values) if shape else values[0]
+
+        self.quantile_ = loss
+        self.dual_coef_ = np.hstack([one.coef for one in each]).reshape(-1, *shape)
+        self.intercept_ = np.concatenate([one.intercept for one in each]).reshape(shape)[()]
+        self.n_iter_ = shaped([one.n_iter for one in each])
+        self.residual_ = shaped([one.residual for one in each])
+        self.converged_ = shaped([one.converged for one in each])
+        self.smoothing_ = shaped([getattr(one.loss, "width", 0.0) for one in each])
+        told = [
+            (f"quantile={q:g}: " if shape else "") + found[q].trouble
+            for q in quantiles
+            if found[q].trouble
+        ]
+        self._tell("; ".join(told), "")
+
+    def _of_values(self, f: Doubles) -> Doubles:
+        if f.ndim == 1:
+            return f
+        ranks = np.argsort(np.argsort(self._quantiles))
+        return np.asarray(np.sort(f, axis=1)[:, ranks])
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return 1 - (pinball loss) / (pinball loss of the quantile of y).
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            The mean over the quantiles.
+        """
+        self._check_fitted()
+        parts = as_source(X, y, sample_weight).reduce(
+            _losses_of_batch, _joined, self._for_workers()
+        )
+        if parts is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        targets, weight, losses = parts
+        found = []
+        for q, loss in zip(np.atleast_1d(self._quantiles), losses.T @ weight, strict=True):
+            constant = weighted_quantile(targets[:, None], weight, float(q))
+            least = weight @ _pinball(targets - constant, float(q))
+            nothing = ROUNDING * (weight @ np.abs(targets))
+            found.append(1 - loss / least if least > nothing else float(loss <= nothing))
+        return float(np.mean(found))
+
+    @property
+    def _quantiles(self) -> Any:
+        """Those of the fit, which files of the first versions have among the parameters."""
+        return self.__dict__.get("quantile_", self.quantile)
+
+
+def check_quantiles(given: Any) -> float | Doubles:
+    """Return a number between 0 and 1, or an array of different ones."""
+    if not isinstance(given, list | tuple | np.ndarray):
+        return check_share("quantile", given)
+    if np.ndim(np.asarray(given, dtype=object)) != 1 or not len(given):
+        raise ValueError(
+            f"quantile={given!r} must be a number > 0 and < 1, or a list of one or more of them"
+        )
+    found = np.array([check_share(f"quantile[{i}]", each) for i, each in enumerate(given)])
+    if np.unique(found).size < found.size:
+        raise ValueError(f"quantile={given!r} has one twice; name each once")
+    return found
+
+
+def _pinball(r: Doubles, quantile: float | Doubles) -> Doubles:
+    """Return the pinball losses of residuals."""
+    return np.maximum(quantile * r, (quantile - 1) * r)
+
+
+def _losses_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
+    """Return targets, weights, and the losses of each row and quantile."""
+    X, y, sample_weight, _ = batch
+    y = model._targets(y, X, False)
+    w = check_weights(sample_weight, X)
+    f = model.predict(X).reshape(len(y), -1)
+    losses = _pinball(y[:, None] - f, np.atleast_1d(model._quantiles))
+    return y, np.ones(len(y)) if w is None else w, losses
+
+
+def _joined(parts: Sequence[Sequence[Doubles]]) -> Sequence[Doubles]:
+    return [np.concatenate(each) for each in zip(*parts, strict=True)]
