@@ -35,6 +35,19 @@ def machine_memory() -> int | None:
         return None
 
 
+def available_memory() -> int | None:
+    """Return the bytes that a process may still take; what the machine has where it tells no more.
+
+    MemAvailable of Linux. None where it does not tell how much it has either (Windows).
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return machine_memory()
+    told = dict(line.split(":", 1) for line in lines if ":" in line)
+    return 1024 * int(told["MemAvailable"].split()[0]) if "MemAvailable" in told else None
+
+
 def check_components(n_components: int, needed: float) -> None:
     """Raise if feature maps of this width would need more bytes than this machine has."""
     there = machine_memory()

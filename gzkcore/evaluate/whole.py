@@ -15,6 +15,7 @@ from gzkcore._util.typing import Doubles, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted, plain
 from gzkcore.kernels.base import Kernel
+from gzkcore.learn.fit_memory import whole_bytes
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.kernel_ridge_cv import KernelRidgeCV
 from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
@@ -23,12 +24,8 @@ from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
 TRIED_ROWS, TRIED_VALUES, RIGHT_SIDES = 1 << 13, 1 << 22, 8
 # Steps of the solver that are waited for.
 MOST_STEPS = 200
-# Vectors of n doubles that a fit holds at its peak for each of its columns, and products in double
-# that it takes.
-VECTORS, EXACT_PRODUCTS = 12, 2
-# Of a product in single precision: vectors that it computes at once, if it is more than one, and
-# bytes of an entry, a float that is multiplied and a double that is summed.
-LANES, ENTRY = 16, 4 + 8
+# Products in double that a fit takes.
+EXACT_PRODUCTS = 2
 # Rows that alpha is chosen on, and components of a preconditioner of few rows.
 CHOSEN_ROWS, CHOSEN_COMPONENTS = 3000, 512
 # Of a preconditioner of many rows, at least; and the power of their number that steps grow with,
@@ -131,9 +128,7 @@ def cost_of(
     products = n_iter * seconds_of(lambda: system.product(block))
     products += EXACT_PRODUCTS * seconds_of(lambda: system.exact(block))
     others = n_iter * seconds_of(lambda: made.solve(block, columns))
-    lanes = 1 if n_columns == 1 else -(-n_columns // LANES) * LANES
-    # Of a row: itself, and in the tiles of both precisions; vectors of the solver and of a product.
-    held = rows.shape[1] * (8 + 8 + 4) + 8 * VECTORS * n_columns + ENTRY * lanes
+    made_bytes = more ** (1 + system.factored) * made.nbytes
     seconds = more**2 * products + more * (setup + others)
     return WholeCost(
         alpha=alpha,
@@ -142,8 +137,7 @@ def cost_of(
         converged=bool(found.converged.all()),
         preconditioner=plain(repr(system.preconditioner)),
         seconds=more**3 * solved if system.factored else seconds,
-        megabytes=(n_samples * held + more ** (1 + system.factored) * system.preconditioner.nbytes)
-        / 1e6,
+        megabytes=whole_bytes(n_samples, dim, n_columns, made_bytes) / 1e6,
     )
 
 

@@ -35,7 +35,7 @@ class KernelClassifier(ClassifierMixin, TableLearner):
 
     Parameters
     ----------
-    budget, missing, cv, random_state
+    budget, max_memory, missing, cv, random_state
         As for `KernelRegressor`.
 
     Attributes

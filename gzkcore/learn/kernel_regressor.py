@@ -36,6 +36,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     budget : float, optional
         > 0, about how many seconds the final fit may take; None: 600. The choice before it takes 5
         to 60 s more, whatever the number of rows.
+    max_memory : float, optional
+        > 0, about how many bytes the final fit may take beside the table, by an estimate; None:
+        half of what the machine has available then. Within it are the whole kernel, fewer centres
+        or fewer features; ValueError if none of them is. The choice before it takes some hundreds
+        of megabytes, whatever the number of rows.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
     cv : int, splitter or iterable, optional
@@ -78,8 +83,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     columns) and sums up the targets. Columns are encoded, and kernel, alpha and standard deviations
     learned, as those rows say: what is missing or varies only in others isn't seen. The final fit
     reads all rows: features and centres in passes, nothing but sums held; the whole kernel puts the
-    encoded rows together in memory. If there are no more rows than are drawn, the fit is that of
-    one array. With groups, or a splitter as `cv`, a memory map is copied into memory.
+    encoded rows together in memory, if `max_memory` has room for them. If there are no more rows
+    than are drawn, the fit is that of one array. With groups, or a splitter as `cv`, a memory map
+    is copied into memory.
 
     Examples
     --------

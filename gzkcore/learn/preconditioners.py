@@ -455,11 +455,11 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
         return _by_features(problem, _fitted(given, problem.X), pairs)
     elif pairs is not None and problem.X.shape[1] <= FEW_COLUMNS:
         return NearLandmarks(
-            problem.kernel, problem.X, pairs, _seen_landmarks(*problem.X.shape), NEIGHBOURS,
+            problem.kernel, problem.X, pairs, count_landmarks(*problem.X.shape), NEIGHBOURS,
             problem.shifts, problem.noise, problem.rng,
         )  # fmt: skip
     elif pairs is not None:
-        features = _landmarks(problem, _components(n, problem.X.shape[1], problem.dtype))
+        features = _landmarks(problem, count_components(n, problem.X.shape[1], problem.dtype))
     else:
         features = _enough(problem)
     if pairs is not None:
@@ -516,7 +516,7 @@ def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
 def _enough(problem: _Problem) -> _AtLandmarks:
     """Double the landmarks as long as they leave more than alpha, within what they may cost."""
     n = len(problem.X)
-    most = max(min(FEATURES_ALONE, n), _components(n, problem.X.shape[1], problem.dtype))
+    most = max(min(FEATURES_ALONE, n), count_components(n, problem.X.shape[1], problem.dtype))
     probes = problem.sample(SAMPLED_ROWS)
     diagonal = problem.kernel.diag(probes)
     count = min(FEATURES_ALONE, n)
@@ -528,7 +528,7 @@ def _enough(problem: _Problem) -> _AtLandmarks:
         count *= 2
 
 
-def _seen_landmarks(n: int, d: int) -> int:
+def count_landmarks(n: int, d: int) -> int:
     """Count landmarks: one for 16 rows up to 2,048, more if factoring takes no more than a product.
 
     So many a smooth kernel needs, hardly more for more rows. The factors take 2 q^3 / 3.
@@ -538,7 +538,7 @@ def _seen_landmarks(n: int, d: int) -> int:
     return min(n, max(FEWEST, min(MOST_COMPONENTS, few)))
 
 
-def _components(n: int, d: int, dtype: Any) -> int:
+def count_components(n: int, d: int, dtype: Any) -> int:
     """Count the features whose Gram matrix costs as much as some kernel products, within limits."""
     count, held = (
         math.sqrt(PRODUCTS * n * (d + 12) / 12),

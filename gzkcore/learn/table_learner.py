@@ -33,6 +33,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_source
 
 from .classification import places_of
+from .fit_memory import Room
 from .kernel_ridge import KernelRidge
 from .kernel_search import (
     MOST_LENGTHS,
@@ -54,7 +55,7 @@ from .table_rows import TableRows
 # most tiles and lengths are short, there are more.
 CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
 SECONDS = 600.0
-FEATURES = 4096
+FEATURES, FEWEST_FEATURES = 4096, 256
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
@@ -68,13 +69,13 @@ class Form:
 
     alpha: float
     seed: int
-    features: bool = False
+    features: int | None = None
     centers: int | None = None
 
     def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
         """Return an unfitted model of so many rows."""
-        if self.features:
-            width = min(FEATURES // 2 if rough else FEATURES, n_rows)
+        if self.features is not None:
+            width = min(max(1, self.features // 2) if rough else self.features, n_rows)
             features = NystromFeatures(kernel, width, random_state=self.seed)
             return RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
         centers = None if self.centers is None or self.centers >= n_rows else self.centers
@@ -111,11 +112,13 @@ class TableLearner(BaseEstimator):
         self,
         budget: float | None = None,
         *,
+        max_memory: float | None = None,
         missing: str = "impute",
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         self.budget = budget
+        self.max_memory = max_memory
         self.missing = missing
         self.cv = cv
         self.random_state = random_state
@@ -171,6 +174,8 @@ class TableLearner(BaseEstimator):
         """Fit to targets(y, X) of shape (n, n_targets), which may be those of labels."""
         start = time.perf_counter()
         seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
+        if self.max_memory is not None:
+            check_positive("max_memory", self.max_memory)
         rng = generator(self.random_state)
         source = self._source(X, y, sample_weight, groups)
         drawn = None
@@ -256,7 +261,7 @@ class TableLearner(BaseEstimator):
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.X.var(axis=0))
         self.model_ = _fitted(form.model(best.kernel, table.n_all), table, report)
-        self.alpha_ = float(self.model_.alpha_) if form.features else form.alpha
+        self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
 
     def _importances(self, kernel: Any, variances: Doubles) -> Doubles:
         """Return the share of each input column in the sum of variance / length^2."""
@@ -270,35 +275,51 @@ class TableLearner(BaseEstimator):
         return shares
 
     def _form(self, table: TableRows, trials: Trials, best: Candidate, seconds: float) -> Form:
-        """Return the form that is best within what it may take."""
-        n, seed, report = table.n_all, trials.seed, trials.report
-        features = Form(best.alpha, seed, features=True)
+        """Return the form that is best within the seconds and bytes that it may take."""
+        shape = table.n_all, table.X.shape[1], table.Y.shape[1]
+        room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
+        form, why = self._within(room, trials, best, seconds)
+        if left_out := room.left_out():
+            trials.report.say(left_out)
+        trials.report.say(f"Form: {why}")
+        return form
+
+    def _within(
+        self, room: Room, trials: Trials, best: Candidate, seconds: float
+    ) -> tuple[Form, str]:
+        """Return a form and what it is; ValueError where no form is within the memory."""
+        n, seed = room.n_rows, trials.seed
+        most_features = min(FEATURES, n)
         # Features are solved for exactly, with alphas too small for conjugate gradients. Where the
         # best alpha isn't the smallest that these can do, features have nothing to offer.
         enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
-        if best.least_alpha and enough:
+        if best.least_alpha and enough and room.features(most_features, most_features):
+            features = Form(best.alpha, seed, features=most_features)
             tried = try_model(trials, best, f"{FEATURES // 2:,} features of it", features.trial)
             if tried.error < FEATURES_WIN * best.error:
-                report.say(
-                    f"Form: features. Their error is {100 * (1 - tried.error / best.error):.0f} % "
-                    "smaller than that of the whole kernel, whose solver needs a larger alpha."
+                percent = 100 * (1 - tried.error / best.error)
+                return features, (
+                    f"features. Their error is {percent:.0f} % smaller than that of the whole "
+                    "kernel, whose solver needs a larger alpha."
                 )
-                return features
         expected, about = trials.most_seconds_of(best, n), "less than"
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
-        if expected <= seconds:
-            report.say(
-                f"Form: the whole kernel on {counted(n, 'row')}, {about} {_rounded(expected)} s."
-            )
-            return Form(best.alpha, seed)
-        whole = f"the whole kernel would take about {expected:,.1f} s"
-        centers = min(MOST_CENTERS, int(n * seconds / expected / 4))
-        if centers >= FEWEST_CENTERS:
-            report.say(f"Form: {centers:,} centres, since {whole}.")
-            return Form(best.alpha, seed, centers=centers)
-        report.say(f"Form: {min(FEATURES, n):,} features, since {whole}.")
-        return features
+        fits = room.whole()
+        told = f"the whole kernel on {counted(n, 'row')}, {about} {_rounded(expected)} s."
+        if fits and expected <= seconds:
+            return Form(best.alpha, seed), told
+        why = f"since the whole kernel would take about {expected:,.1f} s."
+        if not fits:
+            why = "since there is no room for the whole kernel."
+        share = 1.0 if expected <= seconds else seconds / expected
+        if centers := room.centers(min(MOST_CENTERS, int(n * share / 4)), FEWEST_CENTERS):
+            return Form(best.alpha, seed, centers=centers), f"{centers:,} centres, {why}"
+        if width := room.features(most_features, FEWEST_FEATURES):
+            return Form(best.alpha, seed, features=width), f"{width:,} features, {why}"
+        if fits:
+            return Form(best.alpha, seed), told
+        raise room.too_little()
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         """Set what depends on the shape of y alone."""

@@ -56,6 +56,11 @@ class TableRows:
         """How many rows of positive weight the model is fitted to."""
         return self.n_rows if self._whole is None else self._whole.n_used
 
+    @property
+    def in_passes(self) -> bool:
+        """Whether all rows are read in passes, and are not held."""
+        return self._whole is not None
+
     def all(self) -> tuple[Any, ...]:
         """Return all rows, targets and weights as a learner's `fit` takes them."""
         return (self.X, self.Y, self.weight) if self._whole is None else self._whole.batches()
