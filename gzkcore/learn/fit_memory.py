@@ -1,7 +1,7 @@
 """Bytes that fits take at their peak, beside the rows that they are given, and forms within them.
 
-Measured for Matern-3/2 with 1 to 4 threads, 1,000 to 40,000 rows of 2 to 60 columns, 1,000 to 3,000
-centres and 512 to 2,048 features, these are 0.8 to 1.3 times the peaks.
+Measured for Matern-3/2, 1,000 to 40,000 rows of 2 to 60 columns, 1,000 to 3,000
+centres and 512 to 2,048 features, these are 0.9 to 1.3 times the peaks on two processors.
 """
 
 import math
