@@ -1,5 +1,6 @@
 """What all tests share: hypothesis without a clock, and threads for small jobs too."""
 
+import functools
 import os
 
 from hypothesis import HealthCheck, settings
@@ -15,5 +16,14 @@ settings.load_profile("gzkcore")
 threads._WORTH_A_THREAD = 1 << 16
 
 # Tests that run side by side share the processors; those of threads ask for as many as they want.
-SHARE = threads._usable_processors() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-threads._usable_processors = lambda: max(1, SHARE)
+SIDE_BY_SIDE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+of_the_process = threads._usable_processors
+
+
+@functools.wraps(of_the_process)
+def share():
+    """Return how many processors the tests of this process may use."""
+    return max(1, of_the_process() // SIDE_BY_SIDE)
+
+
+threads._usable_processors = share

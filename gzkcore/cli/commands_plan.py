@@ -4,10 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import plain
 
 from .arguments import (
@@ -40,6 +38,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
+    from gzkcore._util.typing import Doubles
     from gzkcore.rows.frames import Frame
     from gzkcore.rows.tables import Table
 
@@ -132,6 +131,8 @@ def _drawn(
 
 def _some_of(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
     """Return some of the rows at random, standardised or on the globe, and their targets."""
+    import numpy as np
+
     from gzkcore.datasets.globe import LatLonToSphere
     from gzkcore.rows.frames import Frame
 
@@ -146,6 +147,8 @@ def _some_of(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
 
 def _standardised(column: Any) -> Any:
     """Return a column of numbers with mean 0 and variance 1, any other as it is."""
+    import numpy as np
+
     if column.dtype.kind != "f" or np.isnan(column).all() or not np.nanstd(column):
         return column
     return (column - np.nanmean(column)) / np.nanstd(column)

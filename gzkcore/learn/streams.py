@@ -128,7 +128,7 @@ class Reader:
         self.names = getattr(learner, "feature_names_in_", None)
         if self.array is not None:
             self.array = self.rows
-            self.source = Source(Slices(self.rows, self.targets, self.weight))
+            self.source = Source(Slices(self.rows, self.targets, self.weight, ARRAY_ROWS))
 
     def _first(self) -> tuple[Any, Any, Any]:
         """Return the first batch with rows, which will come again."""
@@ -558,7 +558,7 @@ class _Progress:
 class Slices:
     """Rows of arrays, in batches of so many."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, rows: int = ARRAY_ROWS) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, rows: int) -> None:
         self.parts, self.rows = (X, y, sample_weight), rows
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
