@@ -26,7 +26,7 @@ from .preconditioners import (
 )
 from .tiles import ALL_SUMS_BYTES, FEATURES_BYTES
 
-__all__ = ["Room", "centers_bytes", "features_bytes", "preconditioner_bytes", "whole_bytes"]
+__all__: list[str] = []
 
 LESS = 0.75  # of centres or features, where there is no room for more; a choice
 
