@@ -39,7 +39,7 @@ QUICK = "|".join(
         r"^fastfood\.Transform\.time_gzkcore\(d=784, float32",
         r"^formulas\.AgainstReference\.",
         r"^fourier\.Transform\.time_gzkcore\(32, float32",
-        r"^gegenbauer\.Transform\.time_transform\(.*, float32, gegenbauer",
+        r"^gegenbauer\.Transform\.time_transform_out\(.*, float32, gegenbauer",
         r"^gram\.Update\.time_gzkcore\(gegenbauer, 1024, float32",
         r"^hadamard\.Transform\.time_gzkcore\(14, float32",
         r"^harmonics\.HarmonicsToMemory\.time_gzkcore\(3, float32",
