@@ -176,11 +176,7 @@ class Classifier(ClassifierMixin, Regressor):
         """
         if not is_source(X):
             return float(ClassifierMixin.score(self, X, y, sample_weight))
-        model = self._for_workers()
-        hits = as_source(X, y, sample_weight).reduce(count_hits, add_pairs, model)
-        if hits is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        return float(hits[0] / hits[1])
+        return accuracy_of(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -225,7 +221,16 @@ def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
 
 
-def count_hits(batch: Batch, model: Any) -> tuple[float, float]:
+def accuracy_of(model: Any, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> float:
+    """Return the share of the rows of a source whose class is predicted."""
+    source = as_source(X, y, sample_weight)
+    hits = source.reduce(_count_hits, _add_pairs, model._for_workers())
+    if hits is None:
+        raise ValueError("the source yields no batches; give it one or more")
+    return float(hits[0] / hits[1])
+
+
+def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
     """Return the weight of the rows whose class is predicted, and of all."""
     X, y, sample_weight, _ = batch
     y = column_or_1d(y)
@@ -234,6 +239,6 @@ def count_hits(batch: Batch, model: Any) -> tuple[float, float]:
     return float(weight @ (model.predict(X) == y)), float(weight.sum())
 
 
-def add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Add up what `count_hits` returns."""
+def _add_pairs(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Add up what `_count_hits` returns."""
     return sum(part[0] for part in parts), sum(part[1] for part in parts)

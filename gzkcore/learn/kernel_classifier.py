@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, labels, stored
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import is_source
 
-from .classification import add_pairs, count_hits, count_labels, distinct, merge_counts, places_of
+from .classification import accuracy_of, count_labels, distinct, merge_counts, places_of
 from .kernel_search import Candidate, Trials
 from .table_learner import Form, TableLearner
 from .table_passes import source_of
@@ -216,10 +215,7 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         """
         if not is_source(X):
             return float(super().score(X, y, sample_weight))
-        hits = as_source(X, y, sample_weight).reduce(count_hits, add_pairs, self._for_workers())
-        if hits is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        return float(hits[0] / hits[1])
+        return accuracy_of(self, X, y, sample_weight)
 
 
 def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:

@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.state import doubles, flag, stored
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_targets
-from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import is_dask, is_source
 
 from .kernel_search import Candidate, Trials
-from .regression import score_of_batch
-from .streams import R2Sums, map_rows
+from .regression import r2_of
+from .streams import map_rows
 from .table_learner import NORMAL_95, Form, TableLearner
 
 __all__ = ["KernelRegressor"]
@@ -222,12 +221,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         """
         if not is_source(X):
             return float(super().score(X, y, sample_weight))
-        scored = as_source(X, y, sample_weight).reduce(
-            score_of_batch, R2Sums.merge, self._for_workers()
-        )
-        if scored is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        return float(scored.r2())
+        return r2_of(self, X, y, sample_weight)
 
 
 def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:

@@ -191,19 +191,23 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
         """
         if not is_source(X):
             return float(super().score(X, y, sample_weight))
-        scored = as_source(X, y, sample_weight).reduce(
-            score_of_batch, R2Sums.merge, self._for_workers()
-        )
-        if scored is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        return float(scored.r2())
+        return r2_of(self, X, y, sample_weight)
+
+
+def r2_of(model: Any, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> float:
+    """Return R^2 of the rows of a source."""
+    source = as_source(X, y, sample_weight)
+    scored = source.reduce(_score_of_batch, R2Sums.merge, model._for_workers())
+    if scored is None:
+        raise ValueError("the source yields no batches; give it one or more")
+    return float(scored.r2())
 
 
 def _std_of_rows(model: Regressor, X: Any) -> Any:
     return model.predict(X, return_std=True)[1]
 
 
-def score_of_batch(batch: Batch, model: Any) -> R2Sums:
+def _score_of_batch(batch: Batch, model: Any) -> R2Sums:
     """Return what a batch adds to R^2."""
     if batch.y is None:
         raise ValueError("score needs the targets; let the source yield (X, y)")
