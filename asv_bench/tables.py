@@ -16,6 +16,7 @@
     python asv_bench/tables.py dense
     python asv_bench/tables.py whole [errors] [globe] [peers] [large]
     python asv_bench/tables.py prediction [kin40k] [pol] [elevators] ... [adult] [magic] ...
+    python asv_bench/tables.py promises [kin40k] [pol] ...
     python asv_bench/tables.py forecasts [kin40k] [pol] ... [protein] [adult] ...
     python asv_bench/tables.py import
 
@@ -73,6 +74,7 @@ from peers import PEERS, peers
 from prediction import options_of_prediction, prediction
 from printing import load_arrays, load_elevation, mean_and_spread, report, show, unit_vectors
 from projection import projection
+from promises import options_of_promises, promises
 from scale import anonymous_megabytes, scale
 from scipy.linalg.blas import dsyrk
 from sklearn.decomposition import PCA
@@ -894,6 +896,7 @@ def main():
     )
     added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
     options_of_prediction(command("prediction", prediction))
+    options_of_promises(command("promises", promises))
     options_of_forecasts(command("forecasts", forecasts))
     command("import", import_time)
     _run(parser.parse_args())
