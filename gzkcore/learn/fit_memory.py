@@ -1,7 +1,8 @@
 """Bytes that fits take at their peak, beside the rows that they are given, and forms within them.
 
 Measured for Matern-3/2, 1,000 to 40,000 rows of 2 to 60 columns, 1,000 to 3,000
-centres and 512 to 2,048 features, these are 0.9 to 1.3 times the peaks on two processors.
+centres and 512 to 2,048 features, these are 0.9 to 1.3 times the peaks on two processors; of the
+whole kernel on 10,000 rows or more, of more than three columns, they are upper bounds.
 """
 
 import math
@@ -21,8 +22,8 @@ from .preconditioners import (
     LEAST_IN_SINGLE,
     NEIGHBOURS,
     SAMPLED_FOR_EACH,
-    count_components,
     count_landmarks,
+    most_components,
 )
 from .tiles import ALL_SUMS_BYTES, FEATURES_BYTES
 
@@ -79,7 +80,7 @@ def preconditioner_bytes(n_rows: int, dim: int, alpha: float) -> float:
         count, seen = count_landmarks(n_rows, dim), SEEN + NEIGHBOURS
         of_rows = n_rows * (9 * seen + 20 + dtype.itemsize * seen)
         return of_rows + 8.0 * FACTORS * count**2 + TILES
-    count = count_components(n_rows, dim, dtype)
+    count = most_components(n_rows, dim, dtype)
     of_rows = n_rows * (9 * NEIGHBOURS + dtype.itemsize * (count + NEIGHBOURS))
     return of_rows + 8.0 * FACTORS * count**2 + _kept(SAMPLED_FOR_EACH * count, count) + TILES
 

@@ -6,6 +6,7 @@ K, take care of what is smooth, the far part; what they leave is local, and a sp
 nearest neighbours takes care of it. N is diagonal: the noise of each row relative to alpha.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -24,12 +25,14 @@ from gzkcore._util.random import generator
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import Pairs, kernel_matrix
+from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
 
 from .kept_features import LANES, KeptFeatures
 from .near_landmarks import NearLandmarks
 from .neighbours import Neighbours, SparseFactor
 from .preconditioner import Preconditioner, factor_of
+from .solve import NotPositiveDefinite, conjugate_gradients
+from .solve_columns import OfColumns
 
 __all__ = ["Diagonal", "LowRank", "NearAndFar", "preconditioner_for"]
 
@@ -54,10 +57,14 @@ ROWS_OF_LANDMARK, MANY_LANDMARKS = 16, 2048
 # where the kernel has no compiled form or rows are few.
 FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
 MOST_BYTES = 1 << 30
-# Kernel products that the Gram matrix of the features may cost. With 500 features instead of 256
-# protein at 36,000 rows took 27 steps instead of 35 (8.3 s, 9.7 s), kin40k at 12,000 rows and a
-# small alpha 82 instead of 163 (3.6 s, 4.6 s); 1,000 were no faster.
+# Kernel products that the Gram matrix of the features may cost, where the steps aren't tried. With
+# 500 features instead of 256 protein at 36,000 rows took 27 steps instead of 35 (8.3 s, 9.7 s),
+# kin40k at 12,000 rows and a small alpha 82 instead of 163 (3.6 s, 4.6 s); 1,000 were no faster.
 PRODUCTS = 4
+# Rows from which on steps are tried, on one row of so many and up to so many steps. At 36,000 rows
+# of kin40k and alpha .001 that gives 1,088 features, and 100 steps instead of 254 (26 s, 44 s), at
+# 15,000 of bike 832, and 32 instead of 102 (6.1 s, 8.9 s); the trial takes 0.3 to 2 s.
+TRIED_FROM, ROWS_OF_TRIED, MOST_TRIED_STEPS, TRIED_TOL = 10_000, 10, 300, 1e-2
 # A condition number for which no preconditioner is made: eight steps to 1e-3.
 WELL_CONDITIONED = 4.0
 # Features are held in single precision from this least alpha on, relative to k(x, x): their
@@ -294,8 +301,9 @@ def preconditioner_for(
     features; else in up to three columns landmarks, of which a row sees 48, and 31 neighbours: a
     landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be factored in the time of
     a kernel product. In more columns features and 31 neighbours, with as many features (256 to
-    4,096, and 1 GiB) as can be multiplied in the time of four. For kernels without a compiled form
-    features alone, twice as many as long as they leave more than alpha.
+    4,096, and 1 GiB) as can be multiplied in the time of four; of 10,000 rows or more, more if that
+    saves more steps than it costs, by a trial with a tenth of the rows. For kernels without a
+    compiled form features alone, twice as many as long as they leave more than alpha.
 
     References
     ----------
@@ -459,7 +467,7 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
             problem.shifts, problem.noise, problem.rng,
         )  # fmt: skip
     elif pairs is not None:
-        features = _landmarks(problem, count_components(n, problem.X.shape[1], problem.dtype))
+        features = _landmarks(problem, _as_costly_as_steps(problem))
     else:
         features = _enough(problem)
     if pairs is not None:
@@ -538,14 +546,47 @@ def count_landmarks(n: int, d: int) -> int:
     return min(n, max(FEWEST, min(MOST_COMPONENTS, few)))
 
 
-def count_components(n: int, d: int, dtype: Any) -> int:
-    """Count the features whose Gram matrix costs as much as some kernel products, within limits."""
-    count, held = (
-        math.sqrt(PRODUCTS * n * (d + 12) / 12),
-        MOST_BYTES // (n * int(np.dtype(dtype).itemsize)),
-    )
-    affordable = min(held, max(FEWEST, int(count)), MOST_COMPONENTS) // LANES * LANES
-    return min(n, max(FEWEST // 2, affordable))
+def _as_costly_as_steps(problem: _Problem) -> int:
+    """Count the features that cost as much as the steps that they leave, by a trial of few rows.
+
+    Of m of n rows the eigenvalues are about m / n of those of all: so is the alpha of the trial.
+    """
+    n, d = problem.X.shape
+    if n < TRIED_FROM:
+        return count_components(n, d, problem.dtype)
+    some = problem._some(n // ROWS_OF_TRIED)
+    shift = problem.shifts.min(keepdims=True) * some.size / n
+    few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
+    pairs = Pairs.of(few.kernel, few.X, few.dtype)
+    steps = 0
+    if pairs is not None:
+        made = _near_and_far(few, _landmarks(few, FEWEST), pairs)
+        with contextlib.suppress(NotPositiveDefinite):
+            steps = conjugate_gradients(
+                KernelOperator(few.kernel, few.X, dtype=np.float32),
+                problem.rng.standard_normal((some.size, 1)), few.shifts, noise=few.noise,
+                preconditioner=OfColumns(made, np.zeros(1, np.intp)), tol=TRIED_TOL,
+                max_iter=MOST_TRIED_STEPS,
+            ).n_iter.max()  # fmt: skip
+    return count_components(n, d, problem.dtype, int(steps))
+
+
+def most_components(n: int, d: int, dtype: Any) -> int:
+    """Return how many features there are at most, whatever a trial says."""
+    return count_components(n, d, dtype, 0 if n < TRIED_FROM else MOST_TRIED_STEPS)
+
+
+def count_components(n: int, d: int, dtype: Any, steps: int = 0) -> int:
+    """Count the features whose Gram matrix costs as much as PRODUCTS, or more for many steps.
+
+    If there are so many steps with FEWEST features, q of them leave about steps * FEWEST / q, and
+    cost q^2 / unit: the sum is least where the former is twice the latter.
+    """
+    unit = n * (d + 12) / 12  # q^2 that take as long as a kernel product
+    count = int(max(math.sqrt(PRODUCTS * unit), (steps * FEWEST * unit / 2) ** (1 / 3)))
+    held = MOST_BYTES // (n * np.dtype(dtype).itemsize)
+    affordable = min(held, max(FEWEST, count), MOST_COMPONENTS) // LANES * LANES
+    return int(min(n, max(FEWEST // 2, affordable)))
 
 
 def _fitted(features: Any, X: Doubles) -> Any:

@@ -398,6 +398,32 @@ def test_what_are_no_rows():
             preconditioner_for("auto", Gaussian(0.5), X, [0.1])
 
 
+def test_many_steps_take_more_features(monkeypatch):
+    """A small alpha of a smooth kernel: a trial says that features will pay."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 8))
+    monkeypatch.setattr(preconditioners, "TRIED_FROM", 4000)
+    monkeypatch.setattr(preconditioners, "ROWS_OF_TRIED", 2)
+    some, few, untried = (
+        preconditioner_for("auto", Gaussian(0.1), X[:n], [alpha], random_state=0).n_components
+        for n, alpha in ((4000, 1e-3), (4000, 1.0), (3999, 1e-3))
+    )
+    assert few == untried == 256
+    assert 300 < some <= preconditioners.most_components(4000, 8, np.float32)
+    again = preconditioner_for("auto", Gaussian(0.1), X, [1e-3], random_state=0)
+    assert again.n_components == some
+
+
+def test_features_cost_as_much_as_steps():
+    """q features leave s / q steps and cost q^2 / u: no other number costs less."""
+    n, d, steps = 36_000, 8, 250
+    chosen = preconditioners.count_components(n, d, np.float32, steps)
+    q = np.arange(300, 4000)
+    costs = steps * preconditioners.FEWEST / q + 12 * q**2 / (n * (d + 12))
+    assert abs(chosen - q[costs.argmin()]) <= preconditioners.LANES
+    assert preconditioners.count_components(n, d, np.float32) == 480
+
+
 def test_features_alone_are_doubled_while_they_leave_much(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(preconditioners, "FEATURES_ALONE", 32)
