@@ -166,7 +166,7 @@ def fuzz(minutes: float, *options: str) -> int:
                 worst |= {k: max(v, worst.get(k, 0.0)) for k, v in found["worst"].items()}
                 path.unlink()
             for path in folder.glob("last-*.txt"):
-                print(f"A process ended in: {path.read_text()}")
+                print(f"A process ended in: {path.read_text().rstrip()}")
     print(*(f"{count:10,d}  {what}" for what, count in counts.most_common()), sep="\n")
     for where in sorted(worst, key=lambda where: -worst[where])[:5]:
         print(f"{worst[where]:10.2g}  of the tolerance is the worst error of {where}")

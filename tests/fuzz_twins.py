@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fuzzing import EXTREME, FORMS, REFUSALS, counted, in_form, often, quietly, worst
+from fuzzing import EXTREME, FORMS, REFUSALS, counted, in_form, often, quietly, seldom, worst
 from hypothesis import given
 from hypothesis import strategies as st
 from test_twins import (
@@ -17,24 +17,51 @@ from test_twins import (
 )
 
 
-@pytest.mark.parametrize("where", VALUES)
+def arrays_of(arg):
+    """Return the array that an argument is, or those of a list, or none."""
+    return [a for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, np.ndarray)]
+
+
+def in_any_form(where, args, data):
+    """Yield the same arguments with their arrays in each form, and in several."""
+    places = [i for i, arg in enumerate(args) if arrays_of(arg)]
+    forms = [[form] * len(places) for form in FORMS] if places else [[]]
+    if len(places) > 1:
+        forms.append([data.draw(st.sampled_from(sorted(FORMS))) for _ in places])
+    for chosen in forms:
+        given = list(args)
+        for place, form in zip(places, chosen, strict=True):
+            made = [in_form(array.copy(), form) for array in arrays_of(args[place])]
+            given[place] = made if isinstance(args[place], list) else made[0]
+        counted("mirrors beside formulas", (where, chosen))
+        yield given
+        for place in places:
+            for made, array in zip(arrays_of(given[place]), arrays_of(args[place]), strict=True):
+                assert np.array_equal(made, array)  # nobody's data are written to
+
+
+def agree(where, data):
+    args = data.draw(VALUES[where][0])
+    counted("drawn arguments of formulas", where)
+    worst(where, compare(where, args, in_any_form(where, args, data)))
+
+
+# Formulas that take ten to a hundred times as long as others.
+SLOW = {"gegenbauer.gegenbauer_features", "series.radial_series", "theory.dot_product_directions"}
+
+
+@pytest.mark.parametrize("where", [where for where in VALUES if where not in SLOW])
 @often
 @given(data=st.data())
 def test_twins_agree_whatever_the_arrays(where, data):
-    args = data.draw(VALUES[where][0])
-    forms = [
-        data.draw(st.sampled_from(sorted(FORMS))) if isinstance(arg, np.ndarray) else None
-        for arg in args
-    ]
-    given = [
-        arg if form is None else in_form(arg, form) for arg, form in zip(args, forms, strict=True)
-    ]
-    counted("twins", (where, forms))
-    before = [arg.copy() if isinstance(arg, np.ndarray) else None for arg in given]
-    worst(where, compare(where, args, given))
-    for arg, was in zip(given, before, strict=True):
-        if was is not None:
-            np.testing.assert_array_equal(arg, was)  # nobody's data are written to
+    agree(where, data)
+
+
+@pytest.mark.parametrize("where", sorted(SLOW))
+@seldom
+@given(data=st.data())
+def test_slow_twins_agree_whatever_the_arrays(where, data):
+    agree(where, data)
 
 
 def spoiled(arg, data):

@@ -6,6 +6,7 @@ a share of what is allowed. The case under way stands there too, in case that it
 """
 
 import atexit
+import functools
 import json
 import os
 import warnings
@@ -30,6 +31,8 @@ often = settings(
     print_blob=True,
 )
 
+seldom = settings(often, max_examples=max(1, often.max_examples // 30))
+
 # What may be said of bad arguments. All else is a fault.
 REFUSALS = (ValueError, TypeError, OverflowError, np.linalg.LinAlgError)
 
@@ -38,7 +41,16 @@ def counted(what, case=""):
     """Count a case before it is tried, and write it down."""
     COUNTS[what] += 1
     if FOLDER:
-        (Path(FOLDER) / f"last-{os.getpid()}.txt").write_text(f"{what}: {case!r:.3000}")
+        os.pwrite(_note(), f"{what}: {case!r}".encode(errors="replace")[:ROOM].ljust(ROOM), 0)
+
+
+ROOM = 3000
+
+
+@functools.cache
+def _note():
+    """Open the file of the case under way, which is kept open and as long: opening it costs more."""
+    return os.open(Path(FOLDER) / f"last-{os.getpid()}.txt", os.O_WRONLY | os.O_CREAT, 0o666)
 
 
 def worst(where, ratio):

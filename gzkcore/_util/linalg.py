@@ -32,13 +32,20 @@ __all__ = [
 Matrix = TypeVar("Matrix", bound=Floats)
 
 
+def _packed(A: Matrix) -> Matrix:
+    """Return an array as kernels read it: itself, or a copy of one in another layout."""
+    packed: Any = np.require(A, A.dtype.newbyteorder("="), ["C", "ALIGNED"])
+    same: Matrix = packed
+    return same
+
+
 def cholesky(A: Matrix, *, overwrite: bool = False) -> Matrix:
     """Return the lower triangular L with A = L L^T, in place of A where that may be overwritten.
 
     Of A only the lower triangle is read. Raises LinAlgError where A isn't positive definite to
     rounding. n^3 / 3 flops.
     """
-    found: Any = A if overwrite else np.array(A, order="C")
+    found: Any = A if overwrite else np.array(A, A.dtype.newbyteorder("="), order="C")
     with limit_blas(1):
         failed = _cholesky.factor(found, n_threads(len(A) ** 3 // 3))
     if failed:
@@ -54,13 +61,13 @@ def shifted(A: Doubles, diagonal: Doubles, dtype: Any = np.float64) -> Any:
     of the pages that it touches.
     """
     out = np.empty(A.shape, dtype)
-    A, diagonal = np.ascontiguousarray(A), np.ascontiguousarray(diagonal)
-    _cholesky.shifted(A, diagonal, out, n_threads(A.size))
+    _cholesky.shifted(_packed(A), _packed(diagonal), out, n_threads(A.size))
     return out
 
 
 def solve_triangle(L: Matrix, B: Floats, transposed: bool = False) -> Matrix:
     """Return L^-1 B, or L^-T B, in the dtype of L, for B of shape (n, n_sides)."""
+    L = _packed(L)
     found: Any = np.array(B.T, dtype=L.dtype, order="C")
     with limit_blas(1):
         _cholesky.solve_lower(L, found, transposed, n_threads(len(L) ** 2 * len(found)))
@@ -75,6 +82,7 @@ def solve_factored(L: Matrix, B: Floats) -> Matrix:
 
 def inverse_of(L: Matrix) -> Matrix:
     """Return (L L^T)^-1, in the dtype of L; 2 n^3 / 3 flops."""
+    L = _packed(L)
     found = np.empty_like(L)
     with limit_blas(1):
         _cholesky.invert(L, found, n_threads(2 * len(L) ** 3 // 3))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fuzzing import FORMS, in_form
 from points import gaussian
 from scipy.linalg import LinAlgError
 from tolerances import FACTOR
@@ -56,6 +57,20 @@ def test_any_size_is_factored_solved_and_inverted(n, dtype):
     assert inverse.dtype == solve_factored(L, B).dtype == dtype
     np.testing.assert_array_equal(inverse, inverse.T)
     np.testing.assert_allclose(inverse @ A, np.eye(n), atol=atol)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_layout_gives_the_same_bits(form):
+    A, _ = positive(9)
+    B, diagonal = gaussian(9, 3, seed=1), np.arange(1.0, 10.0)
+    L = cholesky(A)
+    A_, B_, L_, diagonal_ = (in_form(each, form) for each in (A, B, L, diagonal))
+    np.testing.assert_array_equal(cholesky(A_), L)
+    np.testing.assert_array_equal(inverse_of(L_), inverse_of(L))
+    for transposed in (False, True):
+        found = solve_triangle(L_, B_, transposed=transposed)
+        np.testing.assert_array_equal(found, solve_triangle(L, B, transposed=transposed))
+    np.testing.assert_array_equal(np.tril(shifted(A_, diagonal_)), np.tril(shifted(A, diagonal)))
 
 
 def test_bits_do_not_depend_on_threads():
