@@ -39,12 +39,37 @@ def _packed(A: Matrix) -> Matrix:
     return same
 
 
+def _check_square(A: Floats) -> None:
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"the matrix has shape {A.shape}; pass a square one")
+
+
+def _check_rows(B: Floats, A: Floats) -> None:
+    if B.ndim != 2 or len(B) != len(A):
+        raise ValueError(f"B has shape {B.shape}; pass a matrix of {len(A)} rows")
+
+
+def _factor(L: Matrix) -> Matrix:
+    """Return a factor as kernels read it; raise where its diagonal can't be divided by.
+
+    That of `cholesky` always can: it has square roots of numbers.
+    """
+    _check_square(L)
+    packed = _packed(L)
+    small = np.abs(packed.diagonal()) < np.finfo(packed.dtype).tiny
+    if small.any():
+        place = int(small.argmax())
+        raise LinAlgError(f"the factor has {L[place, place]} at place {place} of its diagonal")
+    return packed
+
+
 def cholesky(A: Matrix, *, overwrite: bool = False) -> Matrix:
     """Return the lower triangular L with A = L L^T, in place of A where that may be overwritten.
 
     Of A only the lower triangle is read. Raises LinAlgError where A isn't positive definite to
     rounding. n^3 / 3 flops.
     """
+    _check_square(A)
     found: Any = A if overwrite else np.array(A, A.dtype.newbyteorder("="), order="C")
     with limit_blas(1):
         failed = _cholesky.factor(found, n_threads(len(A) ** 3 // 3))
@@ -60,6 +85,9 @@ def shifted(A: Doubles, diagonal: Doubles, dtype: Any = np.float64) -> Any:
     Single precision takes 4 n^2 bytes, and a copy of the whole matrix would take most of the time
     of the pages that it touches.
     """
+    _check_square(A)
+    if diagonal.shape != A.shape[:1]:
+        raise ValueError(f"the diagonal has shape {diagonal.shape}, the matrix {A.shape}")
     out = np.empty(A.shape, dtype)
     _cholesky.shifted(_packed(A), _packed(diagonal), out, n_threads(A.size))
     return out
@@ -67,7 +95,8 @@ def shifted(A: Doubles, diagonal: Doubles, dtype: Any = np.float64) -> Any:
 
 def solve_triangle(L: Matrix, B: Floats, transposed: bool = False) -> Matrix:
     """Return L^-1 B, or L^-T B, in the dtype of L, for B of shape (n, n_sides)."""
-    L = _packed(L)
+    L = _factor(L)
+    _check_rows(B, L)
     found: Any = np.array(B.T, dtype=L.dtype, order="C")
     with limit_blas(1):
         _cholesky.solve_lower(L, found, transposed, n_threads(len(L) ** 2 * len(found)))
@@ -82,7 +111,7 @@ def solve_factored(L: Matrix, B: Floats) -> Matrix:
 
 def inverse_of(L: Matrix) -> Matrix:
     """Return (L L^T)^-1, in the dtype of L; 2 n^3 / 3 flops."""
-    L = _packed(L)
+    L = _factor(L)
     found = np.empty_like(L)
     with limit_blas(1):
         _cholesky.invert(L, found, n_threads(2 * len(L) ** 3 // 3))

@@ -109,3 +109,30 @@ def test_nothing_is_solved_for_nothing():
     empty = np.empty((0, 0))
     assert cholesky(empty).shape == inverse_of(empty).shape == (0, 0)
     assert solve_factored(np.eye(3), np.empty((3, 0))).shape == (3, 0)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (3, 2), (1, 3, 3)])
+def test_what_is_not_square_is_refused(shape):
+    A = np.ones(shape)
+    for call in (cholesky, inverse_of, lambda L: solve_triangle(L, np.ones((len(L), 1)))):
+        with pytest.raises(ValueError, match="pass a square one"):
+            call(A)
+    with pytest.raises(ValueError, match="pass a square one"):
+        shifted(A, np.ones(len(A)))
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 1), (4, 2), (0, 1)])
+def test_right_hand_sides_have_the_rows_of_the_factor(shape):
+    for call in (solve_triangle, solve_factored):
+        with pytest.raises(ValueError, match="pass a matrix of 3 rows"):
+            call(np.eye(3), np.ones(shape))
+    with pytest.raises(ValueError, match="the diagonal has shape"):
+        shifted(np.eye(3), np.ones(2))
+
+
+@pytest.mark.parametrize("entry", [0.0, 5e-324, -1e-310])
+def test_a_factor_with_nothing_to_divide_by_is_refused(entry):
+    L = np.diag([1.0, entry])
+    for call in (inverse_of, lambda L: solve_triangle(L, np.zeros((2, 1)))):
+        with pytest.raises(LinAlgError, match="at place 1 of its diagonal"):
+            call(L)
