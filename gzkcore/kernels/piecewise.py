@@ -6,6 +6,9 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 
+# Of thirty functions, these take a second and 70 MB. A choice.
+MOST_PIECES = 1 << 15
+
 
 def chebyshev(low: float, high: float, n: int) -> Doubles:
     """Chebyshev's extreme points on [low, high]."""
@@ -27,12 +30,19 @@ def piecewise(
 ) -> Doubles:
     """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant.
 
-    Without `n_pieces` there are as many as it takes to be exact, at most 511.
+    Without `n_pieces` there are as many as it takes to be exact: one for each unit of the interval,
+    or up to 511. Raises where these are more than `MOST_PIECES`.
     """
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))
     check = np.array([-1.0, -0.55, 0.0, 0.45, 1.0])
     bins = n_pieces or max(1, int(high - low))
+    if bins > MOST_PIECES:
+        raise ValueError(
+            f"norms from {low:.3g} to {high:.3g}, as the kernel scales them, take a table "
+            f"of {bins:,} pieces, and at most {MOST_PIECES:,} are made; scale X, or use a smaller "
+            "gamma"
+        )
     while True:
         edges = np.linspace(low, high, bins + 1)
         middle, half = (edges[1:] + edges[:-1]) / 2, (high - low) / bins / 2

@@ -41,6 +41,8 @@ QUANTILES = 1000  # knots of the ranks
 LEVELS = 32  # columns for the levels of a category, at most
 # Places whose variance on the unit sphere is less are a region, where degrees are as good.
 REGION = 0.25
+# Where values lie that are farther out than numbers go, in standard deviations of a tiny column.
+FARTHEST = float(np.finfo(np.float64).max)
 LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
@@ -431,7 +433,7 @@ def _number(name: str, values: Doubles, missing: NDArray[np.bool_]) -> dict[str,
     small = there / largest
     mean, scale = float(small.mean()), float(small.std())
     column |= {"fill": 2 * float(np.median(there / 2)), "mean": mean * largest}
-    column["scale"] = (scale or 1.0) * largest
+    column["scale"] = (scale or 1.0) * largest or math.ulp(0.0)  # of 5e-324 no half is a number
     if float(np.abs(small - mean).max()) > OUTLYING * scale and np.unique(there).size > 2:
         knots = np.linspace(0.0, 1.0, min(QUANTILES, there.size))
         column["quantiles"] = 2 * np.quantile(there / 2, knots)
@@ -455,8 +457,10 @@ def _encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:
     filled = _filled(column, values)
     if "quantiles" in column:
         filled = _scores(filled, column["quantiles"])
-    encoded = [(filled / 2 - column["mean"] / 2) / column["scale"] * 2]  # 1e308 - -1e308 is inf
-    return [*encoded, np.isnan(values).astype(np.float64)] if column["indicator"] else encoded
+    with np.errstate(over="ignore"):
+        encoded = (filled / 2 - column["mean"] / 2) / column["scale"] * 2  # 1e308 - -1e308 is inf
+    encoded = np.clip(encoded, -FARTHEST, FARTHEST)
+    return [encoded, np.isnan(values).astype(np.float64)] if column["indicator"] else [encoded]
 
 
 def _filled(column: dict[str, Any], values: Doubles) -> Doubles:

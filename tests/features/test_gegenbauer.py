@@ -790,6 +790,11 @@ zonal = {"kernel": Zonal(np.exp)}
             ValueError,
             r"'fibonacci' exists for dim=3 only, not dim=4; use 'sobol'",
         ),
+        (
+            lambda: published([[1e10], [2e10]]),
+            ValueError,
+            r"take a table of .* pieces, and at most 32,768 are made; scale X",
+        ),
         (lambda: fit(tol="low"), ValueError, r"tol='low' is unknown; use a number > 0 or 'auto'"),
         (lambda: fit(tol=0.0), ValueError, r"tol=0.0 is not usable; use a finite number > 0"),
         (lambda: fit(radius=-1.0), ValueError, r"radius=-1.0 is not usable; .* > 0"),

@@ -142,6 +142,18 @@ def test_the_largest_numbers_do_not_overflow():
     assert np.isfinite(TableEncoder().fit_transform(X)).all()
 
 
+def test_the_smallest_numbers_do_not_underflow():
+    X = np.array([[0.0, 0.0, 5e-324], [0.0, -5e-324, 0.0]])
+    assert np.isfinite(TableEncoder().fit_transform(X)).all()
+
+
+def test_what_is_farther_out_than_numbers_go_is_finite():
+    encoder = TableEncoder().fit([[0.0], [1e-300]])
+    encoded = encoder.transform([[1e300], [-1e300]])
+    assert np.isfinite(encoded).all()
+    assert encoded[0] > 0 > encoded[1]
+
+
 def test_it_is_the_same_from_a_file(tmp_path):
     table = frame()
     encoder = TableEncoder().fit(table)
