@@ -20,7 +20,9 @@ import numpy as np
 ROOMS = [1 << 20, 1 << 23, 1 << 25, 1 << 27]  # bytes
 ROWS = 6000  # whose kernel matrix, or features, take more
 WIDTH = 1024
-NAMES = [*models.FEATURES, *models.LEARNERS]
+# Those that no file of tests/data/models is of by itself.
+ENCODERS = {"table-encoder": models.gzk.TableEncoder, "lat-lon": models.gzk.LatLonToSphere}
+NAMES = [*models.FEATURES, *models.LEARNERS, *ENCODERS]
 
 
 def spread(unit, n):
@@ -41,6 +43,8 @@ def work_of(name):
             return model.predict(X) if hasattr(model, "predict") else model.transform(X)
 
         return ask, True
+    if name in ENCODERS:
+        return lambda X, _: ENCODERS[name]().fit(X[:, :2]).transform(X[:, :2]), True
     make, unit = models.FEATURES[name]
 
     def transform(X, width):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import gzkcore
+
 limits = pytest.importorskip("limits", reason="needs limits of POSIX", exc_type=ImportError)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs the limits of Linux")
@@ -26,6 +28,14 @@ def outcomes(name):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)[name], done.stderr
+
+
+def test_every_public_estimator_is_limited():
+    models = [limits.models.FOLDER / f"{name}.gzk" for name in limits.NAMES]
+    tried = {type(gzkcore.load(path)) for path in models if path.exists()}
+    public = {getattr(gzkcore, name) for name in dir(gzkcore)}
+    estimators = {each for each in public if isinstance(each, type) and hasattr(each, "fit")}
+    assert estimators == tried | set(limits.ENCODERS.values())
 
 
 @pytest.mark.slow

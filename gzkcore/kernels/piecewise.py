@@ -30,19 +30,14 @@ def piecewise(
 ) -> Doubles:
     """Power coefficients (bins, degree + 1, K) of a piecewise polynomial interpolant.
 
-    Without `n_pieces` there are as many as it takes to be exact: one for each unit of the interval,
-    or up to 511. Raises where these are more than `MOST_PIECES`.
+    Without `n_pieces` there is one for each unit of the interval, at most `MOST_PIECES`, or twice
+    as many until it is exact, at most 511. Raises where an interval of more units takes more.
     """
     s = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     to_powers = np.linalg.inv(np.vander(s, increasing=True))
     check = np.array([-1.0, -0.55, 0.0, 0.45, 1.0])
-    bins = n_pieces or max(1, int(high - low))
-    if bins > MOST_PIECES:
-        raise ValueError(
-            f"norms from {low:.3g} to {high:.3g}, as the kernel scales them, take a table "
-            f"of {bins:,} pieces, and at most {MOST_PIECES:,} are made; scale X, or use a smaller "
-            "gamma"
-        )
+    wanted = n_pieces or max(1, int(high - low))
+    bins = min(wanted, MOST_PIECES)
     while True:
         edges = np.linspace(low, high, bins + 1)
         middle, half = (edges[1:] + edges[:-1]) / 2, (high - low) / bins / 2
@@ -52,6 +47,11 @@ def piecewise(
             return table
         there = function((middle[:, None] + half * check).ravel()).reshape(bins, check.size, -1)
         error = np.abs(np.vander(check, s.size, increasing=True) @ table - there).max()
-        if error <= 2e-13 * max(np.abs(values).max(), 1e-300) or bins >= 256:
+        if error <= 2e-13 * max(np.abs(values).max(), 1e-300) or 256 <= bins == wanted:
             return table
-        bins *= 2
+        if bins < wanted:
+            raise ValueError(
+                f"norms from {low:.3g} to {high:.3g}, as the kernel scales them, are too far apart "
+                f"for a table of {bins:,} pieces; scale X, or use a smaller gamma"
+            )
+        bins = wanted = 2 * bins

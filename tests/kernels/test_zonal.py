@@ -1,12 +1,14 @@
 """Kernels of the angle: values, series, what is refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 from naming import named
 from points import gaussian, sphere
 from tolerances import TWINS
 
-from gzkcore import reference
+from gzkcore import GegenbauerFeatures, TruncationWarning, reference
 from gzkcore.kernels import ArcCosine, NeuralTangent, SphereHeat, SphereMatern, Zonal
 from gzkcore.sphere.special import gegenbauer
 
@@ -103,6 +105,18 @@ def test_known_values_of_the_neural_tangent_kernel(depth, values):
     b = lambda s: (np.sqrt(1 - s * s) + s * (np.pi - np.arccos(s))) / np.pi  # noqa: E731
     if depth == 2:  # the expression of section 6.1
         np.testing.assert_allclose(b(b(t)) + (b(t) + t * a(t)) * a(b(t)), values, atol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1.0, 1e30, 1e75])
+def test_the_deepest_network_has_finite_values_and_features(scale, normalize):
+    kernel, X = NeuralTangent(10_000, normalize=normalize), scale * gaussian(9, 3)
+    assert np.isfinite(kernel(X, X)).all()
+    features = GegenbauerFeatures(kernel, n_components=16, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)
+        assert np.isfinite(features.fit_transform(X)).all()
 
 
 X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
