@@ -54,8 +54,6 @@ from benchmarks.common import (
 )
 from benchmarks.competitors import (
     LIBRARIES,
-    MONOMIAL,
-    STABLE,
     FeatureSum,
     NumpyHarmonics,
     PivotedNystroem,
@@ -63,7 +61,7 @@ from benchmarks.competitors import (
     best_batched,
     check,
 )
-from benchmarks.gegenbauer import SHAPES, WAYS, one_row_output
+from benchmarks.gegenbauer import AGAINST, SHAPES, WAYS, one_row_output
 from benchmarks.harmonics import Columns
 from clusters import clusters
 from dense import dense
@@ -482,8 +480,8 @@ def kernel(options):
         "writing past the cache into the same buffer, and fused multiply-adds in registers. "
         "To memory: all rows into a warm buffer on a boundary of 64 bytes; off boundary: 16 "
         "bytes past one, as NumPy's own large arrays are. In cache: every row is written to "
-        "the same place. GFLOP/s counts d + q (Horner) or d + 2q (Clenshaw) fused operations "
-        "a feature, two flops each."
+        "the same place. GFLOP/s counts d + q (Horner), d + q + 3 (in halves) or d + 2q (Clenshaw) "
+        "fused operations a feature, two flops each."
     )
     show("Feature kernel", rows, notes, options)
 
@@ -496,9 +494,9 @@ def _kernel_rows(name, shape, dtype, threads, limits, options):
         outputs["in cache"] = one_row_output(n, m, dtype)
     calls, errors, done = {}, {}, {}
     for where, out in outputs.items():
-        for way, horner in WAYS.items():
+        for way in WAYS:
             stream = where != "in cache"
-            call = problem.ours(ISA, out, threads, horner=horner, stream=stream)
+            call = problem.ours(ISA, out, threads, way=way, stream=stream)
             if stream:
                 errors[way] = check(call, problem, out)
             calls[where, way] = call
@@ -523,7 +521,7 @@ def _kernel_rows(name, shape, dtype, threads, limits, options):
         row = {"what": f"limit: {names[key]}", "ms": 1e3 * seconds, unit: limit / seconds / 1e9}
         rows.append(common | row)
     for where, way in [key for key in calls if isinstance(key, tuple)]:
-        seconds, flops = float(np.median(times[where, way])), problem.flops(WAYS[way])
+        seconds, flops = float(np.median(times[where, way])), problem.flops(way)
         row = common | {
             "what": f"{way}, {where}",
             "ms": 1e3 * seconds,
@@ -557,11 +555,11 @@ def sums(options):
             calls, errors = {}, {}
             prefix = f"{name} {dtype} T{threads}, "
             with threadpool_limits(1, user_api="blas"):
-                for way, horner in WAYS.items():
-                    calls[way] = problem.ours(ISA, out, threads, horner=horner)
+                for way in AGAINST:
+                    calls[way] = problem.ours(ISA, out, threads, way=way)
                     errors[way] = check(calls[way], problem, out)
                 for library in libraries:
-                    for way, rules in (("clenshaw", STABLE), ("horner", MONOMIAL)):
+                    for way, rules in AGAINST.items():
                         found = best_batched(
                             rules,
                             problem,

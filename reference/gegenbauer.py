@@ -4,17 +4,19 @@ All equation numbers are those of Han, Zandieh, Avron. A kernel is given by its 
 to a degree q and an order s, as `series.radial_table` has them.
 """
 
+from fractions import Fraction
 from math import hypot, sqrt
 
 from .kernels import dot
 from .series import radial_table
-from .special import alpha, gegenbauer
+from .special import alpha, gegenbauer, gegenbauer_coefficients
 
 __all__ = [
     "apply_adjoint",
     "apply_operator",
     "feature",
     "feature_matrix",
+    "features_in_halves",
     "gegenbauer_features",
     "gzk_kernel",
     "operator_rows",
@@ -67,6 +69,73 @@ def gegenbauer_features(X, W, radial):
             rows[-1].append(
                 sum(float(h) * gegenbauer(ell, len(w), t) for ell, h in enumerate(weights))
             )
+    return rows
+
+
+def halves(degree, dim):
+    """Return the coefficients b_k of P_d^l(t) = sum_k b_k t^(k mod 2) u^(k div 2), u = 2 t^2 - 1.
+
+    Eq 2 holds powers of t^2 and 1 - t^2 only, times t for an odd l, and these are (1 + u)/2 and
+    (1 - u)/2: P_d^l = t^(l mod 2) sum_j c_j ((1 + u)/2)^(l//2 - j) ((1 - u)/2)^j.
+
+    Examples
+    --------
+    P_3^2(t) = (3 t^2 - 1)/2 = 1/4 + 3/4 u:
+
+    >>> halves(2, 3)
+    [Fraction(1, 4), Fraction(0, 1), Fraction(3, 4)]
+    """
+    top = degree // 2
+    of_u = [Fraction(0)] * (top + 1)
+    for j, c_j in enumerate(gegenbauer_coefficients(degree, dim)):
+        powers = [c_j]  # the coefficients of one term, times one of its factors after the other
+        for sign in [1] * (top - j) + [-1] * j:
+            shifted = zip([*powers, 0], [0, *powers], strict=True)
+            powers = [(same + sign * below) / 2 for same, below in shifted]
+        of_u = [a + b for a, b in zip(of_u, powers, strict=True)]
+    b = [Fraction(0)] * (degree + 1)
+    b[degree % 2 :: 2] = of_u
+    return b
+
+
+def features_in_halves(X, W, radial):
+    """Sum Gegenbauer polynomials of the angles by the powers of a polynomial of degree two.
+
+    out[i, j] = sum_k a_(i,k) t^(k mod 2) u^(k div 2) at t = <x_i, w_j> and u = 2 t^2 - 1, where
+    a_(i,k) = sum_l radial[i, l] b_(l,k) with b_(l,k) from `halves`. It is the sum of
+    `gegenbauer_features` in other powers: even and odd ones apart, with half the degree.
+
+    Parameters
+    ----------
+    X : n unit rows of d numbers
+        A row of zeros is legal: it is at right angles to all.
+    W : m unit rows of d numbers
+        Directions.
+    radial : n rows, or one for all points, of q+1 numbers
+
+    Returns
+    -------
+    list of n rows of m floats
+
+    Examples
+    --------
+    1 + 2 t + 3 (1/4 + 3/4 u) at t = 0.5, where u = -0.5:
+
+    >>> features_in_halves([[1, 0, 0]], [[0.5, 0.5, 0.5**0.5]], [[1, 2, 3]])
+    [[1.625]]
+    """
+    rows = []
+    for i, x in enumerate(X):
+        a = [Fraction(0)] * len(radial[0])
+        for ell, h in enumerate(radial[i] if len(radial) > 1 else radial[0]):
+            for k, b in enumerate(halves(ell, len(x))):
+                a[k] += Fraction(float(h)) * b
+        rows.append([])
+        for w in W:
+            t = Fraction(max(-1.0, min(1.0, dot(x, w))))
+            u = 2 * t * t - 1
+            terms = [a_k * t ** (k % 2) * u ** (k // 2) for k, a_k in enumerate(a)]
+            rows[-1].append(float(sum(terms)))
     return rows
 
 

@@ -252,6 +252,11 @@ def slope(degree, dim):
     return degree * (degree + dim - 2) / max(dim - 1, 1) if dim > 1 else degree
 
 
+def size_in_halves(degree, dim):
+    """Return the slope of P_d^l and the sum of the sizes of its terms in t and 2 t^2 - 1."""
+    return slope(degree, dim) + float(sum(map(abs, reference.gegenbauer.halves(degree, dim))))
+
+
 @st.composite
 def parts_and_columns(draw):
     """Return matrices of equally many rows, and tuples of columns of them."""
@@ -737,9 +742,15 @@ VALUES = {
         lambda parts, columns, value: np.square(np.array(value, dtype=float)),
     ),
     "gegenbauer.gegenbauer_features": (
-        angles_and_weights().map(lambda args: args),
+        angles_and_weights(),
         lambda X, W, radial, _: np.square(
             np.abs(radial) @ [1 + slope(ell, X.shape[1]) for ell in range(radial.shape[1])]
+        )[:, None],
+    ),
+    "gegenbauer.features_in_halves": (
+        angles_and_weights(),
+        lambda X, W, radial, _: np.square(
+            np.abs(radial) @ [size_in_halves(ell, X.shape[1]) for ell in range(radial.shape[1])]
         )[:, None],
     ),
 }
@@ -823,6 +834,7 @@ BAD = [
     ("projection.fast_jl_projection", ([[1.0, 2.0]], [1, 1], [[1.0]]), ValueError),
     ("harmonics.spherical_harmonics", ([[1.0, 0.0]], 1.5), TypeError),
     ("gegenbauer.gegenbauer_features", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
+    ("gegenbauer.features_in_halves", ([[1.0, 0.0]], [[1.0]], [[1.0]]), ValueError),
     ("product.product_features", ([[[1.0]], [[1.0], [2.0]]], [(0, 0)]), ValueError),
 ]
 

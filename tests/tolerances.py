@@ -121,6 +121,10 @@ TWINS = {
         8, "Clenshaw's sums, and a cosine rounded in the type of the data before P_l, whose slope is "
         "l(l+d-2)/(d-1): length is the square of the sum of (1 + slope) |radial|"
     ),
+    "gegenbauer.features_in_halves": Tolerance(
+        8, "Horner's rule, each of whose steps rounds by eps of terms that may cancel, and the cosine "
+        "as above: length is the square of the sum of (terms + slope) |radial|"
+    ),
     "gegenbauer.feature_matrix": Tolerance(
         1024, "Horner's rule is allowed to lose 1e4 eps of the size of a feature; piecewise "
         "interpolation of the radial functions 2e-13"

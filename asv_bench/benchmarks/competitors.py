@@ -39,7 +39,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import eval_gegenbauer, gammaln
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from gzkcore.features.gegenbauer_columns import Recurrence
+from gzkcore.features.gegenbauer_columns import IN_HALVES, Recurrence
 from gzkcore.kernels import Gaussian
 from gzkcore.kernels.radial import radial_table
 from gzkcore.kernels.truncation import angular_energy
@@ -83,15 +83,18 @@ class FeatureSum:
     def shape(self):
         return self.X.shape[0], self.W.shape[0]
 
-    def flops(self, horner):
+    def flops(self, way):
         """Operations of our kernel, two for each fused one."""
-        return 2.0 * self.shape[0] * self.shape[1] * (self.dim + (1 if horner else 2) * self.degree)
+        steps = {"clenshaw": 2 * self.degree, "horner": self.degree, "halves": self.degree + 3}
+        return 2.0 * self.shape[0] * self.shape[1] * (self.dim + steps[way])
 
-    def ours(self, isa, out, threads, *, horner, stream=True):
+    def ours(self, isa, out, threads, *, way, stream=True):
         """Return our kernel as a call without arguments that fills `out`."""
         kernel = kernel_module("gegenbauer", isa).gegenbauer_features
-        if horner:
+        if way == "horner":
             coefficients, beta, tau = self.radial @ self.rule.monomials(), self.rule.plain, 1.0
+        elif way == "halves":
+            coefficients, beta, tau = self.radial @ self.rule.halves(), IN_HALVES, 1.0
         else:
             coefficients, beta, tau = self.radial * self.rule.factor, self.rule.beta, self.rule.tau
         W = np.ascontiguousarray(self.W.astype(np.float64) * tau, dtype=self.dtype)

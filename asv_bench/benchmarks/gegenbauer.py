@@ -45,7 +45,8 @@ SHAPES = {
     "globe": {"n": 64_800, "dim": 3, "degree": 15},
     "protein": {"n": 45_730, "dim": 9, "degree": 8, "by_row": True},
 }
-WAYS = {"clenshaw": False, "horner": True}  # our two ways to sum: is it Horner's rule?
+WAYS = ("clenshaw", "horner", "halves")  # our ways to sum
+AGAINST = {"clenshaw": STABLE, "horner": MONOMIAL}  # rules of others that lose as few digits
 
 
 def one_row_output(n, m, dtype):
@@ -57,19 +58,19 @@ def one_row_output(n, m, dtype):
 class KernelInCache:
     """Arithmetic alone: 16,384 rows of 1,024 features, all written to one row in L1, one thread."""
 
-    params = (list(SHAPES), DTYPES, list(WAYS), ISAS)
+    params = (list(SHAPES), DTYPES, WAYS, ISAS)
     param_names = ("shape", "dtype", "way", "isa")
 
     def setup(self, shape, dtype, way, isa):
         self.sum = FeatureSum(**SHAPES[shape] | {"n": 16_384}, dtype=dtype)
         out = one_row_output(*self.sum.shape, dtype)
-        self.call = self.sum.ours(isa, out, 1, horner=WAYS[way], stream=False)
+        self.call = self.sum.ours(isa, out, 1, way=way, stream=False)
 
     def time_gzkcore(self, shape, dtype, way, isa):
         self.call()
 
     def track_percent_of_fma_peak(self, shape, dtype, way, isa):
-        limits, flops = Limits(isa), self.sum.flops(WAYS[way])
+        limits, flops = Limits(isa), self.sum.flops(way)
         return percent_of(lambda: limits.multiply_add(dtype, 1), self.call, flops)
 
     track_percent_of_fma_peak.unit = "%"
@@ -77,19 +78,19 @@ class KernelInCache:
     def track_error_gzkcore(self, shape, dtype, way, isa):
         few = FeatureSum(**SHAPES[shape] | {"n": 256}, dtype=dtype)
         out = empty(few.shape, dtype)
-        return check(few.ours(isa, out, 1, horner=WAYS[way]), few, out)
+        return check(few.ours(isa, out, 1, way=way), few, out)
 
 
 class KernelToMemory:
     """All rows of 1,024 features, past the cache into a warm buffer."""
 
-    params = (list(SHAPES), DTYPES, list(WAYS), THREADS)
+    params = (list(SHAPES), DTYPES, WAYS, THREADS)
     param_names = ("shape", "dtype", "way", "threads")
 
     def setup(self, shape, dtype, way, threads):
         self.sum = FeatureSum(**SHAPES[shape], dtype=dtype)
         self.out = empty(self.sum.shape, dtype)
-        self.call = self.sum.ours(ISA, self.out, threads, horner=WAYS[way])
+        self.call = self.sum.ours(ISA, self.out, threads, way=way)
 
     def time_gzkcore(self, shape, dtype, way, threads):
         self.call()
@@ -110,7 +111,7 @@ class KernelToMemory:
 class SumAgainst:
     """The same features by the best batched rule of a library, one thread; see competitors.py."""
 
-    params = (list(SHAPES), DTYPES, list(WAYS), list(RULES))
+    params = (list(SHAPES), DTYPES, list(AGAINST), list(RULES))
     param_names = ("shape", "dtype", "way", "library")
 
     def setup_cache(self):
@@ -121,9 +122,8 @@ class SumAgainst:
             if library in LIBRARIES or (library == "torch.compile" and "torch" in LIBRARIES):
                 problem = FeatureSum(**SHAPES[shape] | {"n": 1024}, dtype=dtype)
                 out = empty(problem.shape, dtype)
-                rules = MONOMIAL if WAYS[way] else STABLE
                 with threadpool_limits(1, user_api="blas"):
-                    chosen[case] = best_batched(rules, problem, out, 1, [library]).chosen
+                    chosen[case] = best_batched(AGAINST[way], problem, out, 1, [library]).chosen
         return chosen
 
     setup_cache.timeout = 3600
@@ -134,7 +134,7 @@ class SumAgainst:
         shape, dtype, way, _ = case
         self.sum = FeatureSum(**SHAPES[shape] | {"n": 8192}, dtype=dtype)
         self.out = empty(self.sum.shape, dtype)
-        self.ours = self.sum.ours(ISA, self.out, 1, horner=WAYS[way])
+        self.ours = self.sum.ours(ISA, self.out, 1, way=way)
         library, rule, batch = chosen[case]
         self.theirs = Batched(library, rule, self.sum, self.out, batch, 1)
         check(self.ours, self.sum, self.out)

@@ -52,7 +52,7 @@ from .base import (
 from .block import BlockProjection
 from .fit_rows import FitRows
 from .gegenbauer_base import GegenbauerMap
-from .gegenbauer_columns import gegenbauer_features
+from .gegenbauer_columns import features_in_halves, gegenbauer_features
 from .gegenbauer_layout import (
     BASES,
     ROUNDING,
@@ -72,6 +72,7 @@ __all__ = [
     "GegenbauerFeatures",
     "PublishedGegenbauerFeatures",
     "feature_operator",
+    "features_in_halves",
     "gegenbauer_features",
 ]
 

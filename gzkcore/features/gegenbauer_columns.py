@@ -21,8 +21,8 @@ from .casts import cast_once
 
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}
-# What tells the kernel that powers are in halves.
-_NONE = np.empty(0)
+# Instead of beta it tells the kernel that powers are in halves.
+IN_HALVES = np.empty(0)
 
 
 def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
@@ -64,6 +64,61 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     >>> gegenbauer_features([[1.0, 0.0, 0.0]], [[0.6, 0.8, 0.0]], [[1.0, 2.0, 3.0]]).round(6)
     array([[2.32]])
     """
+    X, W, radial = _check_sum(X, W, radial)
+    rule = Recurrence(X.shape[1], radial.shape[1] - 1)
+    out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
+    rule.evaluate(X, W, radial, out, stream=out.nbytes > STREAM_BYTES)
+    return out
+
+
+def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
+    """Return the same sums by Horner's rule in halves: in powers of 2 t^2 - 1, even and odd apart.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Unit rows; float32 is kept, everything else becomes float64.
+    W : array-like of shape (m, d)
+        Unit rows.
+    radial : array-like of shape (n, q + 1) or (1, q + 1)
+        What multiplies P_d^l for each row; one row serves all.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        float32 for float32 X, else float64.
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't fit together.
+
+    Notes
+    -----
+    n m (d + q + 3) fused operations. Digits are lost where terms cancel: `gegenbauer_features`
+    loses none, and `GegenbauerFeatures` looks at the terms before it sums so.
+
+    References
+    ----------
+    Han, Zandieh, Avron, Eq 2 and 13.
+
+    Examples
+    --------
+    >>> from gzkcore.features.gegenbauer import features_in_halves
+    >>> features_in_halves([[1.0, 0.0, 0.0]], [[0.6, 0.8, 0.0]], [[1.0, 2.0, 3.0]]).round(6)
+    array([[2.32]])
+    """
+    X, W, radial = _check_sum(X, W, radial)
+    rule = Recurrence(X.shape[1], radial.shape[1] - 1)
+    matrix, out = rule.halves(), np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
+    given = rule.coefficients(radial, matrix).astype(X.dtype)
+    scaled = rule.scaled(W, matrix, X.dtype)
+    rule.sum(X, scaled, given, out, IN_HALVES, stream=out.nbytes > STREAM_BYTES)
+    return out
+
+
+def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, Doubles, Doubles]:
+    """Return what is summed as arrays, or raise if the shapes don't fit together."""
     X = np.asarray(X)
     X = np.ascontiguousarray(X, dtype=float_dtype(X))
     W = np.ascontiguousarray(W, dtype=np.float64)
@@ -74,10 +129,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
         raise ValueError(
             f"radial has shape {radial.shape}; pass one row, or one for each of {X.shape[0]} rows"
         )
-    rule = Recurrence(X.shape[1], radial.shape[1] - 1)
-    out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
-    rule.evaluate(X, W, radial, out, stream=out.nbytes > STREAM_BYTES)
-    return out
+    return X, W, radial
 
 
 class Recurrence:
@@ -229,7 +281,7 @@ class Directions:
         char = unit.dtype.char
         beta = self.rule.beta
         if self._matrix(char) is not None:
-            beta = self.rule.plain if char in self._horner else _NONE
+            beta = self.rule.plain if char in self._horner else IN_HALVES
         scaled = cast_once(self, unit.dtype, self._scaled, self.W, self._horner)
         self.rule.sum(unit, scaled, coefficients, out, beta, stream)
 
