@@ -1,5 +1,6 @@
 """The feature maps and the operator: against the formulas, the exact kernel, and their own promises."""
 
+import copy
 import pickle
 import warnings
 
@@ -41,6 +42,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util.threads import limit_threads
+from gzkcore.features import gegenbauer_columns
 from gzkcore.features.gegenbauer import feature_operator
 from gzkcore.features.gegenbauer_columns import Recurrence
 from gzkcore.features.principal_axes import principal_axes
@@ -1306,3 +1308,25 @@ def test_random_columns_have_no_degrees_below_tol():
     assert degrees[0].degree_ < degrees[1].degree_ < degrees[2].degree_ < 20
     for tol, features in zip((1e-3, 1e-7, 1e-12), degrees, strict=True):
         assert features.truncation_error_ <= 2 * tol
+
+
+@pytest.mark.parametrize(
+    ("dim", "radius", "powers", "in_halves"),
+    [(3, 2, "d", "f"), (3, 4, "", "fd"), (9, 4, "", "d"), (3, 8, "", "")],
+)
+def test_each_type_sums_by_a_rule_of_its_own(dim, radius, powers, in_halves):
+    """Powers of the cosine, powers in halves, or no powers where they would lose digits."""
+    unit = sphere(100, dim)
+    features = GegenbauerFeatures(Gaussian(0.5), 200, basis="random", random_state=0)
+    (family,) = features.fit(radius * unit)._layout.families
+    assert ("".join(family._horner), "".join(family._halves)) == (powers, in_halves)
+    values = features._layout.radial.exact(np.array([float(radius)]))[:, family.columns]
+    stable, expected = copy.copy(family), np.empty((100, 200))
+    stable._horner = stable._halves = {}
+    stable.fill(unit, values, expected, False)
+    size = np.sqrt(np.square(expected).mean())
+    for char in "fd":
+        Z = np.empty((100, 200), char)
+        family.fill(unit.astype(char), values, Z, False)
+        most = 4 * gegenbauer_columns._HORNER_LOSS[char] * np.finfo(char).eps * size
+        assert np.abs(Z - expected).max() < most
