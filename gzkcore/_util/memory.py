@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .new_arrays import forget_waiting
+
 
 def resident_memory() -> tuple[int, int]:
     """Return the resident memory in bytes: now, and at its peak.
@@ -78,6 +80,7 @@ def check_fits_dense(X: Any) -> None:
 
 def forget_peak() -> None:
     """Give back what was freed, and let the peak begin anew at what is held now, where possible."""
+    forget_waiting()
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError):

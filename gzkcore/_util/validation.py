@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
 
+from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
 from .wording import counted
 
@@ -263,21 +264,12 @@ def dense(X: Rows) -> Floats:
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
-    """Return an uninitialised C-ordered array on a cache line, where kernels stream best."""
-    dtype = np.dtype(dtype)
-    size = math.prod(shape) * dtype.itemsize
-    buffer = np.empty(size + 64, dtype=np.uint8)
-    first = -buffer.ctypes.data % 64
-    return buffer[first : first + size].view(dtype).reshape(shape)
-
-
 def check_out(
     out: Floats | None, shape: tuple[int, ...], dtype: DTypeLike, X: Rows | None = None
 ) -> Floats:
     """Return `out`, or a new array where it is None; raise if `out` can't take the result."""
     if out is None:
-        return empty_aligned(shape, dtype)
+        return new_array(shape, dtype)
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; pass a numpy array of shape {shape}")
     if out.shape != shape:

@@ -16,6 +16,7 @@ from scipy.special import gammaln, pdtrc
 
 from gzkcore._compiled import polysketch as _polysketch
 from gzkcore._compiled import variances as _variances
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.random import generator
 from gzkcore._util.state import holds, ints, number, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
@@ -26,7 +27,6 @@ from gzkcore._util.validation import (
     check_integer,
     check_pairs,
     check_places,
-    empty_aligned,
 )
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from gzkcore._compiled import projection as _projection
 from gzkcore._compiled import variances as _variances
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, number, signs, stored
 from gzkcore._util.threads import n_threads
@@ -25,7 +26,6 @@ from gzkcore._util.validation import (
     check_integer,
     check_pairs,
     check_positive,
-    empty_aligned,
 )
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel

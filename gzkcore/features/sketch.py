@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gzkcore._compiled import sketch as _sketch
 from gzkcore._compiled import variances as _variances
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.random import generator
 from gzkcore._util.state import check_arrays, holds, ints, sequence, signs, stored, whole
 from gzkcore._util.threads import n_threads
@@ -22,7 +23,6 @@ from gzkcore._util.validation import (
     check_integer,
     check_pairs,
     check_places,
-    empty_aligned,
 )
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel

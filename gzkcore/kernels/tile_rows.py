@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._compiled import products as _products
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.typing import Doubles, Floats, Integers
-from gzkcore._util.validation import empty_aligned
 from gzkcore._util.wording import counted
 
 from .base import row_norms, unit_rows

@@ -16,10 +16,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util import threads
+from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.typing import Data, Floats
 from gzkcore._util.validation import (
     check_sparse,
-    empty_aligned,
     float_dtype,
     is_finite,
     raise_not_finite,

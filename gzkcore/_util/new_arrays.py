@@ -1,0 +1,92 @@
+"""New arrays for results: on a cache line, and where they are large in memory that is used again.
+
+The operating system clears each page of a large new array before it is first written, which takes
+longer than most transforms. NumPy gives the memory of an array of more than 32 MB back as soon as
+nothing refers to it, so that the next array pays again. Here up to 512 MB of such memory wait for
+the next array of about that size. They are marked as free meanwhile (MADV_FREE): the system takes
+them where memory is short, and pages that it took come back cleared. No memory waits in a process
+that was forked.
+
+Linux only; elsewhere arrays are `numpy.empty`'s.
+"""
+
+import contextlib
+import math
+import mmap
+import os
+import sys
+import weakref
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .typing import Floats
+
+# From here on memory is used again: up to it the C library keeps what was freed.
+_LARGE = 1 << 25
+# Bytes that wait at most, and how much more memory than it needs an array may have.
+_MOST = 1 << 29
+_SPARE = 1.25
+# Memory that no array refers to, the longest waiting first. Arrays end in any thread, and within
+# any line of this one; so what is done to it are single steps of a list, which need no lock.
+_waiting: list[mmap.mmap] = []
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
+    """Return an uninitialised C-ordered array on a cache line, where kernels stream best."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(size + 64, dtype=np.uint8)
+    first = -buffer.ctypes.data % 64
+    return buffer[first : first + size].view(dtype).reshape(shape)
+
+
+def new_array(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
+    """Return the same, and use memory of earlier ones again where it is large."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    memory = _take(size) if sys.platform == "linux" and size >= _LARGE else None
+    if memory is None:
+        return empty_aligned(shape, dtype)
+    buffer = np.frombuffer(memory, dtype=np.uint8)  # the base of all views
+    weakref.finalize(buffer, _leave, memory).atexit = False
+    return buffer[:size].view(dtype).reshape(shape)
+
+
+def forget_waiting() -> None:
+    """Give the memory that waits back to the system."""
+    _waiting.clear()
+
+
+def _take(size: int) -> mmap.mmap | None:
+    """Return memory that is large enough and that nobody else has; None if there is none."""
+    for memory in _waiting[:]:
+        if size <= len(memory) <= _SPARE * size:
+            with contextlib.suppress(ValueError):  # another thread took it
+                _waiting.remove(memory)
+                return memory
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        forget_waiting()
+        return None
+    with contextlib.suppress(OSError):  # a system without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
+
+
+def _leave(memory: mmap.mmap) -> None:
+    """Let memory wait for the next array, and give back what waits longest if that is too much."""
+    try:
+        memory.madvise(mmap.MADV_FREE)
+    except OSError:  # older than Linux 4.5
+        return
+    _waiting.append(memory)
+    while sum(map(len, _waiting[:])) > _MOST:
+        with contextlib.suppress(IndexError):
+            _waiting.pop(0)
+
+
+if hasattr(os, "register_at_fork"):
+    # Pages that two processes share are copied when they are written: slower than new ones.
+    os.register_at_fork(before=forget_waiting)
