@@ -6,7 +6,7 @@
     python asv_bench/tables.py domains [elevation] [climate] [protein]
     python asv_bench/tables.py families [dimensions] [choice] [tangent] [monomials]
     python asv_bench/tables.py clusters [abalone] [pendigits] [mushroom] [magic]
-    python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit]
+    python asv_bench/tables.py speed [kernel] [sums] [harmonics] [fit] [new]
     python asv_bench/tables.py mirrors
     python asv_bench/tables.py projection [memory] [footprint] [matrices] [features] ...
     python asv_bench/tables.py peers [fourier] [fastfood] [sketch] [polysketch] [nystrom] ...
@@ -68,6 +68,7 @@ from dense import dense
 from families import families, mirrors
 from forecasts import forecasts, options_of_forecasts
 from kernel_products import kernel_products
+from new_arrays import new_arrays
 from peers import PEERS, peers
 from prediction import options_of_prediction, prediction
 from printing import load_arrays, load_elevation, mean_and_spread, report, show, unit_vectors
@@ -439,7 +440,7 @@ def choose_scales(features, grid, X, y, train):
 
 def speed(options):
     """Shares of what the machine can do, and ratios to the best of NumPy, torch and BLAS."""
-    parts = {"kernel": kernel, "sums": sums, "harmonics": harmonics, "fit": fit}
+    parts = {"kernel": kernel, "sums": sums, "harmonics": harmonics, "fit": fit, "new": new_arrays}
     unknown = set(options.parts) - set(parts)
     if unknown:
         sys.exit(f"speed: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
@@ -862,7 +863,7 @@ def main():
     command("mirrors", mirrors)
     added = command("speed", speed)
     added.add_argument(
-        "parts", nargs="*", help="kernel, sums, harmonics, fit; all of them by default"
+        "parts", nargs="*", help="kernel, sums, harmonics, fit, new; all of them by default"
     )
     added.add_argument("--compile", action="store_true", help="sums: torch.compile, too")
     added = command("projection", projection)
