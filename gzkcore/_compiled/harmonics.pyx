@@ -10,7 +10,8 @@ Cost       About 5 flops per output, whatever the dimension. Reads X and radial 
            once.
 Order      Parallel over groups of LANES rows, one row a lane: every step of every recursion is then
            one vector operation, for any shape of the tree. LANES columns are formed and transposed
-           in registers into pieces of rows, which go past the cache if out is large.
+           in registers into pieces of rows, which go past the cache if out is large, from the first
+           column on that is on a vector's boundary.
 Layout     X (n, d), radial (n or 1, K), out (n, count) any row stride, unit column stride. Each
            entry is computed by the same operations in any group or thread: the same bits.
 """
@@ -30,6 +31,7 @@ from .leaf cimport (
     load_points,
     load_radial,
     nodes,
+    padded,
     place_columns,
     powers,
     write_group,
@@ -74,15 +76,15 @@ def harmonic_features(
         degrees = max(degrees, tree[i, 0] // 2 + 1)
     # A thread's scratch: factors, nodes, radial values, unfinished rows, coordinates and powers.
     size = (n_factors + n_nodes + rings + whole + lanes + 2 * d + 2 * degrees) * lanes + PAGE
-    scratch = <floating*> gzk_alloc((n_threads * size + whole + lanes) * sizeof(floating))
-    place = <int32_t*> gzk_alloc(3 * (whole + lanes) * sizeof(int32_t))
+    scratch = <floating*> gzk_alloc((n_threads * size + padded(count, lanes)) * sizeof(floating))
+    place = <int32_t*> gzk_alloc(3 * padded(count, lanes) * sizeof(int32_t))
     if scratch == NULL or place == NULL:
         gzk_free(scratch)
         gzk_free(place)
         raise MemoryError("no memory for the scratch space of harmonic_features")
     place_columns(&columns[0, 0], count, lanes, place)
     scales = scratch + n_threads * size
-    for i in range(whole + lanes):
+    for i in range(padded(count, lanes)):
         scales[i] = scale[min(i, count - 1)]
     for group in prange((n + lanes - 1) // lanes, schedule="static", nogil=True,
                         num_threads=n_threads):

@@ -156,17 +156,36 @@ cdef inline void columns_of(const floating* factor, const floating* node, const 
         gzk_columns_f64(factor, node, radial, place, scale, out, ldo, count, stream)
 
 
+cdef inline Py_ssize_t padded(Py_ssize_t count, Py_ssize_t lanes) noexcept nogil:
+    """How many columns `write_group` looks up."""
+    return count + lanes
+
+
 cdef inline void place_columns(const Py_ssize_t* columns, Py_ssize_t count, Py_ssize_t lanes,
                                int32_t* place) noexcept nogil:
     """Where each column's three factors stand in the scratch, short so that the table stays in L1.
 
-    The last, partly filled vector of columns repeats the last column: see `write_group`.
+    What a vector has beyond the last column repeats it: see `write_group`. A vector may begin at
+    any column, so that there are `padded` columns in all.
     """
     cdef Py_ssize_t c, j, last
-    for c in range(count // lanes * lanes + lanes):
+    for c in range(padded(count, lanes)):
         last = min(c, count - 1)
         for j in range(3):
             place[3 * c + j] = <int32_t> (columns[3 * last + j] * lanes)
+
+
+cdef inline void part_of_group(const floating* factor, const floating* node, const floating* radial,
+                               const int32_t* place, const floating* scale, floating* row,
+                               floating* out, Py_ssize_t ldo, Py_ssize_t rows, Py_ssize_t count,
+                               Py_ssize_t lanes) noexcept nogil:
+    """Write fewer columns than a vector holds, by way of `row`."""
+    cdef Py_ssize_t r
+    if count == 0:
+        return
+    columns_of(factor, node, radial, place, scale, row, lanes, lanes, False)
+    for r in range(rows):
+        gzk_copy(out + r * ldo, row + r * lanes, count * sizeof(floating), False)
 
 
 cdef inline void write_group(const floating* factor, const floating* node, const floating* radial,
@@ -175,22 +194,26 @@ cdef inline void write_group(const floating* factor, const floating* node, const
                              Py_ssize_t lanes, bint stream) noexcept nogil:
     """Write `count` columns of a group of at most `lanes` rows.
 
-    Whole vectors go to `out` at once where the group is full and on the boundary; all else by way
-    of `row`, which holds lanes x (whole + lanes) values.
+    Where the group is full, whole vectors go to `out` at once, past the cache from the boundary on
+    that all its rows have in common. All else goes by way of `row`, which holds lanes x (whole +
+    lanes) values.
     """
-    cdef Py_ssize_t whole = count // lanes * lanes, r
-    cdef bint direct = rows == lanes and (
-        not stream or (gzk_on_boundary(out) and gzk_on_boundary(out + ldo)))
-    if direct:
-        columns_of(factor, node, radial, place, scale, out, ldo, whole, stream)
-    else:
-        columns_of(factor, node, radial, place, scale, row, whole + lanes, whole, False)
+    cdef Py_ssize_t whole = count // lanes * lanes, head = 0, r
+    if stream:
+        while head < min(lanes, count) and not gzk_on_boundary(out + head):
+            head += 1
+    if rows == lanes and (not stream or (head < lanes and gzk_on_boundary(out + head + ldo))):
+        whole = (count - head) // lanes * lanes
+        columns_of(factor, node, radial, place + 3 * head, scale + head, out + head, ldo, whole,
+                   stream)
+        part_of_group(factor, node, radial, place, scale, row, out, ldo, rows, head, lanes)
+        head += whole
+        part_of_group(factor, node, radial, place + 3 * head, scale + head, row, out + head, ldo,
+                      rows, count - head, lanes)
+        return
+    columns_of(factor, node, radial, place, scale, row, whole + lanes, whole, False)
     if whole < count:
         columns_of(factor, node, radial, place + 3 * whole, scale + whole, row + whole,
                    whole + lanes, lanes, False)
     for r in range(rows):
-        if not direct:
-            gzk_copy(out + r * ldo, row + r * (whole + lanes), count * sizeof(floating), stream)
-        elif whole < count:
-            gzk_copy(out + r * ldo + whole, row + r * (whole + lanes) + whole,
-                     (count - whole) * sizeof(floating), False)
+        gzk_copy(out + r * ldo, row + r * (whole + lanes), count * sizeof(floating), stream)

@@ -26,6 +26,7 @@ from .leaf cimport (
     gzk_free,
     load_radial,
     nodes,
+    padded,
     place_columns,
     write_group,
 )
@@ -45,7 +46,7 @@ def product_features(
         Py_ssize_t count = columns.shape[0]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
         Py_ssize_t whole = count // lanes * lanes
-        Py_ssize_t base = 1 + width, ones = max(whole + lanes, n_nodes)
+        Py_ssize_t base = 1 + width, ones = max(padded(count, lanes), n_nodes)
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t group, i, j, rows, size
         int32_t* place
@@ -61,7 +62,7 @@ def product_features(
     # A thread's scratch: its entries, and rows that are not finished.
     size = (base + n_nodes + whole + lanes) * lanes + PAGE
     scratch = <floating*> gzk_alloc((n_threads * size + ones) * sizeof(floating))
-    place = <int32_t*> gzk_alloc(3 * (whole + lanes) * sizeof(int32_t))
+    place = <int32_t*> gzk_alloc(3 * padded(count, lanes) * sizeof(int32_t))
     steps = <Py_ssize_t*> gzk_alloc(max(2 * n_nodes, 1) * sizeof(Py_ssize_t))
     if scratch == NULL or place == NULL or steps == NULL:
         gzk_free(scratch)

@@ -136,3 +136,25 @@ def test_harmonics_beyond_all_numbers_are_refused():
     ):
         spherical_harmonics(X, 3)
     assert np.isfinite(spherical_harmonics(X[:1], 3)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gap", [0, 3, 32])
+@pytest.mark.parametrize("offset", [0, 4, 8, 20, 60, 61])
+def test_the_same_bits_wherever_rows_start(offset, gap, dtype):
+    """By vectors from the boundary on, what is before and behind apart; nothing beside is written."""
+    X, tree = sphere(37, 3).astype(dtype), HarmonicTree(3, [2 * ell + 1 for ell in range(9)])
+    radial, size = gaussian(37, 2, seed=1).astype(dtype), np.dtype(dtype).itemsize
+    for count in (1, 7, 8, 15, 16, 17, 31, 47, 64, 80):
+        nodes, ring = np.arange(count), np.arange(count) % 2
+        expected = np.empty((37, count), dtype)
+        tree.features(X, radial, nodes, ring, expected)
+        memory = np.full((37 * (count + gap) + 40) * size + 128, 255, np.uint8)  # all NaN
+        first = -memory.ctypes.data % 64 + offset
+        rows = memory[first : first + 37 * (count + gap) * size].view(dtype).reshape(37, -1)
+        tree.features(X, radial, nodes, ring, rows[:, :count], stream=True)
+        np.testing.assert_array_equal(rows[:, :count], expected)
+        rows[:, :count] = np.nan
+        assert np.isnan(rows).all()
+        assert (memory[:first] == 255).all()
+        assert (memory[first + rows.size * size :] == 255).all()
