@@ -15,7 +15,7 @@ Order      Parallel over tiles of rows. In a tile, four rows share the loads of 
            at a time turn into features in registers; by Clenshaw's, whose steps need more of them,
            by way of a strip of cosines in L1. Stores go past the cache if out is large; then the
            strips begin at the first column on a vector's boundary, and the columns before it are
-           a strip of their own.
+           a strip of their own, as is the last, partly filled vector.
 Layout     X (n, d) unit rows, W (m, d) unit rows, out any row stride but unit column stride.
            The transposed directions of a strip lie together: at d = 784 steps of m columns, which
            are steps of pages, took twice as long.
@@ -61,19 +61,23 @@ cdef enum:
     NODES = 64
 
 
-cdef inline Py_ssize_t _first(Py_ssize_t strip, Py_ssize_t head) noexcept nogil:
-    """The first column of a strip."""
-    return 0 if strip == 0 else head + (strip - 1) * COLUMNS
+cdef inline Py_ssize_t _first(Py_ssize_t strip, Py_ssize_t head, Py_ssize_t whole) noexcept nogil:
+    """The first column of a strip: `head` columns, whole vectors, and what is left of a vector."""
+    return 0 if strip == 0 else head + min((strip - 1) * COLUMNS, whole)
 
 
-cdef inline Py_ssize_t _width(Py_ssize_t strip, Py_ssize_t head, Py_ssize_t m) noexcept nogil:
+cdef inline Py_ssize_t _width(Py_ssize_t strip, Py_ssize_t head, Py_ssize_t whole,
+                              Py_ssize_t m) noexcept nogil:
     """How many columns a strip has."""
-    return head if strip == 0 else min(<Py_ssize_t> COLUMNS, m - _first(strip, head))
+    cdef Py_ssize_t first = _first(strip, head, whole)
+    if strip == 0:
+        return head
+    return min(<Py_ssize_t> COLUMNS, (m if first == head + whole else head + whole) - first)
 
 
-cdef inline Py_ssize_t _place(Py_ssize_t strip, Py_ssize_t lanes) noexcept nogil:
+cdef inline Py_ssize_t _place(Py_ssize_t strip, Py_ssize_t whole, Py_ssize_t lanes) noexcept nogil:
     """Where its directions lie."""
-    return 0 if strip == 0 else lanes + (strip - 1) * COLUMNS
+    return 0 if strip == 0 else lanes + _first(strip, 0, whole)
 
 
 def gegenbauer_features(
@@ -94,7 +98,7 @@ def gegenbauer_features(
         Py_ssize_t ldc = 0 if one_row else degree + 1
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Py_ssize_t tile, strip, group, i, j, r, a, rows, columns, width, last
-        Py_ssize_t head = 0, strips, padded
+        Py_ssize_t head = 0, whole, strips, padded
         bint in_halves = beta.shape[0] == 0, by_horner = True, direct
         floating* w
         floating* wide
@@ -110,19 +114,21 @@ def gegenbauer_features(
     if stream and ldo % lanes == 0:
         while head < min(m, lanes - 1) and not gzk_on_boundary(&out[0, head]):
             head += 1
-    # Strip 0 holds the columns before the boundary, if only none.
-    strips = 1 + (m - head + COLUMNS - 1) // COLUMNS
-    padded = lanes + (m - head + lanes - 1) // lanes * lanes
+    # Strip 0 holds the columns before the boundary, if only none; the last, if there are any, those
+    # that fill no vector.
+    whole = (m - head) // lanes * lanes
+    strips = 1 + (whole + COLUMNS - 1) // COLUMNS + (m > head + whole)
+    padded = lanes + whole + lanes
     # The directions, strip by strip, transposed and padded to whole vectors; then one strip of
     # cosines a thread.
     w = <floating*> gzk_alloc((d * padded + (n_threads + 1) * STRIP) * sizeof(floating))
     if w == NULL:
         raise MemoryError("no memory for the directions of gegenbauer_features")
     for strip in range(strips):
-        j = _first(strip, head)
-        columns = lanes if strip == 0 else min(<Py_ssize_t> COLUMNS, padded - lanes - (j - head))
-        width = _width(strip, head, m)
-        row = w + d * _place(strip, lanes)
+        j = _first(strip, head, whole)
+        width = _width(strip, head, whole, m)
+        columns = (width + lanes - 1) // lanes * lanes
+        row = w + d * _place(strip, whole, lanes)
         for a in range(d):
             for i in range(columns):
                 row[a * columns + i] = W[j + i, a] if i < width else 0
@@ -131,16 +137,16 @@ def gegenbauer_features(
         t = w + d * padded + PAGE + threadid() * STRIP
         last = min(n, (tile + 1) * TILE)
         for strip in range(0 if head else 1, strips):
-            j = _first(strip, head)
-            width = _width(strip, head, m)
+            j = _first(strip, head, whole)
+            width = _width(strip, head, whole, m)
             columns = (width + lanes - 1) // lanes * lanes
-            wide = w + d * _place(strip, lanes)
+            wide = w + d * _place(strip, whole, lanes)
             for group in range((last - tile * TILE + ROWS - 1) // ROWS):
                 i = tile * TILE + group * ROWS
                 rows = min(<Py_ssize_t> ROWS, last - i)
                 c = &coefficients[0 if one_row else i, 0]
                 row = &out[i, j]
-                # By way of the strip: a last, partly filled vector, or rows off the boundary.
+                # By way of the strip: partly filled vectors, or rows off the boundary.
                 direct = width == columns and (
                     not stream or (gzk_on_boundary(row) and gzk_on_boundary(row + ldo)))
                 if in_halves and direct:
