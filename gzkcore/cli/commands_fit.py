@@ -15,7 +15,9 @@ from .arguments import (
     Data,
     DecimalComma,
     Lat,
+    Limits,
     Lon,
+    bytes_of,
     check_gamma,
     check_new,
     check_not_the_table,
@@ -60,6 +62,13 @@ def fit(
             "--time",
             help="Approximate time limit of the final fit, in seconds.",
             show_default="600",
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Approximate memory limit of the final fit, such as 500MB or 2GB.",
+            show_default="half of what is free",
         ),
     ] = None,
     classify: Annotated[
@@ -123,9 +132,10 @@ def fit(
     check_new("--model", model, force)
     check_not_the_table(table, "--plot", plot)
     _check_options(
-        whole=whole, features=features, centers=centers, seconds=seconds, classify=classify,
-        kernel=kernel, gamma=gamma,
+        whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
+        classify=classify, kernel=kernel, gamma=gamma,
     )  # fmt: skip
+    limits = Limits(seconds, None if memory is None else bytes_of(memory))
     asked = _Asked(
         table, target, lat, lon, columns, model, test_fraction, drop_missing, seed, plot, as_json
     )
@@ -133,7 +143,7 @@ def fit(
         name = kernel or ("matern" if whole else "gaussian")
         _fit_chosen(asked, features, centers, name, gamma or "auto")
     else:
-        _fit_best(asked, seconds, classify)
+        _fit_best(asked, limits, classify)
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,7 @@ def _check_options(
     features: int | None,
     centers: int | None,
     seconds: float | None,
+    memory: str | None,
     classify: bool,
     kernel: str | None,
     gamma: str | None,
@@ -181,14 +192,16 @@ def _check_options(
         if seconds is not None and seconds <= 0:
             raise ValueError(f"--time {seconds:g} must be a positive number of seconds")
         return
-    for name, given in (("--time", seconds is not None), ("--classify", classify)):
-        if given:
+    given = {"--time": seconds is not None, "--memory": memory is not None, "--classify": classify}
+    for name, is_given in given.items():
+        if is_given:
             raise ValueError(f"{name} can't be combined with {chosen}; leave one of them out")
 
 
-def _fit_best(asked: _Asked, seconds: float | None, classify: bool) -> None:
+def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
     """Fit what predicts best."""
     from gzkcore._util.memory import resident_memory
+    from gzkcore.learn.fit_memory import TooLittleMemoryError
 
     from .fit_frame import fit_frame
     from .frame_rows import read_rows
@@ -204,7 +217,13 @@ def _fit_best(asked: _Asked, seconds: float | None, classify: bool) -> None:
             test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
             report=report, say=lambda text: notes.append(f"Note: {text}"),
         )  # fmt: skip
-        found = fit_frame(rows, seconds, asked.seed, report)
+        try:
+            found = fit_frame(rows, limits, asked.seed, report)
+        except TooLittleMemoryError as error:
+            limit = "half of what is free" if limits.bytes is None else f"{limits.bytes:,.0f} bytes"
+            raise ValueError(
+                f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
+            ) from None
         found.model.save(asked.model)
         if plot:
             draw_frame(found, plot, table.path.name)

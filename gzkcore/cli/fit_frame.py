@@ -11,6 +11,7 @@ from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.rows.frames import Frame
 
+from .arguments import Limits
 from .frame_rows import FrameRows, Report
 from .recipes import FrameRecipe
 from .verdict import Verdict, judge_model
@@ -27,14 +28,14 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, seconds: float | None, seed: int, report: Report) -> FrameFit:
+def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out.
 
     Parameters
     ----------
     rows : FrameRows
-    seconds : float, optional
-        About what the final fit may take.
+    limits : Limits
+        Of the final fit.
     seed : int
         Decides all that is chosen at random.
     report : callable
@@ -43,7 +44,8 @@ def fit_frame(rows: FrameRows, seconds: float | None, seed: int, report: Report)
     report("learning", 0)
     learner = KernelClassifier if rows.classify else KernelRegressor
     started = time.perf_counter()
-    model: Any = learner(seconds, random_state=seed).fit(rows.train, rows.y)
+    model: Any = learner(limits.seconds, max_memory=limits.bytes, random_state=seed)
+    model.fit(rows.train, rows.y)
     took = time.perf_counter() - started
     model.recipe_ = asdict(rows.recipe)
     report("learning", 1)

@@ -109,6 +109,16 @@ def _kept(n_rows: int, count: int) -> float:
     return columns if columns <= KEPT_BYTES else 0.0
 
 
+class TooLittleMemoryError(ValueError):
+    """No form of a model is within the bytes that it may take."""
+
+    def __init__(self, given: float | None, limit: str, needed: str) -> None:
+        self.needed = needed
+        super().__init__(
+            f"max_memory={given}: {limit}, but {needed}; allow more, or pass fewer rows or columns"
+        )
+
+
 class Room:
     """The forms of a model that are within some bytes, and those that were left out.
 
@@ -161,13 +171,11 @@ class Room:
         forms = ", ".join(f"{form} ({_said(needed)})" for form, needed in self._out.values())
         return f"Left out for memory, of which {self._limit()}: {forms}."
 
-    def too_little(self) -> ValueError:
+    def too_little(self) -> TooLittleMemoryError:
         """Return the error of a table for which no form is left."""
         form, needed = self._least
-        return ValueError(
-            f"max_memory={self._given}: {self._limit()}, but a model of {self.n_rows:,} rows takes "
-            f"about {_said(needed)} or more ({form}); allow more, or pass fewer rows or columns"
-        )
+        takes = f"a model of {self.n_rows:,} rows takes about {_said(needed)} or more ({form})"
+        return TooLittleMemoryError(self._given, self._limit(), takes)
 
     def _limit(self) -> str:
         if self._given is not None:

@@ -324,6 +324,7 @@ def test_decimal_commas(capsys, plain, options):
             "--kernel laplacia is unknown to fit (did you mean",
         ),
         ("a,y\n1,2\n", ["--time", "5"], "--time can't be combined with --features"),
+        ("a,y\n1,2\n", ["--memory", "2GB"], "--memory can't be combined with --features"),
         ("a,y\n1,2\n", ["--classify"], "--classify can't be combined with --features"),
         ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
         ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),

@@ -192,6 +192,7 @@ def test_nothing_to_learn(capsys, plain):
 
 
 MANY = "".join(f"{i},{i % 7}\n" for i in range(100))
+LINE = "".join(f"{i},{i}\n" for i in range(100))
 
 
 @pytest.mark.parametrize(
@@ -204,6 +205,13 @@ MANY = "".join(f"{i},{i % 7}\n" for i in range(100))
         ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
         ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern needs --features or --whole"),
         ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a positive number of seconds"),
+        ("a,y\n" + MANY, ["--memory", "much"], "--memory must be a number of bytes, such as 500"),
+        ("a,y\n" + MANY, ["--memory", "-2GB"], "a number of bytes, such as 500MB or 2GB; got -2GB"),
+        (
+            "a,y\n" + LINE,
+            ["--memory", "1kB"],
+            "--memory allows 1,000 bytes, but a model of 90 rows",
+        ),
         ("a,y\n" + MANY, ["--test-fraction", "1e-9"], "0 for the test"),
         (
             "a,y\n" + "".join(f"{i},id{i}\n" for i in range(50)),
