@@ -104,8 +104,8 @@ def _measured(sample, X, y, points, truth, widths):
     if sample is None:
         return {}
     fits, rows, found = forecast.Fits(sample.learner, X, y), np.arange(len(y)), {}
-    for form, size, model in forecast.forms(sample.learner, widths):
-        seconds, megabytes = fits.measured(model, rows)
-        fitted, _ = fits.timed(model, rows)
+    for form, size in forecast.forms(widths):
+        seconds, megabytes = fits.measured(form, size, rows)
+        fitted, _ = fits.timed(form, size, rows)
         found[form, size] = fits.error_of(fitted, points, truth), seconds, megabytes
     return found

@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from gzkcore._util.typing import Doubles
-from gzkcore.evaluate.whole import CHOSEN_COMPONENTS, CHOSEN_ROWS, cost_of, search_on
+from gzkcore.evaluate.whole import CHOSEN_COMPONENTS, CHOSEN_ROWS, search_on
+from gzkcore.evaluate.whole_cost import cost_of
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.kernel_system import HELD_ROWS

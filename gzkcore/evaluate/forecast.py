@@ -25,19 +25,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from gzkcore._util.memory import forget_peak, resident_memory
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.learn.kernel_classifier import KernelClassifier, signs
 from gzkcore.learn.kernel_regressor import KernelRegressor
-from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.kernel_search import TOL
 from gzkcore.learn.kernel_system import HELD_ROWS
-from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.learn.table_learner import Form, standardised
 
 from .inputs import take
-from .whole import cost_of
+from .whole_cost import cost_of
 
 # Rows of the sample; folds, and how many of these are tried: as many as have so many rows together.
 SAMPLE, FOLDS, TESTED = 8000, 5, 3000
@@ -90,20 +88,19 @@ def forecasts(
     list of Forecast
         The whole kernel first; none where the mean is as good as any kernel.
     """
-    fits = learned(X, y, classify, seed)
+    fits, rng = learned(X, y, classify, seed), np.random.default_rng(seed)
     if fits is None:
         return []
-    rng = np.random.default_rng(seed)
     found = []
-    for form, size, model in forms(fits.learner, widths):
-        error = fits.expected(model, size, n_samples)
+    for form, size in forms(widths):
+        error = fits.expected(form, size, n_samples)
         if error is None:
             continue
-        if size is None and n_samples > HELD_ROWS:
-            cost = cost_of(fits.kernel, fits.X, fits.alpha, n_samples, rng, targets=fits.Y)
+        if form == "whole" and n_samples > HELD_ROWS:
+            cost = cost_of(fits.kernel, fits.X, fits.alpha, n_samples, rng, targets=fits.Y, tol=TOL)
             seconds, megabytes = cost.seconds, cost.megabytes
         else:
-            seconds, megabytes = fits.cost(model, n_samples)
+            seconds, megabytes = fits.cost(form, size, n_samples)
         found.append(Forecast(form, size, error, seconds, megabytes))
     return found
 
@@ -116,14 +113,12 @@ def learned(X: Data, y: NDArray[Any], classify: bool, seed: int) -> "Fits | None
     return None if learner.kernel_ is None else Fits(learner, X, y)
 
 
-def forms(learner: Any, widths: Sequence[int]) -> Iterator[tuple[str, int | None, Any]]:
-    """Yield name, size and unfitted model of each form that a fitted learner might have taken."""
-    kernel, alpha, seed = learner.kernel_, float(learner.alpha_ or 1.0), learner.random_state
-    yield "whole", None, KernelRidge(kernel, alpha, random_state=seed)
+def forms(widths: Sequence[int]) -> Iterator[tuple[str, int | None]]:
+    """Yield names and sizes of the forms that a learner may take."""
+    yield "whole", None
     for width in widths:
-        features = NystromFeatures(kernel, width, random_state=seed)
-        yield "centres", width, KernelRidge(kernel, alpha, centers=width, random_state=seed)
-        yield "features", width, RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
+        yield "centres", width
+        yield "features", width
 
 
 class Fits:
@@ -145,16 +140,18 @@ class Fits:
         targets = y[:, None]
         if self.classify:
             targets = signs(np.searchsorted(learner.classes_, y), len(learner.classes_))
-        self.Y: Doubles = learner._standardised(targets)
+        self.Y = standardised(learner, targets)
 
-    def timed(self, model: Any, rows: Integers) -> tuple[Any, float]:
-        """Fit a model to some rows; return it and the seconds that took."""
+    def timed(self, form: str, size: int | None, rows: Integers) -> tuple[Any, float]:
+        """Fit a form to some rows; return it and the seconds that took."""
+        sizes = {"centres": {"centers": size}, "features": {"features": size}}.get(form, {})
+        model = Form(self.alpha, self.learner.random_state, **sizes).model(self.kernel, len(rows))
         Y = self.Y[rows]
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = clone(model).fit(self.X[rows], Y[:, 0] if Y.shape[1] == 1 else Y)
-        return fitted, time.perf_counter() - started
+            model.fit(self.X[rows], Y[:, 0] if Y.shape[1] == 1 else Y)
+        return model, time.perf_counter() - started
 
     def error_of(self, fitted: Any, X: Data, y: NDArray[Any]) -> float:
         """Return the error of a model's predictions of new rows."""
@@ -168,39 +165,39 @@ class Fits:
         missed: Any = found != y if self.classify else np.square(found - y)
         return float(np.mean(missed))
 
-    def expected(self, model: Any, size: int | None, n_samples: int) -> float | None:
+    def expected(self, form: str, size: int | None, n_samples: int) -> float | None:
         """Return the error with all rows; None where the sample is too small for this size."""
         n = len(self.y) - len(self.y) // FOLDS
         steps = [step for step in STEPS if size is None or size < n // step]
         if len(steps) < 2:
             return None
-        folds = np.array_split(np.arange(len(self.y)), FOLDS)
+        every = np.arange(len(self.y))
         tried = min(FOLDS, -(-TESTED * FOLDS // len(self.y)))
         losses = np.zeros(len(steps))
-        for test in folds[:tried]:
-            train = np.setdiff1d(np.arange(len(self.y)), test)
+        for test in np.array_split(every, FOLDS)[:tried]:
+            train = np.setdiff1d(every, test)
             X, y = take(self.table, test), self.y[test]
             for i, step in enumerate(steps):
-                fitted, _ = self.timed(model, train[::step])
+                fitted, _ = self.timed(form, size, train[::step])
                 losses[i] += self._loss(fitted, X, y) / tried
         loss = extrapolated(losses, math.log2(n_samples / n))
         return loss if self.classify else math.sqrt(loss)
 
-    def cost(self, model: Any, n_samples: int) -> tuple[float, float]:
+    def cost(self, form: str, size: int | None, n_samples: int) -> tuple[float, float]:
         """Return seconds and megabytes of a fit to all rows, by fits to as many that repeat."""
         n = min(n_samples, MOST_TIMED)
         rows = np.resize(np.arange(len(self.y)), n)
-        cost = self.measured(model, rows)
+        cost = self.measured(form, size, rows)
         if n < n_samples:
-            half = self.measured(model, rows[: n // 2])
+            half = self.measured(form, size, rows[: n // 2])
             cost = cost + (n_samples - n) * np.maximum(0.0, cost - half) / (n - n // 2)
         return float(cost[0]), float(cost[1])
 
-    def measured(self, model: Any, rows: Integers) -> Doubles:
+    def measured(self, form: str, size: int | None, rows: Integers) -> Doubles:
         """Return seconds and megabytes of a fit to some rows."""
         forget_peak()
         before, _ = resident_memory()
-        _, seconds = self.timed(model, rows)
+        _, seconds = self.timed(form, size, rows)
         return np.array([seconds, max(0.0, (resident_memory()[1] - before) / 1e6)])
 
 

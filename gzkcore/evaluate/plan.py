@@ -32,7 +32,7 @@ from gzkcore.theory import statistical_dimension
 from .forecast import Forecast, forecasts
 from .inputs import as_rows, as_targets
 from .text import aligned
-from .whole import WholeCost, cost_of
+from .whole_cost import WholeCost, cost_of
 
 __all__ = ["Plan", "plan"]
 

@@ -335,6 +335,29 @@ def preconditioner_for(
     return made
 
 
+def preconditioner_of_some(
+    kernel: Kernel, X: Floats, shift: float, n_rows: int, random_state: Seed = None
+) -> Preconditioner:
+    """Make the preconditioner that K(X, X) + shift I has as a part of one of n_rows rows.
+
+    Of the kind that "auto" takes for all: as many features or landmarks, but half of X at most,
+    and of neighbours the share that are among the rows of X.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Every parameter a number.
+    X : ndarray of shape (n, d)
+        Some of the rows.
+    shift : float
+        n / n_rows times the alpha of all.
+    n_rows : int
+    random_state : int, RandomState, Generator or None, default=None
+    """
+    rows: Doubles = np.asarray(X, dtype=np.float64)
+    return _make("auto", _Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
+
+
 def _rows(X: Any) -> Any:
     """Return X, or raise if it is no dense matrix of rows."""
     if issparse(X):
@@ -366,7 +389,10 @@ def _list(numbers: tuple[float, ...]) -> str:
 
 
 class _Problem:
-    """The matrix that is to be preconditioned: kernel, rows, alphas and noise."""
+    """The matrix that is to be preconditioned: kernel, rows, alphas and noise.
+
+    Sizes are those for n_rows rows, of which X may be some.
+    """
 
     def __init__(
         self,
@@ -375,8 +401,12 @@ class _Problem:
         shifts: ArrayLike,
         noise: ArrayLike | None,
         rng: np.random.Generator,
+        n_rows: int | None = None,
     ) -> None:
         self.kernel, self.X, self.rng = kernel, X, rng
+        self.n_rows = n_rows or len(X)
+        self.most = len(X) if self.n_rows == len(X) else max(1, len(X) // 2)  # components
+        self.n_neighbours = max(1, NEIGHBOURS * len(X) // self.n_rows)
         self.shifts = _checked("shifts", shifts, None)
         self.noise = np.ones(len(X)) if noise is None else _checked("noise", noise, len(X))
         if not (self.noise > 0).all():
@@ -450,7 +480,7 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
             f"preconditioner={given!r} is unknown; use 'auto', None, a number of components or a "
             "feature map"
         )
-    n = len(problem.X)
+    n, dim = problem.n_rows, problem.X.shape[1]
     auto = isinstance(given, str)
     if given is None or (auto and problem.is_well_conditioned()):
         return Diagonal(problem.diagonal, problem.shifts, problem.noise)
@@ -458,16 +488,16 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         if given < 1:
             raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
-        features = _landmarks(problem, min(int(given), n))
+        features = _landmarks(problem, min(int(given), problem.most))
     elif not auto:
         return _by_features(problem, _fitted(given, problem.X), pairs)
-    elif pairs is not None and problem.X.shape[1] <= FEW_COLUMNS:
+    elif pairs is not None and dim <= FEW_COLUMNS:
         return NearLandmarks(
-            problem.kernel, problem.X, pairs, count_landmarks(*problem.X.shape), NEIGHBOURS,
-            problem.shifts, problem.noise, problem.rng,
+            problem.kernel, problem.X, pairs, min(problem.most, count_landmarks(n, dim)),
+            problem.n_neighbours, problem.shifts, problem.noise, problem.rng,
         )  # fmt: skip
     elif pairs is not None:
-        features = _landmarks(problem, _as_costly_as_steps(problem))
+        features = _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))
     else:
         features = _enough(problem)
     if pairs is not None:
@@ -494,7 +524,7 @@ def _low_rank(problem: _Problem, features: Any, least: float | None = None) -> L
 
 
 def _near_and_far(problem: _Problem, features: Any, pairs: Pairs) -> NearAndFar:
-    neighbours = Neighbours.of(pairs.rows, NEIGHBOURS, problem.rng)
+    neighbours = Neighbours.of(pairs.rows, problem.n_neighbours, problem.rng)
     kept = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
     placed = pairs.take(neighbours.order)
     return NearAndFar(kept, neighbours, placed, problem.shifts, problem.noise)
@@ -523,11 +553,11 @@ def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
 
 def _enough(problem: _Problem) -> _AtLandmarks:
     """Double the landmarks as long as they leave more than alpha, within what they may cost."""
-    n = len(problem.X)
-    most = max(min(FEATURES_ALONE, n), count_components(n, problem.X.shape[1], problem.dtype))
+    count = min(FEATURES_ALONE, problem.most)
+    affordable = count_components(problem.n_rows, problem.X.shape[1], problem.dtype)
+    most = max(count, min(problem.most, affordable))
     probes = problem.sample(SAMPLED_ROWS)
     diagonal = problem.kernel.diag(probes)
-    count = min(FEATURES_ALONE, n)
     while True:
         features = _landmarks(problem, count)
         left = float(np.mean(diagonal - np.square(features.transform(probes)).sum(axis=1)))
@@ -551,11 +581,11 @@ def _as_costly_as_steps(problem: _Problem) -> int:
 
     Of m of n rows the eigenvalues are about m / n of those of all: so is the alpha of the trial.
     """
-    n, d = problem.X.shape
+    n, d = problem.n_rows, problem.X.shape[1]
     if n < TRIED_FROM:
         return count_components(n, d, problem.dtype)
     some = problem._some(n // ROWS_OF_TRIED)
-    shift = problem.shifts.min(keepdims=True) * some.size / n
+    shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
     few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
     pairs = Pairs.of(few.kernel, few.X, few.dtype)
     steps = 0

@@ -357,11 +357,6 @@ class TableLearner(BaseEstimator):
         rows: Doubles = self.encoder_.transform(X)
         return rows
 
-    def _standardised(self, Y: Doubles) -> Doubles:
-        """Return targets of shape (n, n_targets) as `model_` is fitted to them."""
-        found: Doubles = (Y - self._means) / np.where(self._scales == 0, 1.0, self._scales)
-        return found
-
     def _mean(self, rows: Doubles) -> Doubles:
         """Return predictions of encoded rows in units of the targets, of shape (n, n_targets)."""
         if self.model_ is None:
@@ -370,6 +365,12 @@ class TableLearner(BaseEstimator):
         found *= self._scales
         found += self._means
         return found
+
+
+def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
+    """Return targets of shape (n, n_targets) as the model of a fitted learner is fitted to them."""
+    found: Doubles = (Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales)
+    return found
 
 
 def _rounded(seconds: float) -> str:

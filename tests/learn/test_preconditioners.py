@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from points import sphere
-from scipy.linalg import cholesky, eigvalsh
+from points import gaussian, sphere
+from scipy.linalg import cholesky, eigvals, eigvalsh
 from scipy.sparse import csr_array
 from sklearn.kernel_approximation import RBFSampler
 from tolerances import IDENTITY
@@ -34,6 +34,7 @@ from gzkcore.learn.preconditioners import (
     LowRank,
     NearAndFar,
     preconditioner_for,
+    preconditioner_of_some,
 )
 
 KERNELS = [
@@ -515,3 +516,14 @@ def test_kernels_of_unit_rows():
     A = kernel(X) + 0.01 * np.eye(300)
     P = preconditioner_for("auto", kernel, X, [0.01], random_state=generator(0))
     assert condition(P, A) < 3
+
+
+@pytest.mark.parametrize(("dim", "kind"), [(2, "landmarks"), (5, "components")])
+def test_a_part_has_the_preconditioner_of_all(dim, kind):
+    """As many features or landmarks as all rows have, and their share of the neighbours."""
+    X, kernel = gaussian(400, dim), Matern(nu=1.5, length_scale=1.0)
+    made = preconditioner_of_some(kernel, X, 0.01, 1600 * 4, random_state=0)
+    assert repr(made).endswith(f"(200 {kind}, 1 neighbour)")
+    K = kernel(X) + 0.01 * np.eye(400)
+    values = eigvals(K @ made.solve(np.eye(400), np.zeros(400, int))).real
+    assert 0 < values.min() < values.max() < 20 * values.min()
