@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 from benchmarks.common import data_generator
 from printing import load_arrays
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    make_friedman1,
+    make_friedman2,
+    make_friedman3,
+)
 
 from gzkcore.cli.demo import airports
 
@@ -28,6 +35,16 @@ def _small(loader):
     def load():
         frame, y = loader(return_X_y=True, as_frame=True)
         return frame, y.to_numpy(), None
+
+    return load
+
+
+def _made(maker, noise):
+    """Return 10,000 rows of a function of scikit-learn's, with noise of this deviation."""
+
+    def load():
+        X, y = maker(10_000, noise=noise, random_state=0)
+        return pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]), y, None
 
     return load
 
@@ -94,6 +111,12 @@ CLASSES = {
         None,
     ),
 }
+# With noise of a tenth to a third of the deviation of y.
+MADE = {
+    "friedman1": _made(make_friedman1, 1.0),
+    "friedman2": _made(make_friedman2, 100.0),
+    "friedman3": _made(make_friedman3, 0.1),
+}
 
 
 def table(name, split, rows):
@@ -102,13 +125,13 @@ def table(name, split, rows):
     The tenth is that of the literature where there is one, else drawn. Numbers are in standard
     deviations of those fitted to.
     """
-    frame, y, masks = (NUMBERS | CLASSES)[name]()
+    frame, y, masks = (NUMBERS | CLASSES | MADE)[name]()
     if masks is None:
         held_out = np.zeros(len(y), dtype=bool)
         held_out[data_generator(split).permutation(len(y))[: len(y) // 10]] = True
     else:
         held_out = np.unpackbits(masks, axis=0)[: len(y)].astype(bool)[:, split]
     train = data_generator(split).permutation(np.flatnonzero(~held_out))[:rows]
-    if name in NUMBERS:
+    if name not in CLASSES:
         y = (y - y[train].mean()) / y[train].std()
     return frame.iloc[train], y[train], frame.iloc[held_out], y[held_out]

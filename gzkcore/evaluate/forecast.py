@@ -8,7 +8,8 @@ the next, twice as large, by r times as much as before:
     s(2^k n) = s(n) - (s(n / 2) - s(n)) (r + r^2 + ... + r^k),
 
 which is what s = floor + c n^-p does, r = 2^-p; three sizes tell r. It is never taken to fall
-faster than a power of n without a floor.
+faster than a power of n without a floor, nor below the standard error of the labels counted wrong,
+the fall of which is not known to go on.
 
 Seconds and memory are those of fits to the rows of the sample, repeated until they are as many as
 all or MOST_TIMED; more take as much for each row as between half of these and them. Those of the
@@ -173,15 +174,18 @@ class Fits:
             return None
         every = np.arange(len(self.y))
         tried = min(FOLDS, -(-TESTED * FOLDS // len(self.y)))
-        losses = np.zeros(len(steps))
-        for test in np.array_split(every, FOLDS)[:tried]:
+        losses, tests = np.zeros(len(steps)), np.array_split(every, FOLDS)[:tried]
+        for test in tests:
             train = np.setdiff1d(every, test)
             X, y = take(self.table, test), self.y[test]
             for i, step in enumerate(steps):
                 fitted, _ = self.timed(form, size, train[::step])
                 losses[i] += self._loss(fitted, X, y) / tried
         loss = extrapolated(losses, math.log2(n_samples / n))
-        return loss if self.classify else math.sqrt(loss)
+        if not self.classify:
+            return math.sqrt(loss)
+        judged = sum(len(test) for test in tests)
+        return max(loss, math.sqrt(max(losses[-1] * judged, 1.0)) / judged)
 
     def cost(self, form: str, size: int | None, n_samples: int) -> tuple[float, float]:
         """Return seconds and megabytes of a fit to all rows, by fits to as many that repeat."""

@@ -72,6 +72,14 @@ def test_labels_and_categories(labels):
     assert "%" in text
 
 
+def test_no_wrong_label_is_not_the_same_as_none_ever():
+    X, _ = rows(200)
+    y = X[:, 0] > 0
+    X[:, 0] += np.where(y, 1.0, -1.0)
+    for each in gzkcore.plan(X, y=y, n_components=16, n_samples=10_000).forecasts:
+        assert each.error == pytest.approx(1 / len(y))
+
+
 @pytest.mark.parametrize(
     ("y", "classify", "expected"),
     [
