@@ -93,34 +93,65 @@ GZK_INLINE void NAME(gzk_cos_sin_chains)(const REAL *h, REAL *cos_out, REAL *sin
     }
 }
 
-GZK_INLINE void NAME(gzk_cos_sin_to)(const REAL *half_turns, REAL *cos_out, REAL *sin_out,
-                                     ptrdiff_t n, REAL scale, const int stream)
+/* The same of fewer vectors than fill the chains. */
+GZK_INLINE void NAME(gzk_cos_sin_few)(const REAL *h, REAL *cos_out, REAL *sin_out, VEC scale,
+                                      ptrdiff_t count)
 {
-    enum { WIDE = GZK_CHAINS / 2 };
-    const VEC factor = NAME(gzk_splat)(scale);
-    ptrdiff_t j = 0;
-    for (; j + WIDE * LANES <= n; j += WIDE * LANES)
-        NAME(gzk_cos_sin_chains)(half_turns + j, cos_out + j, sin_out + j, factor, stream, WIDE);
-    for (; j + LANES <= n; j += LANES)
-        NAME(gzk_cos_sin_chains)(half_turns + j, cos_out + j, sin_out + j, factor, stream, 1);
-    if (j < n) {
-        REAL h[LANES] = {0}, c[LANES], s[LANES];
-        const size_t rest = (size_t)(n - j) * sizeof(REAL);
-        memcpy(h, half_turns + j, rest);
-        NAME(gzk_cos_sin_chains)(h, c, s, factor, 0, 1);
-        memcpy(cos_out + j, c, rest);
-        memcpy(sin_out + j, s, rest);
-    }
+    if (count == 1)
+        NAME(gzk_cos_sin_chains)(h, cos_out, sin_out, scale, 0, 1);
+    else if (count == 2)
+        NAME(gzk_cos_sin_chains)(h, cos_out, sin_out, scale, 0, 2);
+    else if (count == 3)
+        NAME(gzk_cos_sin_chains)(h, cos_out, sin_out, scale, 0, 3);
 }
 
 /* cos_out[j] <- scale cos(pi half_turns[j]), sin_out[j] <- scale sin(pi half_turns[j]) for j < n; with
- * `stream` past the cache, where both come to a vector's boundary together. */
+ * `stream` past the cache from j = head on, where both are on a vector's boundary. What is before
+ * that and what is left behind full chains are computed together. */
+GZK_INLINE void NAME(gzk_cos_sin_from)(const REAL *half_turns, REAL *cos_out, REAL *sin_out,
+                                       ptrdiff_t n, REAL scale, const int stream, ptrdiff_t head)
+{
+    enum { WIDE = GZK_CHAINS / 2, STEP = WIDE * LANES };
+    const VEC factor = NAME(gzk_splat)(scale);
+    REAL h[2 * STEP], c[2 * STEP], s[2 * STEP];
+    const ptrdiff_t end = head + (n - head) / STEP * STEP, ends = head + n - end;
+    for (ptrdiff_t j = head; j < end; j += STEP)
+        NAME(gzk_cos_sin_chains)(half_turns + j, cos_out + j, sin_out + j, factor, stream, WIDE);
+    if (ends == 0) return;
+    const size_t before = (size_t)head * sizeof(REAL), behind = (size_t)(n - end) * sizeof(REAL);
+    memcpy(h, half_turns, before);
+    memcpy(h + head, half_turns + end, behind);
+    ptrdiff_t j = 0, whole = (ends + LANES - 1) / LANES;
+    memset(h + ends, 0, (size_t)(whole * LANES - ends) * sizeof(REAL));
+    for (; whole >= WIDE; whole -= WIDE, j += STEP)
+        NAME(gzk_cos_sin_chains)(h + j, c + j, s + j, factor, 0, WIDE);
+    NAME(gzk_cos_sin_few)(h + j, c + j, s + j, factor, whole);
+    memcpy(cos_out, c, before);
+    memcpy(sin_out, s, before);
+    gzk_copy(cos_out + end, c + head, (ptrdiff_t)behind, stream);
+    gzk_copy(sin_out + end, s + head, (ptrdiff_t)behind, stream);
+}
+
+/* The same for rows that may start anywhere: where cosines and sines come to a boundary one before the
+ * other, they go past the cache by way of a buffer. */
 static void NAME(gzk_cos_sin)(const REAL *half_turns, REAL *cos_out, REAL *sin_out, ptrdiff_t n,
                               REAL scale, int stream)
 {
-    ptrdiff_t head = (ptrdiff_t)(-(uintptr_t)cos_out & (GZK_BYTES - 1)) / (ptrdiff_t)sizeof(REAL);
-    if (head > n || !stream || !gzk_on_boundary(cos_out + head) || !gzk_on_boundary(sin_out + head))
-        head = n;
-    NAME(gzk_cos_sin_to)(half_turns, cos_out, sin_out, head, scale, 0);
-    NAME(gzk_cos_sin_to)(half_turns + head, cos_out + head, sin_out + head, n - head, scale, 1);
+    enum { ROOM = 512 };
+    const ptrdiff_t head = (ptrdiff_t)(-(uintptr_t)cos_out & (GZK_BYTES - 1)) / (ptrdiff_t)sizeof(REAL);
+    if (!stream || n < head) {
+        NAME(gzk_cos_sin_from)(half_turns, cos_out, sin_out, n, scale, 0, 0);
+        return;
+    }
+    if (gzk_on_boundary(cos_out + head) && gzk_on_boundary(sin_out + head)) {
+        NAME(gzk_cos_sin_from)(half_turns, cos_out, sin_out, n, scale, 1, head);
+        return;
+    }
+    REAL c[ROOM], s[ROOM];
+    for (ptrdiff_t j = 0; j < n; j += ROOM) {
+        const ptrdiff_t count = n - j < ROOM ? n - j : ROOM;
+        NAME(gzk_cos_sin_from)(half_turns + j, c, s, count, scale, 0, 0);
+        gzk_copy(cos_out + j, c, count * (ptrdiff_t)sizeof(REAL), 1);
+        gzk_copy(sin_out + j, s, count * (ptrdiff_t)sizeof(REAL), 1);
+    }
 }

@@ -101,6 +101,26 @@ def test_any_number_of_angles(count, dtype):
         assert (c[0, j], s[0, j]) == (one[0][0, 0], one[1][0, 0])
 
 
+@every_type
+@pytest.mark.parametrize("apart", [0, 1, 64])
+@pytest.mark.parametrize("offset", [0, 4, 8, 40, 63])
+def test_the_same_bits_wherever_cosines_and_sines_start(offset, apart, dtype):
+    """From the boundary on where they have one, or by way of a buffer; nothing beside is written."""
+    size = np.dtype(dtype).itemsize
+    for count in (1, 3, 15, 16, 17, 47, 64, 129, 512, 1100):
+        h = np.random.default_rng(count).uniform(-4, 4, (1, count)).astype(dtype)
+        memory = np.full((2 * count + apart) * size + 256, 255, np.uint8)  # all NaN
+        first = -memory.ctypes.data % 64 + offset
+        row = memory[first : first + (2 * count + apart) * size].view(dtype).reshape(1, -1)
+        c, s = row[:, :count], row[:, count + apart :]
+        _fourier.cos_sin_rows(h, 0.5, c, s, True)
+        np.testing.assert_array_equal([c, s], cos_sin(h, 0.5))
+        c[:], s[:] = np.nan, np.nan
+        assert np.isnan(row).all()
+        assert (memory[:first] == 255).all()
+        assert (memory[first + row.nbytes :] == 255).all()
+
+
 # ---- the reference
 
 
