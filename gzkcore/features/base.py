@@ -177,8 +177,9 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Of a Dask collection, the result is a Dask array that is not computed yet.
         out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X. A warm buffer
-            is 3-5 times faster to fill than a new array.
+            Where to write: C-contiguous, the dtype of the result, no overlap with X. An array that
+            was written before is 2-4 times faster to fill than new memory; without `out`, large
+            results use that of earlier ones again, once nothing refers to these.
 
         Returns
         -------
