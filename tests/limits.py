@@ -17,6 +17,8 @@ from pathlib import Path
 import models
 import numpy as np
 
+from gzkcore._util import linalg
+
 ROOMS = [1 << 20, 1 << 23, 1 << 25, 1 << 27]  # bytes
 ROWS = 6000  # whose kernel matrix, or features, take more
 WIDTH = 1024
@@ -63,6 +65,17 @@ def limit(room):
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 
+def fill_buffers():
+    """Let each BLAS, NumPy's and SciPy's, take the buffers of all its threads.
+
+    Where these don't fit, OpenBLAS ends the process: docs/support.md tells of it.
+    """
+    A = np.eye(1500) + 0.5 / 1500
+    linalg.solve_factored(linalg.cholesky(A), A)
+    linalg.eigh(A[:300, :300])
+    A @ A  # last: threads that are limited, as above, hold a buffer too
+
+
 def attempt(name, room):
     """Return what comes of an estimator in a child of this process."""
     work, unit = work_of(name)
@@ -70,7 +83,8 @@ def attempt(name, room):
     child = os.fork()
     if child == 0:
         try:
-            work(spread(unit, 40), 16)  # buffers of BLAS, modules that are imported late
+            fill_buffers()
+            work(spread(unit, 40), 16)  # modules that are imported late
             X = spread(unit, ROWS)
             gc.collect()
             limit(room)

