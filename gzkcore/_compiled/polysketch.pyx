@@ -92,7 +92,7 @@ cdef int _sketch(const floating* X, const index* indices, const index* indptr, P
         x = scratch + threadid() * size + buffers
         begin = i * d if indptr == NULL else indptr[i]
         stored = d if indptr == NULL else indptr[i + 1] - indptr[i]
-        where = NULL if indptr == NULL else indices + begin
+        where = <const index*> NULL if indptr == NULL else indices + begin
         _scaled(X + begin, where, stored, &scale[0], x)
         if columns > d:
             x[stored] = last
