@@ -28,6 +28,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import gzkcore
+from gzkcore._util.wording import counted
 
 WARM_ROWS = 100  # that imports, compiles and starts threads
 BEST = 1.02  # of the least error: as good as the best
@@ -38,6 +39,7 @@ def options_of_prediction(parser):
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--rows", type=int, default=FULL, help="to fit to at most; all")
     parser.add_argument("--tuned", action="store_true", help="tuned boosting too, which takes long")
+    parser.add_argument("--learners", help="names of some, by commas; by default all but the tuned")
     parser.add_argument("parts", nargs="*", help="names of tables; by default all")
 
 
@@ -46,6 +48,9 @@ def prediction(options):
     if missing := set(options.parts) - set(NUMBERS) - set(CLASSES):
         names = ", ".join([*NUMBERS, *CLASSES])
         sys.exit(f"prediction: no table {', '.join(sorted(missing))}; choose from {names}")
+    if missing := set(_learners(options)) - set(LEARNERS):
+        names = ", ".join(LEARNERS)
+        sys.exit(f"prediction: no learner {', '.join(sorted(missing))}; choose from {names}")
     for kind, tables in (("numbers", NUMBERS), ("classes", CLASSES)):
         asked = [name for name in tables if name in (options.parts or tables)]
         if asked:
@@ -53,14 +58,14 @@ def prediction(options):
 
 
 def _show(kind, tables, options):
-    learners = LEARNERS if options.tuned else {k: v for k, v in LEARNERS.items() if k != TUNED}
+    learners = _learners(options)
     measured, ranks = {}, {name: [] for name in learners}
     for name in tables:
         found = measured[name] = {}
-        for learner, (_, _, most) in learners.items():
+        for learner in learners:
             for split in range(1 if options.quick else options.splits):
                 report(f"{name}, split {split}: {learner}")
-                result = _apart(learner, kind, name, split, options.rows, most)
+                result = _apart(learner, kind, name, split, options.rows)
                 if isinstance(result, str):
                     report(result)
                     break
@@ -68,7 +73,7 @@ def _show(kind, tables, options):
                 found.setdefault(learner, []).append(result)
         for learner, relative in _relative(found).items():
             ranks[learner].append(relative)
-    splits = f"{options.splits} splits 90/10, at most {options.rows:,} rows to fit to"
+    splits = f"{counted(options.splits, 'split')} 90/10, at most {options.rows:,} rows to fit to"
     what = "Root mean squared error, in standard deviations" if kind == "numbers" else "Errors in %"
     notes = (
         f"{what}: mean and standard deviation over {splits}. {_summary(ranks)} Categories: ours "
@@ -83,6 +88,12 @@ def _show(kind, tables, options):
     show("Seconds of fit and prediction", seconds, f"Medians over {splits}.", options)
     notes = "Medians; the peak above what the process held before, with its libraries warm."
     show("Megabytes of fit and prediction", megabytes, notes, options)
+
+
+def _learners(options):
+    if options.learners:
+        return options.learners.split(",")
+    return [name for name in LEARNERS if options.tuned or name != TUNED]
 
 
 def _rows(measured, what, average):
@@ -111,8 +122,9 @@ def _summary(ranks):
     return f"Best, or within 2 % of the best: {', '.join(counts)}."
 
 
-def _apart(learner, kind, name, split, rows, most):
+def _apart(learner, kind, name, split, rows):
     """Measure one learner in a process of its own; return what was missing if it can't run."""
+    *_, most = LEARNERS[learner]
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         try:
             return pool.submit(_measured, learner, kind, name, split, min(rows, most)).result()
@@ -222,7 +234,7 @@ class _Xrfm:
         return self.model.predict(self.encoder.transform(X).astype(np.float32)).ravel()
 
 
-TUNED = "boosting, tuned"
+TUNED = "tuned boosting"
 FULL = 10**9
 LEARNERS = {
     "gzkcore": (
