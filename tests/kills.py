@@ -203,8 +203,18 @@ def fig1():
 
 JOBS = {name: fitting(*given) for name, given in FITS.items()} | {
     "save": Job(save),
-    "fit": Job(
-        command("fit", "table.csv", "--target", "y", "--features", "50", "--model", "model.gzk"),
+    "fit": Job(  # by force: a kill may meet it once its model is there
+        command(
+            "fit",
+            "table.csv",
+            "--target",
+            "y",
+            "--features",
+            "50",
+            "--model",
+            "model.gzk",
+            "--force",
+        ),
         write_table,
     ),
     "predict": Job(
