@@ -31,22 +31,27 @@ def normal_scores(column: Sequence[float]) -> list[float]:
     return scores
 
 
-def widening(errors: Sequence[float], deviations: Sequence[float]) -> float:
+def widening(
+    errors: Sequence[float], deviations: Sequence[float], weights: Sequence[float]
+) -> float:
     """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
 
-    The quantile is interpolated between the two errors, in units of their deviations, next to it.
-    An error has none where its deviation is 0: that of a constant.
+    That is 95 % of the weight of the rows. The quantile is the least error, in units of its
+    deviation, that so much is not above. An error has none where its deviation is 0: that of a
+    constant.
 
     Examples
     --------
-    >>> widening([1.0, -1.0], [1.0, 1.0]) < 1
+    >>> widening([1.0, -1.0], [1.0, 1.0], [1.0, 1.0]) < 1
     True
     """
-    units = sorted(abs(e) / s if s > 0 else 0.0 for e, s in zip(errors, deviations, strict=True))
-    place = 0.95 * (len(units) - 1)
-    first = int(place)
-    last = min(first + 1, len(units) - 1)
-    quantile = units[first] + (place - first) * (units[last] - units[first])
+    rows = zip(errors, deviations, weights, strict=True)
+    units = sorted((abs(e) / s if s > 0 else 0.0, weight) for e, s, weight in rows)
+    below, quantile = 0.0, 0.0
+    for unit, weight in units:
+        quantile, below = unit, below + weight
+        if below >= 0.95 * sum(weights):
+            break
     return quantile / NormalDist().inv_cdf(0.975)
 
 

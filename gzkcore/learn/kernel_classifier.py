@@ -126,15 +126,14 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         for mean, _, held_out in trials.predictions(best, form.trial, return_std=False):
             values.append(mean * self._scales + self._means)
             places.append(places_of(trials.Y[held_out] * self._scales + self._means))
-            weights.append(
-                np.ones(len(held_out)) if trials.weight is None else trials.weight[held_out]
-            )
+            weights.append(trials.weights(held_out))
         found, truth = np.concatenate(values), np.concatenate(places)
-        wrong = 100 * np.mean(places_of(found) != truth)
+        weight = np.concatenate(weights)
+        wrong = 100 * np.average(places_of(found) != truth, weights=weight)
         trials.report.say(f"The error rate on held-out rows is {wrong:.1f} %.")
         if len(np.unique(truth)) == len(self.classes_):
             logistic = LogisticRegression(C=100.0, max_iter=1000)
-            logistic.fit(found, truth, np.concatenate(weights))
+            logistic.fit(found, truth, weight)
             self._slopes, self._offsets = logistic.coef_, logistic.intercept_
 
     def decision_function(self, X: Data) -> Any:

@@ -147,11 +147,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
 
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions."""
-        errors, deviations = [], []
+        errors, deviations, weights = [], [], []
         for mean, std, held_out in trials.predictions(best, form.trial, return_std=True):
             errors.append(mean - trials.Y[held_out])
             deviations.append(np.ones_like(mean) if std is None else std)
-        found = widening(np.concatenate(errors), np.concatenate(deviations))
+            weights.append(trials.weights(held_out))
+        found = widening(*(np.concatenate(parts) for parts in (errors, deviations, weights)))
         self._widening = np.clip(found, LEAST_WIDENING, MOST_WIDENING)
         trials.report.say(
             f"Standard deviations are those of the model times {listed(self._widening)}, so that "
@@ -230,13 +231,17 @@ def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:
     return targets.reshape(len(targets), -1)
 
 
-def widening(errors: Doubles, deviations: Doubles) -> Doubles:
+def widening(errors: Doubles, deviations: Doubles, weights: Doubles) -> Doubles:
     """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
 
-    Of each of several columns. A target that is constant has neither.
+    Of each of several columns, and 95 % by weight. A target that is constant has neither.
     """
     units = np.divide(np.abs(errors), deviations, out=np.zeros_like(errors), where=deviations > 0)
-    found: Doubles = np.quantile(units, 0.95, axis=0) / NORMAL_95
+    order = np.argsort(units, axis=0)
+    sums = np.cumsum(weights[order], axis=0)
+    places = np.argmax(sums >= 0.95 * sums[-1], axis=0)
+    last = order[places, np.arange(order.shape[1])]
+    found: Doubles = units[last, np.arange(order.shape[1])] / NORMAL_95
     return found
 
 

@@ -249,8 +249,12 @@ class Trials:
     def _weight_of(self, rows: Integers) -> Doubles | None:
         return None if self.weight is None else self.weight[rows]
 
+    def weights(self, rows: Integers) -> Doubles:
+        """Return the weights of some rows."""
+        return np.ones(len(rows)) if self.weight is None else self.weight[rows]
+
     def total(self, rows: Integers) -> float:
-        """Return the weight of some rows."""
+        """Return the weight of some rows together."""
         return float(len(rows) if self.weight is None else self.weight[rows].sum())
 
     def _squares(self, kernel: Kernel, split: Split) -> Doubles:
@@ -307,9 +311,12 @@ def choose_kernel(
         The best with all rows to fit to, and the best with half of them where these chose. None
         where X or y is constant on the rows to fit to: there is nothing to learn from.
     """
+    began = time.perf_counter()
     kernels = _learned_kernels(trials, one_length=one_length, rng=rng)
     if not kernels:
         return None
+    seconds = time.perf_counter() - began
+    trials.report.say(f"The lengthscales of these kernels were learned in {seconds:.1f} s.")
     if trials.n_fitted < HALVED:
         return walk(trials, _best_of(trials, kernels)), None
     half = trials.halved()

@@ -78,11 +78,22 @@ def test_95_percent_are_within_196_standard_deviations():
 def test_widening_is_that_of_the_reference():
     rng = np.random.default_rng(0)
     errors, deviations = rng.standard_normal((101, 2)), rng.uniform(0.5, 2, (101, 2))
-    wanted = [
-        reference.table.widening(e.tolist(), s.tolist())
-        for e, s in zip(errors.T, deviations.T, strict=True)
-    ]
-    np.testing.assert_allclose(widening(errors, deviations), wanted, rtol=1e-6)
+    for weights in (np.ones(101), rng.uniform(0, 3, 101)):
+        wanted = [
+            reference.table.widening(e.tolist(), s.tolist(), weights.tolist())
+            for e, s in zip(errors.T, deviations.T, strict=True)
+        ]
+        np.testing.assert_allclose(widening(errors, deviations, weights), wanted, rtol=1e-6)
+
+
+def test_rows_without_weight_say_nothing_of_deviations():
+    """Wild rows of next to no weight are within no deviations, and don't widen them."""
+    (X, y), wild = waves(400), np.arange(400) % 2 == 0
+    noisy = np.where(wild, y + 10 * np.random.default_rng(0).standard_normal(400), y)
+    model = KernelRegressor(random_state=0).fit(X, noisy, np.where(wild, 1e-9, 1.0))
+    std = model.predict(X, return_std=True)[1]
+    alone = KernelRegressor(random_state=0).fit(X[~wild], y[~wild])
+    assert np.median(std) < 1.5 * np.median(alone.predict(X, return_std=True)[1])
 
 
 def test_importances_are_those_of_the_reference():
