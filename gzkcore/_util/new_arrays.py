@@ -4,8 +4,7 @@ The operating system clears each page of a large new array before it is first wr
 longer than most transforms. NumPy gives the memory of an array of more than 32 MB back as soon as
 nothing refers to it, so that the next array pays again. Here up to 512 MB of such memory wait for
 the next array of about that size. They are marked as free meanwhile (MADV_FREE): the system takes
-them where memory is short, and pages that it took come back cleared. No memory waits in a process
-that was forked.
+them where memory is short, and pages that it took come back cleared. A fork gives back what waits.
 
 Linux only; elsewhere arrays are `numpy.empty`'s.
 """
@@ -36,7 +35,11 @@ def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
     """Return an uninitialised C-ordered array on a cache line, where kernels stream best."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    buffer = np.empty(size + 64, dtype=np.uint8)
+    try:
+        buffer = np.empty(size + 64, dtype=np.uint8)
+    except MemoryError:  # of an address space with a limit, which what waits counts in
+        forget_waiting()
+        buffer = np.empty(size + 64, dtype=np.uint8)
     first = -buffer.ctypes.data % 64
     return buffer[first : first + size].view(dtype).reshape(shape)
 
@@ -67,7 +70,7 @@ def _take(size: int) -> mmap.mmap | None:
                 return memory
     try:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:
+    except (OSError, OverflowError):
         forget_waiting()
         return None
     with contextlib.suppress(OSError):  # a system without huge pages
@@ -77,6 +80,8 @@ def _take(size: int) -> mmap.mmap | None:
 
 def _leave(memory: mmap.mmap) -> None:
     """Let memory wait for the next array, and give back what waits longest if that is too much."""
+    if len(memory) > _MOST:
+        return
     try:
         memory.madvise(mmap.MADV_FREE)
     except OSError:  # older than Linux 4.5
