@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         import typer
     except ImportError:
-        return _complain("the command needs more packages: pip install 'gzkcore[cli]'")
+        return _complain("the command needs more packages: pip install '.[cli]' in the clone")
     from .output import InterruptedWorkError
 
     try:

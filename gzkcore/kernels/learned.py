@@ -101,8 +101,8 @@ def learn_kernel(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Columns of any size: the search starts from their standard deviations. Of sparse rows those
-        looked at become dense.
+        Columns of sizes from 1e-30 to 1e30: the search starts from their standard deviations. Of
+        sparse rows those looked at become dense.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Numbers, of any size; several targets share the lengths, and each has its own variance. Or
         labels, texts or booleans: each class becomes a target of +1 against -1. Classes that are
@@ -351,6 +351,8 @@ def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) ->
         targets = given[chosen].reshape(chosen.size, -1).astype(np.float64)
     else:
         raise TypeError(f"y has dtype {given.dtype}; pass numbers or labels")
+    largest = np.abs(targets).max(axis=0)
+    targets /= np.where(largest > 0, largest, 1.0)  # squares beyond 1e154 would overflow
     varies = np.ptp(targets, axis=0) > 0
     if targets.shape[1] == 2 and given.dtype.kind in "USb":
         varies[1] = False  # the opposite of the first

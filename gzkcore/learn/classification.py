@@ -193,9 +193,16 @@ def places_of(scores: Doubles) -> Integers:
 
 def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
     """Return the distinct labels, sorted, and the place of each label among them."""
+    given = np.asarray(labels)
+    if given.dtype.kind == "O":
+        gaps = [row for row, label in enumerate(given) if label is None]
+        if gaps:
+            raise ValueError(
+                f"y has no label in row {gaps[0]} (counted from 0); leave out rows without one"
+            )
     try:
-        found = np.unique(np.asarray(labels), return_inverse=True)
-    except TypeError as error:  # None among texts, say
+        found = np.unique(given, return_inverse=True)
+    except TypeError as error:  # numbers among texts, say
         raise ValueError(f"y has labels that can't be sorted; give all one kind: {error}") from None
     return found
 

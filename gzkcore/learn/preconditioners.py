@@ -588,10 +588,10 @@ def _as_costly_as_steps(problem: _Problem) -> int:
     shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
     few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
     pairs = Pairs.of(few.kernel, few.X, few.dtype)
-    steps = 0
+    steps = MOST_TRIED_STEPS
     if pairs is not None:
-        made = _near_and_far(few, _landmarks(few, FEWEST), pairs)
         with contextlib.suppress(NotPositiveDefinite):
+            made = _near_and_far(few, _landmarks(few, FEWEST), pairs)
             steps = conjugate_gradients(
                 KernelOperator(few.kernel, few.X, dtype=np.float32),
                 problem.rng.standard_normal((some.size, 1)), few.shifts, noise=few.noise,

@@ -230,6 +230,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 names = [str(column["name"]) for column in chosen]
                 more = f" and {len(names) - 8} more" if len(names) > 8 else ""
                 found.append(f"Columns {words}: {', '.join(names[:8])}{more}.")
+        names = [str(column["name"]) for column in self.columns_]
+        places = [i for i in _place_columns(names) if self.columns_[i]["kind"] == "number"]
+        if places:
+            found.append(
+                f"Columns taken for numbers, not for places on the globe: "
+                f"{' and '.join(names[i] for i in places)}. Some of their values are missing or "
+                "no degrees, or all are of one region."
+            )
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> Values:
@@ -241,19 +249,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None:
     """Take latitude and longitude together where they have these names and span the globe."""
-    lowered = [str(column["name"]).strip().lower() for column in described]
-    lat = [i for i, name in enumerate(lowered) if name in LATITUDES]
-    lon = [i for i, name in enumerate(lowered) if name in LONGITUDES]
-    if len(lat) != 1 or len(lon) != 1:
+    places = _place_columns([str(column["name"]) for column in described])
+    both = [described[i] for i in places]
+    if not both or any(each["kind"] != "number" or each["indicator"] for each in both):
         return
-    both = [described[i] for i in (*lat, *lon)]
-    if any(each["kind"] != "number" or each["indicator"] for each in both):
-        return
-    degrees = np.column_stack([columns[i].astype(np.float64) for i in (*lat, *lon)])
+    degrees = np.column_stack([columns[i].astype(np.float64) for i in places])
     if off_globe(degrees) is not None or _on_sphere(degrees).var(axis=0).sum() < REGION:
         return
-    for column, kind, other in zip(both, ("latitude", "longitude"), (*lon, *lat), strict=True):
+    for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
+
+
+def _place_columns(names: list[str]) -> list[int]:
+    """Return the places of the columns called latitude and longitude; none without both."""
+    lowered = [name.strip().lower() for name in names]
+    lat = [i for i, name in enumerate(lowered) if name in LATITUDES]
+    lon = [i for i, name in enumerate(lowered) if name in LONGITUDES]
+    return [*lat, *lon] if len(lat) == len(lon) == 1 else []
 
 
 def _on_sphere(degrees: Doubles) -> Doubles:
@@ -449,7 +461,8 @@ def _numbers(column: dict[str, Any], values: Values) -> Doubles:
     except (TypeError, ValueError):
         wrong = next(value for value in values if not isinstance(value, numbers.Real))
         raise ValueError(
-            f"column {column['name']!r} had numbers in fit, and has {wrong!r} now; pass numbers"
+            f"column {column['name']!r} had numbers or dates in fit, and has {wrong!r} now; pass "
+            "the same, of text dates by pandas.to_datetime"
         ) from None
 
 

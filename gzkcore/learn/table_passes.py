@@ -187,7 +187,8 @@ def source_of(X: Any, y: Any, sample_weight: Any) -> Any:
                 "of batches"
             )
         return source
-    return as_source(Slices(X, y, sample_weight, slice_rows(X)))
+    weight = check_weights(sample_weight, X)
+    return as_source(Slices(X, y, weight, slice_rows(X)))
 
 
 def on_disk(X: Any) -> bool:

@@ -125,7 +125,7 @@ class TableRows:
     def nothing_to_learn(self) -> str:
         """Return why the mean is all that can be said, "" if it isn't."""
         if self.n_rows < FOLDS:
-            return f"{counted(self.n_rows, 'row')} are too few to choose a kernel"
+            return f"{counted(self.n_rows, 'row')}, too few to choose a kernel"
         drawn = "" if self._whole is None else f" in the {counted(self.n_rows, 'row')} drawn"
         if not np.ptp(self.Y, axis=0).any():
             return f"y is constant{drawn}"

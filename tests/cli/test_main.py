@@ -146,5 +146,5 @@ sys.exit(main(["info"]))
     )
     assert result.returncode == 2
     assert result.stderr == (
-        "gzkcore: the command needs more packages: pip install 'gzkcore[cli]'\n"
+        "gzkcore: the command needs more packages: pip install '.[cli]' in the clone\n"
     )

@@ -217,6 +217,9 @@ def test_columns_and_targets_of_any_size():
     np.testing.assert_allclose(moved.length_scale, plain.length_scale * sizes, rtol=1e-3)
     assert moved.noise == pytest.approx(plain.noise, rel=1e-3)
     assert plain.kernel.gamma == pytest.approx(0.5 / plain.length_scale**2)
+    for size in (1e300, 1e-300):
+        same = learn_kernel(X, size * y, Gaussian())
+        np.testing.assert_allclose(same.length_scale, plain.length_scale, rtol=1e-3)
 
 
 def test_one_length_for_all():

@@ -294,6 +294,8 @@ def test_splitters_see_the_classes_of_all_rows():
 def test_labels_and_class_weights_that_mean_nothing(learner):
     X, y, _ = labelled(60)
     with pytest.raises(ValueError, match="labels that can't be sorted; give all one kind"):
+        learner().fit(X, np.array(["low", 1] * 30, dtype=object))
+    with pytest.raises(ValueError, match="y has no label in row 1"):
         learner().fit(X, np.array(["low", None] * 30, dtype=object))
     with pytest.raises(ValueError, match=r"class_weight\['low'\]=-2.0 is not usable"):
         learner(class_weight={"low": -2.0}).fit(X, y)

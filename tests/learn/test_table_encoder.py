@@ -121,6 +121,13 @@ def test_places_all_over_the_globe_become_points_of_the_sphere():
     region = TableEncoder().fit(table / 20)
     assert not region.on_sphere_
     assert region.transform(table / 20).shape == (300, 2)
+    for wrong in (95.0, np.nan):
+        table.loc[3, "Latitude"] = wrong
+        assert (
+            "not for places on the globe: Latitude and lon"
+            in TableEncoder().fit(table).remarks()[-1]
+        )
+    assert len(encoder.remarks()) == 1
 
 
 def test_infinity_and_other_objects_are_refused():
