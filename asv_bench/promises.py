@@ -51,8 +51,8 @@ def promises(options):
     notes = (
         f"Fits to {options.rows:,} rows, tested on the tenth held out; mean and standard deviation "
         "over the splits. Candidates are fitted to all these rows with the whole kernel, at the "
-        "alpha that each was tried with; the best one is that with the least error on the test "
-        "rows, of each split another, which nobody could know."
+        "alpha that each was tried with. The best of a split has the least error on its test "
+        "rows, so that no choice could be sure to find it."
     )
     show("What KernelRegressor says of itself", rows, notes, options)
 

@@ -45,7 +45,7 @@ def empty_aligned(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
 
 
 def new_array(shape: tuple[int, ...], dtype: DTypeLike) -> Floats:
-    """Return the same, and use memory of earlier ones again where it is large."""
+    """Return an array as `empty_aligned` does; a large one may be in memory of an earlier one."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     memory = _take(size) if sys.platform == "linux" and size >= _LARGE else None
