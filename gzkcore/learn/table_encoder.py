@@ -3,7 +3,8 @@
 Every input column has a kind, which `fit` finds out and `columns_` tells:
 
 - "number": standardised. Where values lie more than 10 standard deviations out, by its ranks (the
-  normal scores of its quantiles): else a few such rows would set the scale of all.
+  normal scores of its quantiles): else a few such rows would set the scale of all. Where most
+  values are alike, only the others count for that.
 - "category": text, booleans and categorical types. 0 and 1 of two levels; of more levels a column
   for each of the most frequent.
 - "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
@@ -446,12 +447,25 @@ def _number(name: str, values: Doubles, missing: NDArray[np.bool_]) -> dict[str,
     mean, scale = float(small.mean()), float(small.std())
     column |= {"fill": 2 * float(np.median(there / 2)), "mean": mean * largest}
     column["scale"] = (scale or 1.0) * largest or math.ulp(0.0)  # of 5e-324 no half is a number
-    if float(np.abs(small - mean).max()) > OUTLYING * scale and np.unique(there).size > 2:
+    if _some_far_out(small):
         knots = np.linspace(0.0, 1.0, min(QUANTILES, there.size))
         column["quantiles"] = 2 * np.quantile(there / 2, knots)
         scores = _scores(there, column["quantiles"])
         column |= {"mean": float(scores.mean()), "scale": float(scores.std()) or 1.0}
     return column
+
+
+def _some_far_out(values: Doubles) -> bool:
+    """Return whether some values would set the scale of all others.
+
+    Where most values are alike, say 0, the rare ones lie far from these by their rarity alone: one
+    in 100 is 10 standard deviations out. So they are judged among themselves.
+    """
+    rare = values[values != np.median(values)]
+    judged = rare if 2 * rare.size < values.size else values
+    if np.unique(judged).size <= 2:
+        return False
+    return float(np.abs(judged - judged.mean()).max()) > OUTLYING * float(judged.std())
 
 
 def _numbers(column: dict[str, Any], values: Values) -> Doubles:

@@ -58,6 +58,20 @@ def test_values_far_out_are_encoded_by_ranks():
     assert abs(Z).max() < 4
 
 
+def test_rare_values_are_not_far_out_by_their_rarity_alone():
+    rng = np.random.default_rng(0)
+    x = np.zeros(1000)
+    x[:5] = rng.uniform(1, 2, 5)  # 20 standard deviations out
+    np.testing.assert_allclose(TableEncoder().fit_transform(x[:, None])[:, 0], scaled(x))
+    x[:400] = rng.uniform(1, 2, 400)
+    x[0] = 1e6  # far out among the others
+    assert abs(TableEncoder().fit_transform(x[:, None])).max() < 4
+
+
+def scaled(x):
+    return (x - x.mean()) / x.std()
+
+
 def test_ranks_are_those_of_the_reference():
     x = np.exp(4 * np.random.default_rng(0).standard_normal(300))
     x[10:20] = x[10]  # equal values
