@@ -38,7 +38,8 @@ class KernelQuantileRegressor(LossRegressor):
     kernel, fit_intercept, preconditioner, max_iter, random_state
         As for `KernelPoissonRegressor`.
     alpha : float, default=1.0
-        > 0, the weight of the penalty. It has the unit of 1 / y: y times 1,000 wants a thousandth.
+        > 0, the weight of the penalty. Unlike that of `KernelRidge` it has a unit, that of 1 / y:
+        y times 1,000 wants a thousandth of alpha. Standardise y, or try multiples of 1 / y.std().
     quantile : float or list of float, default=0.5
         > 0 and < 1; 0.5 is the median. Of a list, each different, there is a function for each.
     tol : float, default=1e-3
