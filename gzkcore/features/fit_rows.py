@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore.kernels.base import asks_targets
-from gzkcore.kernels.learned import learned
+from gzkcore.kernels.learned import learned_or_plain
 from gzkcore.rows.sources import Batch, rows_of
 from gzkcore.rows.survey import Survey, without_zeros
 
@@ -105,7 +105,7 @@ class FitRows:
         if self.y is None or not asks_targets(kernel):
             return kernel
         y = self.y if self.used is None else _safe_indexing(self.y, self.used)
-        return learned(kernel, self.X, y, names=self.names, weight=self.weight).kernel
+        return learned_or_plain(kernel, self.X, y, self.names, self.weight)
 
     def numbers(self, rows: Integers) -> Integers:
         """Return which of the rows given some of these are."""

@@ -8,6 +8,7 @@ has a few steps left to go on all.
 
 import itertools
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -325,7 +326,31 @@ def _vary(values: Any) -> NDArray[np.bool_]:
     return found
 
 
+def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -> Kernel:
+    """Return what is learned of a kernel; of constant targets, the lengths a search starts from."""
+    try:
+        return learned(kernel, X, y, names=names, weight=weight).kernel
+    except ConstantTargetsError as constant:
+        warnings.warn(
+            f"{constant.why}: its lengths are where a search for them starts, about the spread of "
+            "the columns",
+            UserWarning,
+            stacklevel=2,
+        )
+    rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
+    part = part_of(candidates(kernel)[0], X, rows[:: -(-rows.size // N_ROWS)], names)
+    return part.kernel(np.zeros(part.low.size))
+
+
 # ---- targets
+
+
+class ConstantTargetsError(ValueError):
+    """All targets are the same, so that no kernel is likelier than another."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.why = f"y is constant on the {n_rows} rows looked at, and says nothing of the kernel"
+        super().__init__(f"{self.why}; pass the lengths as numbers")
 
 
 def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) -> Doubles:
@@ -357,10 +382,7 @@ def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) ->
     if targets.shape[1] == 2 and given.dtype.kind in "USb":
         varies[1] = False  # the opposite of the first
     if not varies.any():
-        raise ValueError(
-            f"y is constant on the {chosen.size} rows looked at, and says nothing of the kernel; "
-            "pass the lengths as numbers"
-        )
+        raise ConstantTargetsError(chosen.size)
     targets = targets[:, varies] - np.average(targets[:, varies], axis=0, weights=weight)
     return np.asarray(targets / np.sqrt(np.average(np.square(targets), axis=0, weights=weight)))
 

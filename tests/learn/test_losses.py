@@ -34,6 +34,7 @@ from gzkcore import (
     KernelRidge,
     Matern,
     NystromFeatures,
+    RandomFeatureRidge,
     reference,
 )
 from gzkcore.learn.kernel_system import KernelSystem
@@ -616,6 +617,27 @@ def test_bad_rows():
     made = preconditioner_for(8, GAUSSIAN, X40, [1.0], random_state=0)
     with pytest.raises(TypeError, match="was made for rows of given weights"):
         KernelPoissonRegressor(preconditioner=made).fit(X40, Y40)
+
+
+LEARN = Matern(1.5, length_scale="learn")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelPoissonRegressor(LEARN),
+        KernelHuberRegressor(LEARN),
+        KernelQuantileRegressor(LEARN, quantile=[0.1, 0.9]),
+        KernelRidge(LEARN, fit_intercept=True),
+        RandomFeatureRidge(NystromFeatures(LEARN, 20)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_constant_targets_teach_a_kernel_nothing(model):
+    with pytest.warns(UserWarning, match="y is constant on the 40 rows .* lengths are") as caught:
+        model.fit(X40, np.full(40, 4.0))
+    assert len(caught) == 1
+    assert_allclose(model.predict(X40[:3]), 4.0, rtol=1e-9)
 
 
 def test_one_class():
