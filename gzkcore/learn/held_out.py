@@ -1,6 +1,6 @@
 """Which rows are held out to choose by: folds, and splits as they are given."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +9,8 @@ from sklearn.model_selection import check_cv
 
 from gzkcore._util.typing import Integers
 from gzkcore._util.wording import counted
+
+from .table_encoder import missing_of
 
 FIFTHS = 5
 
@@ -50,18 +52,47 @@ def given_splits(
     used : ndarray of shape (n,)
         Numbers of the rows of positive weight.
     """
-    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+    is_splitter = hasattr(cv, "split") and not isinstance(cv, str | type)
+    if isinstance(cv, str | Mapping) or not (is_splitter or isinstance(cv, Iterable)):
         raise ValueError(
             f"cv={cv!r} must be None, a whole number of folds >= 2, a splitter of "
             "sklearn.model_selection, or an iterable of (rows to fit to, rows held out)"
+            + (f"; did you mean {cv.__name__}()?" if isinstance(cv, type) else "")
         )
     place = np.full(len(targets), -1)
     place[used] = np.arange(len(used))
-    found = []
-    for number, pair in enumerate(check_cv(cv).split(X, targets, groups)):
-        fitted, out = (_places(place, rows, number) for rows in pair)
-        found.append((fitted, out))
-    return found
+    return [
+        (_places(place, fitted, number), _places(place, out, number))
+        for number, (fitted, out) in enumerate(_pairs(cv, is_splitter, X, targets, groups))
+    ]
+
+
+def _pairs(
+    cv: Any, is_splitter: bool, X: Any, targets: NDArray[Any], groups: ArrayLike | None
+) -> list[tuple[Any, Any]]:
+    """Return what a splitter gives, or what is given, as pairs; or say why these are none."""
+    if not is_splitter:
+        pairs = list(cv)
+        for number, pair in enumerate(pairs):
+            if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+                raise ValueError(
+                    f"split {number} of cv is {pair!r}, and should be a pair: the numbers of rows "
+                    "to fit to, and of rows held out"
+                )
+        return pairs
+    try:
+        return list(check_cv(cv).split(X, targets, groups))
+    except (TypeError, ValueError) as error:
+        remedy = "use another cv, or None"
+        if groups is None and "groups" in str(error):
+            remedy = (
+                "pass groups to fit, where it takes them, or the splits: "
+                "cv=list(splitter.split(X, y, groups))"
+            )
+        raise ValueError(
+            f"cv={cv!r} can't split {counted(len(targets), 'row')}: "
+            f"{str(error).rstrip('.')}; {remedy}"
+        ) from error
 
 
 def _places(place: Integers, given: Any, number: int) -> Integers:
@@ -76,6 +107,35 @@ def _places(place: Integers, given: Any, number: int) -> Integers:
         ) from None
     known: Integers = places[places >= 0]
     return known
+
+
+def group_numbers(given: NDArray[Any]) -> Integers:
+    """Return groups as numbers, in the order of their names, or raise."""
+    if given.ndim != 1:
+        raise ValueError(f"groups has shape {given.shape}; pass a list with the group of each row")
+    if (missing := missing_of(given)).any():
+        raise ValueError(
+            f"groups[{int(np.argmax(missing))}] is missing; name the group of every row, or give "
+            "such rows groups of their own"
+        )
+    try:
+        _, numbered = np.unique(given, return_inverse=True)
+    except TypeError:  # numbers and text
+        _, numbered = np.unique([str(group) for group in given], return_inverse=True)
+    return np.asarray(numbered)
+
+
+def check_groups(cv: Any, groups: Integers) -> int:
+    """Return how many groups there are to hold out, or raise if these are too few for cv folds."""
+    n_groups = len(np.unique(groups))
+    if n_groups < 2:
+        raise ValueError(
+            f"groups has the same group for all {counted(len(groups), 'row')}, and groups are held "
+            "out whole; pass two groups or more, or leave groups out"
+        )
+    if cv is not None and not 2 <= int(cv) <= n_groups:
+        raise ValueError(f"cv={cv} must be from 2 to the {counted(n_groups, 'group')}")
+    return n_groups
 
 
 def check_splits(cv: Any, splits: list[Split]) -> list[Split]:

@@ -11,7 +11,7 @@ from sklearn.utils import check_consistent_length
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 
-from .held_out import Split, check_splits, folds, given_splits
+from .held_out import Split, check_groups, check_splits, folds, given_splits, group_numbers
 from .table_passes import EncodedTable
 
 FOLDS = 5  # a choice
@@ -37,11 +37,13 @@ class TableRows:
         groups: ArrayLike | None,
         whole: EncodedTable | None = None,
     ) -> None:
+        self._groups = None
         if groups is not None:
             groups = np.asarray(groups)
+            self._groups = group_numbers(groups)
             check_consistent_length(X, groups)
         # As they were given, which is what a splitter is to see.
-        self._labels, self._groups = labels, groups
+        self._labels, self._given_groups = labels, groups
         self._targets = Y if labels is None else labels
         self._used = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
         if len(X) and not self._used.size:
@@ -89,11 +91,13 @@ class TableRows:
             if not 2 <= int(cv) <= self.n_rows:
                 raise ValueError(f"cv={cv} must be from 2 to the {counted(self.n_rows, 'row')}")
             return self._thinned(cv, folds(self.n_rows, int(cv), labels), most, rng)
-        if isinstance(cv, numbers.Integral):
-            cv = GroupKFold(int(cv))
+        seen_groups = self._given_groups
+        if isinstance(cv, numbers.Integral) and groups is not None:
+            check_groups(cv, groups[given])
+            cv, seen_groups = GroupKFold(int(cv)), groups
         if cv is not None:
             seen = np.zeros(len(self._targets)), self._targets
-            found = given_splits(cv, *seen, self._used, self._groups)
+            found = given_splits(cv, *seen, self._used, seen_groups)
             return self._thinned(cv, found, most, rng)
         rows = np.arange(self.n_rows)
         if self.n_rows > most:
@@ -104,11 +108,12 @@ class TableRows:
             found = folds(rows.size, FOLDS, None if labels is None else labels[rows])
             return [(np.sort(rows[a]), np.sort(rows[b])) for a, b in found[:n_splits]]
         groups = groups[given[rows]]
+        n_groups = check_groups(None, groups)
         seed = int(rng.integers(2**31))
         by_group = (
             GroupShuffleSplit(1, test_size=1 / FOLDS, random_state=seed)
             if n_splits == 1
-            else GroupKFold(max(2, min(FOLDS, len(np.unique(groups)))))
+            else GroupKFold(min(FOLDS, n_groups))
         )
         return [(rows[a], rows[b]) for a, b in by_group.split(rows, groups=groups)]
 

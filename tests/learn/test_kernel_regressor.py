@@ -298,6 +298,33 @@ def test_splits_that_say_nothing_are_refused(cv, words):
         table_of().splits(cv, 1000, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize(
+    ("groups", "cv", "words"),
+    [
+        (np.zeros(60), None, "groups has the same group for all 60 rows.*or leave groups out"),
+        (np.zeros(60), 3, "groups has the same group for all 60 rows"),
+        (np.arange(60) % 3, 5, "cv=5 must be from 2 to the 3 groups"),
+        ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; name the group"),
+        (["a", None] * 30, 2, r"groups\[1\] is missing"),
+        ("abc", None, r"groups has shape \(\); pass a list"),
+        (None, GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*pass groups to fit"),
+        (np.zeros(60), GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*use another cv"),
+        (None, GroupKFold, r"must be None.*did you mean GroupKFold\(\)\?"),
+        (None, [1, 2], "split 0 of cv is 1, and should be a pair"),
+        (None, {1: 2}, "cv={1: 2} must be None"),
+    ],
+)
+def test_groups_and_splitters_that_cannot_split_are_refused(groups, cv, words):
+    with pytest.raises(ValueError, match=words):
+        table_of(groups=groups).splits(cv, 1000, np.random.default_rng(0))
+
+
+def test_groups_may_be_numbers_and_text():
+    groups = np.array([0, "a", 1] * 20, dtype=object)
+    for rows, out in table_of(groups=groups).splits(3, 1000, np.random.default_rng(0)):
+        assert {*groups[rows]} & {*groups[out]} == set()
+
+
 def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
     """Those of all rows, where the search starts, leave no trace."""
     looked_at = []
