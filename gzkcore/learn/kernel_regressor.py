@@ -168,7 +168,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         return_std : bool, default=False
             Also return the standard deviation of a new observation: 95 % of the rows held out were
             within 1.96 of them of their predictions. Where the mean is predicted it is the same
-            everywhere.
+            everywhere. Of a row without a number, or a place, that no row of the fit was without,
+            it is at least that of y.
 
         Returns
         -------
@@ -194,7 +195,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         return self._with_deviations(X)[1]
 
     def _with_deviations(self, X: Data) -> tuple[Doubles, Doubles]:
-        rows = self._encoded(X)
+        check_is_fitted(self)
+        rows, unknown = self.encoder_._encoded(X)
         mean = self._mean(rows)
         shape = mean.shape[:1] if self._flat else mean.shape
         # Models on centres knew none in the first versions, of which there may be files.
@@ -203,6 +205,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         else:
             _, std = self.model_.predict(rows, return_std=True)
             std = std.reshape(mean.shape) * self._widening * self._scales
+            # What is filled in is a guess: predictions are no surer than without any column.
+            std[unknown] = np.maximum(std[unknown], self._scales)
         return mean.reshape(shape), std.reshape(shape)
 
     def score(

@@ -185,8 +185,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of float64 of shape (n_samples, n_features_out)
         """
+        return self._encoded(X)[0]
+
+    def _encoded(self, X: Data) -> tuple[Doubles, NDArray[np.bool_]]:
+        """Return encoded rows, and which of them miss a value that no row of the fit missed."""
         check_is_fitted(self, "columns_")
         _, columns, _ = columns_of(X, self)
+        unknown = np.zeros(len(columns[0][0]), dtype=bool)
         parts: list[Doubles] = []
         for description, (values, _) in zip(self.columns_, columns, strict=True):
             missing = missing_of(values)
@@ -196,6 +201,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"{int(np.argmax(missing))}, and missing='raise'; fill it in, or use "
                     "missing='impute'"
                 )
+            if description["kind"] in ("number", "latitude", "longitude"):
+                unknown |= missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
                     parts.extend(_encode_number(description, _numbers(description, values)))
@@ -208,7 +215,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     parts.extend(_on_sphere(np.column_stack(degrees)).T)
                 case "nothing":
                     parts.append(np.zeros(len(values)))
-        return np.column_stack(parts)
+        return np.column_stack(parts), unknown
 
     def remarks(self) -> list[str]:
         """Say what was done to columns beyond standardising them."""

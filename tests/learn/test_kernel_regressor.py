@@ -374,6 +374,26 @@ def test_a_constant_target_among_several_is_that_constant():
     assert (std[:, 0] > 0).all()
 
 
+def globe(n=150, seed=0):
+    """Return places all over the globe, and a function of them."""
+    rng = np.random.default_rng(seed)
+    lat, lon = np.degrees(np.arcsin(rng.uniform(-1, 1, n))), rng.uniform(-180, 180, n)
+    y = np.sin(np.radians(3 * lat)) * np.cos(np.radians(lon))
+    return pd.DataFrame({"lat": lat, "lon": lon}), y
+
+
+def test_a_missing_place_is_not_sure():
+    """No row of the fit was without: what is filled in says nothing."""
+    frame, y = globe()
+    model = KernelRegressor(cv=2, random_state=0).fit(frame, y)
+    there = model.predict(frame[:3], return_std=True)[1]
+    frame.iloc[0, 0] = frame.iloc[1, 1] = np.nan
+    std = model.predict(frame[:3], return_std=True)[1]
+    assert (there < 0.9 * y.std()).all()
+    assert (std[:2] >= (1 - 1e-12) * y.std()).all()
+    assert std[2] == there[2]
+
+
 def test_a_constant_has_no_deviation():
     X, _ = waves(50)
     mean, std = KernelRegressor().fit(X, np.full(50, 0.1)).predict(X, return_std=True)
@@ -531,13 +551,13 @@ def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
 def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
     X, y = waves(100)
     model = KernelRegressor(random_state=0).fit(X, y)
-    calls, transform = [], TableEncoder.transform
+    calls, transform = [], TableEncoder._encoded
 
     def noted(self, X):
         calls.append(len(X))
         return transform(self, X)
 
-    monkeypatch.setattr(TableEncoder, "transform", noted)
+    monkeypatch.setattr(TableEncoder, "_encoded", noted)
     model.predict(X, return_std=True)
     assert calls == [100]
 
