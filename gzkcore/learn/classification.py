@@ -1,5 +1,6 @@
 """What all classifiers share: labels become targets of +-1, regressions become labels again."""
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from gzkcore.rows.sources import Batch, can_reread, is_source
 
 from .regression import Regressor
 from .streams import map_rows
+from .table_encoder import missing_of
 
 
 class Classifier(ClassifierMixin, Regressor):
@@ -93,7 +95,7 @@ class Classifier(ClassifierMixin, Regressor):
 
     def _targets(self, y: Any, X: Any, reset: bool) -> Doubles:
         """Return targets of +-1, one column for each of 3 or more classes."""
-        y = column_or_1d(y, warn=True)
+        y = label_column(y, warn=True)
         check_consistent_length(X, y)
         assert_all_finite(y, input_name="y")
         labels, _ = distinct(y)
@@ -175,6 +177,7 @@ class Classifier(ClassifierMixin, Regressor):
         float
         """
         if not is_source(X):
+            y = None if y is None else label_column(y)
             return float(ClassifierMixin.score(self, X, y, sample_weight))
         return accuracy_of(self, X, y, sample_weight)
 
@@ -189,6 +192,25 @@ def places_of(scores: Doubles) -> Integers:
     """Return the place of the class with the largest score; one column is for the second of two."""
     several = scores.ndim == 2 and scores.shape[1] > 1
     return np.asarray(scores.argmax(axis=1) if several else scores.reshape(-1) > 0, dtype=np.intp)
+
+
+def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
+    """Return labels in one dimension; of pandas' nullable types and objects as plain as they are.
+
+    So True and 1 are predicted as True and 1, and not as the 1.0 that scikit-learn makes of them.
+    """
+    dtype = getattr(y, "dtype", None)
+    if dtype is None or (isinstance(dtype, np.dtype) and dtype.kind != "O"):
+        return np.asarray(column_or_1d(y, warn=warn))
+    values = column_or_1d(np.asarray(y, dtype=object), warn=warn)
+    missing = missing_of(values)
+    if missing.any():
+        raise ValueError(
+            f"y has no label in row {int(np.argmax(missing))} (counted from 0); leave out rows "
+            "without one"
+        )
+    numeric = values.size and all(isinstance(value, numbers.Real | np.bool_) for value in values)
+    return np.array(values.tolist()) if numeric else values
 
 
 def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
@@ -211,7 +233,7 @@ def count_labels(batch: Batch) -> dict[Any, int]:
     """Return how many rows of a batch each label has."""
     if batch.y is None:
         raise ValueError("a classifier needs labels; let the source yield (X, y)")
-    y = column_or_1d(batch.y)
+    y = label_column(batch.y)
     assert_all_finite(y, input_name="y")
     labels, places = distinct(y)
     return dict(zip(labels.tolist(), np.bincount(places).tolist(), strict=True))
@@ -240,7 +262,7 @@ def accuracy_of(model: Any, X: Data, y: ArrayLike | None, sample_weight: ArrayLi
 def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:
     """Return the weight of the rows whose class is predicted, and of all."""
     X, y, sample_weight, _ = batch
-    y = column_or_1d(y)
+    y = label_column(y)
     weight = check_weights(sample_weight, y[:, None])
     weight = np.ones(len(y)) if weight is None else weight
     return float(weight @ (model.predict(X) == y)), float(weight.sum())

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,14 @@ from gzkcore._util.state import doubles, labels, stored
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.rows.sources import is_source
 
-from .classification import accuracy_of, count_labels, distinct, merge_counts, places_of
+from .classification import (
+    accuracy_of,
+    count_labels,
+    distinct,
+    label_column,
+    merge_counts,
+    places_of,
+)
 from .kernel_search import Candidate, Trials
 from .table_learner import Form, TableLearner
 from .table_passes import source_of
@@ -114,7 +121,7 @@ class KernelClassifier(ClassifierMixin, TableLearner):
             raise ValueError(
                 "requires y to be passed, but the target y is None: KernelClassifier needs labels"
             )
-        labels = column_or_1d(y, warn=True)
+        labels = label_column(y, warn=True)
         assert_all_finite(labels, input_name="y")
         classes, _ = distinct(labels)
         check_classification_targets(labels)
@@ -213,13 +220,14 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         float
         """
         if not is_source(X):
+            y = None if y is None else label_column(y)
             return float(super().score(X, y, sample_weight))
         return accuracy_of(self, X, y, sample_weight)
 
 
 def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:
     """Return targets of +1 and -1: of three or more classes a column for each."""
-    labels = column_or_1d(y)
+    labels = label_column(y)
     check_consistent_length(X, labels)
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     unknown = np.flatnonzero(classes[places] != labels)

@@ -9,6 +9,7 @@ import pytest
 from points import gaussian
 from scipy.spatial.distance import pdist
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -18,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from gzkcore import (
     KernelClassifier,
     KernelRegressor,
+    KernelRidgeClassifier,
     Laplacian,
     Matern,
     TableEncoder,
@@ -399,6 +401,34 @@ def test_a_constant_has_no_deviation():
     mean, std = KernelRegressor().fit(X, np.full(50, 0.1)).predict(X, return_std=True)
     assert (mean == 0.1).all()
     assert (std == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (pd.Series([0, 1] * 30, dtype="Int64"), "i"),
+        (pd.Series([True, False] * 30, dtype="boolean"), "b"),
+        (pd.Series([2**60 + 1, 2**60 + 3] * 30, dtype="Int64"), "i"),
+        (pd.Series([0, 1] * 30, dtype="category"), "i"),
+        (np.array([True, False] * 30, dtype=object), "b"),
+        (pd.Series(["a", "b"] * 30, dtype="string"), "O"),
+    ],
+)
+@pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
+def test_labels_come_back_as_they_were(learner, labels, kind):
+    X = np.arange(60.0)[:, None] % 2
+    model = clone(learner).fit(X, labels)
+    found = model.predict(X)
+    assert found.dtype.kind == kind
+    assert found.tolist() == labels.tolist()
+    assert model.score(X, labels) == 1.0
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", object])
+def test_a_missing_label_is_named(dtype):
+    labels = pd.Series([1, 0, None] * 20, dtype=dtype)
+    with pytest.raises(ValueError, match=r"y has no label in row 2 .*leave out"):
+        KernelClassifier().fit(np.ones((60, 2)), labels)
 
 
 def test_shares_of_the_classes_are_predicted_where_nothing_can_be_learned():
