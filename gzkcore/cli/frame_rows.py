@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
-from gzkcore.learn.table_encoder import LEVELS
+from gzkcore.learn.table_encoder import mostly_different
 from gzkcore.rows.frames import TEXT, Frame, Values, kind_of, read_frame
 from gzkcore.rows.tables import Table
 
@@ -149,7 +149,7 @@ def _prepared(
 def _is_a_name(column: Values) -> bool:
     """Say whether texts tell rows apart and nothing else."""
     there = [text for text in column if text is not None]
-    return len(set(there)) > max(LEVELS, len(there) / 2)
+    return mostly_different(len(set(there)), len(there))
 
 
 def _west(longitudes: Doubles) -> float:

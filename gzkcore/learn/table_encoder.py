@@ -9,7 +9,8 @@ Every input column has a kind, which `fit` finds out and `columns_` tells:
   for each of the most frequent.
 - "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
   such names and places all over the globe.
-- "constant": left out.
+- "constant": left out, and so is
+- "name": text of which more than half the values differ, more than 32: names and numbers of things.
 
 A missing number is its column's median and a 1 in a column beside it that says so.
 """
@@ -47,7 +48,12 @@ FARTHEST = float(np.finfo(np.float64).max)
 LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
-DATES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
+
+# What columns hold: those of the first three become numbers, in seconds.
+HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
+LEVELLED = "levels"
+DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
+LEFT_OUT = {"constant", "name"}
 
 Values = NDArray[Any]
 
@@ -101,7 +107,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns_=sequence(
             entries(
                 name=text(),
-                kind=text("number", "category", "latitude", "longitude", "constant", "nothing"),
+                kind=text(
+                    "number", "category", "latitude", "longitude", "constant", "name", "nothing"
+                ),
+                holds=text(*HELD).if_there(),
                 indicator=flag().if_there(),
                 fill=number().if_there(),
                 mean=number().if_there(),
@@ -144,16 +153,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         names, columns, named = columns_of(X)
         found = [
-            self._described(name, values, is_categorical)
-            for name, (values, is_categorical) in zip(names, columns, strict=True)
+            self._described(name, values, holds)
+            for name, (values, holds) in zip(names, columns, strict=True)
         ]
         _find_places(found, [values for values, _ in columns])
-        if all(column["kind"] == "constant" for column in found):
+        if all(column["kind"] in LEFT_OUT for column in found):
             # Nothing tells rows apart: one column of zeros, so that every row is like any other.
             found[0]["kind"] = "nothing"
         widths = [len(_names_out(column)) for column in found]
         self.sources_ = np.repeat(np.arange(len(widths)), widths)
-        kinds = {column["kind"] for column in found} - {"constant"}
+        kinds = {column["kind"] for column in found} - LEFT_OUT
         self.on_sphere_ = kinds == {"latitude", "longitude"}
         if named:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -161,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = found
         return self
 
-    def _described(self, name: str, values: Values, is_categorical: bool) -> dict[str, Any]:
+    def _described(self, name: str, values: Values, holds: str) -> dict[str, Any]:
         """Return a column's name, kind and encoding."""
         missing = missing_of(values)
         if missing.any() and self.missing == "raise":
@@ -170,9 +179,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"row {int(np.argmax(missing))}, and missing='raise'; fill them in, or use "
                 "missing='impute'"
             )
-        if is_categorical:
+        if holds == LEVELLED:
             return _category(name, values, missing)
-        return _number(name, values.astype(np.float64), missing)
+        return _number(name, values.astype(np.float64), missing) | {"holds": holds}
 
     def transform(self, X: Data) -> Doubles:
         """Encode rows.
@@ -193,7 +202,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         _, columns, _ = columns_of(X, self)
         unknown = np.zeros(len(columns[0][0]), dtype=bool)
         parts: list[Doubles] = []
-        for description, (values, _) in zip(self.columns_, columns, strict=True):
+        for description, (values, holds) in zip(self.columns_, columns, strict=True):
             missing = missing_of(values)
             if missing.any() and self.missing == "raise":
                 raise ValueError(
@@ -202,6 +211,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     "missing='impute'"
                 )
             if description["kind"] in ("number", "latitude", "longitude"):
+                _check_held(description, values, holds)
                 unknown |= missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
@@ -224,6 +234,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for words, chosen in {
             "left out because they are constant": [
                 c for c in self.columns_ if c["kind"] == "constant"
+            ],
+            "left out because nearly every row has another text": [
+                c for c in self.columns_ if c["kind"] == "name"
             ],
             "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c
@@ -284,8 +297,8 @@ def _on_sphere(degrees: Doubles) -> Doubles:
 
 def columns_of(
     X: Any, fitted: TableEncoder | None = None
-) -> tuple[list[str], list[tuple[Values, bool]], bool]:
-    """Return the names of columns, their values and whether these are categories; is X a frame.
+) -> tuple[list[str], list[tuple[Values, str]], bool]:
+    """Return the names of columns, their values and what these hold; is X a frame.
 
     The columns of a frame come in the order of those that an encoder was fitted to.
     """
@@ -323,9 +336,10 @@ def columns_of(
     if array.dtype.kind == "f":
         for name, column in zip(names, array.T, strict=True):
             _check_finite(column, name)
-        return names, [(column, False) for column in array.T], False
+        return names, [(column, NUMBERS) for column in array.T], False
     if array.dtype.kind in "mM":
-        return names, [(_seconds(column), False) for column in array.T], False
+        holds = DATES if array.dtype.kind == "M" else DURATIONS
+        return names, [(_seconds(column), holds) for column in array.T], False
     objects = array.T.astype(object)
     return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
 
@@ -348,45 +362,47 @@ def _wanted(names: list[str], fitted: TableEncoder) -> list[str]:
     return wanted
 
 
-def _of_series(series: Any, name: str) -> tuple[Values, bool]:
-    """Return the values of a frame's column, and whether they are categories."""
+def _of_series(series: Any, name: str) -> tuple[Values, str]:
+    """Return the values of a frame's column, and what they are."""
     kind = str(series.dtype).lower().partition("(")[0]
     if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
         unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
-        return _seconds(np.asarray(series, dtype=f"M8[{unit}]")), False
+        return _seconds(np.asarray(series, dtype=f"M8[{unit}]")), DATES
     values = np.asarray(series)
     if kind in CATEGORICAL_DTYPES:
-        return values.astype(object), True
+        return values.astype(object), LEVELLED
     if values.dtype.kind in "mM":
-        return _seconds(values), False
+        return _seconds(values), DATES if values.dtype.kind == "M" else DURATIONS
     if values.dtype.kind in "iuf":
         values = values.astype(np.float64)
         _check_finite(values, name)
-        return values, False
+        return values, NUMBERS
     return _of_objects(values.astype(object), name)
 
 
-def _of_objects(values: Values, name: str) -> tuple[Values, bool]:
+def _of_objects(values: Values, name: str) -> tuple[Values, str]:
     """Return numbers where all objects that are there are numbers or dates, else categories."""
     missing = missing_of(values)
     there = values[~missing]
     if there.size and all(isinstance(value, bool | np.bool_) for value in there):
-        return values, True
+        return values, LEVELLED
     as_numbers = np.full(len(values), np.nan)
     if all(isinstance(value, numbers.Real | np.bool_) for value in there):
         as_numbers[~missing] = there.astype(np.float64)
         _check_finite(as_numbers, name)
-        return as_numbers, False
-    if all(isinstance(value, DATES) for value in there):
+        return as_numbers, NUMBERS
+    if all(isinstance(value, DATE_TYPES) for value in there):
         as_numbers[~missing] = [_seconds_of(value) for value in there]
-        return as_numbers, False
+        lasts = datetime.timedelta | np.timedelta64
+        are_durations = all(isinstance(value, lasts) for value in there)
+        return as_numbers, DURATIONS if are_durations else DATES
     for value in there:
         if not isinstance(value, str | numbers.Real | np.bool_):
             raise TypeError(
                 f"X holds {value!r}, a {type(value).__name__}: argument must be a string or a "
                 "number; pass numbers, text, booleans or dates"
             )
-    return values, True
+    return values, LEVELLED
 
 
 def _seconds(values: Values) -> Doubles:
@@ -475,6 +491,21 @@ def _some_far_out(values: Doubles) -> bool:
     return float(np.abs(judged - judged.mean()).max()) > OUTLYING * float(judged.std())
 
 
+def _check_held(column: dict[str, Any], values: Values, holds: str) -> None:
+    """Raise where a column has dates, durations or plain numbers, and had others of these in fit.
+
+    Files of the first versions don't say what it had.
+    """
+    fitted = column.get("holds", holds)
+    if holds in (fitted, LEVELLED) or np.isnan(values).all():
+        return
+    found = f"{values[~np.isnan(values)][0]:g} now" if holds == NUMBERS else f"{holds} now"
+    remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
+    raise ValueError(
+        f"column {column['name']!r} had {fitted} in fit, and has {found}; pass {fitted}{remedy}"
+    )
+
+
 def _numbers(column: dict[str, Any], values: Values) -> Doubles:
     """Return values of a column that had numbers in `fit`."""
     try:
@@ -520,8 +551,15 @@ def _category(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str
     levels, counts = np.unique(_texts(values, missing), return_counts=True)
     if len(levels) < 2:
         return {"name": name, "kind": "constant"}
+    if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
+        return {"name": name, "kind": "name"}
     kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
     return {"name": name, "kind": "category", "levels": kept[1:] if len(levels) == 2 else kept}
+
+
+def mostly_different(n_levels: int, n_values: int) -> bool:
+    """Say whether so many different texts among values tell rows apart, and nothing else."""
+    return n_levels > max(LEVELS, n_values / 2)
 
 
 def _encode_category(

@@ -135,7 +135,7 @@ class TableRows:
         if not np.ptp(self.Y, axis=0).any():
             return f"y is constant{drawn}"
         if not np.ptp(self.X, axis=0).any():
-            return f"all columns are constant{drawn}"
+            return f"all columns are constant or left out{drawn}"
         return ""
 
 

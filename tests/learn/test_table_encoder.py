@@ -107,8 +107,8 @@ def test_a_missing_category_is_a_level(gone):
 
 
 def test_levels_never_seen_and_rare_ones_are_zeros():
-    values = [f"level {i:03d}" for i in range(100)] + ["common"] * 50
-    encoder = TableEncoder().fit(pd.DataFrame({"kind": values, "x": np.arange(150.0)}))
+    values = [f"level {i:03d}" for i in range(100)] + ["common"] * 150
+    encoder = TableEncoder().fit(pd.DataFrame({"kind": values, "x": np.arange(250.0)}))
     assert encoder.transform(pd.DataFrame({"kind": ["new"], "x": [1.0]}))[0, :-1].sum() == 0
     assert encoder.n_features_in_ == 2
     assert len(encoder.get_feature_names_out()) == 33
@@ -324,3 +324,36 @@ def test_frames_of_polars_are_those_of_pandas():
     for encoder in encoders:
         np.testing.assert_array_equal(encoder.transform(ours), expected)
         np.testing.assert_array_equal(encoder.transform(ours[:, ::-1]), expected)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given", "words"),
+    [
+        (
+            "built",
+            [1.6e9],
+            "'built' had dates in fit, and has 1.6e\\+09 now; pass dates, of numbers",
+        ),
+        ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, and has durations now"),
+        ("size", pd.to_datetime(["2020-01-01"]), "'size' had numbers in fit, and has dates now"),
+        ("took", [3.0], "'took' had durations in fit, and has 3 now; pass durations$"),
+    ],
+)
+def test_dates_and_numbers_are_not_taken_for_each_other(fitted, given, words):
+    table = frame().assign(took=pd.to_timedelta(np.arange(200), "h"))
+    encoder = TableEncoder().fit(table)
+    with pytest.raises(ValueError, match=words):
+        encoder.transform(table[:1].assign(**{fitted: given}))
+    encoder.transform(table[:1].assign(**{fitted: [None]}))
+
+
+def test_names_are_left_out():
+    table = frame().assign(owner=[f"owner {i // 2 if i < 20 else i}" for i in range(200)])
+    encoder = TableEncoder().fit(table)
+    assert not any("owner" in name for name in encoder.get_feature_names_out())
+    assert "left out because nearly every row has another text: owner." in str(encoder.remarks())
+    np.testing.assert_array_equal(
+        encoder.transform(table), TableEncoder().fit_transform(table.drop(columns="owner"))
+    )
+    few = table.assign(owner=[f"owner {i % 90}" for i in range(200)])
+    assert "owner=owner 3" in TableEncoder().fit(few).get_feature_names_out()
