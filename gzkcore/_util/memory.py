@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import math
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,24 @@ from typing import Any
 import numpy as np
 
 from .new_arrays import forget_waiting
+from .validation import check_positive
+
+UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "B": 1.0}
+
+
+def bytes_of(name: str, value: Any) -> float:
+    """Return the bytes that a number, or a text such as 500MB, 2 GB or 2e9, means; or raise."""
+    if not isinstance(value, str):
+        return check_positive(name, value)
+    number, unit = value.strip(), 1.0
+    for ending, factor in UNITS.items():
+        if number.upper().endswith(ending):
+            number, unit = number[: -len(ending)], factor
+            break
+    with contextlib.suppress(ValueError):
+        if 0 < unit * float(number) < math.inf:
+            return unit * float(number)
+    raise ValueError(f"{name}={value!r} is no number of bytes; use one such as 2e9, 500MB or 2GB")
 
 
 def resident_memory() -> tuple[int, int]:

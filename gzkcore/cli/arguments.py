@@ -34,7 +34,6 @@ ErrorPlot = Annotated[
 
 LEARNER_RULES = ("auto", "scale")  # words for gamma that fit knows
 KERNEL_RULES = ("scale", "median")  # and those that kernels know
-UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "B": 1.0}  # of memory
 
 
 class Limits(NamedTuple):
@@ -130,19 +129,6 @@ def widths_of(text: str) -> list[int]:
             f"--n-components must be whole numbers >= 1, such as 64,256,1024; got {text}"
         )
     return widths
-
-
-def bytes_of(text: str) -> float:
-    """Return the bytes that a text such as 500MB, 2 GB or 2e9 means."""
-    number, unit = text.strip(), 1.0
-    for name, factor in UNITS.items():
-        if number.upper().endswith(name):
-            number, unit = number[: -len(name)], factor
-            break
-    with contextlib.suppress(ValueError):
-        if 0 < unit * float(number) < math.inf:
-            return unit * float(number)
-    raise ValueError(f"--memory must be a number of bytes, such as 500MB or 2GB; got {text}")
 
 
 def check_new(name: str, path: Path, force: bool) -> None:

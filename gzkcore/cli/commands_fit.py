@@ -17,7 +17,6 @@ from .arguments import (
     Lat,
     Limits,
     Lon,
-    bytes_of,
     check_gamma,
     check_new,
     check_not_the_table,
@@ -124,6 +123,7 @@ def fit(
     --features and --whole let you choose; they need numeric columns. With --features the file is
     read in pieces, so it may be larger than memory.
     """
+    from gzkcore._util.memory import bytes_of
     from gzkcore.rows.tables import open_table
 
     table = open_table(data, decimal_comma=decimal_comma)
@@ -135,7 +135,7 @@ def fit(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
         classify=classify, kernel=kernel, gamma=gamma,
     )  # fmt: skip
-    limits = Limits(seconds, None if memory is None else bytes_of(memory))
+    limits = Limits(seconds, None if memory is None else bytes_of("--memory", memory))
     asked = _Asked(
         table, target, lat, lon, columns, model, test_fraction, drop_missing, seed, plot, as_json
     )

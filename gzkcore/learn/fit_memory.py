@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gzkcore._util.memory import available_memory
+from gzkcore._util.memory import available_memory, bytes_of
 from gzkcore._util.threads import n_threads
 from gzkcore.rows.survey import SAMPLE_ROWS
 
@@ -112,7 +112,7 @@ def _kept(n_rows: int, count: int) -> float:
 class TooLittleMemoryError(ValueError):
     """No form of a model is within the bytes that it may take."""
 
-    def __init__(self, given: float | None, limit: str, needed: str) -> None:
+    def __init__(self, given: float | str | None, limit: str, needed: str) -> None:
         self.needed = needed
         super().__init__(
             f"max_memory={given}: {limit}, but {needed}; allow more, or pass fewer rows or columns"
@@ -127,20 +127,25 @@ class Room:
     shape : (int, int, int)
         Rows, columns, targets.
     alpha : float
-    given : float or None
-        The bytes; None: half of what the machine has available now.
+    given : float, str or None
+        The bytes, in words too; None: half of what the machine has available now.
     gathered : bool
         Whether the rows are those of a source, which the whole kernel puts together.
     """
 
     def __init__(
-        self, shape: tuple[int, int, int], alpha: float, given: float | None, *, gathered: bool
+        self,
+        shape: tuple[int, int, int],
+        alpha: float,
+        given: float | str | None,
+        *,
+        gathered: bool,
     ) -> None:
         self.n_rows, self._dim, self._n_targets = shape
         self._alpha, self._given, self._gathered = alpha, given, gathered
         there = available_memory() if given is None else None
         half = math.inf if there is None else there / 2
-        self._bytes = half if given is None else float(given)
+        self._bytes = half if given is None else bytes_of("max_memory", given)
         self._out: dict[str, tuple[str, float]] = {}  # by kind the largest form, and its bytes
         self._least = "", math.inf  # of what was left out
 

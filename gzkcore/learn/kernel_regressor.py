@@ -35,11 +35,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     budget : float, optional
         > 0, about how many seconds the final fit may take; None: 600. The choice before it takes 5
         to 60 s more, whatever the number of rows.
-    max_memory : float, optional
-        > 0, about how many bytes the final fit may take beside the table, by an estimate; None:
-        half of what the machine has available then. Within it are the whole kernel, fewer centres
-        or fewer features; ValueError if none of them is. The choice before it takes some hundreds
-        of megabytes, whatever the number of rows.
+    max_memory : float or str, optional
+        > 0, about how many bytes the final fit may take beside the table, by an estimate: 2e9, or
+        "2GB" (KB, MB, GB and TB are powers of 1,000); None: half of what the machine has available
+        then. Within it are the whole kernel, fewer centres or fewer features; ValueError if none of
+        them is. The choice before it takes some hundreds of megabytes, whatever the number of rows.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
     cv : int, splitter or iterable, optional

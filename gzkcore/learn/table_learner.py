@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
@@ -112,7 +113,7 @@ class TableLearner(BaseEstimator):
         self,
         budget: float | None = None,
         *,
-        max_memory: float | None = None,
+        max_memory: float | str | None = None,
         missing: str = "impute",
         cv: Any = None,
         random_state: Seed = None,
@@ -175,7 +176,7 @@ class TableLearner(BaseEstimator):
         start = time.perf_counter()
         seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
         if self.max_memory is not None:
-            check_positive("max_memory", self.max_memory)
+            bytes_of("max_memory", self.max_memory)
         rng = generator(self.random_state)
         source = self._source(X, y, sample_weight, groups)
         drawn = None

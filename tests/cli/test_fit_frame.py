@@ -205,8 +205,12 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
         ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern needs --features or --whole"),
         ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a positive number of seconds"),
-        ("a,y\n" + MANY, ["--memory", "much"], "--memory must be a number of bytes, such as 500"),
-        ("a,y\n" + MANY, ["--memory", "-2GB"], "a number of bytes, such as 500MB or 2GB; got -2GB"),
+        (
+            "a,y\n" + MANY,
+            ["--memory", "much"],
+            "--memory='much' is no number of bytes; use one such as 2e9, 500MB",
+        ),
+        ("a,y\n" + MANY, ["--memory", "-2GB"], "--memory='-2GB' is no number of bytes"),
         (
             "a,y\n" + LINE,
             ["--memory", "1kB"],

@@ -8,6 +8,7 @@ import pytest
 from models import FOLDER
 
 from gzkcore import KernelClassifier, KernelRegressor, load
+from gzkcore._util.memory import bytes_of
 from gzkcore.learn import fit_memory, table_learner
 from gzkcore.learn.fit_memory import (
     Room,
@@ -121,16 +122,25 @@ def test_time_yields_to_memory(monkeypatch):
     assert "Form: the whole kernel on 300 rows" in str(model.report_)
 
 
-@pytest.mark.parametrize("given", [0, -1.0, np.inf, np.nan, "1 GB", True])
+@pytest.mark.parametrize("given", [0, -1.0, np.inf, np.nan, "1 gig", "-1 GB", "GB", True])
 def test_wrong_numbers_of_bytes_are_refused(given):
     with pytest.raises((ValueError, TypeError), match="max_memory="):
         KernelRegressor(max_memory=given).fit(*wave(20))
 
 
+@pytest.mark.parametrize("given", [2e9, "2GB", "2 gb", "2e9", "2000000KB", " 2000 MB", "0.002TB"])
+def test_bytes_are_told_in_words_too(given):
+    assert bytes_of("max_memory", given) == 2e9
+    model = KernelRegressor(max_memory=given, random_state=0).fit(*wave(20))
+    assert model.get_params()["max_memory"] == given
+    assert "max_memory=1KB: max_memory allows 1,000 bytes" in str(room("1KB").too_little())
+
+
 def test_the_parameter_is_kept_in_files(tmp_path):
-    model = KernelRegressor(max_memory=1e9, cv=2, random_state=0).fit(*wave(60))
-    model.save(tmp_path / "model.gzk")
-    assert load(tmp_path / "model.gzk").get_params()["max_memory"] == 1e9
+    for given in (1e9, "1GB"):
+        model = KernelRegressor(max_memory=given, cv=2, random_state=0).fit(*wave(60))
+        model.save(tmp_path / f"{given}.gzk")
+        assert load(tmp_path / f"{given}.gzk").get_params()["max_memory"] == given
 
 
 @pytest.mark.parametrize("name", ["kernel-regressor", "kernel-classifier"])
