@@ -77,7 +77,7 @@ def test_broken_tables(folder, content, ending):
             assert str(error)
         try:
             table = open_table(path)
-            frame = read_frame(table, table.names, lambda *_: None)
+            frame = read_frame(table, table.names, lambda *_: None).frame
             assert {kind_of(frame[name]) for name in frame.columns} <= set(KINDS)
         except ValueError as error:
             assert str(error)

@@ -66,7 +66,7 @@ def fit(
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Approximate memory limit of the final fit, such as 500MB or 2GB.",
+            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB.",
             show_default="half of what is free",
         ),
     ] = None,
@@ -216,6 +216,7 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
             table, target, columns, places=places, classify=classify,
             test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
             report=report, say=lambda text: notes.append(f"Note: {text}"),
+            most_bytes=limits.bytes,
         )  # fmt: skip
         try:
             found = fit_frame(rows, limits, asked.seed, report)

@@ -47,8 +47,9 @@ def read_rows(
     seed: int,
     report: Report,
     say: Say,
+    most_bytes: float | None = None,
 ) -> FrameRows:
-    """Read a table whole; hold out rows, see `held_out`.
+    """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
 
     Parameters
     ----------
@@ -69,11 +70,24 @@ def read_rows(
         Is told the name of the work, and the share of it that is done.
     say : callable
         Is told what was left out, and what else to know.
+    most_bytes : float, optional
+        That the table may take while it is learned from; None: what is available.
     """
-    whole = read_frame(table, [*columns, target], report)
-    numbers = np.arange(len(whole))
+    whole, numbers, n_rows = read_frame(table, [*columns, target], report, most_bytes, seed)
+    if len(whole) < n_rows:
+        told = f"{len(whole):,} of {counted(n_rows, 'row')} of {table.path}"
+        limit = "there is" if most_bytes is None else f"--memory {most_bytes:,.0f} bytes allows"
+        if len(whole) < FEWEST_ROWS:
+            raise ValueError(
+                f"{told} fit into what memory {limit}, and a fit needs at least {FEWEST_ROWS}; "
+                "allow more"
+            )
+        say(
+            f"learned from {told}, drawn at random, which fit into what memory {limit}; "
+            "gzkcore fit --features 1024 reads all of them in pieces"
+        )
     if drop_missing:
-        whole, numbers = _without_missing(whole, say)
+        whole, numbers = _without_missing(whole, numbers, say)
     if len(whole) < FEWEST_ROWS:
         raise ValueError(
             f"{table.path} has {counted(len(whole), 'row')}; a fit needs at least {FEWEST_ROWS}"
@@ -93,14 +107,14 @@ def read_rows(
     return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
 
 
-def _without_missing(whole: Frame, say: Say) -> tuple[Frame, Integers]:
+def _without_missing(whole: Frame, numbers: Integers, say: Say) -> tuple[Frame, Integers]:
     """Leave out rows in which a value is missing; return the numbers of the others too."""
     there = np.ones(len(whole), dtype=bool)
     for name in whole.columns:
         there &= ~_missing(whole[name])
     if dropped := int((~there).sum()):
         say(dropped_note(dropped))
-    return whole.take(there), np.flatnonzero(there)
+    return whole.take(there), numbers[there]
 
 
 def dropped_note(number: int) -> str:

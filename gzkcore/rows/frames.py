@@ -6,24 +6,26 @@ column that is mostly numbers is refused where it is no short list of codes.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.memory import machine_memory
-from gzkcore._util.typing import Integers
+from gzkcore._util.memory import available_memory
+from gzkcore._util.typing import Doubles, Integers
 
 from .tables import Table
 from .values import MISSING, as_number, has_decimal_comma, plain_value
 
 Values: TypeAlias = NDArray[Any]
+Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of each
 
 NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
+ABOUT = 0.9  # a choice: a sample that is this little too large stays
 
 
 class Frame:
@@ -64,38 +66,74 @@ def kind_of(column: Values) -> str:
     return {"f": NUMBER, "M": DATE}.get(column.dtype.kind, TEXT)
 
 
-def read_frame(table: Table, names: list[str], report: Callable[[str, float], None]) -> Frame:
-    """Read columns whole; tell how much of the file is read.
+class FrameSample(NamedTuple):
+    """Rows of a table in memory: all, or as many as there is room for, drawn at random."""
+
+    frame: Frame
+    numbers: Integers  # of its rows in the table, from 0
+    n_rows: int  # of the table
+
+
+def read_frame(
+    table: Table,
+    names: list[str],
+    report: Callable[[str, float], None],
+    most_bytes: float | None = None,
+    seed: int = 0,
+) -> FrameSample:
+    """Read columns, of a table too large for memory those of some rows; tell how much is read.
+
+    Parameters
+    ----------
+    table : Table
+    names : list of str
+    report : callable
+    most_bytes : float, optional
+        That the table may take while it is learned from; None: what the machine has available.
+    seed : int
+        Decides which rows are drawn.
 
     Raises
     ------
     BadValueError
         At the first text in a column that is mostly numbers, and at infinite numbers.
-    MemoryError
-        As soon as it is clear that the table is too large.
     """
-    parts: dict[str, list[Any]] = {name: [] for name in names}
-    held = 0
-    for _, columns, done in table.columns(names):
-        for name in names:
-            parts[name].append(columns[name])
+    most = available_memory() if most_bytes is None else most_bytes
+    pieces: list[_Piece] = []
+    n_rows, held, share = 0, 0, 1.0
+    for first, columns, done in table.columns(names):
+        numbers = np.arange(first, first + len(columns[names[0]]))
+        n_rows = first + len(numbers)
+        keys = np.random.default_rng([seed, first]).random(len(numbers))
         held += sum(column.nbytes for column in columns.values())
-        _check_memory(table, held / done)
+        room = 1.0 if most is None else most / (COPIES * held / done)
+        if room < ABOUT * share:
+            share = room
+            pieces = [piece.thinned(share) for piece in pieces]
+        pieces.append(_Piece(numbers, keys, columns).thinned(share))
         report("reading", done)
+    numbers = np.concatenate([piece.numbers for piece in pieces])
     values = {}
     for name in names:
-        values[name] = typed(table, name, _joined(parts.pop(name)))
-    return Frame(values)
+        column = _joined([piece.columns.pop(name) for piece in pieces])
+        values[name] = typed(table, name, column, rows=numbers)
+    return FrameSample(Frame(values), numbers, n_rows)
 
 
-def _check_memory(table: Table, expected: float) -> None:
-    there = machine_memory()
-    if there is not None and COPIES * expected > there:
-        raise MemoryError(
-            f"{table.path} is about {expected / 1e9:,.1f} GB in memory, which takes "
-            f"{COPIES} times as much while it is learned from, and this machine has "
-            f"{there / 1e9:,.1f} GB; gzkcore fit --features 1024 reads a table in pieces"
-        )
+class _Piece(NamedTuple):
+    """Rows of a table as it has them, with a random key between 0 and 1 of each."""
+
+    numbers: Integers
+    keys: Doubles
+    columns: dict[str, Any]
+
+    def thinned(self, share: float) -> "_Piece":
+        """Return about this share of the table's rows, of which these are as many or more."""
+        if share >= 1:
+            return self
+        kept = np.flatnonzero(self.keys < share)
+        columns = {name: column.take(kept) for name, column in self.columns.items()}
+        return _Piece(self.numbers[kept], self.keys[kept], columns)
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -106,7 +144,7 @@ def _joined(parts: list[Any]) -> Any:
     return pa.chunked_array(parts)
 
 
-def typed(table: Table, name: str, column: Any, kind: str | None = None, first: int = 0) -> Values:
+def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: Rows = 0) -> Values:
     """Return a column of a file as a column of a frame.
 
     Parameters
@@ -117,46 +155,51 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, first: 
     column : ndarray, or pyarrow Array or ChunkedArray
     kind : {"number", "date", "text"}, optional
         What it was in the fit; None: find out.
-    first : int, default=0
-        The number of the first row.
+    rows : int or ndarray of int, default=0
+        The number of the first row, or of each.
     """
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "US":
-            return _of_text(table, name, column.astype(str).tolist(), kind, first)
+            return _of_text(table, name, column.astype(str).tolist(), kind, rows)
         if column.dtype.kind not in "biufM":
             raise table.bad_type(name, str(column.dtype))
-        return column if column.dtype.kind == "M" else _finite(table, name, column, first)
+        return column if column.dtype.kind == "M" else _finite(table, name, column, rows)
     import pyarrow as pa
 
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_string(of) or pa.types.is_large_string(of):
-        return _of_strings(table, name, column.cast(pa.large_string()), kind, first)
+        return _of_strings(table, name, column.cast(pa.large_string()), kind, rows)
     if pa.types.is_boolean(of):
-        return _of_text(table, name, [_text(v.as_py()) for v in column], kind, first)
+        return _of_text(table, name, [_text(v.as_py()) for v in column], kind, rows)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
         return np.asarray(column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False))
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
         numbers = column.cast(pa.float64())
-        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), first)
+        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
     if pa.types.is_null(of):
         return np.full(len(column), np.nan)
     raise table.bad_type(name, str(of))
+
+
+def _number_of(rows: Rows, row: int) -> int:
+    """Return the number in the table of a row of some."""
+    return rows + row if isinstance(rows, int) else int(rows[row])
 
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _finite(table: Table, name: str, values: Values, first: int) -> Values:
+def _finite(table: Table, name: str, values: Values, rows: Rows) -> Values:
     values = np.asarray(values, dtype=np.float64)
     infinite = np.isinf(values)
     if infinite.any():
         row = int(infinite.argmax())
-        raise table.bad_value(first + row, name, float(values[row]))
+        raise table.bad_value(_number_of(rows, row), name, float(values[row]))
     return values
 
 
-def _of_strings(table: Table, name: str, column: Any, kind: str | None, first: int) -> Values:
+def _of_strings(table: Table, name: str, column: Any, kind: str | None, rows: Rows) -> Values:
     """Return a column of strings: at once if all of them are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -166,14 +209,14 @@ def _of_strings(table: Table, name: str, column: Any, kind: str | None, first: i
         absent = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
         numbers = pc.if_else(absent, pa.scalar(None, pa.large_string()), trimmed).cast(pa.float64())
     except pa.ArrowInvalid:  # text, some of it in an unknown encoding perhaps
-        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, first)
+        return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
     if kind in (None, NUMBER):
-        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), first)
-    return _of_text(table, name, [plain_value(value) for value in trimmed], kind, first)
+        return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
+    return _of_text(table, name, [plain_value(value) for value in trimmed], kind, rows)
 
 
 def _of_text(
-    table: Table, name: str, texts: list[str | None], kind: str | None, first: int
+    table: Table, name: str, texts: list[str | None], kind: str | None, rows: Rows
 ) -> Values:
     """Return a column of text as numbers, dates or objects."""
     texts = [None if t is None or t.strip().lower() in MISSING else t.strip() for t in texts]
@@ -188,13 +231,15 @@ def _of_text(
         commas = table.may_have_commas and all(map(has_decimal_comma, values[wrong]))
         if kind == NUMBER or mostly or commas:
             row = int(wrong.argmax())
-            raise table.bad_value(first + row, name, texts[row])
+            raise table.bad_value(_number_of(rows, row), name, texts[row])
     if kind in (None, DATE):
         dates = _dates(values, there)
         if isinstance(dates, np.ndarray):
             return dates
         if kind == DATE:
-            raise table.bad_value(first + dates, name, texts[dates], "date such as 2024-12-31")
+            raise table.bad_value(
+                _number_of(rows, dates), name, texts[dates], "date such as 2024-12-31"
+            )
     return values
 
 

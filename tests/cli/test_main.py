@@ -1,11 +1,13 @@
 """The command `gzkcore`: help, exit codes, and what it does without its extra."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from commands import refuse
+from commands import refuse, run
 
 import gzkcore
 from gzkcore.cli import main as cli
@@ -107,11 +109,22 @@ def test_out_of_memory(capsys, monkeypatch):
 
 
 def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
-    """Before all of it is read; the remedy is named."""
-    Path("data.csv").write_text("a,y\n" + "1,2\n" * 1000)
-    monkeypatch.setattr("gzkcore.rows.frames.machine_memory", lambda: 20_000)
-    reason = refuse(capsys, "fit", "data.csv", "--target", "y")
-    assert "gzkcore fit --features 1024 reads a table in pieces" in reason
+    """Some of its rows are drawn, and that is told."""
+    x = np.random.default_rng(0).standard_normal(1000)
+    rows = (f"{a},{'red' if a > 0 else 'blue'},{2 * a}" for a in x)
+    Path("data.csv").write_text("a,color,y\n" + "\n".join(rows) + "\n")
+    monkeypatch.setattr("gzkcore.rows.frames.available_memory", lambda: 30_000)
+    result = run(capsys, "fit", "data.csv", "--target", "y")
+    (note,) = result["notes"]
+    told = re.search(r"learned from (\d+) of 1,000 rows of data.csv, drawn at random, which", note)
+    n_rows = int(told[1])
+    assert 60 < n_rows < 400
+    assert result["train_rows"] + result["test_rows"] == n_rows
+    assert "--features 1024 reads all of them" in note
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--memory", "1KB", "--force")
+    assert re.search(
+        r"\d of 1,000 rows of data.csv fit into .* --memory 1,000 bytes allows", reason
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gzkcore.rows import tables
+from gzkcore.rows.frames import read_frame
 from gzkcore.rows.tables import Columns, open_table
 
 DOUBLE = np.dtype(np.float64)
@@ -373,3 +374,19 @@ def test_columns_of_as_many_rows(numbers):
     assert open_table("data.npz").beside("y") == ["X0", "X1"]
     Path("data.csv").write_text("a,b,y\n1,2,3\n")
     assert open_table("data.csv").beside("b") == ["a", "y"]
+
+
+def test_a_frame_of_as_many_rows_as_fit_is_a_random_sample(monkeypatch):
+    """Thinned again as the file turns out larger; each row keeps its values and its number."""
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
+    names = [f"{row},{'text ' + str(row % 7) * (1 + row // 100)}" for row in range(2000)]
+    Path("data.csv").write_text("row,kind\n" + "\n".join(names) + "\n")
+    table = open_table("data.csv")
+    everything = read_frame(table, ["row", "kind"], lambda *_: None, 1e9)
+    np.testing.assert_array_equal(everything.numbers, np.arange(2000))
+    some = read_frame(table, ["row", "kind"], lambda *_: None, 1e5)
+    assert some.n_rows == 2000
+    assert 200 < len(some.frame) < 800
+    np.testing.assert_array_equal(some.frame["row"], some.numbers)
+    np.testing.assert_array_equal(some.frame["kind"], everything.frame["kind"][some.numbers])
+    assert 700 < np.median(some.numbers) < 1300
