@@ -11,7 +11,7 @@ polar          norms |u_i| in double and unit rows u_i / |u_i| for u = (x - cent
 gegenbauer_rule    alpha(l, d) w_k P_d^l(t_k) at the nodes of a quadrature: the loop over nodes of
                Eq 8. What is left of it is a product of matrices with the values of the functions.
 taylor_series  c_l = sum_j mu_l^j kappa^(j)(0) / j! (Eq 29).
-angular_energy the sum over i of Eq 23: positive terms, each from its logarithm.
+angular_energy the sum over i of Eq 23: positive terms, each from the one before.
 generalized_zonal  sum_l <h_l(x), h_l(y)> P_d^l(cos) (Eq 11), 2 s + 6 flops a degree and pair.
 Layout         all arrays contiguous, rows (nodes, degrees, pairs) in parallel, each independent of
                the others.
@@ -220,27 +220,38 @@ def angular_energy(
     double[::1] out,                   # OUT  (n,)
     int n_threads,
 ):
-    """A_l(a, b) of the Gaussian, its sum over i of positive terms, each from its logarithm."""
+    """A_l(a, b) of the Gaussian, its sum over i of positive terms, each from the one before."""
     cdef Py_ssize_t i
     for i in prange(a.shape[0], schedule="dynamic", nogil=True, num_threads=n_threads):
         out[i] = _energy(degree, a[i], b[i], dim)
 
 
 cdef double _energy(Py_ssize_t degree, double a, double b, Py_ssize_t dim) noexcept nogil:
-    cdef double envelope = -0.5 * (a * a + b * b), total = 0.0, lost = 0.0, log_t, nu, peak
-    cdef double log_size = real_log_alpha(degree, dim)
+    """exp(-(a-b)^2/2) exp(-ab) alpha Gamma(d/2) sum_i (ab/2)^(l+2i) / (i! Gamma(i+l+d/2)).
+
+    The term of i = 0 is the product over k < l of ab (k+d-2) / ((k+1) (2k+d-2)), 1 of them at
+    k = 0 being (d-2) / (d-2) = 1. What has been summed is at most exp(ab), so that of exp(-ab) a
+    part is left wherever the sum grows beyond the range of double.
+    """
+    cdef double x = a * b, left = x, term = 1.0, total, lost = 0.0, nu, peak
+    cdef double large = 1e200, part = exp(-256.0)
     cdef Py_ssize_t i
-    if a * b == 0.0:
-        return exp(envelope) if degree == 0 else 0.0
-    if dim == 1 and degree > 1:
-        return 0.0
-    log_t = log(a) + log(b)
+    for i in range(degree):
+        term = term * x if i == 0 else term * (x / (i + 1) * (i + dim - 2) / (2 * i + dim - 2))
+        if term == 0.0:
+            return 0.0
+        if term > large:
+            term, left = term * part, left - 256.0
     nu = degree + 0.5 * dim
-    peak = 0.5 * (sqrt(nu * nu + a * a * b * b) - nu)     # the largest term's i
+    peak = 0.5 * (sqrt(nu * nu + x * x) - nu)     # the largest term's i
+    total = term
     for i in range(<Py_ssize_t> (peak + 9.0 * sqrt(peak + 1.0) + 24.0)):
-        add(&total, &lost,
-            exp(log_square(log_size, degree, i, dim, 0.0) + (degree + 2 * i) * log_t + envelope))
-    return total + lost
+        term = term * (0.5 * x / (i + 1)) * (0.5 * x / (i + nu))
+        add(&total, &lost, term)
+        if total > large:
+            term, total, lost, left = term * part, total * part, lost * part, left - 256.0
+    # In two halves, since exp(-left) may be below the range where its product with the sum is not.
+    return (total + lost) * exp(-0.5 * left) * exp(-0.5 * left) * exp(-0.5 * (a - b) * (a - b))
 
 
 # ---- sums over degrees

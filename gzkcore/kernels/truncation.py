@@ -129,7 +129,8 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
 
     Notes
     -----
-    A sum of O(ab) positive terms, formed in logarithms: no overflow, no cancellation.
+    A sum of O(ab) positive terms, each formed from the one before and scaled where they grow:
+    no overflow, no cancellation, no logarithm whose size takes digits.
 
     References
     ----------
