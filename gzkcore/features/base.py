@@ -363,7 +363,7 @@ def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
         return
     first, second = random_pairs(X.shape[0], 100)
     a, b = dense(X[first]), dense(X[second])
-    sizes = np.sqrt(kernel.diag(a) * kernel.diag(b))
+    sizes = np.sqrt(kernel.diag(a)) * np.sqrt(kernel.diag(b))
     apart = (a != b).any(axis=1) & (sizes > 0)
     if not apart.any():
         return

@@ -371,12 +371,12 @@ class GegenbauerFeatures(GegenbauerMap):
         wide = n_columns(self.basis, width)
         radial = RadialFunctions(self.kernel_, self.dim_, shell, norms, wide, tol)
         seeds = as_seed_sequence(self.random_state)
-        layout, spread = choose(radial, width, self.basis, self.directions, tol, seeds)
+        layout, error = choose(radial, width, self.basis, self.directions, tol, seeds)
         if self.basis == "adapted":
             layout = adapted(layout, X, width, self._polar, generator(self.random_state))
         self._take(layout)
         if layout.families:
-            self.expected_error_ = math.hypot(math.sqrt(spread), self.reduction_error_)
+            self.expected_error_ = math.hypot(error, self.reduction_error_)
         if layout.axes is not None:
             self._measure(X)
         if shell[1] > radial.reach * (1 + SPHERE):

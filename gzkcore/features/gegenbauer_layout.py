@@ -140,7 +140,9 @@ class Layout:
         """Root mean square, over random pairs, of what harmonics alone leave out."""
         dropped = self.sizes.copy()
         dropped[self.functions] -= self.counts
-        return math.sqrt(float(np.square(self.radial.energy / self.sizes) @ dropped))
+        unit = _unit(self.radial.energy)
+        density = self.radial.energy / unit / self.sizes
+        return unit * math.sqrt(float(np.square(density) @ dropped))
 
     @property
     def truncation_error(self) -> float:
@@ -282,8 +284,14 @@ def n_columns(basis: Basis, width: int) -> int:
 # ---- the choice
 
 
+def _unit(energy: Doubles) -> float:
+    """Return the power of 2 about as large as k(x, x): squares of shares of it don't overflow."""
+    total = float(energy.sum())
+    return 2.0 ** min(round(math.log2(total)), 1023) if 0 < total < math.inf else 1.0
+
+
 class _Option(NamedTuple):
-    """A way to choose the columns, and what it is judged by."""
+    """A way to choose the columns, and what it is judged by, in shares of `_unit`."""
 
     error: float  # mean squared, over a kernel matrix of _JUDGED points
     spread: float  # over pairs of points
@@ -319,13 +327,13 @@ def choose(
     Returns
     -------
     layout : Layout
-    spread : float
-        Predicted mean squared error over random pairs.
+    error : float
+        Predicted root of the mean squared error over random pairs.
     """
-    dim = radial.dim
+    dim, unit = radial.dim, _unit(radial.energy)
     method = best_method(dim) if directions == "auto" else directions
     sizes = alpha(radial.degree, dim)
-    density = radial.energy / sizes  # mean square of one harmonic column
+    density = radial.energy / unit / sizes  # mean square of one harmonic column
     order = np.argsort(-density, kind="stable")
     split = _Split(sizes[order], density[order])
 
@@ -361,7 +369,8 @@ def choose(
     if basis == "hybrid" or (basis == "auto" and not exact):
         options += [mixed(n_blocks) for n_blocks in split.choices(width)]
     best = min(options, key=lambda option: option.error)
-    return of_harmonics(radial, best.functions, best.counts, best.families), best.spread
+    layout = of_harmonics(radial, best.functions, best.counts, best.families)
+    return layout, unit * math.sqrt(best.spread)
 
 
 class _Split:
@@ -401,13 +410,15 @@ def _draw(
 ) -> tuple[list[Directions], float, float]:
     """Random columns for some radial functions, with their mean squared errors.
 
-    The errors are those over random pairs, and on the diagonal. Functions with the same index
-    form a family; each family has directions of its own, in proportion to its energy, at least
-    one. What is below tol altogether is left out, and so are a family's highest degrees.
+    The errors are those over random pairs, and on the diagonal, in shares of `_unit`. Functions
+    with the same index form a family; each family has directions of its own, in proportion to its
+    energy, at least one. What is below tol altogether is left out, and so are a family's highest
+    degrees.
     """
     dim, index = radial.dim, radial.index[functions]
-    energy = np.bincount(index, radial.energy[functions]).astype(np.float64)
-    present = np.flatnonzero(energy > tol * radial.energy.sum())
+    shares = radial.energy / _unit(radial.energy)
+    energy = np.bincount(index, shares[functions]).astype(np.float64)
+    present = np.flatnonzero(energy > tol * shares.sum())
     present = present[np.argsort(-energy[present], kind="stable")][:width]
     if present.size == 0:
         return [], 0.0, 0.0
@@ -422,7 +433,7 @@ def _draw(
         signs = _SIGNS[degrees % 4]
         families.append(Directions(dim, degrees, columns, W, signs))
         if energy[i] > 1e-3 * energy.sum():
-            here = radial.energy[columns]
+            here = shares[columns]
             spread += _spread(W, degrees, here)
             diagonal += _scatter(dim, degrees, signs * np.sqrt(here)) / m
         else:

@@ -102,4 +102,5 @@ def _largest(gram: Doubles, kept: int, rng: np.random.Generator) -> tuple[Double
 def error_on_sample(K: Doubles, Z: Floats) -> float:
     """Root mean square of Z Z^T - K."""
     error = Z.astype(np.float64) @ Z.T.astype(np.float64) - K
-    return float(np.sqrt(np.mean(np.square(error))))
+    largest = max(float(np.abs(error).max(initial=0.0)), np.finfo(float).tiny)
+    return largest * float(np.sqrt(np.mean(np.square(error / largest))))  # no square overflows

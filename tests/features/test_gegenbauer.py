@@ -1330,3 +1330,14 @@ def test_each_type_sums_by_a_rule_of_its_own(dim, radius, powers, in_halves):
         family.fill(unit.astype(char), values, Z, False)
         most = 4 * gegenbauer_columns._HORNER_LOSS[char] * np.finfo(char).eps * size
         assert np.abs(Z - expected).max() < most
+
+
+@pytest.mark.parametrize("basis", ["auto", "random", "hybrid", "harmonic", "adapted"])
+@pytest.mark.parametrize("scale", [2.0**266, 2.0**-266])  # 1e80: squares of the kernel overflow
+def test_scaled_rows_scale_features_of_homogeneous_kernels(basis, scale):
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    features = GegenbauerFeatures(NeuralTangent(2), 64, basis=basis, random_state=0)
+    Z, scaled = features.fit_transform(X), clone(features).fit(scale * X)
+    np.testing.assert_allclose(scaled.transform(scale * X) / scale, Z, atol=1e-11)
+    assert (scaled.expected_error_ / scale**2) == pytest.approx(features.expected_error_, rel=1e-6)
+    assert scaled.basis_ == features.basis_

@@ -20,6 +20,7 @@ from gzkcore import (
     GeneralizedZonal,
     Laplacian,
     Matern,
+    NeuralTangent,
     NystromFeatures,
     Polynomial,
     RationalQuadratic,
@@ -392,3 +393,11 @@ def test_bad_numbers_of_rows(landmarks):
 )
 def test_sklearn(estimator, check):
     check(estimator)
+
+
+def test_kernel_values_whose_squares_overflow():
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    features = NystromFeatures(NeuralTangent(2), 20, random_state=0)
+    Z, scaled = features.fit_transform(X), clone(features).fit_transform(2.0**266 * X)
+    scaled /= 2.0**266
+    np.testing.assert_allclose(scaled @ scaled.T, Z @ Z.T, atol=1e-6)  # axes may be turned around
