@@ -4,19 +4,24 @@ The pages are Markdown that reads well on a code host too. The examples are run,
 the API are made from the docstrings of the installed package.
 """
 
+import importlib
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import gzkcore
 from gzkcore.datasets import load
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+source_pages = importlib.import_module("source_pages")
 
 project = "gzkcore"
 author = "the gzkcore developers"
@@ -30,7 +35,9 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # MathJax lies beside the pages: formulas need no network
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
+    "source_pages",
+    "display_math",
     "sphinx_gallery.gen_gallery",
 ]
 root_doc = "index"
@@ -42,6 +49,10 @@ default_role = "py:obj"  # `name` is a link where there is such a name, and else
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+
+# ---- source code
+
+linkcode_resolve = source_pages.of_the_api
 
 # ---- docstrings
 
@@ -135,13 +146,12 @@ def read_page(app, docname, source):
     if docname.startswith("gallery/"):  # |x| is a norm in what examples say, too
         text = re.sub(r"^\S.*$", lambda line: line[0].replace("|", r"\|"), text, flags=re.MULTILINE)
     if docname in FROM_THE_ROOT:
-        text = (ROOT / FROM_THE_ROOT[docname]).read_text(encoding="utf-8")
+        text = (ROOT / FROM_THE_ROOT[docname]).read_text(encoding="utf-8").replace("](docs/", "](")
     # The empty line that ends a doctest is not to be seen.
     text = re.sub(r"^(```pycon\n(?:.*\n)*?)\n```$", r"\1```", text, flags=re.MULTILINE)
     for page, name in FROM_THE_ROOT.items():
         text = re.sub(rf"\]\((\.\./)?{re.escape(name)}", f"]({page}.md", text)
-    module = r"\[`([^`]+)`\]\(\.\./gzkcore/([\w/]+)\.py\)"
-    source[0] = re.sub(module, r'<a href="_modules/gzkcore/\2.html"><code>\1</code></a>', text)
+    source[0] = source_pages.link(text)
 
 
 def skip_what_others_wrote(app, what, name, thing, skip, options):
@@ -174,6 +184,8 @@ class NameEquations(SphinxTransform):
             return
         for section in self.document.findall(nodes.section):
             paper = section.next_node(nodes.title).astext()
+            for table in section.findall(nodes.table):
+                table["classes"].append("gz-index")
             for row in section.findall(nodes.row):
                 cell = row[0]
                 number = cell.astext()
@@ -185,6 +197,20 @@ class NameEquations(SphinxTransform):
                 cell.insert(0, entry)
                 cell["ids"].append(place)
                 self.document.note_explicit_target(cell)
+
+
+class BreakNamesInTables(SphinxPostTransform):
+    """Let long names in the cells of tables go on in the next line after a dot, slash or _."""
+
+    default_priority = 400
+    formats = ("html",)
+
+    def run(self, **_):
+        """Put the code of cells as HTML, with places where it may break."""
+        for entry in self.document.findall(nodes.entry):
+            for code in list(entry.findall(nodes.literal)):
+                html = f"<code>{source_pages.breakable(code.astext())}</code>"
+                code.replace_self(nodes.raw("", html, format="html"))
 
 
 def days_of_change():
@@ -215,6 +241,7 @@ def tell_the_day(app, pagename, templatename, context, doctree):
 def setup(app):
     """Register the rules above."""
     app.add_transform(NameEquations)
+    app.add_post_transform(BreakNamesInTables)
     app.connect("html-page-context", tell_the_day)
     app.connect("autodoc-process-docstring", keep_formulas, priority=600)  # after numpydoc
     app.connect("source-read", read_page)
