@@ -94,7 +94,7 @@ sphinx_gallery_conf = {
     "filename_pattern": f"{os.sep}(?!{'|'.join([*missing, '_'])})plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", "gallery_style.use"),
     "image_srcset": ["2x"],
     "thumbnail_size": (400, 280),
     "download_all_examples": False,

@@ -150,7 +150,8 @@ told = fitted["landmarks (Nystrom)"].predict(X[test][:50])
 for number, (true, found) in enumerate(zip(y[test][:50] + middle, told + middle, strict=True)):
     ax.plot(*zip(true[::-1], found[::-1], strict=True), color="C1", linewidth=1)
     ax.plot(*true[::-1], "o", color="C1", label="true middle" if number == 0 else None)
-    ax.plot(*found[::-1], "x", color="C3", label="predicted" if number == 0 else None)
+    label = "predicted" if number == 0 else None
+    ax.plot(*found[::-1], "x", color="C5", markeredgewidth=2, label=label)
 ax.set_xlim(0, photograph.shape[1])
 ax.set_xlabel("points from the left")
 ax.set_ylabel("points from the top")

@@ -61,7 +61,10 @@ for ax, (name, found) in zip(axes, labels.items(), strict=True):
     ax.set_aspect("equal")
     ax.set_xlabel(f"x₁, 4,000 of {len(X):,} points shown")
 axes[0].set_ylabel("x₂")
-axes[0].legend(frameon=False, markerscale=6, loc="upper right")
+figure.legend(
+    *axes[0].get_legend_handles_labels(),
+    loc="outside lower center", ncols=2, markerscale=6, frameon=False,
+)  # fmt: skip
 
 # %%
 # **As good as the exact kernel?** On 1,500 points the matrix can be made. Its rows scaled by

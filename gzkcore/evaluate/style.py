@@ -15,6 +15,7 @@ MARKERS = "osD^vP*X"
 
 STYLE: dict[str, Any] = {
     "axes.edgecolor": FAINT,
+    "axes.formatter.min_exponent": 4,  # 0.3 and 200 on axes of logarithms
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
     "axes.spines.right": False,

@@ -1,0 +1,11 @@
+"""Draw the pictures of the examples as the package draws its own."""
+
+import matplotlib as mpl
+from cycler import cycler
+
+from gzkcore.evaluate.style import COLORS, STYLE
+
+
+def use(_gallery_conf, _name):
+    """Set the style, before and after each example: sphinx-gallery calls this."""
+    mpl.rcParams.update({**STYLE, "axes.prop_cycle": cycler(color=COLORS)})
