@@ -53,11 +53,14 @@ def held():
     return pages * 4096 / 1e6
 
 
+BEFORE = held()
+
+
 class Watch:
-    """Memory over time, for as long as the `with` lasts, above what was held before."""
+    """Memory over time, for as long as the `with` lasts, above what was held before all fits."""
 
     def __enter__(self):
-        self.before, self.start, self.ended = held(), time.perf_counter(), threading.Event()
+        self.start, self.ended = time.perf_counter(), threading.Event()
         self.seconds, self.megabytes = [], []
         self.thread = threading.Thread(target=self._look)
         self.thread.start()
@@ -66,7 +69,7 @@ class Watch:
     def _look(self):
         while not self.ended.wait(0.01):
             self.seconds.append(time.perf_counter() - self.start)
-            self.megabytes.append(held() - self.before)
+            self.megabytes.append(held() - BEFORE)
 
     def __exit__(self, *_):
         self.ended.set()
@@ -133,7 +136,7 @@ ax.set_yscale("symlog", linthresh=10)
 ax.set_ylim(0, 5000)
 ax.set_yticks([0, 10, 100, 1000], ["0", "10", "100", "1,000"])
 ax.set_xlabel("time of the fit, s")
-ax.set_ylabel("memory over that before the fit, MB")
+ax.set_ylabel("memory over that before the fits, MB")
 figure.legend(loc="outside lower center", ncols=3, frameon=False)
 folder.cleanup()
 plt.show()
