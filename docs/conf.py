@@ -171,12 +171,12 @@ def keep_formulas(app, what, name, thing, options, lines):
 
 
 class NameEquations(SphinxTransform):
-    """Give each equation of the index an anchor, and let the search find it as "Eq 13"."""
+    """Give each row of the index an anchor, and let the search find it as "Eq 13" or "Lemma 7"."""
 
     default_priority = 400
 
     def apply(self, **_):
-        """Add an entry of the index to each row that begins with a number.
+        """Add an entry of the index to each row.
 
         Its name is short, since the search finds entries of at most twice the length of the query.
         """
@@ -189,10 +189,12 @@ class NameEquations(SphinxTransform):
             for row in section.findall(nodes.row):
                 cell = row[0]
                 number = cell.astext()
-                if not number[:1].isdigit() or row.parent.parent.parent.parent is not section:
+                head = isinstance(row.parent, nodes.thead)
+                if head or row.parent.parent.parent.parent is not section:
                     continue
                 place = nodes.make_id(f"eq-{number}-{paper}")
-                name = f"Eq {number} [{paper.removeprefix('The ')[:1].upper()}]"
+                called = f"Eq {number}" if number[:1].isdigit() else number
+                name = f"{called} [{paper.removeprefix('The ')[:1].upper()}]"
                 entry = addnodes.index(entries=[("single", name, place, "main", None)])
                 cell.insert(0, entry)
                 cell["ids"].append(place)
