@@ -5,9 +5,9 @@ from libc.stdint cimport int8_t, int32_t
 
 cdef extern from "sketch.h" nogil:
     void gzk_count_f32(const float* x, const int32_t* hashes, const int8_t* signs, Py_ssize_t d,
-                       float* acc)
+                       Py_ssize_t factors, Py_ssize_t m, float* acc)
     void gzk_count_f64(const double* x, const int32_t* hashes, const int8_t* signs, Py_ssize_t d,
-                       double* acc)
+                       Py_ssize_t factors, Py_ssize_t m, double* acc)
     void gzk_fourier_f32(float* z, Py_ssize_t n, Py_ssize_t b, const float* roots)
     void gzk_fourier_f64(double* z, Py_ssize_t n, Py_ssize_t b, const double* roots)
     void gzk_fourier_back_f32(float* z, Py_ssize_t n, Py_ssize_t b, const float* roots)
@@ -25,11 +25,13 @@ cdef extern from "sketch.h" nogil:
 
 
 cdef inline void count_lanes(const floating* x, const int32_t* hashes, const int8_t* signs,
-                             Py_ssize_t d, floating* acc) noexcept nogil:
+                             Py_ssize_t d, Py_ssize_t factors, Py_ssize_t m,
+                             floating* acc) noexcept nogil:
+    """Add the convolution of CountSketches of length m, one for each of the factors."""
     if floating is float:
-        gzk_count_f32(x, hashes, signs, d, acc)
+        gzk_count_f32(x, hashes, signs, d, factors, m, acc)
     else:
-        gzk_count_f64(x, hashes, signs, d, acc)
+        gzk_count_f64(x, hashes, signs, d, factors, m, acc)
 
 
 cdef inline void unit_spectrum(floating* product, Py_ssize_t m) noexcept nogil:

@@ -4,10 +4,12 @@ Formula    CountSketch: out[i, hashes[t, j]] += scale signs[t, j] x[j], over all
            TensorSketch: the cyclic convolution of the CountSketches of all t, in columns `first` to
            first + m of out; x ends with one constant column where hashes have one more.
 Why        A sketch of the outer power of x whose length is d^p, from p sketches of x itself:
-           products of Fourier transforms of length m.
+           products of Fourier transforms of length m. Few columns have so few products of a column
+           of each of several factors that these are added one by one, which takes no transform.
 Cost       A CountSketch is one addition an entry. Its place is looked at on the way, since a table
            of places may be longer than all rows that are sketched. p + 1 Fourier transforms of m
-           real numbers, 2.5 m log2(m) operations each; the output is written once.
+           real numbers, 2.5 m log2(m) operations each, less where factors go together, see
+           `_together`; the output is written once.
 Order      Parallel over tiles of as many rows as a vector has lanes: lane i of everything is row i,
            so that neither additions to places named by a hash nor the transforms shuffle anything.
            Each row by itself: the same bits for any number of threads.
@@ -17,6 +19,7 @@ Layout     X (n, d) in C order or CSR; hashes and signs (p, d or d + 1); m a pow
 
 from cython cimport floating
 from cython.parallel cimport prange, threadid
+from libc.math cimport HUGE_VAL, log2, pow
 from libc.stdint cimport int8_t, int32_t
 from libc.string cimport memset
 
@@ -31,6 +34,10 @@ from .leaf cimport (
     index,
     load_radial,
 )
+
+# Cycles of one addition at a place named by hashes, and of a Fourier transform over m log2(m), with
+# AVX-512: see `_together`.
+cdef double ADDITION = 6.0, TRANSFORM = 2.5
 
 
 def count_sketch(
@@ -139,8 +146,9 @@ cdef int _tensor_sketch(const floating* X, const index* indices, const index* in
     cdef:
         Py_ssize_t columns = hashes.shape[1]
         Py_ssize_t lanes = GZK_LANES_F32 if floating is float else GZK_LANES_F64
-        Py_ssize_t held = columns if indptr == NULL else 0  # of dense rows, transposed
-        Py_ssize_t size = (held + 2 * m) * lanes + PAGE, tile, t, i, j, count
+        Py_ssize_t degree = hashes.shape[0], factors = _together(degree, columns, m)
+        Py_ssize_t held = columns if indptr == NULL or factors > 1 else 0  # of rows, transposed
+        Py_ssize_t size = (held + 2 * m) * lanes + PAGE, tile, group, t, i, count
         floating* scratch
         floating* x
         floating* z
@@ -158,24 +166,61 @@ cdef int _tensor_sketch(const floating* X, const index* indices, const index* in
         z = scratch + threadid() * size
         product = z + m * lanes
         x = product + m * lanes
-        if indptr == NULL:
-            load_radial(X + i * d, d, <int> count, d, x)
-            for j in range((columns - d) * lanes):
-                x[d * lanes + j] = last
-        unit_spectrum(product, m)
-        for t in range(hashes.shape[0]):
+        if held:
+            _load(X, indices, indptr, i, count, d, columns, last, lanes, x)
+        if factors == degree:
             memset(z, 0, m * lanes * sizeof(floating))
-            if indptr == NULL:
-                count_lanes(x, &hashes[t, 0], &signs[t, 0], columns, z)
-            else:
-                _count_entries(X, indices, indptr + i, count, d, &hashes[t, 0], &signs[t, 0],
-                               columns, last, lanes, z)
-            multiply_spectrum(z, m, &roots[0, 0], product)
-        from_spectrum(product, m, &roots[0, 0])
-        store_rows(product, m, scale / m, &out[i, first], out.shape[1], <int> count, stream)
+            count_lanes(x, &hashes[0, 0], &signs[0, 0], columns, degree, m, z)
+            store_rows(z, m, scale, &out[i, first], out.shape[1], <int> count, stream)
+        else:
+            unit_spectrum(product, m)
+            for group in range((degree + factors - 1) // factors):
+                t = group * factors
+                memset(z, 0, m * lanes * sizeof(floating))
+                if held:
+                    count_lanes(x, &hashes[t, 0], &signs[t, 0], columns, min(factors, degree - t),
+                                m, z)
+                else:
+                    _count_entries(X, indices, indptr + i, count, d, &hashes[t, 0], &signs[t, 0],
+                                   columns, last, lanes, z)
+                multiply_spectrum(z, m, &roots[0, 0], product)
+            from_spectrum(product, m, &roots[0, 0])
+            store_rows(product, m, scale / m, &out[i, first], out.shape[1], <int> count, stream)
         GZK_FENCE()
     gzk_free(scratch)
     return 0
+
+
+cdef Py_ssize_t _together(Py_ssize_t degree, Py_ssize_t columns, Py_ssize_t m) noexcept nogil:
+    """How many factors to convolve by adding all products of columns: what takes least in all."""
+    cdef:
+        Py_ssize_t groups, factors, best = 1
+        double transform = TRANSFORM * m * log2(m), cost, least = HUGE_VAL
+    for groups in range(1, degree + 1):
+        factors = (degree + groups - 1) // groups
+        cost = ADDITION * ((degree // factors) * pow(columns, factors)
+                           + pow(columns, degree % factors))
+        if groups > 1:
+            cost = cost + (groups + 1) * transform
+        if cost < least:
+            best, least = factors, cost
+    return best
+
+
+cdef inline void _load(const floating* X, const index* indices, const index* indptr, Py_ssize_t i,
+                       Py_ssize_t count, Py_ssize_t d, Py_ssize_t columns, floating last,
+                       Py_ssize_t lanes, floating* x) noexcept nogil:
+    """Write `count` rows from row i on, dense or of CSR, to x (columns, lanes)."""
+    cdef Py_ssize_t r, j
+    if indptr == NULL:
+        load_radial(X + i * d, d, <int> count, d, x)
+    else:
+        memset(x, 0, d * lanes * sizeof(floating))
+        for r in range(count):
+            for j in range(<Py_ssize_t> indptr[i + r], <Py_ssize_t> indptr[i + r + 1]):
+                x[indices[j] * lanes + r] += X[j]
+    for j in range(d * lanes, columns * lanes):
+        x[j] = last
 
 
 cdef inline void _count_entries(const floating* data, const index* indices, const index* indptr,

@@ -1,11 +1,27 @@
 /* The operations of sketch.h for one element type, see element_types.h. */
 
-/* acc[hashes[j]] += signs[j] x[j] for d vectors. */
-static void NAME(gzk_count)(const REAL *x, const int32_t *hashes, const int8_t *signs, ptrdiff_t d,
-                            REAL *acc)
+/* acc[place + the sum of hashes, modulo m] += value times the product of signed x, over all tuples of
+ * `factors` columns: `factors` CountSketches of d vectors each, convolved. */
+static void NAME(gzk_convolve)(const REAL *x, const int32_t *hashes, const int8_t *signs, ptrdiff_t d,
+                               ptrdiff_t factors, ptrdiff_t m, ptrdiff_t place, const VEC *value,
+                               REAL *acc)
 {
-    for (ptrdiff_t j = 0; j < d; j++)
-        *(VEC *)(acc + hashes[j] * (ptrdiff_t)LANES) += (REAL)signs[j] * *(const VEC *)(x + j * LANES);
+    const VEC outer = *value;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        const VEC product = outer * ((REAL)signs[j] * *(const VEC *)(x + j * LANES));
+        const ptrdiff_t at = (place + hashes[j]) & (m - 1);
+        if (factors == 1)
+            *(VEC *)(acc + at * LANES) += product;
+        else
+            NAME(gzk_convolve)(x, hashes + d, signs + d, d, factors - 1, m, at, &product, acc);
+    }
+}
+
+static void NAME(gzk_count)(const REAL *x, const int32_t *hashes, const int8_t *signs, ptrdiff_t d,
+                            ptrdiff_t factors, ptrdiff_t m, REAL *acc)
+{
+    const VEC zero = {0}, one = zero + (REAL)1;
+    NAME(gzk_convolve)(x, hashes, signs, d, factors, m, 0, &one, acc);
 }
 
 /* The transform of block b, of n complex numbers. */

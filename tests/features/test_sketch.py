@@ -106,6 +106,35 @@ def test_every_width_is_the_formula(n_components, dtype):
         np.testing.assert_allclose(Z, np.hstack(parts), rtol=0, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("columns", "degree", "width"),
+    [
+        (3, 2, 8), (9, 3, 64), (2, 5, 1),  # all products of columns are added
+        (9, 8, 256), (19, 7, 64), (63, 8, 512),  # those of some factors; the last group is smaller
+        (63, 3, 64), (200, 2, 128), (300, 3, 4),  # one factor at a time
+    ],
+)  # fmt: skip
+def test_factors_together_and_apart_are_the_convolution(columns, degree, width, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((37, columns)) * (rng.random((37, columns)) < 0.7)
+    features = TensorSketchFeatures(Polynomial(degree, 1.0), width, random_state=0).fit(X)
+    rows, spectrum = with_constant(X, features.kernel_), 1.0
+    for places, flips in zip(features.hashes_[0], features.signs_[0], strict=True):
+        sketch = np.zeros((width, 37))
+        np.add.at(sketch, places, (rows * flips).T)
+        spectrum = spectrum * np.fft.fft(sketch, axis=0)
+    expected = np.fft.ifft(spectrum, axis=0).real.T
+    # Rounding is a share of the largest spectrum that there may be.
+    largest = np.square(rows).sum(axis=1).max() ** degree
+    tolerance = TWINS["sketch.tensor_sketch"](dtype, length=largest)
+    dense, sparsely = (
+        features.transform(kind(X.astype(dtype))) for kind in (np.array, sparse.csr_array)
+    )
+    np.testing.assert_allclose(dense, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(sparsely, expected, rtol=0, atol=tolerance)
+
+
 def test_a_large_row_leaves_its_neighbours_alone():
     X = sphere(20, 5)
     features = TensorSketchFeatures(n_components=64, random_state=0).fit(X)
