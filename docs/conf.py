@@ -215,6 +215,11 @@ class BreakNamesInTables(SphinxPostTransform):
                 code.replace_self(nodes.raw("", html, format="html"))
 
 
+def always_read(app, env, added, changed, removed):
+    """Read the index of equations again: Sphinx forgets entries of pages that it does not write."""
+    return {"equations"} - added - changed
+
+
 def days_of_change():
     """Return the day on which each page was changed last, by git if that knows."""
     log = ("git", "log", "--format=%cs", "--name-only", "--", "docs", *FROM_THE_ROOT.values())
@@ -244,6 +249,7 @@ def setup(app):
     """Register the rules above."""
     app.add_transform(NameEquations)
     app.add_post_transform(BreakNamesInTables)
+    app.connect("env-get-outdated", always_read)
     app.connect("html-page-context", tell_the_day)
     app.connect("autodoc-process-docstring", keep_formulas, priority=600)  # after numpydoc
     app.connect("source-read", read_page)
