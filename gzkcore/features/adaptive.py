@@ -7,7 +7,7 @@ proportion to its ridge leverage, column by column, without looking at all d^N o
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -527,8 +527,9 @@ class _Law:
             shares = np.append(np.log(self.shares), 0.0)[columns].sum(axis=1)
         plain = self.degrees[orders] * np.exp(logs + shares)
         parts = [columns[part] for part in tiles(len(columns), 8 * len(self.gram))]
-        with ThreadPoolExecutor(n_threads()) as pool:
-            forms = list(pool.map(lambda part: self._forms(part)[1], parts))
+        forms = _side_by_side(
+            lambda part: self._forms(part)[1], parts, len(columns) * self.gram.size
+        )
         with np.errstate(divide="ignore"):  # apart, sizes may be beyond all numbers
             log_leverage = np.log(np.concatenate(forms)) + self.log_sizes[orders] + logs
         adapted = np.exp(log_leverage) / self.total
@@ -616,8 +617,8 @@ class _Law:
                 own = order[starts[i] : starts[i + 1]]
                 chosen[own] = _search(each, uniforms[own])
 
-        with ThreadPoolExecutor(n_threads()) as pool:
-            list(pool.map(take, _spans(values.shape[1], self.dim)))
+        spans = list(_spans(values.shape[1], self.dim))
+        _side_by_side(take, spans, values.shape[1] * self.gram.size * self.dim)
         return chosen
 
     def _next(self, values: Doubles, form: Doubles) -> Doubles:
@@ -665,6 +666,15 @@ def _search(edges: Doubles, uniforms: Doubles) -> Tuples:
     found = np.searchsorted(edges, uniforms * edges[-1], side="right")
     chosen: Tuples = np.minimum(found, last).astype(np.int32)
     return chosen
+
+
+def _side_by_side(function: Callable[[Any], Any], parts: Sequence[Any], work: int) -> list[Any]:
+    """Apply a function to each part, on as many threads as this many operations are worth."""
+    threads = min(n_threads(work), len(parts))
+    if threads <= 1:
+        return [function(part) for part in parts]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, parts))
 
 
 class _Entries:
