@@ -9,6 +9,7 @@ All coefficients are formed in logarithms and exponentiated once: their factors 
 not.
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -172,9 +173,17 @@ class DotProductFunctions(FamilyFunctions):
         """Return h_(l,i), i = 0, 1, ..."""
         most = (self.n_powers - degree + 1) // 2
         count = self.order or min(orders_needed(degree, self.reach, self.dim), most)
-        root_mu = np.exp(0.5 * log_mu(degree, degree + 2 * np.arange(count), self.dim))
-        values: Doubles = table[:, degree : degree + 2 * count : 2] * root_mu
+        roots = _root_mu(degree, count, self.dim)
+        values: Doubles = table[:, degree : degree + 2 * count : 2] * roots
         return values
+
+
+@functools.lru_cache(maxsize=1024)
+def _root_mu(degree: int, count: int, dim: int) -> Doubles:
+    """Return the roots of mu_l^(l+2i) for i < count."""
+    roots: Doubles = np.exp(0.5 * log_mu(degree, degree + 2 * np.arange(count), dim))
+    roots.flags.writeable = False
+    return roots
 
 
 class ShiftInvariantFunctions(FamilyFunctions):

@@ -13,6 +13,7 @@ at once. They are homogeneous polynomials, scaled to unit second moment on the u
     sum over degree l of Y(x) Y(y) = alpha(l, d) P_d^l(<x, y>)      for unit x, y.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -264,9 +265,9 @@ class HarmonicTree:
             if len(member) == 1:
                 root = math.log(2) / 2 if degree and self.dim > 1 else 0.0
                 part = 2 * degree + (member[0][0] == "im")
-                return part, 0, math.exp(root + self._log_chain(degree, 3))
+                return part, 0, math.exp(root + _log_chain(self.dim, degree, 3))
             e, n, k = member[0]
-            chain = self._log_chain(degree, e + 1) - self._log_chain(k, e + 1)
+            chain = _log_chain(self.dim, degree, e + 1) - _log_chain(self.dim, k, e + 1)
             return factor[e, n, k], number[member[1:]], math.exp(chain)
 
         tree = [entry(member) for member in ordered]
@@ -277,14 +278,16 @@ class HarmonicTree:
         self._tree, self._tree_scale = _index_and_scale(tree)
         self._columns, self._scale = _index_and_scale(columns)
 
-    def _log_chain(self, k: int, first: int) -> float:
-        """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor.
 
-        A^2 is (e/2)_k / ((e-1)/2)_k, with rising factorials (x)_k, so that the product telescopes.
-        """
-        below = max(first, 3) - 1
-        above = max(self.dim, below)
-        return 0.5 * math.fsum(math.log((above + 2 * j) / (below + 2 * j)) for j in range(k))
+@functools.lru_cache(maxsize=1 << 14)
+def _log_chain(dim: int, k: int, first: int) -> float:
+    """Sum log A_(e,0,k) for e = first..dim, the constants above the last true factor.
+
+    A^2 is (e/2)_k / ((e-1)/2)_k, with rising factorials (x)_k, so that the product telescopes.
+    """
+    below = max(first, 3) - 1
+    above = max(dim, below)
+    return 0.5 * math.fsum(math.log((above + 2 * j) / (below + 2 * j)) for j in range(k))
 
 
 def _index_and_scale(entries: list[Entry]) -> tuple[Integers, Doubles]:
