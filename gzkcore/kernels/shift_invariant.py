@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv, kve, ndtr
-from sklearn.metrics.pairwise import euclidean_distances
 
 from gzkcore._util.typing import Data, Doubles, Rows
-from gzkcore._util.validation import check_positive, check_positives
+from gzkcore._util.validation import check_positive, check_positives, raise_not_finite
 
 from .base import Kernel, double_rows, raise_if_learned
 from .dot_product import DotProductKernel
@@ -223,10 +222,17 @@ class Gaussian(_WithGamma, DotProductKernel):
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:
         """Squared distances by products; those lose the digits that an offset takes."""
-        center = X.mean(axis=0)
-        squared: Doubles = euclidean_distances(
-            X - center, None if Y is X else Y - center, squared=True
-        )
+        center = X.mean(axis=0) if len(X) else 0.0
+        a = X - center
+        b = a if Y is X else Y - center
+        for rows in (a, b):
+            raise_not_finite(rows)
+        squared: Doubles = -2 * (a @ b.T)
+        squared += np.einsum("ij,ij->i", a, a)[:, None]
+        squared += np.einsum("ij,ij->i", b, b)
+        np.maximum(squared, 0.0, out=squared)
+        if a is b:
+            np.fill_diagonal(squared, 0.0)
         return squared
 
     def by_column(self, dim: int) -> list[Kernel]:
