@@ -7,7 +7,7 @@ proportion to its ridge leverage, column by column, without looking at all d^N o
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -527,9 +527,8 @@ class _Law:
             shares = np.append(np.log(self.shares), 0.0)[columns].sum(axis=1)
         plain = self.degrees[orders] * np.exp(logs + shares)
         parts = [columns[part] for part in tiles(len(columns), 8 * len(self.gram))]
-        forms = _side_by_side(
-            lambda part: self._forms(part)[1], parts, len(columns) * self.gram.size
-        )
+        work = len(columns) * self.gram.size
+        forms = _side_by_side(lambda part: self._forms(part)[1], parts, work)
         with np.errstate(divide="ignore"):  # apart, sizes may be beyond all numbers
             log_leverage = np.log(np.concatenate(forms)) + self.log_sizes[orders] + logs
         adapted = np.exp(log_leverage) / self.total
@@ -617,8 +616,8 @@ class _Law:
                 own = order[starts[i] : starts[i + 1]]
                 chosen[own] = _search(each, uniforms[own])
 
-        spans = list(_spans(values.shape[1], self.dim))
-        _side_by_side(take, spans, values.shape[1] * self.gram.size * self.dim)
+        work = values.shape[1] * self.gram.size * self.dim
+        _side_by_side(take, _spans(values.shape[1], self.dim), work)
         return chosen
 
     def _next(self, values: Doubles, form: Doubles) -> Doubles:
@@ -695,8 +694,7 @@ class _Entries:
         return chosen
 
 
-def _spans(count: int, dim: int) -> Iterator[slice]:
-    """Yield slices of groups that are worked on together."""
+def _spans(count: int, dim: int) -> list[slice]:
+    """Return slices of groups that are worked on together."""
     step = max(1, min(32, _ENTRIES // max(dim, 1)))
-    for start in range(0, count, step):
-        yield slice(start, min(start + step, count))
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
