@@ -89,9 +89,12 @@ def progress() -> Iterator[Callable[..., None]]:
     )
 
     console = Console(stderr=True)
+    if not console.is_terminal:  # rich 13.8 ends even disabled bars by a line
+        yield lambda label, share, now="": None
+        return
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
+        console=console, transient=True,
     ) as bars:  # fmt: skip
         tasks: dict[str, Any] = {}
 
