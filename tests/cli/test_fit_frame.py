@@ -213,8 +213,13 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         ("a,y\n" + MANY, ["--memory", "-2GB"], "--memory='-2GB' is no number of bytes"),
         (
             "a,y\n" + LINE,
+            ["--memory", "8kB"],
+            "--memory allows 8,000 bytes, but a model of 90 rows",
+        ),
+        (
+            "a,y\n" + LINE,
             ["--memory", "1kB"],
-            "--memory allows 1,000 bytes, but a model of 90 rows",
+            "19 of 100 rows of data.csv fit into what memory --memory 1,000 bytes allows",
         ),
         ("a,y\n" + MANY, ["--test-fraction", "1e-9"], "0 for the test"),
         (
