@@ -168,24 +168,23 @@ cdef int _tensor_sketch(const floating* X, const index* indices, const index* in
         x = product + m * lanes
         if held:
             _load(X, indices, indptr, i, count, d, columns, last, lanes, x)
-        if factors == degree:
-            memset(z, 0, m * lanes * sizeof(floating))
-            count_lanes(x, &hashes[0, 0], &signs[0, 0], columns, degree, m, z)
-            store_rows(z, m, scale, &out[i, first], out.shape[1], <int> count, stream)
-        else:
+        if factors < degree:
             unit_spectrum(product, m)
-            for group in range((degree + factors - 1) // factors):
-                t = group * factors
-                memset(z, 0, m * lanes * sizeof(floating))
-                if held:
-                    count_lanes(x, &hashes[t, 0], &signs[t, 0], columns, min(factors, degree - t),
-                                m, z)
-                else:
-                    _count_entries(X, indices, indptr + i, count, d, &hashes[t, 0], &signs[t, 0],
-                                   columns, last, lanes, z)
+        for group in range((degree + factors - 1) // factors):
+            t = group * factors
+            memset(z, 0, m * lanes * sizeof(floating))
+            if held:
+                count_lanes(x, &hashes[t, 0], &signs[t, 0], columns, min(factors, degree - t), m, z)
+            else:
+                _count_entries(X, indices, indptr + i, count, d, &hashes[t, 0], &signs[t, 0],
+                               columns, last, lanes, z)
+            if factors < degree:
                 multiply_spectrum(z, m, &roots[0, 0], product)
+        if factors < degree:
             from_spectrum(product, m, &roots[0, 0])
             store_rows(product, m, scale / m, &out[i, first], out.shape[1], <int> count, stream)
+        else:
+            store_rows(z, m, scale, &out[i, first], out.shape[1], <int> count, stream)
         GZK_FENCE()
     gzk_free(scratch)
     return 0

@@ -110,7 +110,7 @@ def test_every_width_is_the_formula(n_components, dtype):
 @pytest.mark.parametrize(
     ("columns", "degree", "width"),
     [
-        (3, 2, 8), (9, 3, 64), (2, 5, 1),  # all products of columns are added
+        (3, 2, 8), (9, 3, 64), (2, 5, 1), (5, 1, 64),  # all products of columns are added
         (9, 8, 256), (19, 7, 64), (63, 8, 512),  # those of some factors; the last group is smaller
         (63, 3, 64), (200, 2, 128), (300, 3, 4),  # one factor at a time
     ],
