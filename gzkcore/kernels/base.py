@@ -167,6 +167,18 @@ def double_rows(X: Data) -> Doubles:
     return rows
 
 
+def double_pair(X: Data, Y: Data | None) -> tuple[Doubles, Doubles]:
+    """Return the rows of X and those of Y, of as many columns; the same array where Y is None."""
+    rows = double_rows(X)
+    others = rows if Y is None else double_rows(Y)
+    if others.shape[1] != rows.shape[1]:
+        raise ValueError(
+            f"Y has {counted(others.shape[1], 'column')}, but X has {rows.shape[1]}; pass the same "
+            "columns of both"
+        )
+    return rows, others
+
+
 def row_norms(X: Doubles) -> Doubles:
     norms: Doubles = np.sqrt(np.einsum("ij,ij->i", X, X))
     return norms

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_integer, check_positive
 
-from .base import Kernel, check_list, double_rows
+from .base import Kernel, check_list, double_pair
 from .tile_form import EXPONENTIAL, LOG2_E, POLYNOMIAL, PRODUCT, Factor, Slope, Term, TileForm
 
 __all__ = ["DotProduct", "ExponentialDot", "Polynomial"]
@@ -57,9 +57,9 @@ class DotProductKernel(Kernel):
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        X = self._scaled(double_rows(X))
-        Y = X if Y is None else self._scaled(double_rows(Y))
-        return self.kappa(X @ Y.T)
+        rows, others = double_pair(X, Y)
+        scaled = self._scaled(rows)
+        return self.kappa(scaled @ (scaled if others is rows else self._scaled(others)).T)
 
 
 def as_dot_product(kernel: Kernel, otherwise: str) -> DotProductKernel:

@@ -11,7 +11,7 @@ from gzkcore._util.state import nothing, stored
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Data, Doubles, Rows
 
-from .base import Kernel, cosines, double_rows, row_norms, unit_rows
+from .base import Kernel, cosines, double_pair, row_norms, unit_rows
 
 __all__ = ["GeneralizedZonal"]
 
@@ -107,8 +107,7 @@ class GeneralizedZonal(Kernel):
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         same = Y is None
-        X = double_rows(X)
-        Y = X if Y is None else double_rows(Y)
+        X, Y = double_pair(X, Y)
         a, b = row_norms(X), row_norms(Y)
         h, g = self.radial_values(a), self.radial_values(b)
         t = np.ascontiguousarray(cosines(unit_rows(X, a), unit_rows(Y, b), same))

@@ -180,6 +180,10 @@ class Product(WithParts, Kernel):
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         rows = _rows(X)
         others = rows if Y is None else _rows(Y)
+        if others.shape[1:] != rows.shape[1:]:
+            raise ValueError(
+                f"Y has shape {others.shape}, and X {rows.shape}; pass the same columns of both"
+            )
         values = np.ones((rows.shape[0], others.shape[0]))
         for index, kernel in self.parts_of(rows.shape[1]):
             values *= kernel(rows[:, index], others[:, index])

@@ -19,10 +19,9 @@ from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
 from gzkcore._util.validation import check_not_negative, raise_not_finite
-from gzkcore._util.wording import counted
 
 from .aliases import ALIASES, as_kernel
-from .base import Kernel, double_rows
+from .base import Kernel, double_pair, double_rows
 from .tile_form import DIFFERENCE, PRODUCT, TABLE, TABLE_SLOPE, Factor, Term
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .tile_table import table_of
@@ -414,12 +413,10 @@ def resolved_kernel(kernel: str | Kernel, X: Doubles) -> Kernel:
 
 def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     """Return rows in double, or raise."""
-    rows, others = double_rows(X), None if Y is None else double_rows(Y)
-    if others is not None and others.shape[1] != rows.shape[1]:
-        raise ValueError(f"Y has {counted(others.shape[1], 'column')}, but X has {rows.shape[1]}")
-    if not rows.size or (others is not None and not len(others)):
+    rows, others = double_pair(X, Y)
+    if not rows.size or not len(others):
         raise ValueError("X and Y must have a row, and a column, at least")
-    return rows, others
+    return rows, None if Y is None else others
 
 
 def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) -> Doubles:

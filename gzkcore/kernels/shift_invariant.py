@@ -12,7 +12,7 @@ from scipy.special import gammaincinv, kve, ndtr
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_positive, check_positives, raise_not_finite
 
-from .base import Kernel, double_rows, raise_if_learned
+from .base import Kernel, double_pair, double_rows, raise_if_learned
 from .dot_product import DotProductKernel
 from .tile_form import (
     ABSOLUTE,
@@ -92,9 +92,9 @@ class ShiftInvariantKernel(Kernel):
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        X = self._scaled(double_rows(X))
-        Y = X if Y is None else self._scaled(double_rows(Y))
-        return self._of_scaled(X, Y)
+        rows, others = double_pair(X, Y)
+        scaled = self._scaled(rows)
+        return self._of_scaled(scaled, scaled if others is rows else self._scaled(others))
 
     def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
         return self.profile(self._distances(X, Y))
@@ -215,8 +215,8 @@ class Gaussian(_WithGamma, DotProductKernel):
         return self.profile_of_sums(np.maximum(a[:, None] + b - 2 * products, 0.0))
 
     def _of_scaled(self, X: Doubles, Y: Doubles) -> Doubles:
-        spread = np.concatenate([np.ptp(rows, axis=0) for rows in (X, Y) if len(rows)])
-        if spread.max(initial=0.0) > WIDE:
+        spreads = [np.ptp(rows, axis=0).max(initial=0.0) for rows in (X, Y) if len(rows)]
+        if np.max(spreads, initial=0.0) > WIDE:
             return self.profile_of_sums(cdist(X, Y, "sqeuclidean"))
         return self.profile_of_sums(self._multiplied(X, Y))
 

@@ -18,6 +18,7 @@ from .base import (
     Kernel,
     check_list,
     cosines,
+    double_pair,
     double_rows,
     raise_if_learned,
     row_norms,
@@ -102,8 +103,7 @@ class ZonalKernel(Kernel):
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         same = Y is None
-        X = double_rows(X)
-        Y = X if Y is None else double_rows(Y)
+        X, Y = double_pair(X, Y)
         if self.unit_sphere:
             return self.kappa(cosines(X, Y, same), X.shape[1])
         a, b = row_norms(X), row_norms(Y)

@@ -168,3 +168,26 @@ def test_resolve_leaves_the_kernel_alone(kernel):
 def test_a_parameter_of_another_library_names_ours(kernel, wrong, told):
     with pytest.raises(TypeError, match=re.escape(told)):
         kernel(**wrong)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(0.5),
+        Laplacian(0.5),
+        Matern(),
+        Polynomial(2),
+        NeuralTangent(1),
+        GeneralizedZonal(lambda t: np.ones((len(t), 2, 1))),
+        kernels.Product([([0], Gaussian(0.5))]),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_rows_of_other_columns_are_refused_and_no_rows_have_no_values(kernel):
+    X = gaussian(5, 3)
+    for columns in (1, 2):
+        for pair in ((X, X[:, :columns]), (X[:, :columns], X)):
+            with pytest.raises(ValueError, match=r"Y has .*X .*pass the same columns"):
+                kernel(*pair)
+    assert kernel(X[:0]).shape == (0, 0)
+    assert kernel(X[:0], X).shape == (0, 5)
