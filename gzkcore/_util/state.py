@@ -177,7 +177,7 @@ class _Array(Field):
 
     def _check_values(self, value: Any, scope: Scope) -> None:
         low, high = value.min(), value.max()
-        if self.kinds == "f" and not math.isfinite(float(low) + float(high)):
+        if self.kinds == "f" and not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"holds {value[~np.isfinite(value)][0]}, which is not finite")
         if self.least is not None and low < scope.number(self.least):
             raise ValueError(f"holds {low}, which is less than {scope.number(self.least)}")

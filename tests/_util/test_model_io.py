@@ -494,3 +494,10 @@ def test_a_model_makes_the_same_bytes_whenever_it_is_saved(tmp_path, monkeypatch
     )
     save(model, tmp_path / "after.gzk")
     assert (tmp_path / "before.gzk").read_bytes() == (tmp_path / "after.gzk").read_bytes()
+
+
+def test_files_keep_the_largest_numbers(tmp_path):
+    X, y = np.arange(30.0)[:, None], np.full(30, 1e308)
+    model = gzkcore.KernelRegressor(random_state=0).fit(X, y)
+    model.save(tmp_path / "m.gzk")
+    assert_array_equal(load(tmp_path / "m.gzk").predict(X), y)
