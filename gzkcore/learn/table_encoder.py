@@ -441,6 +441,8 @@ def missing_of(values: Values) -> NDArray[np.bool_]:
     """Return which values are missing: NaN, None, and what pandas has for them."""
     if values.dtype.kind == "f":
         return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
     gone = {"NAType", "NaTType"}

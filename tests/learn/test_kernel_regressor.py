@@ -308,6 +308,7 @@ def test_splits_that_say_nothing_are_refused(cv, words):
         (np.arange(60) % 3, 5, "cv=5 must be from 2 to the 3 groups"),
         ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; name the group"),
         (["a", None] * 30, 2, r"groups\[1\] is missing"),
+        (np.array(["2024-01-01", "NaT"] * 30, "M8[D]"), 2, r"groups\[1\] is missing"),
         ("abc", None, r"groups has shape \(\); pass a list"),
         (None, GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*pass groups to fit"),
         (np.zeros(60), GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*use another cv"),
