@@ -76,14 +76,13 @@ def read_rows(
     whole, numbers, n_rows = read_frame(table, [*columns, target], report, most_bytes, seed)
     if len(whole) < n_rows:
         told = f"{len(whole):,} of {counted(n_rows, 'row')} of {table.path}"
-        limit = "there is" if most_bytes is None else f"--memory {most_bytes:,.0f} bytes allows"
+        limit = "memory" if most_bytes is None else f"--memory, {most_bytes:,.0f} bytes"
         if len(whole) < FEWEST_ROWS:
             raise ValueError(
-                f"{told} fit into what memory {limit}, and a fit needs at least {FEWEST_ROWS}; "
-                "allow more"
+                f"{told} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
             )
         say(
-            f"learned from {told}, drawn at random, which fit into what memory {limit}; "
+            f"learned from {told}, drawn at random: as many as fit into {limit}; "
             "gzkcore fit --features 1024 reads all of them in pieces"
         )
     if drop_missing:
@@ -189,6 +188,10 @@ def _targets(
         )
     text = column.dtype.kind == "O"
     there = ~_missing(column)
+    if not there.any():
+        raise ValueError(
+            f"{table.path}: column {target!r} has no value in any row; choose another target"
+        )
     if not there.all():
         missing = int((~there).sum())
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"

@@ -106,7 +106,7 @@ def read_frame(
         n_rows = first + len(numbers)
         keys = np.random.default_rng([seed, first]).random(len(numbers))
         held += sum(column.nbytes for column in columns.values())
-        room = 1.0 if most is None else most / (COPIES * held / done)
+        room = 1.0 if most is None or not held else most / (COPIES * held / done)
         if room < ABOUT * share:
             share = room
             pieces = [piece.thinned(share) for piece in pieces]

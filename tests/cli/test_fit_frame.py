@@ -199,6 +199,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
     ("text", "options", "reason"),
     [
         ("a,y\n1,2\n", [], "data.csv has 1 row; a fit needs at least 20"),
+        ("a,y\n" + "1,\n" * 50, [], "column 'y' has no value in any row; choose another"),
         ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7.0 in every row that is used, so there"),
         ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
@@ -219,7 +220,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         (
             "a,y\n" + LINE,
             ["--memory", "1kB"],
-            "19 of 100 rows of data.csv fit into what memory --memory 1,000 bytes allows",
+            "19 of 100 rows of data.csv fit into --memory, 1,000 bytes",
         ),
         ("a,y\n" + MANY, ["--test-fraction", "1e-9"], "0 for the test"),
         (

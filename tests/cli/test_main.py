@@ -116,15 +116,16 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
     monkeypatch.setattr("gzkcore.rows.frames.available_memory", lambda: 30_000)
     result = run(capsys, "fit", "data.csv", "--target", "y")
     (note,) = result["notes"]
-    told = re.search(r"learned from (\d+) of 1,000 rows of data.csv, drawn at random, which", note)
+    told = re.search(
+        r"learned from (\d+) of 1,000 rows of data.csv, drawn at random: as many as fit into memory;",
+        note,
+    )
     n_rows = int(told[1])
     assert 60 < n_rows < 400
     assert result["train_rows"] + result["test_rows"] == n_rows
     assert "--features 1024 reads all of them" in note
     reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--memory", "1KB", "--force")
-    assert re.search(
-        r"\d of 1,000 rows of data.csv fit into .* --memory 1,000 bytes allows", reason
-    )
+    assert re.search(r"\d of 1,000 rows of data.csv fit into --memory, 1,000 bytes, and", reason)
 
 
 @pytest.mark.parametrize(

@@ -390,3 +390,11 @@ def test_a_frame_of_as_many_rows_as_fit_is_a_random_sample(monkeypatch):
     np.testing.assert_array_equal(some.frame["row"], some.numbers)
     np.testing.assert_array_equal(some.frame["kind"], everything.frame["kind"][some.numbers])
     assert 700 < np.median(some.numbers) < 1300
+
+
+def test_a_frame_of_columns_without_any_value():
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"a": pyarrow.nulls(3)}), "data.parquet")  # of 0 bytes
+    found = read_frame(open_table("data.parquet"), ["a"], lambda *_: None)
+    assert np.isnan(found.frame["a"]).tolist() == [True] * 3
