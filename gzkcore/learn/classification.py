@@ -200,15 +200,16 @@ def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
     So True and 1 are predicted as True and 1, and not as the 1.0 that scikit-learn makes of them.
     """
     dtype = getattr(y, "dtype", None)
-    if dtype is None or (isinstance(dtype, np.dtype) and dtype.kind != "O"):
-        return np.asarray(column_or_1d(y, warn=warn))
-    values = column_or_1d(np.asarray(y, dtype=object), warn=warn)
+    plain = dtype is None or (isinstance(dtype, np.dtype) and dtype.kind != "O")
+    values = column_or_1d(y if plain else np.asarray(y, dtype=object), warn=warn)
     missing = missing_of(values)
     if missing.any():
         raise ValueError(
             f"y has no label in row {int(np.argmax(missing))} (counted from 0); leave out rows "
             "without one"
         )
+    if plain:
+        return np.asarray(values)
     numeric = values.size and all(isinstance(value, numbers.Real | np.bool_) for value in values)
     return np.array(values.tolist()) if numeric else values
 

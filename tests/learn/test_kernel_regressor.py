@@ -425,7 +425,7 @@ def test_labels_come_back_as_they_were(learner, labels, kind):
     assert model.score(X, labels) == 1.0
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", object])
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", object, np.float64, "M8[ns]"])
 def test_a_missing_label_is_named(dtype):
     labels = pd.Series([1, 0, None] * 20, dtype=dtype)
     with pytest.raises(ValueError, match=r"y has no label in row 2 .*leave out"):
