@@ -37,8 +37,9 @@ from gzkcore.features.base import plain_output
 
 __all__ = ["TableEncoder"]
 
-# A choice, all four:
+# A choice, all five:
 OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
+NEARLY = 0.99  # of as far as one of few values can lie out
 QUANTILES = 1000  # knots of the ranks
 LEVELS = 32  # columns for the levels of a category, at most
 # Places whose variance on the unit sphere is less are a region, where degrees are as good.
@@ -490,7 +491,9 @@ def _some_far_out(values: Doubles) -> bool:
     judged = rare if 2 * rare.size < values.size else values
     if np.unique(judged).size <= 2:
         return False
-    return float(np.abs(judged - judged.mean()).max()) > OUTLYING * float(judged.std())
+    farthest = float(np.abs(judged - judged.mean()).max())
+    most = NEARLY * math.sqrt(judged.size - 1)  # of n values none lies further out than sqrt(n - 1)
+    return farthest > min(OUTLYING, most) * float(judged.std())
 
 
 def _check_held(column: dict[str, Any], values: Values, holds: str) -> None:
