@@ -10,7 +10,7 @@ from multiprocessing import get_context
 import numpy as np
 from prediction_data import CLASSES, NUMBERS, table
 from printing import mean_and_spread, report, show
-from processes import ExactProcess, SparseProcess, VecchiaProcess
+from processes import ExactProcess, FeatureProcess, SparseProcess, VecchiaProcess
 from scipy.stats import loguniform
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
@@ -276,4 +276,5 @@ LEARNERS = {
     "exact process": (lambda seed: ExactProcess(_encoder, seed), None, 5000),
     "SVGP": (lambda seed: SparseProcess(_encoder, seed), None, FULL),
     "GPBoost": (lambda seed: VecchiaProcess(_encoder, seed), None, FULL),
+    "xGPR": (lambda seed: FeatureProcess(_encoder, seed), None, FULL),
 }

@@ -1,7 +1,7 @@
 """Gaussian processes of other libraries for `tables.py prediction`, as their tutorials set them up.
 
-Each needs its package: gpytorch, with torch, or gpboost. Columns are standardised, categories zeros
-and ones: by what `new_encoder` makes.
+Each needs its package: gpytorch, with torch, gpboost or xGPR. Columns are standardised, categories
+zeros and ones: by what `new_encoder` makes.
 """
 
 import warnings
@@ -11,6 +11,7 @@ import numpy as np
 STEPS, RATE = 100, 0.1  # of Adam, for the exact process
 EPOCHS, SLOW_RATE, BATCH, INDUCING = 100, 0.01, 512, 512  # for the sparse one
 NEIGHBOURS = 20  # GPBoost's default
+TUNING_FEATURES, FEATURES = 1024, 8192  # of xGPR: to choose its parameters, and to fit
 
 
 class Process:
@@ -131,6 +132,25 @@ class VecchiaProcess(Process):
     def _predicted(self, X):
         found = self.model.predict(gp_coords_pred=X[:, self.varies], predict_var=False)
         return np.asarray(found["mu"])
+
+
+class FeatureProcess(Process):
+    """xGPR's process by fast random features, Matern-5/2 with one length for all columns."""
+
+    def _fitted(self, X, y):
+        from xGPR import build_regression_dataset, xGPRegression
+
+        model = xGPRegression(
+            num_rffs=TUNING_FEATURES, kernel_choice="Matern", verbose=False, random_seed=self.seed
+        )
+        rows = build_regression_dataset(X, y)
+        model.tune_hyperparams_crude(rows, random_seed=self.seed)
+        model.num_rffs = FEATURES
+        model.fit(rows, suppress_var=True)
+        return model
+
+    def _predicted(self, X):
+        return self.model.predict(X)
 
 
 def _kernel(n_columns):

@@ -89,7 +89,7 @@ def plan(
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
-        X, y, n_rows = _drawn(table, recipe, classify, seed, report, notes)
+        X, y, n_rows = _drawn(table, recipe, seed, report, notes, classify=classify)
         found = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
@@ -107,7 +107,13 @@ def plan(
 
 
 def _drawn(
-    table: "Table", recipe: "Recipe", classify: bool, seed: int, report: Any, notes: list[str]
+    table: "Table",
+    recipe: "Recipe",
+    seed: int,
+    report: Any,
+    notes: list[str],
+    *,
+    classify: bool = False,
 ) -> tuple[Any, Any, int]:
     """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
     from gzkcore.rows.values import BadValueError
@@ -118,6 +124,9 @@ def _drawn(
     try:
         _, X, y, n_rows = draw_rows(table, recipe, seed, report)
     except BadValueError as error:
+        if error.is_missing and not recipe.target:
+            encodes = "or add --target: text, dates and gaps are then encoded"
+            raise ValueError(f"{error}, {encodes}") from None
         if not recipe.target or not (error.is_text or error.is_missing):
             raise
         every = read_rows(
@@ -209,13 +218,13 @@ def compare(
 
     With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
     read once, in pieces; training and test rows are drawn from a random sample of at most 16,384.
-    Each result is saved in --output at once: repeat the command to resume, also with more methods,
+    With a target columns may hold text, dates and gaps too; such a table is read whole. Each
+    result is saved in --output at once: repeat the command to resume, also with more methods,
     widths or seeds.
     """
     from gzkcore.evaluate.compare import compare as make_comparison
+    from gzkcore.evaluate.inputs import as_rows
     from gzkcore.rows.tables import open_table
-
-    from .fit import draw_rows
 
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
@@ -225,10 +234,11 @@ def compare(
     output = output or Path(f"{data.stem}-compare.json")
     with collected_notes() as notes:
         with resumable(output), advice(table, recipe), progress() as report:
-            recipe, X, y, n_rows = draw_rows(table, recipe, seed, report)
+            X, y, n_rows = _drawn(table, recipe, seed, report, notes)
+            X = as_rows(X)
             chosen = chosen.resolve(X)
             found = make_comparison(
-                X, y[:, 0] if target else None, kernel=chosen, methods=names, n_components=widths,
+                X, y, kernel=chosen, methods=names, n_components=widths,
                 n_seeds=seeds, max_samples=max_samples, max_seconds=max_seconds, output=output,
                 random_state=seed, n_samples=n_rows, report=report,
             )  # fmt: skip

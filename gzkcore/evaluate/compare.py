@@ -27,6 +27,7 @@ from gzkcore.features.base import RowMap, check_rows, check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
 
+from .inputs import encoded, encodes
 from .measure import ERRORS, Task, measure
 from .methods import NAMES, WHOLE, as_any_kernel
 from .results import Found, Settings, Store, digest
@@ -219,8 +220,10 @@ def compare(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        The data or a random sample of them, as the features are to see them: scale the columns.
+    X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
+        The data or a random sample of them, as the features are to see them: scale the columns. A
+        table with text, categories, dates or missing values is encoded as by `KernelRegressor`,
+        which scales all columns.
     y : array-like of shape (n_rows,) or (n_rows, n_targets), optional
         What to predict, numbers: adds the error of a ridge on the features.
     kernel : str, Kernel or callable, default="gaussian"
@@ -340,7 +343,11 @@ def compare(
 
 
 def _check_rows(X: Data) -> Rows:
-    rows: Any = check_rows(type("compare", (RowMap,), {})(), X, reset=True, finite=False)
+    rows: Any
+    if encodes(X):
+        rows = encoded(X)
+    else:
+        rows = check_rows(type("compare", (RowMap,), {})(), X, reset=True, finite=False)
     raise_not_finite(rows)
     if rows.shape[0] < FEWEST_ROWS:
         raise ValueError(
@@ -379,7 +386,10 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
     try:
         targets: Doubles = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y is not numeric ({error}); pass numbers") from None
+        raise ValueError(
+            f"y is not numeric ({error}), and compare predicts numbers; pass numbers, or leave y "
+            "out to compare errors of the kernel"
+        ) from None
     if targets.ndim not in (1, 2) or targets.shape[0] != n_rows:
         raise ValueError(
             f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass a target "

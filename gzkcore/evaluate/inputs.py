@@ -1,4 +1,4 @@
-"""What `plan` is given: rows as features take them, targets as numbers or labels."""
+"""What `plan` and `compare` are given: rows as features take them, targets as numbers or labels."""
 
 from typing import Any
 
@@ -23,13 +23,16 @@ NUMBERS = ("int", "uint", "float", "bool")  # that names of types begin with
 
 def as_rows(X: Data) -> Rows:
     """Return rows of numbers as they are, others encoded as `KernelRegressor` does."""
-    if _encodes(X):
-        encoded: Rows = plain_output(TableEncoder()).fit_transform(X)
-        return encoded
-    return check_rows(KernelFeatures(), X, reset=True)
+    return encoded(X) if encodes(X) else check_rows(KernelFeatures(), X, reset=True)
 
 
-def _encodes(X: Any) -> bool:
+def encoded(X: Data) -> Rows:
+    """Return the rows of a table as `KernelRegressor` encodes them."""
+    rows: Rows = plain_output(TableEncoder()).fit_transform(X)
+    return rows
+
+
+def encodes(X: Any) -> bool:
     """Say whether a table has columns of another kind than numbers, or gaps."""
     if is_dask(X) or sparse.issparse(X):
         return False

@@ -126,6 +126,22 @@ def test_compare(capsys, plain):
         assert said.startswith(start_of + reason)
 
 
+def test_compare_takes_text_dates_and_gaps(capsys, plain):
+    gaps = np.where(np.arange(500) % 7 == 0, "", plain["a"].astype(str))
+    days = np.datetime64("2024-01-01") + np.arange(500)
+    kind = np.where(plain["b"] > 0, "u", "v")
+    write("data.csv", plain | {"a": gaps, "kind": kind, "day": days.astype(str)})
+    arguments = ["compare", "data.csv", "--methods", "fourier-qmc", "--n-components", "32"]
+    arguments += ["--seeds", "1"]
+    found = run(capsys, *arguments, "--target", "y")
+    assert found["columns"] == ["a", "b", "c", "kind", "day"]
+    assert found["n_features"] > 5
+    assert 0 < found["rows"][0]["rmse"] < np.std(plain["y"].astype(float))
+    Path("data-compare.json").unlink()
+    assert "compare predicts numbers" in refuse(capsys, *arguments, "--target", "kind")
+    assert "or add --target: text, dates and gaps are then encoded" in refuse(capsys, *arguments)
+
+
 def test_a_picture_of_nothing(capsys, plain):
     """The reasons are printed all the same."""
     write("data.csv", plain)

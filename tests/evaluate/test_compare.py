@@ -13,6 +13,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 from gzkcore import Gaussian, Polynomial, RandomFourierFeatures
 from gzkcore._util.wording import shortened
 from gzkcore.evaluate.methods import NAMES
+from gzkcore.features.base import plain_output
+from gzkcore.learn.table_encoder import TableEncoder
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
 
 
@@ -49,6 +51,19 @@ def test_every_method_takes_part_or_says_why(tmp_path):
     pytest.importorskip("matplotlib")
     found.plot(tmp_path / "compare.png")
     assert (tmp_path / "compare.png").stat().st_size > 50_000
+
+
+@pytest.mark.usefixtures("in_process")
+def test_compare_encodes_tables():
+    """Text and gaps are what `KernelRegressor` makes of them, and rows of numbers are untouched."""
+    numbers, words = gaussian(100, 2), np.where(np.arange(100) % 3, "a", "b")
+    table = np.column_stack([numbers.astype(object), words])
+    table[5, 0] = None
+    options = {"methods": ["fourier-iid"], "n_components": 16, "n_seeds": 1}
+    found = compared(table, numbers[:, 1], **options)
+    same = compared(plain_output(TableEncoder()).fit_transform(table), numbers[:, 1], **options)
+    assert found.rows[0]["rmse"] == same.rows[0]["rmse"]
+    assert found.n_features == same.n_features > 3
 
 
 @pytest.mark.usefixtures("in_process")
