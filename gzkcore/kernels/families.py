@@ -250,7 +250,7 @@ class ShiftInvariantFunctions(FamilyFunctions):
             )
         keep = values > max(noise, UNDERFLOW)
         root: Doubles = (vectors[:, keep] / np.sqrt(values[keep]))[:, ::-1]
-        return root
+        return np.ascontiguousarray(root)  # a file keeps no other order, and products depend on it
 
     def _flat(self, norms: Doubles) -> Doubles:
         pairs = self._pairs(norms, self.n_degrees - 1)

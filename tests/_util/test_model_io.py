@@ -467,6 +467,15 @@ def test_a_file_keeps_every_kernel(kernel, basis, tmp_path):
     assert_array_equal(again.kernel_(X), features.kernel_(X))
 
 
+@pytest.mark.parametrize("basis", ["harmonic", "random"])
+def test_the_order_of_matrices_in_memory_changes_nothing(basis, tmp_path):
+    """A file keeps rows one after the other, and products of matrices round by their order."""
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    features = GegenbauerFeatures(Matern(2.5, 0.7), 256, basis=basis, random_state=0).fit(X)
+    features.save(tmp_path / "m.gzk")
+    assert_array_equal(load(tmp_path / "m.gzk").transform(X), features.transform(X))
+
+
 def test_given_radial_functions_are_kept_as_tables(tmp_path):
     X, _ = data(40)
     X *= np.linspace(0.5, 2, 40)[:, None]
