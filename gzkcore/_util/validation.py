@@ -285,8 +285,19 @@ def check_out(
     return out
 
 
+def _refuse_dates(y: Any) -> None:
+    """Raise if y has dates or durations: as numbers they depend on the unit of their type."""
+    for dtype in y.dtypes if hasattr(y, "columns") else [getattr(y, "dtype", None)]:
+        if str(dtype).startswith(("datetime64", "timedelta64")):
+            raise TypeError(
+                f"y is of type {dtype}, and must be numbers; pass, for example, days: "
+                "(y - y.min()) / np.timedelta64(1, 'D')"
+            )
+
+
 def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
+    _refuse_dates(y)
     try:
         y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
     except (TypeError, ValueError) as error:

@@ -135,8 +135,11 @@ class _WithGamma(ShiftInvariantKernel):
     def _from_median(self, X: Rows) -> float:
         """Return 1 / the median of the distances, as gamma multiplies them, of some rows."""
         rows = double_rows(X[:: max(1, X.shape[0] // _SAMPLE)][:_SAMPLE])
-        apart = self._multiplied(rows, rows)[np.triu_indices(rows.shape[0], 1)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = self._multiplied(rows, rows)[np.triu_indices(rows.shape[0], 1)]
         middle = float(np.median(apart)) if apart.size else 0.0
+        if not math.isfinite(middle):
+            raise ValueError("gamma='median', but distances between rows of X overflow; scale X")
         return 1.0 / middle if middle > 0 else 1.0
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:

@@ -633,6 +633,13 @@ def test_bad_rows(X, y, message, Model):
             Model(features).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[s]"])
+@pytest.mark.parametrize("Model", BOTH)
+def test_dates_are_no_numbers(kind, Model):
+    with pytest.raises(TypeError, match=r"y is of type (date|timedel).*; pass, for example, days"):
+        Model(RBF9).fit(X, np.arange(40).astype(kind))
+
+
 @pytest.mark.parametrize("Model", BOTH)
 def test_bad_rows_later(Model):
     model = Model(RBF9).partial_fit(X, Y)
