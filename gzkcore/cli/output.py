@@ -133,13 +133,13 @@ def about_gamma(value: float, gamma: str, chosen: str = "2-fold cross-validation
 
 
 def gamma_notes(kernel: Any, gamma: str) -> list[str]:
-    """Say what gamma a resolved kernel has, if it has one, and that another command chooses."""
+    """Say what gamma a resolved kernel has, if it has one, and that `fit` learns its own."""
     value = getattr(kernel, "gamma", None)
     if value is None:
         return []
     notes = [f"gamma: {about_gamma(float(value), gamma)}"]
     if origin(gamma) != "given":
-        notes.append("gzkcore fit chooses gamma by cross-validation; set it here by --gamma")
+        notes.append("gzkcore fit learns one lengthscale for each column; --gamma sets this one")
     return notes
 
 

@@ -125,6 +125,10 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     errors = [percent * error - least for _, error in bars]
     axes.barh(range(len(bars), 0, -1), errors, left=least, height=0.7)
     axes.axvline(least, color=INK, linewidth=1)
+    axes.annotate(
+        "not shuffled", (least, 0), (4, 3), xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points", ha="left", va="bottom", color=FAINT, size=9,
+    )  # fmt: skip
     axes.set_yticks(range(len(bars), 0, -1), names)
     axes.set_xlabel("wrong, %" if classify else "root mean squared error")
     axes.set_title("Which columns matter\nerror when the column is shuffled")

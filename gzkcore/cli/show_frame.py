@@ -70,6 +70,9 @@ def print_frame(result: dict[str, Any]) -> None:
         *result["notes"],
         *picture_note(Path(result["plot"]) if result["plot"] else None),
         next_step(result["model"], result["data"]),
+        "      --probabilities adds the probability of each label"
+        if labels
+        else "      --std adds standard deviations",
     )
 
 

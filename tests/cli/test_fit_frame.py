@@ -65,7 +65,7 @@ def test_numbers(capsys, mixed):
     for words in (
         "y from a, b, day, color: ", "boosting (scikit-learn)", "linear ridge", "± ", "R²",
         "What was chosen", "Columns that matter", "Uncertainty: 95 %",
-        "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv",
+        "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv\n      --std adds",
     ):  # fmt: skip
         assert words in out, words
 
