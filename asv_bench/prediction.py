@@ -1,13 +1,12 @@
 """The table of `tables.py prediction`: our defaults beside other learners, on a score of tables."""
 
-import resource
 import sys
-import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+from cost import cost_of
 from prediction_data import CLASSES, NUMBERS, table
 from printing import mean_and_spread, report, show
 from processes import ExactProcess, FeatureProcess, SparseProcess, VecchiaProcess
@@ -144,12 +143,12 @@ def _measured(learner, kind, name, split, rows):
     if new is None:
         raise ImportError("it predicts no " + kind)
     new(split).fit(X[:WARM_ROWS], y[:WARM_ROWS]).predict(points[:1])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    model = new(split).fit(X, y)
-    found = model.predict(points)
-    seconds = time.perf_counter() - start
-    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+    def fitted():
+        model = new(split).fit(X, y)
+        return model, model.predict(points)
+
+    (model, found), seconds, megabytes = cost_of(fitted)
     if kind == "numbers":
         return float(np.sqrt(np.mean(np.square(found - truth)))), np.nan, seconds, megabytes
     loss = np.nan

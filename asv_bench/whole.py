@@ -10,6 +10,7 @@ from multiprocessing import get_context
 
 import numpy as np
 from benchmarks.common import data_generator
+from cost import cost_of
 from iterations import iterations
 from printing import load_arrays, load_elevation, mean_and_spread, report, show
 from scipy.sparse.linalg import LinearOperator, cg
@@ -241,7 +242,7 @@ def peers(options):
             )  # fmt: skip
     notes = (
         "Matern-3/2 with the same lengths and alpha for all, fit and prediction of the test rows; "
-        "MB: peak of the process above that before the fit. Residual 1e-3 where conjugate "
+        "MB: peak of the process above what it held before the fit. Residual 1e-3 where conjugate "
         "gradients are used."
     )
     show("The whole kernel in other libraries", rows, notes, options)
@@ -251,12 +252,8 @@ def _peer(method, name, count):
     (X, y), (points, truth), lengths, alpha = _peer_data(name, count)
     function = PEERS[method][0]
     function(X[:200], y[:200], points[:10], lengths, alpha)  # imports and compiles
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    predicted = function(X, y, points, lengths, alpha)
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return math.sqrt(np.mean(np.square(predicted - truth))), seconds, (peak - before) / 1024
+    predicted, seconds, megabytes = cost_of(lambda: function(X, y, points, lengths, alpha))
+    return math.sqrt(np.mean(np.square(predicted - truth))), seconds, megabytes
 
 
 def _peer_data(name, count):
