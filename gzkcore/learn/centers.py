@@ -173,7 +173,10 @@ def solve_centers(
     except NotPositiveDefinite as error:
         raise NotPositiveDefinite(f"kernel={kernel!r}: {error}") from None
     product = CentersOperator(kernel, passes, chosen.centers, root)
-    targets, mean_y, squares = product.start(fit_intercept)
+    with np.errstate(over="ignore"):
+        targets, mean_y, squares = product.start(fit_intercept)
+    if not np.isfinite(squares).all():
+        raise ValueError("y is so large that its squares overflow; scale it")
     gram = sample_gram(kernel, chosen, root, product.mean, product.total)
     found = conjugate_gradients(
         product,

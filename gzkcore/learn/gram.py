@@ -170,8 +170,11 @@ class GramAccumulator:
 
         for_each_tile(self.features, X, add, len(parts))
         added, dtype = total_of(parts, self.features)
-        if not np.isfinite(added[:, p + 1 :, p + 1]).all():
-            raise ValueError("y is so large that its squares overflow; scale it")
+        if not np.isfinite(added[:, p + 1 :]).all():
+            raise ValueError(
+                f"y is so large that sums of its squares, or of its products with {dtype} "
+                "features, overflow; scale it"
+            )
         self._add(added, X.shape[0], dtype)
         return self
 
@@ -300,13 +303,27 @@ class PartialSums:
             R *= root
             if self.weighted is None:
                 self.weighted = np.empty_like(Z)  # the first tile is as high as any
-            Z = np.multiply(Z, root.astype(Z.dtype), out=self.weighted[: len(Z)])
-        _gram.add_moments(Z, R.astype(Z.dtype, copy=False), first_fold, self.sums)
+            Z = np.multiply(Z, _in_range(root, Z.dtype), out=self.weighted[: len(Z)])
+        with np.errstate(over="ignore"):  # the sums are looked at when all are there
+            targets = R.astype(Z.dtype, copy=False)
+        _gram.add_moments(Z, targets, first_fold, self.sums)
         for row in range(min(n_folds, len(R))):
             part, sums = R[row::n_folds], self.sums[(first_fold + row) % n_folds]
             sums[p:, p] += part.T @ part[:, 0]
             sums[p, p + 1] += np.count_nonzero(part[:, 0])
             sums[p + 1 :, p + 1] += np.einsum("it,it->t", part[:, 1:], part[:, 1:])
+
+
+def _in_range(root: Doubles, dtype: Any) -> Floats:
+    """Return roots of weights in a type, or raise if they vanish or overflow there."""
+    with np.errstate(over="ignore", under="ignore"):
+        found: Floats = root.astype(dtype, copy=False)
+    if not (np.isfinite(found).all() and ((found > 0) == (root > 0)).all()):
+        raise ValueError(
+            f"sample_weight has weights so large or so small that {dtype} features can't be "
+            "multiplied by their roots; divide it by its mean"
+        )
+    return found
 
 
 def total_of(parts: Sequence[PartialSums], features: Any) -> tuple[Doubles, np.dtype[Any]]:

@@ -103,8 +103,8 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         targets = functools.partial(_signs, classes=self.classes_)
         self._fit_table(X, labels, sample_weight, groups, targets, are_labels=True)
         if self.model_ is None:
-            shares = (self._means + 1) / 2  # of the classes, by weight
-            odds = shares if shares.size > 1 else shares / np.maximum(1 - shares, TINY)
+            shares = self._shares()
+            odds = shares if shares.size > 2 else shares[1:] / np.maximum(shares[:1], TINY)
             self._slopes, self._offsets = 0 * self._slopes, np.log(np.maximum(odds, TINY))
         return self
 
@@ -138,10 +138,21 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         weight = np.concatenate(weights)
         wrong = 100 * np.average(places_of(found) != truth, weights=weight)
         trials.report.say(f"The error rate on held-out rows is {wrong:.1f} %.")
-        if len(np.unique(truth)) == len(self.classes_):
-            logistic = LogisticRegression(C=100.0, max_iter=1000)
-            logistic.fit(found, truth, weight)
-            self._slopes, self._offsets = logistic.coef_, logistic.intercept_
+        absent = np.setdiff1d(np.arange(len(self.classes_)), truth)
+        if absent.size:  # each counts as one row of its share, of which nothing is known
+            middle = np.average(found, axis=0, weights=weight)
+            found = np.vstack([found, np.tile(middle, (absent.size, 1))])
+            truth = np.append(truth, absent)
+            weight = np.append(weight, weight.sum() * self._shares()[absent])
+            names = ", ".join(map(str, self.classes_[absent]))
+            trials.report.say(f"No row of these classes was held out: {names}.")
+        logistic = LogisticRegression(C=100.0, max_iter=1000).fit(found, truth, weight)
+        self._slopes, self._offsets = logistic.coef_, logistic.intercept_
+
+    def _shares(self) -> Doubles:
+        """Return the share of each class, by weight."""
+        shares: Doubles = (self._means + 1) / 2
+        return shares if shares.size > 1 else np.append(1 - shares, shares)
 
     def decision_function(self, X: Data) -> Any:
         """Return the logarithms of the classes' probabilities, but for a constant.

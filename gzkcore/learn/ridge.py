@@ -26,6 +26,8 @@ from .wide import WIDE, CrossAccumulator, solve_wide
 __all__ = ["RandomFeatureRidge"]
 
 LEAST_FREE = 1e-2  # rows less degrees of freedom, from which on noise is not estimated
+# What features leave of k(x, x) is rounding below so many units in the last place.
+ROUNDING = 8.0
 
 SOLVERS = ("auto", "cholesky", "cg")
 
@@ -196,7 +198,9 @@ class FeatureRegressor(Regressor, FeatureLearner):
         kernel: Any = getattr(self.features_, "kernel_", None)
         missing: Any = 0.0
         if hasattr(kernel, "diag"):
-            missing = np.maximum(kernel.diag(X) - np.einsum("ij,ij->i", Z, Z), 0.0)
+            own = kernel.diag(X)
+            missing = own - np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+            missing[missing < ROUNDING * np.finfo(Z.dtype).eps * own] = 0.0
         variance = np.empty((len(Z), len(spread["noise"])))
         for alpha, root in spread["roots"].items():
             of_mean = np.square((Z - spread["mean"]) @ root).sum(axis=1)
@@ -212,7 +216,11 @@ class FeatureRegressor(Regressor, FeatureLearner):
 
     @property
     def noise_variance_(self) -> Any:
-        """Residual sum of squares / (n - degrees of freedom); one for each of several targets."""
+        """Residual sum of squares / (n - degrees of freedom); one for each of several targets.
+
+        It comes from sums over rows, so that of float32 features it says nothing below about 1e-7
+        of the mean square of y.
+        """
         return self._spreads()["noise"].reshape(self.y_offset_.shape)[()]
 
     def _spreads(self) -> Solution:

@@ -168,8 +168,9 @@ class RandomFeatureRidgeCV(FeatureRegressor):
                 new = self._leave_one_out(moments, candidates, alphas, reader.summands(self))
             else:
                 new = self._errors(moments, candidates, alphas)
-            if _pooled(new, moments).min() < least or not found:
-                least = _pooled(new, moments).min()
+            lowest = np.fmin.reduce(_pooled(new, moments), axis=None)  # of those that are numbers
+            if lowest < least or not found:
+                least = np.fmin(least, lowest)
                 self.candidates_, self.moments_ = candidates, moments
             found += candidates
             errors.append(new)

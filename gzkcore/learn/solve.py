@@ -489,7 +489,9 @@ class Solver:
             raise not_finite("product" if system.exact is system.product else "exact_product")
         for c, each, own in zip(columns, curvature, p.T, strict=True):
             seen = np.column_stack([np.ones(system.n_rows), system.targets[:, c] * system.scale[c]])
-            images = system.times(seen, np.array([c, c]), exact=True)
+            # One by one: not every product takes more columns than the system has.
+            one = np.array([c])
+            images = np.hstack([system.times(v[:, None], one, exact=True) for v in seen.T])
             largest = float((norms(images) / norms(seen)).max())
             if each < -NEGLIGIBLE * largest * own @ own:
                 raise NotPositiveDefinite(

@@ -5,8 +5,8 @@ Every input column has a kind, which `fit` finds out and `columns_` tells:
 - "number": standardised. Where values lie more than 10 standard deviations out, by its ranks (the
   normal scores of its quantiles): else a few such rows would set the scale of all. Where most
   values are alike, only the others count for that.
-- "category": text, booleans and categorical types. 0 and 1 of two levels; of more levels a column
-  for each of the most frequent.
+- "category": text, booleans of data frames and categorical types. 0 and 1 of two levels; of more
+  levels a column for each of the most frequent.
 - "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
   such names and places all over the globe.
 - "constant": left out, and so is
@@ -16,6 +16,7 @@ A missing number is its column's median and a 1 in a column beside it that says 
 """
 
 import datetime
+import decimal
 import math
 import numbers
 from typing import Any, Self
@@ -55,6 +56,8 @@ HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
 LEVELLED = "levels"
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name"}
+AS_NUMBERS = {"number", "latitude", "longitude"}
+NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
 
 Values = NDArray[Any]
 
@@ -66,8 +69,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values: "impute" takes the median of a column of numbers and tells
-        the rows apart by a column of zeros and ones; a missing category is a level of its own.
-        "raise" refuses them.
+        the rows apart by a column of zeros and ones; a missing category is a level of its own, as
+        empty text is. "raise" refuses them.
 
     Attributes
     ----------
@@ -203,7 +206,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         _, columns, _ = columns_of(X, self)
         unknown = np.zeros(len(columns[0][0]), dtype=bool)
         parts: list[Doubles] = []
-        for description, (values, holds) in zip(self.columns_, columns, strict=True):
+        found = [
+            _numbers(description, values, holds) if description["kind"] in AS_NUMBERS else values
+            for description, (values, holds) in zip(self.columns_, columns, strict=True)
+        ]
+        for description, values in zip(self.columns_, found, strict=True):
             missing = missing_of(values)
             if missing.any() and self.missing == "raise":
                 raise ValueError(
@@ -211,18 +218,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"{int(np.argmax(missing))}, and missing='raise'; fill it in, or use "
                     "missing='impute'"
                 )
-            if description["kind"] in ("number", "latitude", "longitude"):
-                _check_held(description, values, holds)
+            if description["kind"] in AS_NUMBERS:
                 unknown |= missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
-                    parts.extend(_encode_number(description, _numbers(description, values)))
+                    parts.extend(_encode_number(description, values))
                 case "category":
                     parts.extend(_encode_category(description, values, missing))
                 case "latitude":
                     other = description["other"]
-                    both = (description, values), (self.columns_[other], columns[other][0])
-                    degrees = [_filled(c, _numbers(c, its_values)) for c, its_values in both]
+                    both = (description, values), (self.columns_[other], found[other])
+                    degrees = [_filled(column, its_values) for column, its_values in both]
                     parts.extend(_on_sphere(np.column_stack(degrees)).T)
                 case "nothing":
                     parts.append(np.zeros(len(values)))
@@ -388,7 +394,7 @@ def _of_objects(values: Values, name: str) -> tuple[Values, str]:
     if there.size and all(isinstance(value, bool | np.bool_) for value in there):
         return values, LEVELLED
     as_numbers = np.full(len(values), np.nan)
-    if all(isinstance(value, numbers.Real | np.bool_) for value in there):
+    if all(isinstance(value, NUMERIC) for value in there):
         as_numbers[~missing] = there.astype(np.float64)
         _check_finite(as_numbers, name)
         return as_numbers, NUMBERS
@@ -398,7 +404,7 @@ def _of_objects(values: Values, name: str) -> tuple[Values, str]:
         are_durations = all(isinstance(value, lasts) for value in there)
         return as_numbers, DURATIONS if are_durations else DATES
     for value in there:
-        if not isinstance(value, str | numbers.Real | np.bool_):
+        if not isinstance(value, str | NUMERIC):
             raise TypeError(
                 f"X holds {value!r}, a {type(value).__name__}: argument must be a string or a "
                 "number; pass numbers, text, booleans or dates"
@@ -496,31 +502,41 @@ def _some_far_out(values: Doubles) -> bool:
     return farthest > min(OUTLYING, most) * float(judged.std())
 
 
-def _check_held(column: dict[str, Any], values: Values, holds: str) -> None:
-    """Raise where a column has dates, durations or plain numbers, and had others of these in fit.
+def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
+    """Return values of a column that had numbers, dates or durations in `fit`, and has the same.
 
-    Files of the first versions don't say what it had.
+    Text may stand for numbers. Files of the first versions don't say what a column had.
     """
-    fitted = column.get("holds", holds)
-    if holds in (fitted, LEVELLED) or np.isnan(values).all():
-        return
-    found = f"{values[~np.isnan(values)][0]:g} now" if holds == NUMBERS else f"{holds} now"
-    remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
-    raise ValueError(
-        f"column {column['name']!r} had {fitted} in fit, and has {found}; pass {fitted}{remedy}"
-    )
-
-
-def _numbers(column: dict[str, Any], values: Values) -> Doubles:
-    """Return values of a column that had numbers in `fit`."""
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError):
-        wrong = next(value for value in values if not isinstance(value, numbers.Real))
+    name = column["name"]
+    fitted = column.get("holds", NUMBERS if holds == LEVELLED else holds)
+    if holds == LEVELLED:
+        return _numbers_of_objects(name, values, fitted)
+    found: Doubles = values.astype(np.float64)
+    if holds != fitted and not np.isnan(found).all():
+        now = f"{found[~np.isnan(found)][0]:g} now" if holds == NUMBERS else f"{holds} now"
+        remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
         raise ValueError(
-            f"column {column['name']!r} had numbers or dates in fit, and has {wrong!r} now; pass "
-            "the same, of text dates by pandas.to_datetime"
-        ) from None
+            f"column {name!r} had {fitted} in fit, and has {now}; pass {fitted}{remedy}"
+        )
+    return found
+
+
+def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
+    """Return the numbers that text stands for, or raise: text stands for no date."""
+    missing = missing_of(values)
+    found = np.full(len(values), np.nan)
+    for row in np.flatnonzero(~missing):
+        try:
+            if fitted != NUMBERS:
+                raise ValueError  # noqa: TRY301  told below, with the remedy
+            found[row] = float(values[row])
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"column {name!r} had {fitted} in fit, and has {values[row]!r} now; pass the same, "
+                "of text dates by pandas.to_datetime"
+            ) from None
+    _check_finite(found, name)
+    return found
 
 
 def _encode_number(column: dict[str, Any], values: Doubles) -> list[Doubles]:

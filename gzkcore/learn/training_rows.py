@@ -51,6 +51,7 @@ class TrainingRows:
         if X.shape[0] == 0:
             raise ValueError("all sample weights are zero; give some rows a positive weight")
         y = y.reshape(len(y), -1)
+        check_squares(y)
         return cls(X, y, weight) if used is None else cls(X, y[used], weight, (y, used))
 
     def part(self, rows: Integers) -> "TrainingRows":
@@ -85,6 +86,13 @@ class TrainingRows:
             check_unit(self.X)
         resolved: Kernel = FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
         return resolved
+
+
+def check_squares(y: Doubles) -> None:
+    """Raise if the squares of targets add up to more than a number can be."""
+    with np.errstate(over="ignore"):
+        if not np.isfinite(np.square(y).sum(axis=0)).all():
+            raise ValueError("y is so large that its squares overflow; scale it")
 
 
 def _check_inverses(weight: Doubles | None) -> None:

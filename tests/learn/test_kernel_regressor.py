@@ -643,3 +643,17 @@ def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
     assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
     _, far = model.predict(new[:5] + np.array([1e-2, 10.0, 1e5, 10.0]), return_std=True)
     assert far.min() > 1.2 * np.median(std)
+
+
+def test_a_class_that_is_not_held_out_leaves_the_others_calibrated():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((240, 1))
+    y = np.where(X[:, 0] + 0.8 * rng.standard_normal(240) > 0, "a", "b").astype(object)
+    split = [(np.arange(160), np.arange(160, 240))]
+    two = KernelClassifier(cv=split, random_state=0).fit(X, y)
+    y[0] = "rare"
+    three = KernelClassifier(cv=split, random_state=0).fit(X, y)
+    assert "No row of these classes was held out: rare." in three.report_.sentences
+    shares, likely = three.predict_proba(X), two.predict_proba(X)
+    assert shares[:, 2].max() < 0.03
+    assert np.abs(shares[:, :2] - likely).max() < 0.1

@@ -446,6 +446,13 @@ def test_functions_that_are_no_kernels_are_told(solver):
         KernelRidge(lambda X, Y: rbf_kernel(X[:, :1], Y[:, 1:2]), 0.1).fit(X, y)
 
 
+@pytest.mark.parametrize("model", [KernelRidge(), KernelRidgeCV(), KernelRidge(centers=9)])
+def test_targets_whose_squares_overflow_are_told(model):
+    X, y, _ = data(40)
+    with pytest.raises(ValueError, match="y is so large that its squares overflow; scale it"):
+        model.fit(X, 1e160 * y)
+
+
 def test_a_function_of_two_rows_is_told_what_it_gets():
     X, y, _ = data(60)
     with pytest.raises(TypeError) as told:

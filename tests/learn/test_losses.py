@@ -41,6 +41,7 @@ from gzkcore.learn.kernel_system import KernelSystem
 from gzkcore.learn.losses import Huber, Logistic, Pinball, Poisson, Softmax
 from gzkcore.learn.newton import minimise
 from gzkcore.learn.preconditioners import preconditioner_for
+from gzkcore.learn.solve import NotPositiveDefinite
 
 LINEAR = DotProduct([0.0, 1.0])
 GAUSSIAN = Gaussian(0.5)
@@ -647,3 +648,16 @@ def test_one_class():
         y = np.arange(40) % classes
         with pytest.raises(ValueError, match="class 1 has no row of positive weight"):
             KernelLogisticRegression().fit(X40, y, (y != 1).astype(float))
+
+
+def never_one(a, b):
+    """A function that is no kernel."""
+    return (a[:, :1] == b[:, 0]) - 0.01
+
+
+@pytest.mark.parametrize("name", ["poisson", "huber", "logistic"])
+def test_functions_that_are_no_kernels_are_told(name):
+    X, y, _ = data(name, 200)
+    model = MODELS[name](never_one, alpha=0.01, preconditioner=None, fit_intercept=False)
+    with pytest.raises(NotPositiveDefinite, match="the kernel is not positive definite on these"):
+        model.fit(X, y)

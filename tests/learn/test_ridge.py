@@ -24,7 +24,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import RIDGE
 
-from gzkcore import Gaussian, GegenbauerFeatures, KernelFeatures, reference
+from gzkcore import (
+    Gaussian,
+    GegenbauerFeatures,
+    KernelFeatures,
+    RandomFourierFeatures,
+    reference,
+)
 from gzkcore._util import threads as _threads
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_classifier import (
@@ -437,6 +443,23 @@ def brute_force(X, y, gammas, cv, n_components, weight=None):
     return errors
 
 
+def test_the_sums_of_the_best_are_kept_where_some_scores_are_not_numbers():
+    """A row of leverage 1 leaves no score of alpha = 0 by leave-one-out."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((41, 3))
+    X[1:, :2], X[0, 2] = 0.01 * rng.standard_normal((40, 2)), 1.0
+    y = np.r_[1.0, 100 * X[1:, 0] + 0.05 * rng.standard_normal(40)]
+    scales = {"kw_args": [{"scale": 1.0}, {"scale": 8.0}]}
+    model = RandomFeatureRidgeCV(
+        FunctionTransformer(lambda X, scale: scale * X, kw_args={"scale": 1.0}),
+        alphas=[0.0, 0.5], kernel_grid=scales, cv="loo", fit_intercept=False,
+    ).fit(X, y)  # fmt: skip
+    assert np.isnan(model.cv_results_["mean_test_score"]).any()
+    assert model.features_.kw_args == model.best_params_["kw_args"] == {"scale": 8.0}
+    again = model.set_params(alphas=[0.5]).fit(X, y)
+    assert_allclose(model.coef_, again.coef_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("uneven", [False, True], ids=["even", "cap"])
 @pytest.mark.parametrize("cv", [None, 2, 3, "loo"])
 def test_one_gram_serves_every_kernel(cv, uneven):
@@ -631,6 +654,32 @@ def test_bad_rows(X, y, message, Model):
     for features in (RBF9, GegenbauerFeatures(n_components=8)):
         with pytest.raises(ValueError, match=message):
             Model(features).fit(X, y)
+
+
+@pytest.mark.parametrize("Model", BOTH)
+def test_what_leaves_the_range_of_float32_is_named(Model):
+    single = X.astype(np.float32)
+    with pytest.raises(
+        ValueError, match=r"y is so large that sums .* of its products with float32"
+    ):
+        Model(RBF9).fit(single, 1e39 * Y)
+    for weight in (1e-92, 1e80):
+        with pytest.raises(ValueError, match=r"sample_weight .* so small that float32 features"):
+            Model(RBF9).fit(single, Y, np.full(40, weight))
+        assert np.isfinite(Model(RBF9).fit(X, Y, np.full(40, weight)).coef_).all()
+
+
+def test_rounding_is_not_what_features_leave_of_the_kernel():
+    """Fourier features have |z(x)|^2 = k(x, x), so that a small alpha has nothing to divide."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (600, 1))
+    y = np.sin(4 * X[:, 0]) + 0.01 * rng.standard_normal(600)
+    model = RandomFeatureRidge(RandomFourierFeatures(Gaussian(1.0), 128, random_state=0), 1e-8)
+    double = clone(model).fit(X, y).predict(X, return_std=True)[1]
+    X = X.astype(np.float32)
+    with pytest.warns(LinAlgWarning, match="singular to working precision"):
+        single = model.fit(X, y).predict(X, return_std=True)[1]
+    assert_allclose(single, double, rtol=0.05)
 
 
 @pytest.mark.parametrize("kind", ["M8[D]", "m8[s]"])

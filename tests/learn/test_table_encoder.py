@@ -1,10 +1,12 @@
 """Columns of tables as numbers: kinds, missing values, levels, places, what frames hold."""
 
 import datetime
+import decimal
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
@@ -326,6 +328,29 @@ def test_frames_of_polars_are_those_of_pandas():
     for encoder in encoders:
         np.testing.assert_array_equal(encoder.transform(ours), expected)
         np.testing.assert_array_equal(encoder.transform(ours[:, ::-1]), expected)
+
+
+def test_text_for_numbers_is_looked_at_like_numbers():
+    """It may be missing and must be finite; text and truth values stand for no dates."""
+    numbers = np.array([[1.0], [3.0], [5.0], [np.nan]])
+    encoder = TableEncoder().fit(numbers)
+    same = encoder.transform(np.array([["1"], ["nan"], [None]], dtype=object))
+    assert_array_equal(same, encoder.transform(np.array([[1.0], [np.nan], [np.nan]])))
+    with pytest.raises(ValueError, match="infinity: column 'x0' in row 0; pass finite values"):
+        encoder.transform(np.array([["1e400"]], dtype=object))
+    with pytest.raises(ValueError, match="column 'x0' had numbers in fit, and has 'three' now"):
+        encoder.transform(np.array([[None], ["three"]], dtype=object))
+    days = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02", "2021-05-01"])})
+    for wrong in (["17"], [True]):
+        with pytest.raises(ValueError, match=r"column 'day' had dates in fit, and has .* now"):
+            TableEncoder().fit(days).transform(pd.DataFrame({"day": wrong}))
+
+
+def test_decimals_are_numbers():
+    values = [1.5, 2.25, -3.0]
+    decimals = np.array([[decimal.Decimal(value)] for value in values], dtype=object)
+    encoder = TableEncoder().fit(decimals)
+    assert_array_equal(encoder.transform(decimals), encoder.transform(np.array(values)[:, None]))
 
 
 @pytest.mark.parametrize(
