@@ -1,6 +1,7 @@
 """The command `predict`: use what `fit` has learnt."""
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,7 @@ def predict(
     predictor = _Predictor(fitted, std, probabilities)
     with collected_notes() as notes:
         if data is not None:
-            done = _predict_table(data, output, recipe, predictor, new, decimal_comma)
+            done = _predict_table(data, output, recipe, predictor, new, decimal_comma, notes)
         else:
             done = _predict_grid(model, grid or 0.0, window, output, recipe, predictor, new)
     result: dict[str, Any] = {
@@ -95,6 +96,7 @@ def _predict_table(
     predictor: "_Predictor",
     new: "dict[str, np.dtype[Any]]",
     decimal_comma: bool,
+    notes: list[str],
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
     from gzkcore.rows.tables import open_table
@@ -109,12 +111,14 @@ def _predict_table(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
             "both; use a .csv or .parquet file, or leave --probabilities out"
         )
-    n_rows = 0
+    n_rows, unseen = 0, Counter[str]()
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
         rows = recipe.read(table, n_rows, piece)
         n_rows += len(rows)
+        if isinstance(recipe, FrameRecipe):
+            unseen.update(recipe.unseen(rows))
         return predictor(rows)
 
     with options_named(drops=False), progress() as report:
@@ -122,6 +126,11 @@ def _predict_table(
             recipe.columns, compute, new, output, as_numbers=not isinstance(recipe, FrameRecipe)
         ):
             report("predicting", done)
+    notes += [
+        f"Note: {counted(number, 'row')} {'has' if number == 1 else 'have'} a value of {name!r} "
+        "that the table of the fit did not have"
+        for name, number in unseen.items()
+    ]
     return {"rows": n_rows}
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
-from gzkcore.learn.table_encoder import mostly_different
-from gzkcore.rows.frames import TEXT, Frame, Values, kind_of, read_frame
+from gzkcore.learn.table_encoder import LEVELS, mostly_different
+from gzkcore.rows.frames import TEXT, Frame, Values, are_booleans, as_booleans, kind_of, read_frame
 from gzkcore.rows.tables import Table
 
 from .fit import FEWEST_ROWS
@@ -155,7 +155,11 @@ def _prepared(
             f"{table.path}: in every column nearly every row has a different text, so there is "
             "nothing to predict from; choose other columns"
         )
-    recipe = FrameRecipe(target, kept, [kinds[name] for name in kept])
+    seen = {name: _few_texts(whole[name]) for name in kept if kinds[name] == TEXT}
+    recipe = FrameRecipe(
+        target, kept, [kinds[name] for name in kept],
+        seen={name: texts for name, texts in seen.items() if texts},
+    )  # fmt: skip
     return recipe, recipe.frame(table, numbers, whole.values)
 
 
@@ -163,6 +167,14 @@ def _is_a_name(column: Values) -> bool:
     """Say whether texts tell rows apart and nothing else."""
     there = [text for text in column if text is not None]
     return mostly_different(len(set(there)), len(there))
+
+
+def _few_texts(column: Values) -> list[str]:
+    """Return the different texts of a column, none if there are many."""
+    texts = {text for text in column if text is not None}
+    if are_booleans(texts):
+        texts = {*as_booleans(np.array([*texts], dtype=object))}
+    return sorted(texts) if len(texts) <= LEVELS else []
 
 
 def _west(longitudes: Doubles) -> float:

@@ -3,6 +3,7 @@
 A recipe is saved with the model, as its attribute `recipe_`.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
-from gzkcore.rows.frames import KINDS, Frame, typed
+from gzkcore.rows.frames import KINDS, Frame, are_booleans, as_booleans, typed
 from gzkcore.rows.tables import Table
 
 PLACE = ["latitude", "longitude"]  # what a frame calls the columns of --lat and --lon
@@ -54,17 +55,33 @@ class FrameRecipe:
     kinds: list[str]  # of the columns, see `gzkcore.rows.frames`
     places: bool = False  # the columns are latitude and longitude
     west: float = -180.0  # longitudes are taken from here on, where no data are cut apart
+    # The values of columns of text that have few.
+    seen: dict[str, list[str]] = field(default_factory=dict)
 
     def frame(self, table: Table, rows: Integers, values: dict[str, NDArray[Any]]) -> Frame:
         """Return columns of rows of these numbers, which have their kinds, as a frame."""
         if not self.places:
-            return Frame({name: values[name] for name in self.columns})
+            return Frame({name: self._spelt(name, values[name]) for name in self.columns})
         degrees = np.column_stack([values[name] for name in self.columns]).astype(np.float64)
         if (missing := np.isnan(degrees)).any():
             row, column = np.argwhere(missing)[0]
             raise table.bad_value(int(rows[row]), self.columns[column], None)
         check_places(table, rows, degrees)
         return self.at(degrees)
+
+    def _spelt(self, name: str, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a column with the spelling of true and false that the fit was given."""
+        booleans = column.dtype.kind == "O" and name in self.seen
+        return as_booleans(column) if booleans and are_booleans({*self.seen[name]}) else column
+
+    def unseen(self, frame: Frame) -> Counter[str]:
+        """Count, of each column, the rows with a text that the table of the fit did not have."""
+        found: Counter[str] = Counter()
+        for name, texts in self.seen.items():
+            column, known = frame[name], {*texts, None}
+            if column.dtype.kind == "O":
+                found[name] = sum(text not in known for text in column)
+        return +found
 
     def at(self, degrees: Doubles) -> Frame:
         """Return latitudes and longitudes, (n, 2), as the model takes places."""
@@ -109,7 +126,7 @@ def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
 
 def _check(recipe: Recipe | FrameRecipe) -> None:
     """Raise TypeError or ValueError if a recipe from a file doesn't hold what it should."""
-    wanted = {"target": str, "sphere": bool, "places": bool, "west": float}
+    wanted = {"target": str, "sphere": bool, "places": bool, "west": float, "seen": dict}
     of_list = {"mean": float, "scale": float}
     for part in fields(recipe):
         value = getattr(recipe, part.name)
@@ -122,6 +139,9 @@ def _check(recipe: Recipe | FrameRecipe) -> None:
     n = len(recipe.columns)
     if isinstance(recipe, FrameRecipe):
         on_globe, right = recipe.places, len(recipe.kinds) == n and {*recipe.kinds} <= {*KINDS}
+        right = right and {*recipe.seen} <= {*recipe.columns}
+        for texts in recipe.seen.values():
+            right = right and isinstance(texts, list) and all(isinstance(t, str) for t in texts)
     else:
         on_globe = recipe.sphere
         right = on_globe or len(recipe.mean) == len(recipe.scale) == n

@@ -23,6 +23,7 @@ Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of 
 NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
+BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
 ABOUT = 0.9  # a choice: a sample that is this little too large stays
@@ -64,6 +65,17 @@ class Frame:
 def kind_of(column: Values) -> str:
     """Return the kind of a frame's column."""
     return {"f": NUMBER, "M": DATE}.get(column.dtype.kind, TEXT)
+
+
+def are_booleans(texts: set[str]) -> bool:
+    """Say whether texts are true and false, in whatever case."""
+    return {text.lower() for text in texts} <= BOOLEANS.keys()
+
+
+def as_booleans(column: Values) -> Values:
+    """Return a column of text with one spelling of true and of false."""
+    spelt = [BOOLEANS.get(str(value).lower(), value) for value in column]
+    return np.array(spelt, dtype=column.dtype)
 
 
 class FrameSample(NamedTuple):
