@@ -226,6 +226,8 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
                 f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
             ) from None
         found.model.save(asked.model)
+        if found.verdict is not None:
+            notes += [f"Note: {reason}" for reason in found.verdict.failed]
         if plot:
             draw_frame(found, plot, table.path.name)
     result = {

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
 from gzkcore.learn.table_encoder import LEVELS, mostly_different
-from gzkcore.rows.frames import TEXT, Frame, Values, are_booleans, as_booleans, kind_of, read_frame
+from gzkcore.rows.frames import (
+    DATE,
+    NUMBER,
+    TEXT,
+    Frame,
+    Values,
+    are_booleans,
+    as_booleans,
+    kind_of,
+    read_frame,
+)
 from gzkcore.rows.tables import Table
 
 from .fit import FEWEST_ROWS
@@ -140,20 +150,23 @@ def _prepared(
     """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
     if places:
-        if TEXT in kinds.values():
-            wrong = next(name for name in columns if kinds[name] == TEXT)
-            raise table.bad_type(wrong, "text")
+        for name, kind in kinds.items():
+            if kind != NUMBER:
+                raise table.bad_type(name, "dates" if kind == DATE else kind)
         west = _west(whole[columns[1]])
         recipe = FrameRecipe(target, columns, list(kinds.values()), places=True, west=west)
         return recipe, recipe.frame(table, numbers, whole.values)
+    empty = [name for name in columns if _missing(whole[name]).all()]
     names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
-    kept = [name for name in columns if name not in names]
+    if empty:
+        say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")
     if names:
-        say(f"left out, since nearly every row has a different text: {', '.join(names)}")
+        say(f"left out, since more than half of their texts differ: {', '.join(names)}")
+    kept = [name for name in columns if name not in (*empty, *names)]
     if not kept:
         raise ValueError(
-            f"{table.path}: in every column nearly every row has a different text, so there is "
-            "nothing to predict from; choose other columns"
+            f"{table.path}: every column has no value, or texts of which more than half differ, so "
+            "there is nothing to predict from; choose other columns"
         )
     seen = {name: _few_texts(whole[name]) for name in kept if kinds[name] == TEXT}
     recipe = FrameRecipe(

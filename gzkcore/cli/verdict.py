@@ -37,6 +37,8 @@ class Verdict:
     sure : dict
         How sure predictions are.
     predicted : ndarray of shape (n_test,)
+    failed : list of str
+        The baselines that could not be fitted, and why.
     """
 
     methods: list[dict[str, Any]]
@@ -44,6 +46,7 @@ class Verdict:
     shuffled: dict[str, float]
     sure: dict[str, float | None]
     predicted: Values
+    failed: list[str]
 
 
 def judge_model(
@@ -67,7 +70,8 @@ def judge_model(
     mean = 0.0 if rows.classify else float(np.mean(rows.y))
     judge = _judged_labels(model.classes_) if rows.classify else _judged_numbers(mean)
     methods = [{"method": type(model).__name__, **judge(truth, predicted), "seconds": took}]
-    methods += _baselines(rows.train, rows.y, rows.test, truth, model, judge, report)
+    baselines, failed = _baselines(rows.train, rows.y, rows.test, truth, model, judge, report)
+    methods += baselines
     of_some, shuffled = shuffled_errors(
         predict, rows.test, truth, lambda *both: float(next(iter(judge(*both).values())) or 0),
         columns, np.random.default_rng(seed),
@@ -75,7 +79,7 @@ def judge_model(
     sure = _how_sure(model, rows.test, truth, predicted)
     if rows.classify:
         predicted = model.classes_[predicted.argmax(axis=1)]
-    return Verdict(methods, of_some, shuffled, sure, predicted)
+    return Verdict(methods, of_some, shuffled, sure, predicted, failed)
 
 
 def _baselines(
@@ -86,20 +90,28 @@ def _baselines(
     model: Any,
     judge: Judge,
     report: Report,
-) -> list[dict[str, Any]]:
-    """Return what each baseline is worth on the rows held out."""
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return what each baseline is worth on the rows held out, and why others could not be fitted.
+
+    Whatever they raise: the fit before may have taken hours.
+    """
     baselines = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
     found: list[dict[str, Any]] = []
-    for name, predict in baselines.items():
-        report("baselines", len(found) / len(baselines))
+    failed: list[str] = []
+    for done, (name, predict) in enumerate(baselines.items()):
+        report("baselines", done / len(baselines))
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            values = predict(rows, y, others, model.encoder_)
+            try:
+                values = predict(rows, y, others, model.encoder_)
+            except Exception as error:  # noqa: BLE001  a baseline's, of any kind
+                failed.append(f"{name} could not be fitted: {' '.join(str(error).split())}")
+                continue
         seconds = time.perf_counter() - started
         found.append({"method": name, **judge(truth, values), "seconds": seconds})
     report("baselines", 1)
-    return found
+    return found, failed
 
 
 def _judged_numbers(mean: float) -> Judge:

@@ -177,7 +177,7 @@ def test_what_is_left_out_is_told(capsys, plain):
     write("data.csv", {"name": names, **columns, "y": y})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0")
     notes = " ".join(result["notes"])
-    assert "left out, since nearly every row has a different text: name" in notes
+    assert "left out, since more than half of their texts differ: name" in notes
     assert "10 rows have no y; left out" in notes
     assert result["columns"] == ["a", "b", "c"]
     assert (result["train_rows"], result["methods"]) == (90, [])
@@ -231,7 +231,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         (
             "a,y\n" + "".join(f"id{i},{i}\n" for i in range(50)),
             [],
-            "in every column nearly every row has a different text",
+            "every column has no value, or texts of which more than half differ",
         ),
         (
             "a,y\n" + "1,2020-01-01\n2,2020-01-02\n" * 20,

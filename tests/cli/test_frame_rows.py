@@ -4,7 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import read, run, write
+from commands import read, refuse, run, write
+
+from gzkcore.cli.baselines import REGRESSION
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
@@ -38,3 +40,40 @@ def test_predict_says_which_values_are_new(capsys):
     assert result["notes"] == [
         "Note: 2 rows have a value of 'b' that the table of the fit did not have"
     ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_without_a_value_are_left_out(capsys, ending):
+    a = np.random.default_rng(0).standard_normal(40)
+    write("data.csv", {"a": a, "none": [""] * 40, "y": a, "": [""] * 40})
+    columns = {"a": a, "none": pyarrow.nulls(40, pyarrow.float64()), "y": a, "": pyarrow.nulls(40)}
+    parquet.write_table(pyarrow.table(columns), "data.parquet")
+    result = run(capsys, "fit", f"data.{ending}", "--target", "y")
+    assert result["columns"] == ["a"]
+    assert len(result["methods"]) == 4
+    assert result["notes"] == ["Note: left out, since they have no value: none, ''"]
+    reason = refuse(
+        capsys, "fit", f"data.{ending}", "--target", "y", "--columns", "none", "--force"
+    )
+    assert "every column has no value" in reason
+
+
+@pytest.mark.parametrize("name", ["boosting (scikit-learn)", "linear ridge"])
+def test_a_baseline_that_fails(capsys, monkeypatch, plain, name):
+    def fail(*_):
+        raise RuntimeError("no\nway")
+
+    write("data.csv", plain)
+    monkeypatch.setitem(REGRESSION, name, fail)
+    result = run(capsys, "fit", "data.csv", "--target", "y")
+    assert result["notes"] == [f"Note: {name} could not be fitted: no way"]
+    assert len(result["methods"]) == 3
+    assert Path("model.gzk").exists()
+
+
+@pytest.mark.parametrize(("kind", "said"), [("date", "dates"), ("text", "text")])
+def test_places_are_numbers(capsys, globe, kind, said):
+    other = {"date": ["2024-01-01"] * 400, "text": ["here"] * 400}[kind]
+    write("data.csv", globe | {"other": other})
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--lat", "other", "--lon", "lon")
+    assert reason.startswith(f"data.csv: column 'other' holds {said}, not numbers")
