@@ -151,7 +151,19 @@ def _some_of(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
     frame, y = every.train.take(rows), every.y[rows]
     if every.recipe.places:
         return LatLonToSphere().transform(np.column_stack(list(frame.values.values()))), y
-    return Frame({name: _standardised(column) for name, column in frame.values.items()}), y
+    columns = {name: _standardised(column) for name, column in frame.values.items()}
+    if all(column.dtype.kind == "f" and np.isfinite(column).all() for column in columns.values()):
+        return np.column_stack(list(columns.values())), y  # only the target has text or gaps
+    return Frame(columns), y
+
+
+def _check_numeric(table: "Table", target: str | None, y: Any) -> None:
+    """Raise ValueError for targets that are labels."""
+    if y is not None and y.dtype.kind != "f":
+        raise ValueError(
+            f"--target {target}: this column of {table.path} holds text, and compare predicts "
+            "numbers; choose another column, or leave --target out"
+        )
 
 
 def _standardised(column: Any) -> Any:
@@ -235,6 +247,7 @@ def compare(
     with collected_notes() as notes:
         with resumable(output), advice(table, recipe), progress() as report:
             X, y, n_rows = _drawn(table, recipe, seed, report, notes)
+            _check_numeric(table, target, y)
             X = as_rows(X)
             chosen = chosen.resolve(X)
             found = make_comparison(

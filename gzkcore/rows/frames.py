@@ -184,9 +184,11 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
     if pa.types.is_boolean(of):
         return _of_text(table, name, [_text(v.as_py()) for v in column], kind, rows)
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
-        return np.asarray(column.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False))
+        return np.asarray(
+            column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
+        )
     if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
-        numbers = column.cast(pa.float64())
+        numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
         return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
     if pa.types.is_null(of):
         return np.full(len(column), np.nan)

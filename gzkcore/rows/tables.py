@@ -12,7 +12,6 @@ import csv
 import difflib
 import importlib.util
 import os
-import re
 import shutil
 import tempfile
 import zipfile
@@ -30,27 +29,30 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
 
+from .csv_text import delimiter_of, header_in, reading, records
 from .values import (
     BadValueError,
     as_doubles,
+    doubtful_point,
     has_decimal_comma,
     is_missing,
     is_number,
+    is_of_numbers_or_text,
+    may_be_thousands,
     plain_value,
     with_points,
 )
 
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
+HEAD_BYTES = 1 << 16  # of text, that the header is looked for in first
 BLOCK_VALUES = 4 << 20  # of the binary formats
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 KEPT_BYTES = 32 << 20  # of parsed numbers, in memory; more go to a temporary file
 
 # Columns of a piece, or the rows of a frame, to new columns of it.
 Compute = Callable[[Any], list[NDArray[Any]]]
-CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
-COMPRESSED = (".gz", ".zst")  # and by how their names end
+COMPRESSED = (".gz", ".zst")  # how the names of such files end
 PACKED = 10  # times as much text as bytes, in such a file
-_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
@@ -241,14 +243,17 @@ class Table:
         missing = value is None or text == ""
         what = "is missing" if missing else f"is {value!r}, which is not a {wanted}"
         comma = isinstance(text, str) and has_decimal_comma(text)
-        if comma:
+        thousands = comma and not self.may_have_commas and may_be_thousands(str(text))
+        if thousands:
+            what += ": its comma seems to separate thousands, and should not be there"
+        elif comma:
             what += ": it has a decimal comma, where a point should be"
         return BadValueError(
             f"{self.path}: row {row + 1}, column {name!r}: the value {what}",
             name,
-            is_text=bool(text) and not (comma or is_number(str(text))),
+            is_text=not (missing or comma or is_number(value if text is None else text)),
             is_missing=is_missing(value),
-            has_comma=comma,
+            has_comma=comma and not thousands,
         )
 
     def numeric(self, names: list[str]) -> list[str]:
@@ -327,23 +332,21 @@ class CsvTable(Table):
     decimal_comma = False  # numbers have one
 
     def __init__(self, path: Path) -> None:
-        with _reading(path) as (read, _):
-            head = read(BLOCK_BYTES)
-            # The last byte may be half of a line end.
-            while not _LINE_END.search(head, 0, len(head) - 1) and (more := read(BLOCK_BYTES)):
+        with reading(path) as (read, _):
+            head = read(HEAD_BYTES)
+            while header_in(head) is None and (more := read(BLOCK_BYTES)):
                 head += more
                 if len(head) > RECORD_BYTES:
                     raise ValueError(f"{path}: the first line does not end; is this a text?")
-        end = _LINE_END.search(head)
-        self._header = head[: end.end()] if end else head
+        self._header, end = header_in(head) or (head, b"\r" if head[-1:] == b"\r" else b"\n")
         # What ends records: a carriage return alone in files of old.
-        self._line_end = b"\r" if end and end[0] == b"\r" else b"\n"
+        self._line_end = b"\r" if end == b"\r" else b"\n"
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ValueError(f"{path} is text in UTF-16; save it as UTF-8")
         text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
             raise ValueError(f"{path}: the first line is blank, but should name the columns")
-        self._delimiter = max(",;\t", key=text.count)
+        self._delimiter = delimiter_of(text)
         self.may_have_commas = self._delimiter != ","
         try:
             names = next(csv.reader([text], delimiter=self._delimiter))
@@ -352,8 +355,11 @@ class CsvTable(Table):
         super().__init__(path, names)
 
     def _doubt(self) -> str:
-        numbers = all(map(is_number, self.names))
-        return "; has it no first line that names the columns?" if numbers else ""
+        if all(map(is_number, self.names)):
+            return "; has it no first line that names the columns?"
+        if any("\ufffd" in name for name in self.names):
+            return "; the header is not UTF-8: save the file as UTF-8"
+        return ""
 
     def append(
         self,
@@ -369,14 +375,14 @@ class CsvTable(Table):
         with replacing(output) as beside, beside.open("wb") as out:
             out.write(self._extended(self._header, [self._quoted(name) for name in new]))
             for _, values, done, block in self._read(names, parsed):
-                records = iter(_records(block, self._delimiter))
+                lines = iter(records(block, self._delimiter))
                 for row in zip(*(column.tolist() for column in compute(values)), strict=True):
-                    record = next(records)
+                    record = next(lines)
                     while not record.strip(b"\r\n"):  # a blank line is no row
                         out.write(record)
-                        record = next(records)
+                        record = next(lines)
                     out.write(self._extended(record, [self._quoted(value) for value in row]))
-                out.writelines(records)
+                out.writelines(lines)
                 yield done
 
     def _quoted(self, value: Any) -> str:
@@ -396,7 +402,7 @@ class CsvTable(Table):
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
         """Yield the bytes after the header, cut where a record ends."""
         rest = b""
-        with _reading(self.path) as (read, share):
+        with reading(self.path) as (read, share):
             skipped = len(self._header)
             while chunk := read(BLOCK_BYTES):
                 rest += chunk[skipped:]
@@ -431,7 +437,17 @@ class CsvTable(Table):
             table = self._parsed(piece, names)
         except pa.ArrowInvalid as error:
             raise self._ragged(piece, names, first) or ValueError(f"{self.path}: {error}") from None
-        return with_points(table) if self.decimal_comma else table
+        if not self.decimal_comma:
+            return table
+        for name in names:
+            if (row := doubtful_point(table.column(name))) is not None:
+                text = plain_value(table.column(name)[row])
+                raise ValueError(
+                    f"{self.path}: row {first + row + 1}, column {name!r}: the point in {text!r} "
+                    "seems to separate thousands, since other numbers have decimal commas or none; "
+                    "remove such points"
+                )
+        return with_points(table)
 
     def _parsed(self, piece: bytes, names: list[str], keep: Any = None) -> Any:
         import pyarrow as pa
@@ -468,37 +484,6 @@ class CsvTable(Table):
             f"{counted(row.actual_columns, 'value')}, but there are "
             f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
         )
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], float]]]:
-    """Open a file, compressed or not; give what reads bytes and what tells the share read."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(4)
-        codec = next((name for magic, name in CODECS.items() if head.startswith(magic)), "")
-        file.seek(0)
-        if not codec:
-            yield file.read, lambda: file.tell() / size
-            return
-        import pyarrow as pa
-
-        try:
-            with pa.CompressedInputStream(file, codec) as stream:
-                yield stream.read, lambda: min(file.tell() / size, 1.0)
-        except (OSError, pa.ArrowException) as error:
-            if getattr(error, "filename", None):
-                raise
-            raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
-
-
-def _records(block: bytes, delimiter: str) -> list[bytes]:
-    """Split bytes into records with their line ends; a quoted value may hold line ends."""
-    if b'"' not in block:
-        return block.splitlines(keepends=True)
-    quoted = rb'(?<![^%b\r\n])"(?:[^"]++|"")*+"' % re.escape(delimiter.encode())
-    record = rb'(?:[^"\r\n]++|%b|")*+(?:\r\n|[\r\n]|\Z)' % quoted
-    return re.findall(record, block)[: None if block[-1:] not in b"\r\n" else -1]
 
 
 class ParquetTable(Table):
@@ -548,6 +533,9 @@ class ParquetTable(Table):
             yield batch, read / self._file.metadata.num_rows
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
+        for name in names:
+            if not is_of_numbers_or_text(columns[name].type):
+                raise self.bad_type(name, str(columns[name].type))
         return as_doubles(columns, names)
 
     def _columns(self, piece: Any, names: list[str], first: int) -> dict[str, Any]:

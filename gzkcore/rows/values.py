@@ -1,5 +1,7 @@
 """Single values of files: which are numbers, which stand for none, what is wrong with others."""
 
+import numbers
+import re
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,8 @@ import numpy as np
 from gzkcore._util.typing import Doubles
 
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
+# A number with a separator of thousands, or with a fraction of three digits.
+THOUSANDS = r"^[-+]?[1-9][0-9]{0,2}%s[0-9]{3}$"
 # What stands for a missing value in text, in small letters.
 MISSING = ("", "na", "n/a", "nan", "nat", "null", "none")
 
@@ -50,10 +54,46 @@ def has_decimal_comma(text: str) -> bool:
     return not is_number(text) and is_number(text.replace(",", ".", 1))
 
 
-def is_number(text: str) -> bool:
-    """Say whether a text is a number, infinity and NaN included."""
+def may_be_thousands(text: str) -> bool:
+    """Say whether the comma in a text may separate thousands."""
+    return re.match(THOUSANDS % ",", text) is not None
+
+
+def doubtful_point(column: Any) -> int | None:
+    """Return the first row of text with decimal commas whose point seems to separate thousands.
+
+    Points seem to beside commas, and beside whole numbers where all have three digits behind them.
+    """
+    import pyarrow.compute as pc
+
+    def like(pattern: str) -> Any:
+        return pc.fill_null(pc.match_substring_regex(trimmed, pattern), False)
+
+    trimmed = pc.ascii_trim_whitespace(column)
+    points = like(r"^[-+]?[0-9]*[.][0-9]+$")
+    if not pc.any(points).as_py():
+        return None
+    groups = pc.sum(like(THOUSANDS % "[.]")).as_py() == pc.sum(points).as_py()
+    if pc.any(like(DECIMAL_COMMA)).as_py() or (groups and pc.any(like("^[-+]?[0-9]+$")).as_py()):
+        return int(pc.index(points, True).as_py())
+    return None
+
+
+def is_of_numbers_or_text(of: Any) -> bool:
+    """Say whether an Arrow type is of values that may be numbers."""
+    import pyarrow as pa
+
+    others = (pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary,
+              pa.types.is_large_binary, pa.types.is_fixed_size_binary)  # fmt: skip
+    return not any(is_other(of) for is_other in others)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value, or a text, is a number, infinity and NaN included."""
+    if not isinstance(value, str):
+        return isinstance(value, numbers.Number)
     try:
-        _parsed(text)
+        _parsed(value)
     except ValueError:
         return False
     return True

@@ -13,6 +13,8 @@ from commands import files, refuse, run, start, write
 from gzkcore.cli import main as cli
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
 
 
 def test_plan(capsys, globe, plain):
@@ -203,3 +205,26 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
     )
     assert files() == ["data-compare.json", "data.csv"]
     assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+@pytest.mark.parametrize("kind", ["gaps", "text", "dates"])
+def test_targets_and_dates(capsys, plain, command, kind):
+    columns = {name: values[:80].tolist() for name, values in plain.items()}
+    if kind == "gaps":
+        columns["y"][3] = None
+    elif kind == "text":
+        columns["y"] = ["low" if value < 0 else "high" for value in columns["y"]]
+    else:
+        columns["a"] = np.datetime64("2024-01-01", "us") + np.arange(80)
+    parquet.write_table(pyarrow.table(columns), "data.parquet")
+    arguments = [command, "data.parquet", "--target", "y", "--n-components", "8"]
+    if (command, kind) == ("compare", "text"):
+        reason = refuse(capsys, *arguments)
+        assert reason.startswith(
+            "--target y: this column of data.parquet holds text, and compare p"
+        )
+        return
+    if command == "compare":
+        arguments += ["--methods", "fourier-iid", "--seeds", "1"]
+    assert run(capsys, *arguments)["columns"] == ["a", "b", "c"]

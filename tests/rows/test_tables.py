@@ -176,12 +176,77 @@ def test_columns_that_can_be_numbers():
         ("a,y\n1,2\n3\n", "row 2 has 1 value, but there are 2 columns: '3'"),
         ("a;y\n1;2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
         ("1,2.5\n3,4\n", "its columns are 1, 2.5; has it no first line that names the columns?"),
+        ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
+        ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
+        (
+            "H\xf6he,y\n1,2\n",
+            "its columns are H\ufffdhe, y; the header is not UTF-8: save the file",
+        ),
         ("a,y\n1,M\xfcnchen\n", "row 1, column 'y': the value is 'M\xfcnchen'"),
     ],
 )
 def test_bad_text(text, reason):
     Path("data.csv").write_bytes(text.encode("latin-1"))
     refuse("data.csv", ["a", "y"], reason)
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ('"Temp, °C";"Druck, hPa";"y"', ["Temp, °C", "Druck, hPa", "y"]),
+        ('"a\nb",b,y', ["a\nb", "b", "y"]),
+        ('a,"b\r\n""c""",y', ["a", 'b\r\n"c"', "y"]),
+        ('5" pipe,b,y', ['5" pipe', "b", "y"]),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_headers_with_quotes(monkeypatch, header, names, mark, end):
+    monkeypatch.setattr(tables, "HEAD_BYTES", 40)
+    delimiter = ";" if ";" in header else ","
+    lines = [mark + header, *(delimiter.join(row) for row in ("123", "456", "789"))]
+    Path("data.csv").write_bytes("".join(line + end for line in lines).encode())
+    table = open_table("data.csv")
+    assert table.names == names
+    assert np.array_equal(read(table.batches(["y"])).ravel(), [3, 6, 9])
+    list(table.append(["y"], lambda rows: [2 * rows[:, 0]], {"new": DOUBLE}, Path("out.csv")))
+    again = open_table("out.csv")
+    assert again.names == [*names, "new"]
+    assert np.array_equal(read(again.batches(["new"])).ravel(), [6, 12, 18])
+
+
+@pytest.mark.parametrize(
+    ("values", "bad"),
+    [
+        (["932", "2.714", "5"], 2),
+        (["932,5", "7", "2.714"], 3),
+        (["1.5", "2,5", "3"], 1),
+        (["1.5", "2.25", "3"], None),
+        (["0.125", "2.714", "3"], None),
+    ],
+)
+def test_points_beside_decimal_commas(values, bad):
+    Path("data.csv").write_text("a;y\n" + "".join(f"1;{value}\n" for value in values))
+    table = open_table("data.csv", decimal_comma=True)
+    if bad is None:
+        assert np.array_equal(read(table.batches(["y"])).ravel(), np.array(values, float))
+        return
+    with pytest.raises(ValueError, match=rf"row {bad}, column 'y': the point in '.*' seems to sep"):
+        read(table.batches(["y"]))
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        (pyarrow.array([0], pyarrow.timestamp("ms")), "timestamp[ms]"),
+        (pyarrow.array([0], pyarrow.duration("s")), "duration[s]"),
+        (pyarrow.array([[1.0]]), "list<"),
+        (pyarrow.array([b"x"]), "binary"),
+    ],
+)
+def test_types_that_are_no_numbers(values, holds):
+    parquet.write_table(pyarrow.table({"a": values, "y": [1.0]}), "data.parquet")
+    refuse("data.parquet", ["a", "y"], f"column 'a' holds {holds}")
 
 
 def test_columns_that_are_not_there():

@@ -1,0 +1,32 @@
+"""Columns of several kinds in memory: what the columns of files become."""
+
+import numpy as np
+import pytest
+
+from gzkcore.rows.frames import read_frame
+from gzkcore.rows.tables import open_table
+
+pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (
+            pyarrow.array([1_700_000_000_000_000_001, None], pyarrow.timestamp("ns")),
+            np.array([1_700_000_000_000_000, "NaT"], "M8[us]"),
+        ),
+        (
+            pyarrow.array([161022788072777429, None], pyarrow.int64()),
+            [161022788072777429.0, np.nan],
+        ),
+        (pyarrow.array([2**64 - 1, 0], pyarrow.uint64()), [2.0**64, 0]),
+    ],
+    ids=["dates in nanoseconds", "int64", "uint64"],
+)
+def test_values_are_rounded(tmp_path, column, expected):
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pyarrow.table({"a": column}), path)
+    frame = read_frame(open_table(path), ["a"], lambda *_: None).frame
+    assert np.array_equal(frame["a"], np.asarray(expected), equal_nan=True)
