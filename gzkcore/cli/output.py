@@ -2,10 +2,10 @@
 
 import contextlib
 import json
+import re
 import shlex
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,16 +108,18 @@ def progress() -> Iterator[Callable[..., None]]:
 
 @contextlib.contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect what the library warns about: of each kind the first, and how many followed."""
+    """Collect what the library warns about: of texts that differ in numbers alone the first."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield notes
-    first = {warning.category: warning for warning in reversed(caught)}
-    counts = Counter(warning.category for warning in caught)
+    alike: dict[str, list[str]] = {}
+    for warning in caught:
+        text = str(warning.message)
+        alike.setdefault(re.sub(r"\d+", "", text), []).append(text)
     notes += [
-        f"Note: {first[kind].message}" + (f" ({n - 1} more like it)" if n > 1 else "")
-        for kind, n in counts.items()
+        f"Note: {first}" + (f" ({len(more)} more like it)" if more else "")
+        for first, *more in alike.values()
     ]
 
 
@@ -153,14 +155,20 @@ def print_table(title: str, header: list[str], rows: list[list[str]], least: int
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", show_header=any(header), box=box.SIMPLE_HEAD)
+    table = Table(
+        title=Text(title, "table.title"),
+        title_justify="left",
+        show_header=any(header),
+        box=box.SIMPLE_HEAD,
+    )
     for i, column in enumerate(header):
         table.add_column(
-            column, justify="right" if i and any(header) else "left", no_wrap=any(header)
+            Text(column), justify="right" if i and any(header) else "left", no_wrap=any(header)
         )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console = Console()
     console.width = max(console.width, least)
     console.print(table)
@@ -170,7 +178,7 @@ def print_lines(*lines: str) -> None:
     """Print lines for people, however long they are."""
     from rich.console import Console
 
-    console = Console(soft_wrap=True, markup=False, highlight=False)
+    console = Console(soft_wrap=True, markup=False, highlight=False, emoji=False)
     for line in lines:
         console.print(line)
 

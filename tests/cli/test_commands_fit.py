@@ -346,7 +346,7 @@ TEXT = "name,a,b,kind,y\n" + "Bern,1,2,x,3\nRom,2,5,y,7\n" * 20
     [
         (["fit", "--target", "y", *QUICK], "or choose columns without 'name': --columns a,b"),
         (["plan"], "or choose columns without 'name': --columns a,b,y"),
-        (["compare", "--target", "y"], "or choose columns without 'name': --columns a,b"),
+        (["compare"], "or choose columns without 'name': --columns a,b,y"),
         (["fit", "--target", "y", "--columns", "a,name", *QUICK], "without 'name': --columns a"),
         (
             ["fit", "--target", "name", "--columns", "a", *QUICK],
