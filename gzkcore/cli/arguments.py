@@ -150,6 +150,14 @@ def check_picture(path: Path | None) -> None:
         check_place(path)
 
 
+def check_differ(name: str, path: Path, other_name: str, other: Path | None) -> None:
+    """Raise if two results would be written to one file."""
+    if other is not None and path.resolve() == other.resolve():
+        raise ValueError(
+            f"{name} and {other_name} are the same file, {other}; give one of them another name"
+        )
+
+
 def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
     """Raise if what is to be written would replace the table."""
     if path is not None and path.exists() and path.samefile(table.path):

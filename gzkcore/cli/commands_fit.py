@@ -17,6 +17,7 @@ from .arguments import (
     Lat,
     Limits,
     Lon,
+    check_differ,
     check_gamma,
     check_new,
     check_not_the_table,
@@ -25,7 +26,7 @@ from .arguments import (
     origin,
     recipe_of,
 )
-from .output import advice, collected_notes, options_named, print_json, progress, tell
+from .output import advice, collected_notes, drawn, options_named, print_json, progress, tell
 from .show_fit import FitResult, print_fit
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def fit(
     check_not_the_table(table, "--model", model)
     check_new("--model", model, force)
     check_not_the_table(table, "--plot", plot)
+    check_differ("--model", model, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
         classify=classify, kernel=kernel, gamma=gamma,
@@ -228,8 +230,7 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
         found.model.save(asked.model)
         if found.verdict is not None:
             notes += [f"Note: {reason}" for reason in found.verdict.failed]
-        if plot:
-            draw_frame(found, plot, table.path.name)
+        failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
     result = {
         "data": str(table.path),
         "target": target,
@@ -237,13 +238,15 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
         "model": str(asked.model),
-        "plot": str(plot) if plot else None,
+        "plot": str(plot) if plot and not failed else None,
         "notes": notes,
     }
     if asked.as_json:
         print_json(result)
     else:
         print_frame(result)
+    if failed:
+        raise ValueError(failed)
 
 
 def _fit_chosen(
@@ -257,7 +260,7 @@ def _fit_chosen(
     from .frame_rows import dropped_note
     from .kernels import check_name
 
-    table, target = asked.table, asked.target
+    table, target, plot = asked.table, asked.target, asked.plot
     started, (memory, _) = time.perf_counter(), resident_memory()
     recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
     check_gamma(gamma, LEARNER_RULES)
@@ -279,8 +282,7 @@ def _fit_chosen(
             notes.append(f"Note: {dropped_note(found.n_dropped)}")
         found.model.recipe_ = asdict(found.recipe)
         found.model.save(asked.model)
-        if asked.plot:
-            _draw(found, asked.plot, table.path.name)
+        failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
     result = FitResult(
         data=str(table.path), target=target, columns=found.recipe.columns, sphere=recipe.sphere,
         whole=features is None,
@@ -295,13 +297,15 @@ def _fit_chosen(
         baselines={name: errors.summary() for name, errors in found.baselines.items()},
         seconds=time.perf_counter() - started,
         peak_memory_mb=(resident_memory()[1] - memory) / 1e6,
-        model=str(asked.model), plot=str(asked.plot) if asked.plot else None, notes=notes,
+        model=str(asked.model), plot=str(plot) if plot and not failed else None, notes=notes,
     )  # fmt: skip
     if asked.as_json:
         print_json(asdict(result))
     else:
         unused = [name for name in table.names if name not in (*recipe.columns, target)]
         print_fit(result, unused)
+    if failed:
+        raise ValueError(failed)
 
 
 def _draw(found: "TableFit", plot: Path, name: str) -> None:

@@ -123,7 +123,7 @@ def papers(
                 )
                 for name in names
             ]
-        pictures = _draw_all(results, plot) if plot else {}
+        pictures = _draw_all(results, plot, notes) if plot else {}
     if as_json:
         print_json(
             {
@@ -141,16 +141,20 @@ def papers(
         print_lines(*picture_note(path))
 
 
-def _draw_all(results: "list[reproduce.Result]", plot: Path) -> dict[str, Path]:
-    """Draw each experiment; of several, each in a file with its name."""
+def _draw_all(results: "list[reproduce.Result]", plot: Path, notes: list[str]) -> dict[str, Path]:
+    """Draw each experiment that has results; of several, each in a file with its name."""
     pictures = {
         result.name: plot
         if len(results) == 1
         else plot.with_name(f"{plot.stem}-{result.name.replace(' ', '-')}{plot.suffix}")
         for result in results
+        if result.cells
     }
     for result in results:
-        result.plot(pictures[result.name])
+        if result.cells:
+            result.plot(pictures[result.name])
+        else:
+            notes.append(f"Note: {result.name} has no results, and so no picture")
     return pictures
 
 

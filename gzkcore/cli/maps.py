@@ -14,7 +14,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
 from gzkcore.evaluate.draw import save_picture
-from gzkcore.evaluate.style import NOTHING, styled
+from gzkcore.evaluate.style import NOTHING, as_written, styled
 from gzkcore.learn.kernel_system import HELD_ROWS
 
 ENDINGS = (".png", ".pdf", ".svg")
@@ -111,7 +111,7 @@ def draw_map(
         west + (places[:, 1] - west) % 360, places[:, 0], ".", color="black", alpha=0.45,
         markersize=min(4, max(0.6, 70 / math.sqrt(len(places)))), markeredgewidth=0,
     )  # fmt: skip
-    axes.set_title(title)
+    axes.set_title(as_written(title))
     dots = f"dots: {counted(len(places), 'training point')}"
     axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < 1 else dots, loc="left")
     if std is not None:
@@ -211,7 +211,7 @@ def _draw_cells(
         axes.spines[side].set_visible(True)
     bar = axes.inset_axes((1.015, 0, 0.02, 1))
     axes.figure.colorbar(
-        ScalarMappable(norm, colors), cax=bar, extend="both", label=label
+        ScalarMappable(norm, colors), cax=bar, extend="both", label=as_written(label)
     ).ax.set_yscale("linear")
 
 

@@ -150,6 +150,20 @@ def picture_note(path: Path | None) -> list[str]:
     return [f"Picture: {path}"] if path else []
 
 
+def drawn(path: Path | None, draw: Callable[[Path], None]) -> str:
+    """Draw a picture, if there is to be one; return why that failed, or nothing.
+
+    Whatever fails: results that took hours are told first.
+    """
+    if path is None:
+        return ""
+    try:
+        draw(path)
+    except Exception as error:  # noqa: BLE001  of a library, of any kind
+        return f"--plot {path}: the picture could not be drawn: {error}; all else is done"
+    return ""
+
+
 def print_table(title: str, header: list[str], rows: list[list[str]], least: int = 0) -> None:
     """Print a table for people; where lines have less than `least` columns, they will overflow."""
     from rich import box

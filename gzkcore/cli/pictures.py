@@ -8,7 +8,7 @@ import numpy as np
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
 from gzkcore.evaluate.draw import plain_ticks, save_picture
-from gzkcore.evaluate.style import FAINT, INK, styled
+from gzkcore.evaluate.style import FAINT, INK, as_written, styled
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Frame, Values
 
@@ -49,7 +49,9 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
     if isinstance(found.model, KernelClassifier):
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
-        axes[0].set_title(f"How often each {target} was predicted\n{len(truth):,} {rows}")
+        axes[0].set_title(
+            as_written(f"How often each {target} was predicted\n{len(truth):,} {rows}")
+        )
     else:
         _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target)
     if verdict is not None and wide:
@@ -75,10 +77,12 @@ def draw_agreement(path: Path, pairs: Doubles, rows: str, label: str) -> None:
 
 def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
     """Draw predicted against actual values: dots, or if they are many their counts."""
-    both = np.quantile(pairs, [0.001, 0.999])
+    few = len(pairs) <= MOST_DOTS
+    both = np.quantile(pairs, [0, 1] if few else [0.001, 0.999])
     margin = 0.03 * (both[1] - both[0])
     limits = both[0] - margin, both[1] + margin
-    if len(pairs) <= MOST_DOTS:
+    outside = int(np.any((pairs < limits[0]) | (pairs > limits[1]), axis=1).sum())
+    if few:
         axes.plot(*pairs.T, "o", markersize=3.5, alpha=0.5, markeredgewidth=0)
     else:
         bins = axes.hexbin(
@@ -92,15 +96,17 @@ def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
         va="bottom", color=FAINT, size=9, rotation=45, rotation_mode="anchor",
     )  # fmt: skip
     axes.set(xlim=limits, ylim=limits, aspect="equal")
+    label, rows = as_written(label), as_written(rows)
     axes.set(xlabel=f"actual {label}", ylabel=f"predicted {label}")
-    axes.set_title(f"Predicted against actual {label}\n{counted(len(pairs), 'row')}: {rows}")
+    more = f", {outside:,} outside the picture" if outside else ""
+    axes.set_title(f"Predicted against actual {label}\n{counted(len(pairs), 'row')}{more}: {rows}")
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
     """Draw how often each label was predicted for each: of many, for the most frequent."""
     counts = [np.count_nonzero(truth == each) for each in classes]
     shown = np.sort(np.argsort(counts)[::-1][:MOST_CLASSES])
-    names = [str(classes[i]) for i in shown]
+    names, label = [as_written(str(classes[i])) for i in shown], as_written(label)
     table = np.array(
         [[np.count_nonzero((truth == a) & (predicted == b)) for b in classes[shown]]
          for a in classes[shown]]
@@ -129,6 +135,6 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
         "not shuffled", (least, 0), (4, 3), xycoords=axes.get_xaxis_transform(),
         textcoords="offset points", ha="left", va="bottom", color=FAINT, size=9,
     )  # fmt: skip
-    axes.set_yticks(range(len(bars), 0, -1), names)
+    axes.set_yticks(range(len(bars), 0, -1), map(as_written, names))
     axes.set_xlabel("wrong, %" if classify else "root mean squared error")
     axes.set_title("Which columns matter\nerror when the column is shuffled")

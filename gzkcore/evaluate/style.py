@@ -38,6 +38,11 @@ STYLE: dict[str, Any] = {
 }
 
 
+def as_written(text: str) -> str:
+    """Return what Matplotlib draws as this text: between two dollars it would see a formula."""
+    return text.replace("$", r"\$")
+
+
 def styled(draw: Callable[Arguments, Drawn]) -> Callable[Arguments, Drawn]:
     """Return a function that draws in this style, and leaves the user's own alone."""
 

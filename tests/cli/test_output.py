@@ -3,8 +3,12 @@
 import warnings
 
 import pytest
+from commands import QUICK, files, refuse, write
+
+from gzkcore.cli import main as cli
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
+from gzkcore.cli import pictures
 from gzkcore.cli.output import collected_notes, print_lines, print_table
 
 NAMES = ["speed [m/s]", "rate [/s]", "h:m:s", "[bold]"]
@@ -26,3 +30,28 @@ def test_different_warnings_are_different_notes():
         "Note: row 1 is far (1 more like it)",
         "Note: no luck",
     ]
+
+
+@pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])
+def test_a_picture_that_fails_comes_after_the_report(capsys, monkeypatch, plain, options):
+    def fail(*_):
+        raise RuntimeError("no ink")
+
+    for name in ("draw_frame", "draw_agreement"):
+        monkeypatch.setattr(pictures, name, fail)
+    write("data.csv", plain)
+    arguments = ["fit", "data.csv", "--target", "y", "--columns", "a,b", *options]
+    assert cli.main([*arguments, "--plot", "fit.png"]) == 2
+    out, err = capsys.readouterr()
+    assert "Next: gzkcore predict model.gzk" in out
+    assert "Picture" not in out
+    assert err == (
+        "gzkcore: --plot fit.png: the picture could not be drawn: no ink; all else is done\n"
+    )
+    assert files() == ["data.csv", "model.gzk"]
+
+
+def test_model_and_picture_are_two_files(capsys, plain):
+    write("data.csv", plain)
+    arguments = ["fit", "data.csv", "--target", "y", "--model", "z.png", "--plot", "./z.png"]
+    assert refuse(capsys, *arguments).startswith("--model and --plot are the same file, z.png")

@@ -20,3 +20,23 @@ def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
     if n > pictures.MOST_DOTS:
         ticks = figure.axes[1].get_yticks()
         assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks
+
+
+def test_every_row_of_few_is_drawn_and_of_many_it_is_told_how_many_are_not(monkeypatch):
+    figures = []
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    pairs = np.random.default_rng(0).normal(size=(3000, 2))
+    pairs[:2] = 100
+    for n in (300, 3000):
+        pictures.draw_agreement(Path("a.png"), pairs[:n], "title", "y")
+    few, many = (figure.axes[0] for figure in figures)
+    assert few.get_xlim()[1] > 100
+    assert "outside" not in few.get_title("left")
+    assert many.get_xlim()[1] < 10
+    assert "3,000 rows, 5 outside the picture: title" in many.get_title("left")
+
+
+def test_names_are_no_formulas(tmp_path):
+    pairs = np.arange(20.0).reshape(10, 2)
+    pictures.draw_agreement(tmp_path / "a.svg", pairs, "rows of $x_{$.csv", "y $x_{$")
+    assert (tmp_path / "a.svg").stat().st_size > 1000
