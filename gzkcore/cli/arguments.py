@@ -1,6 +1,7 @@
 """What the arguments of the commands mean; each error names the option and the remedy."""
 
 import contextlib
+import csv
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -69,7 +70,7 @@ def chosen_columns(
             )
         chosen = [lat, lon]
     elif columns is not None:
-        chosen = [column.strip() for column in columns.split(",")]
+        chosen = _names_in(columns, table.names)
     else:
         table.require([] if target is None else [target])
         chosen = table.names if target is None else table.beside(target)
@@ -79,6 +80,22 @@ def chosen_columns(
     if not chosen:
         raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
     return chosen, lat is not None
+
+
+def _names_in(text: str, names: list[str]) -> list[str]:
+    """Return the names that a text lists, between commas; those with commas are in quotes."""
+    given = next(csv.reader([text], skipinitialspace=True), [])
+    return [name if name in names else name.strip() for name in given or [""]]
+
+
+def listed(names: list[str]) -> str:
+    """Return the text that lists these names."""
+    return ",".join(
+        '"' + name.replace('"', '""') + '"'
+        if name != name.strip() or {",", '"', "\n", "\r"} & {*name}
+        else name
+        for name in names
+    )
 
 
 def check_gamma(gamma: str, rules: tuple[str, str]) -> None:
@@ -148,6 +165,19 @@ def check_picture(path: Path | None) -> None:
         if path.suffix.lower() not in ENDINGS:
             raise ValueError(f"--plot {path} should end with one of {', '.join(ENDINGS)}")
         check_place(path)
+
+
+def check_results(path: Path) -> None:
+    """Raise unless results can be kept there: now, not after the table is read."""
+    if path.suffix.lower() != ".json":
+        raise ValueError(f"--output {path} should end with .json")
+    check_place(path)
+
+
+def check_positive(name: str, value: float | None, of: str = "") -> None:
+    """Raise unless an option that is given is a positive number."""
+    if value is not None and not 0 < value < math.inf:
+        raise ValueError(f"{name} {value:g} must be a positive number{of}")
 
 
 def check_differ(name: str, path: Path, other_name: str, other: Path | None) -> None:

@@ -22,6 +22,7 @@ from .arguments import (
     check_new,
     check_not_the_table,
     check_picture,
+    check_positive,
     chosen_columns,
     origin,
     recipe_of,
@@ -191,8 +192,7 @@ def _check_options(
                     f"{name} {value} needs --features or --whole, since a fit without them "
                     f"learns the kernel; add one of them, or leave {name} out"
                 )
-        if seconds is not None and seconds <= 0:
-            raise ValueError(f"--time {seconds:g} must be a positive number of seconds")
+        check_positive("--time", seconds, " of seconds")
         return
     given = {"--time": seconds is not None, "--memory": memory is not None, "--classify": classify}
     for name, is_given in given.items():

@@ -20,6 +20,8 @@ from .arguments import (
     Lon,
     Widths,
     check_picture,
+    check_positive,
+    check_results,
     kernel_of,
     origin,
     recipe_of,
@@ -87,6 +89,8 @@ def plan(
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
+    check_positive("--max-error", max_error)
+    check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
         X, y, n_rows = _drawn(table, recipe, seed, report, notes, classify=classify)
@@ -155,6 +159,24 @@ def _some_of(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
     if all(column.dtype.kind == "f" and np.isfinite(column).all() for column in columns.values()):
         return np.column_stack(list(columns.values())), y  # only the target has text or gaps
     return Frame(columns), y
+
+
+def _methods_in(text: str) -> list[str]:
+    """Return the names of methods that a text lists."""
+    from gzkcore.evaluate.compare import check_methods
+
+    try:
+        return check_methods([name.strip() for name in text.split(",") if name.strip()])
+    except ValueError as error:
+        raise ValueError(f"--{error}") from None
+
+
+def _beside(data: Path) -> Path:
+    """Return where results of a table are kept: of a.csv and of a.csv.gz in a-compare.json."""
+    from gzkcore.rows.tables import ending
+
+    name = data.name[: data.name.lower().rindex(ending(data))]
+    return Path(f"{name}-compare.json")
 
 
 def _check_numeric(table: "Table", target: str | None, y: Any) -> None:
@@ -242,8 +264,10 @@ def compare(
     recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    output = output or Path(f"{data.stem}-compare.json")
+    check_positive("--max-seconds", max_seconds)
+    names = _methods_in(methods)
+    output = output or _beside(data)
+    check_results(output)
     with collected_notes() as notes:
         with resumable(output), advice(table, recipe), progress() as report:
             X, y, n_rows = _drawn(table, recipe, seed, report, notes)

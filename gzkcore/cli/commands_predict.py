@@ -65,6 +65,8 @@ def predict(
         raise ValueError("give a table to predict for, or --grid with a number of degrees")
     if window is not None and grid is None:
         raise ValueError(f"--window {window} is the window of a grid; add --grid")
+    if decimal_comma and grid is not None:
+        raise ValueError("--decimal-comma is for tables, and --grid reads none; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
     _check_asked(model, fitted, std=std, probabilities=probabilities)
@@ -148,7 +150,7 @@ def _predict_grid(
 
     cells = grid_of(step, window)
     rows_at = surface_of(model, predictor.fitted, recipe)
-    check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"))
+    check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"), names=list(new))
     with progress() as report:
         columns = predict_grid(cells, rows_at, predictor, report)
         write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)

@@ -8,7 +8,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, Width, check_picture
+from .arguments import AsJson, Width, check_picture, check_results
 from .output import (
     collected_notes,
     picture_note,
@@ -115,6 +115,7 @@ def papers(
     names = reproduce.choose(paper, experiment)
     check_picture(plot)
     output = output or Path("papers-quick.json" if quick else "papers.json")
+    check_results(output)
     with collected_notes() as notes:
         with resumable(output), progress() as report:
             results = [

@@ -14,7 +14,7 @@ from gzkcore._util.files import check_place, replacing
 from gzkcore._util.typing import Doubles
 from gzkcore.rows.frames import Frame
 
-from .recipes import FrameRecipe, Recipe
+from .recipes import PLACE, FrameRecipe, Recipe
 
 OUTPUTS = (".nc", ".csv")
 CELLS = 1 << 19  # predicted at a time
@@ -61,6 +61,7 @@ def _edges(window: str) -> tuple[float, ...]:
     if not right:
         raise ValueError(
             f"--window {window} must be south,north,west,east in degrees, such as 35,60,-10,30"
+            + (f"; beyond the date line add 360 to the east: {east + 360:g}" if west > east else "")
         )
     return south, north, west, east
 
@@ -96,13 +97,16 @@ def predict_grid(
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def check_grid_output(output: Path, labels: bool) -> None:
-    """Raise ValueError unless a grid can be written there."""
+def check_grid_output(output: Path, labels: bool, names: list[str]) -> None:
+    """Raise ValueError unless a grid can be written there, with columns of these names."""
     check_place(output)
     if output.suffix.lower() not in OUTPUTS:
         raise ValueError(f"--output {output} should end with .nc (NetCDF) or .csv for a grid")
     if labels and output.suffix.lower() == ".nc":
         raise ValueError(f"--output {output}: a NetCDF grid holds numbers, not labels; use .csv")
+    for name in names:
+        if (_name(name) if output.suffix.lower() == ".nc" else name) in PLACE:
+            raise ValueError(f"--name {name} is the name of an axis of the grid; give another")
 
 
 def write_grid(output: Path, grid: Grid, columns: dict[str, Any], title: str) -> None:

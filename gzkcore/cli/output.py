@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .arguments import origin
+from .arguments import listed, origin
 
 if TYPE_CHECKING:
     from gzkcore.rows.tables import Table
@@ -68,7 +68,7 @@ def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator
             ) from None
         rest = [name for name in recipe.columns if name != error.column]
         usable = table.numeric(rest[:_MOST_NAMED])
-        named = shlex.quote(",".join(usable)) if usable else "NAMES"
+        named = shlex.quote(listed(usable)) if usable else "NAMES"
         more = ",..." if len(rest) > _MOST_NAMED else ""
         raise ValueError(
             f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "

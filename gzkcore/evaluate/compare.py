@@ -301,7 +301,7 @@ def compare(
     >>> found.best["method"], [row["method"] for row in found.refused]
     ('gegenbauer', ['tensorsketch'])
     """
-    names, widths = _check_methods(methods), check_widths(n_components)
+    names, widths = check_methods(methods), check_widths(n_components)
     n_seeds = check_integer("n_seeds", n_seeds, 1)
     most = check_integer("max_samples", max_samples, 1)
     lam, limit = check_positive("lam", lam), check_positive("max_seconds", max_seconds)
@@ -356,7 +356,8 @@ def _check_rows(X: Data) -> Rows:
     return rows
 
 
-def _check_methods(methods: Any) -> list[str]:
+def check_methods(methods: Any) -> list[str]:
+    """Return the names of methods that are given, each once."""
     if isinstance(methods, str):
         if methods == "all":
             return list(NAMES)

@@ -69,7 +69,7 @@ class Worker:
         """
         given, taken = self._streams()
         late = threading.Event()
-        reason = None
+        reason = died = None
         with contextlib.suppress(BrokenPipeError):
             given.write(json.dumps(job).encode() + b"\n")
             given.flush()
@@ -79,11 +79,15 @@ class Worker:
                     yield answer["result"]
                 elif "reason" in answer:
                     reason = answer["reason"]
+                elif "died" in answer:
+                    died = answer["died"]
                 else:
                     if answer["last"]:
                         self.close()
                     if answer["ended"]:
                         raise EndedError(_death(answer["ended"]))
+                    if died is not None:
+                        raise EndedError(died)
                     if reason is not None:
                         raise RefusedError(reason)
                     return
@@ -190,8 +194,9 @@ def _death(code: int) -> str:
 def serve() -> None:
     """Be the worker: read a function and a task, then jobs, a line each; answer in lines of JSON.
 
-    A line of an answer is {"result": what the function yields} or {"reason": why it raised}; at
-    last {"ended": exit code, "last": whether this was the worker's last job}.
+    A line of an answer is {"result": what the function yields}, {"reason": why it raised} or
+    {"died": what it lacked, as another time it may not}; at last {"ended": exit code, "last":
+    whether this was the worker's last job}.
     """
     warnings.simplefilter("ignore")
     _end_with(int(os.environ[_PARENT]))
@@ -211,6 +216,8 @@ def serve() -> None:
                 answer(result=result)
         except (TypeError, ValueError) as error:
             answer(reason=plain(str(error)))
+        except MemoryError as error:
+            answer(died=f"there was not enough memory; {plain(str(error))}".rstrip("; "))
         except Exception as error:  # noqa: BLE001  the parent tells it
             answer(reason=f"{type(error).__name__}: {plain(str(error))}")
 

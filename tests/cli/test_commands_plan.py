@@ -1,5 +1,6 @@
 """The commands plan and compare: what they print, write and refuse."""
 
+import gzip
 import json
 import re
 import signal
@@ -86,7 +87,7 @@ def test_plan_of_labels(capsys, plain):
             "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
         ),
         (["--gamma", "auto"], "--gamma must be scale, median or a positive number; got auto"),
-        (["--max-error", "-1"], "max_error=-1.0 is not usable"),
+        (["--max-error", "-1"], "--max-error -1 must be a positive number"),
         (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
         (["--columns", "a,q"], "there is no column 'q'"),
     ],
@@ -161,7 +162,10 @@ def test_bad_comparisons(capsys, globe):
     write("wrong.csv", {"y": globe["y"], "c": constant, "huge": huge})
     Path("other.json").write_text("[]")
     for options, reason in (
-        (["--methods", "fourier"], "there is no method 'fourier' (did you mean 'fourier-qmc'?)"),
+        (
+            ["--methods", "fourier"],
+            "--methods: there is no method 'fourier' (did you mean 'fourier-qmc'?)",
+        ),
         (
             ["--n-components", "0"],
             "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
@@ -169,7 +173,8 @@ def test_bad_comparisons(capsys, globe):
         (["--lat", "lat"], "--lat and --lon must be given together"),
         (["--target", "z"], "there is no column 'z'"),
         (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
-        (["--output", "x.txt"], "x.txt should end with .json"),
+        (["--output", "x.txt"], "--output x.txt should end with .json"),
+        (["--max-seconds", "0"], "--max-seconds 0 must be a positive number"),
         (["--output", "other.json"], "other.json is no result of compare"),
         (["--plot", "x.bmp"], "--plot x.bmp should end with"),
         (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
@@ -185,6 +190,9 @@ def test_bad_comparisons(capsys, globe):
     ):
         assert reason in refuse(capsys, "compare", "wrong.csv", *options)
     assert "column 'huge' has values" in refuse(capsys, "plan", "wrong.csv")
+    for option in ("--lam", "--max-error"):
+        reason = refuse(capsys, "plan", "data.csv", option, "nan")
+        assert reason == f"{option} nan must be a positive number"
     Path("wrong.csv").unlink()
     assert files() == ["data.csv", "other.json"]
 
@@ -228,3 +236,16 @@ def test_targets_and_dates(capsys, plain, command, kind):
     if command == "compare":
         arguments += ["--methods", "fourier-iid", "--seeds", "1"]
     assert run(capsys, *arguments)["columns"] == ["a", "b", "c"]
+
+
+def test_what_is_wrong_is_told_before_the_table_is_read(capsys):
+    Path("data.csv").write_text("a,y\n1,x\n")
+    for options in (["--methods", "no"], ["--output", "x.csv"], ["--max-seconds", "nan"]):
+        assert refuse(capsys, "compare", "data.csv", *options).startswith(options[0])
+
+
+def test_results_of_a_packed_table(capsys, plain):
+    write("data.csv", plain)
+    Path("a.b.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
+    options = ["--methods", "fourier-iid", "--n-components", "8", "--seeds", "1"]
+    assert run(capsys, "compare", "a.b.csv.gz", *options)["output"] == "a.b-compare.json"

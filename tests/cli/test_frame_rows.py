@@ -77,3 +77,14 @@ def test_places_are_numbers(capsys, globe, kind, said):
     write("data.csv", globe | {"other": other})
     reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--lat", "other", "--lon", "lon")
     assert reason.startswith(f"data.csv: column 'other' holds {said}, not numbers")
+
+
+def test_columns_with_commas_and_spaces(capsys):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 40))
+    rows = "".join(f"{x},{z},u,{x + z}\n" for x, z in zip(a, b, strict=True))
+    Path("data.csv").write_text('"Temp, °C", b ,name,y\n' + rows)
+    fit = ["fit", "data.csv", "--target", "y", "--features", "8"]
+    reason = refuse(capsys, *fit)
+    assert reason.endswith("""--columns '"Temp, °C"," b "'""")
+    assert run(capsys, *fit, "--columns", '"Temp, °C"," b "')["columns"] == ["Temp, °C", " b "]

@@ -71,6 +71,22 @@ def test_what_is_refused(capsys, globe, plain):
             ["model.gzk", "--grid", "1", "--window", "9,1,2,3", "--output", "m.nc"],
             "--window 9,1,2,3 must be south,north,west,east",
         ),
+        (
+            ["model.gzk", "--grid", "1", "--window", "10,20,170,-170", "--output", "m.nc"],
+            "; beyond the date line add 360 to the east: 190",
+        ),
+        (
+            ["model.gzk", "--grid", "1", "--output", "m.nc", "--decimal-comma"],
+            "--decimal-comma is for tables, and --grid reads none",
+        ),
+        (
+            ["model.gzk", "--grid", "1", "--output", "m.nc", "--name", "latitude"],
+            "--name latitude is the name of an axis",
+        ),
+        (
+            ["model.gzk", "--grid", "1", "--output", "m.csv", "--name", "longitude"],
+            "--name longitude is the name of an axis",
+        ),
         (["plain.gzk", "--grid", "1", "--output", "m.nc"], "not from latitude and longitude alone"),
     ):
         assert reason in refuse(capsys, "predict", *options)

@@ -32,6 +32,8 @@ def work(task, then):
         raise ValueError("no such\\nluck")
     if then == "fail":
         raise RuntimeError("odd")
+    if then == "fill":
+        raise MemoryError("Unable to allocate 9 TiB")
     if then == "die":
         os._exit(3)
     if then == "wait":
@@ -49,6 +51,7 @@ def test_a_job_gives_its_results_and_says_how_it_ended(tmp_path, monkeypatch):
         for then, error, said in (
             ("refuse", RefusedError, "^no such luck$"),
             ("fail", RefusedError, "^RuntimeError: odd$"),
+            ("fill", EndedError, "^there was not enough memory; Unable to allocate 9 TiB$"),
             ("die", EndedError, "with code 3"),
             ("wait", LateError, "more than 2 s"),
         ):
