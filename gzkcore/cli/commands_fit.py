@@ -235,6 +235,7 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
         "data": str(table.path),
         "target": target,
         **to_dict(found),
+        "unused": _others(table, [*columns, target]),
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
         "model": str(asked.model),
@@ -284,7 +285,8 @@ def _fit_chosen(
         found.model.save(asked.model)
         failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
     result = FitResult(
-        data=str(table.path), target=target, columns=found.recipe.columns, sphere=recipe.sphere,
+        data=str(table.path), target=target, columns=found.recipe.columns,
+        unused=_others(table, [*recipe.columns, target]), sphere=recipe.sphere,
         whole=features is None,
         centers=None if centers is None or found.whole is None else len(found.whole.model.X_fit_),
         kernel=plain(repr(found.model.kernel_)), n_components=found.n_components,
@@ -302,10 +304,14 @@ def _fit_chosen(
     if asked.as_json:
         print_json(asdict(result))
     else:
-        unused = [name for name in table.names if name not in (*recipe.columns, target)]
-        print_fit(result, unused)
+        print_fit(result)
     if failed:
         raise ValueError(failed)
+
+
+def _others(table: "Table", used: list[str]) -> list[str]:
+    """Return the columns of a table that nobody asked for."""
+    return [name for name in table.names if name not in used]
 
 
 def _draw(found: "TableFit", plot: Path, name: str) -> None:

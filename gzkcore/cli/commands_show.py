@@ -90,7 +90,7 @@ def papers(
         bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of repetitions; by default 3, with --quick 2.")
+        int | None, typer.Option(min=1, help="Number of repetitions; by default 1 to 3.")
     ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Download missing data sets.")

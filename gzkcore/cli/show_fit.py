@@ -8,6 +8,8 @@ from gzkcore._util.wording import counted, shortened
 
 from .output import about_gamma, picture_note, print_lines, print_table
 
+MOST_NAMED = 20  # columns that were not used
+
 
 @dataclass
 class FitResult:
@@ -16,6 +18,7 @@ class FitResult:
     data: str
     target: str
     columns: list[str]
+    unused: list[str]  # other columns of the table
     sphere: bool
     whole: bool
     centers: int | None
@@ -38,8 +41,8 @@ class FitResult:
     notes: list[str]
 
 
-def print_fit(result: FitResult, unused: list[str]) -> None:
-    """Print a fit for people, with the columns of the table that it did not use."""
+def print_fit(result: FitResult) -> None:
+    """Print a fit for people."""
     names = ", ".join(result.columns[:4]) + (", ..." if len(result.columns) > 4 else "")
     chosen = ["held-out rows of a sample"] if result.whole else []
     where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
@@ -54,7 +57,7 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
     rows = {
         "rows": f"{result.train['rows']:,} for training, {result.test['rows']:,} held out",
         "columns": used,
-        "not used": ", ".join(unused),
+        "not used": some_of(result.unused),
         "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
         "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
         "lengthscale": f"{result.lengthscale_km:,.0f} km" if result.lengthscale_km else "",
@@ -78,6 +81,12 @@ def print_fit(result: FitResult, unused: list[str]) -> None:
         *picture_note(Path(result.plot) if result.plot else None),
         next_step(result.model, result.data),
     )
+
+
+def some_of(names: list[str]) -> str:
+    """Name some columns, and say how many more there are."""
+    more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def next_step(model: str, data: str) -> str:

@@ -7,7 +7,7 @@ from gzkcore._util.wording import plain
 
 from .maps import length_km
 from .output import picture_note, print_lines, print_table
-from .show_fit import next_step
+from .show_fit import next_step, some_of
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -67,6 +67,7 @@ def print_frame(result: dict[str, Any]) -> None:
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
     print_lines(*_about_columns(result), *_about_sureness(result["sure"]))
     print_lines(
+        *([f"Not used: {some_of(result['unused'])}"] if result["unused"] else []),
         *result["notes"],
         *picture_note(Path(result["plot"]) if result["plot"] else None),
         next_step(result["model"], result["data"]),
@@ -77,11 +78,11 @@ def print_frame(result: dict[str, Any]) -> None:
 
 
 def _row(method: dict[str, Any], keys: list[str]) -> list[str]:
-    first = method[keys[0]], method["plus_minus"]
     if keys[0] == "error_rate":
-        error = f"{_rate(first[0])} ± {100 * first[1]:.1f}"
+        low, high = 100 * method["low"], 100 * method["high"]
+        error = f"{_rate(method[keys[0]])} ({low:.1f} to {high:.1f})"
     else:
-        error = f"{_number(first[0])} ± {_number(first[1], 2)}"
+        error = f"{_number(method[keys[0]])} ± {_number(method['plus_minus'], 2)}"
     other = method[keys[1]]
     return [
         method["method"], error, "" if other is None else f"{other:.3f}",
@@ -91,7 +92,9 @@ def _row(method: dict[str, Any], keys: list[str]) -> list[str]:
 
 def _what_columns_mean(labels: bool) -> list[str]:
     if labels:
-        return ["wrong: error rate on held-out rows, ± 95 % interval; log loss: 0 is perfect"]
+        return [
+            "wrong: error rate on held-out rows, with its 95 % interval; log loss: 0 is perfect"
+        ]
     return [
         "error: root mean squared, on held-out rows, ± 95 % interval; R²: 1 is perfect, 0 the mean"
     ]

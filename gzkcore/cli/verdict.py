@@ -31,7 +31,8 @@ class Verdict:
     methods : list of dict
         Of ours, then of each baseline, `method`, `seconds` and errors on the rows held out: for
         numbers `rmse`, `plus_minus` (of the 95 % interval) and `r2`, for labels `error_rate`,
-        `plus_minus` and `log_loss`.
+        `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and `high` (its ends)
+        and `log_loss`.
     error_of_some, shuffled : float, dict of float
         The first of these errors on some of the rows, and with each column shuffled.
     sure : dict
@@ -131,13 +132,24 @@ def _judged_labels(classes: Values) -> Judge:
         wrong = float(np.mean(classes[predicted.argmax(axis=1)] != truth))
         places = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         given = np.where(classes[places] == truth, predicted[np.arange(len(truth)), places], 0.0)
+        low, high = _wilson(wrong, len(truth))
         return {
             "error_rate": wrong,
-            "plus_minus": 1.96 * float(np.sqrt(wrong * (1 - wrong) / len(truth))),
+            "plus_minus": (high - low) / 2,
+            "low": low,
+            "high": high,
             "log_loss": float(-np.mean(np.log(np.maximum(given, 1e-15)))),
         }
 
     return judge
+
+
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of n rows, which has a width also of none and all."""
+    z2 = 1.96**2
+    middle, wide = share + z2 / (2 * n), (z2 * (share * (1 - share) + z2 / (4 * n)) / n) ** 0.5
+    low, high = ((middle + sign * wide) / (1 + z2 / n) for sign in (-1, 1))
+    return min(max(low, 0.0), share), max(min(high, 1.0), share)
 
 
 def _how_sure(

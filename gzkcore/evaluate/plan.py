@@ -142,6 +142,8 @@ class Plan:
         if self.classify:
             what, learner, scale = "labels", "KernelClassifier", 100.0
         yield f"{what} with a learned kernel ({learner}), expected of {self._rows()}"
+        if not self.classify:
+            yield "error: root mean squared, on new rows, in units of y"
         yield from aligned(
             ["form", "size", "wrong, %" if self.classify else "error", "seconds", "MB"],
             [

@@ -204,7 +204,7 @@ class TableLearner(BaseEstimator):
                 f"at random from {table.n_all:,}, which are read in passes."
             )
         self._means, self._scales = table.standardise()
-        self._learn(table, seconds, report, rng)
+        self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
         report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
@@ -229,8 +229,9 @@ class TableLearner(BaseEstimator):
         return source_of(X, y, sample_weight)
 
     def _learn(
-        self, table: TableRows, seconds: float, report: Report, rng: np.random.Generator
+        self, table: TableRows, of: str, seconds: float, report: Report, rng: np.random.Generator
     ) -> None:
+        """Learn to predict what the targets are `of`, by which reports call them."""
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
         if reason := table.nothing_to_learn():
@@ -256,7 +257,7 @@ class TableLearner(BaseEstimator):
                 "about y."
             )
             return
-        _tell_rate(trials, best, of_half)
+        _tell_rate(trials, of, best, of_half)
         form = self._form(table, trials, best, seconds)
         self._calibrate(trials, best, form)
         self.kernel_ = best.kernel
@@ -378,15 +379,16 @@ def _rounded(seconds: float) -> str:
     return f"{float(f'{seconds:.1g}'):,g}"
 
 
-def _tell_rate(trials: Trials, best: Candidate, half: Candidate | None) -> None:
+def _tell_rate(trials: Trials, of: str, best: Candidate, half: Candidate | None) -> None:
     """Say what more rows would bring, by what half of them bring."""
     if half is None:
         half = trials.halved().run(best.name, best.kernel, best.of_splits)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         trials.report.say(
-            f"The error is {half.error:.4g} with {n // 2:,} training rows and {best.error:.4g} "
-            f"with {n:,}; at this rate {2 * n:,} rows would "
+            f"The root mean squared error of standardised {of} is {half.error:.4g} with "
+            f"{n // 2:,} training rows and {best.error:.4g} with {n:,}; at this rate {2 * n:,} "
+            "rows would "
             + (f"lower it by another {percent:.0f} %." if percent >= 1 else "hardly lower it.")
         )
 

@@ -43,6 +43,7 @@ class Result:
     quick : bool
         Whether it was made smaller; then nothing is held against printed numbers.
     seeds : int
+        The most that a cell is the mean of.
     cells : tuple of Cell
         Each has `row`, `column`, `measure`, `printed`, `mean`, `spread` and `verdict`.
     used, absent : dict of str to str
@@ -101,8 +102,9 @@ class Result:
             yield f"{QUICK}: of smaller sizes, so that nothing is judged"
         elif any(isinstance(cell.printed, float) for cell in self.cells):
             yield f"agrees: within {TOLERANCE:.0%} of the printed number or within our own spread"
-        if self.seeds > 1:
-            yield f"mean ± standard deviation of {counted(self.seeds, 'seed')}"
+        if counts := sorted({len(cell.values) for cell in self.cells if len(cell.values) > 1}):
+            some = f"{counts[0]} to " if len(counts) > 1 else ""
+            yield f"mean ± standard deviation of {some}{counted(counts[-1], 'seed')}"
 
     def __str__(self) -> str:
         header, lines = self.table()
@@ -201,12 +203,12 @@ def run(
     store = Store(output, "papers", name)
     store.agree({"quick": quick} | {key: one for key, one in digests.items() if one})
     _work(experiment, setup, store, report or (lambda *_: None))
-    cells = experiment.cells(setup, store.found)
+    cells = tuple(experiment.cells(setup, store.found))
     return Result(
         name=name,
         title=experiment.title,
         quick=quick,
-        seeds=count,
+        seeds=max((len(cell.values) for cell in cells), default=count),
         cells=tuple(cell.unjudged(QUICK) if quick else cell for cell in cells),
         used=dict(sets.used),
         absent=dict(sets.absent),

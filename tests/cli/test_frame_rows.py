@@ -1,11 +1,13 @@
 """Which rows and columns of a table the default of `gzkcore fit` takes, and what of them it says."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import read, refuse, run, write
+from commands import QUICK, read, refuse, run, write
 
+from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -88,3 +90,12 @@ def test_columns_with_commas_and_spaces(capsys):
     reason = refuse(capsys, *fit)
     assert reason.endswith("""--columns '"Temp, °C"," b "'""")
     assert run(capsys, *fit, "--columns", '"Temp, °C"," b "')["columns"] == ["Temp, °C", " b "]
+
+
+@pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])
+def test_columns_that_are_not_used_are_named(capsys, globe, options):
+    write("data.csv", {name: values[:60] for name, values in globe.items()} | {"b": ["u"] * 60})
+    arguments = ["fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *options]
+    assert run(capsys, *arguments)["unused"] == ["b"]
+    assert cli.main([*arguments, "--force"]) == 0
+    assert re.search("(?i)not used:? +b", capsys.readouterr().out)

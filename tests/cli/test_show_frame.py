@@ -1,9 +1,11 @@
 """What the default fit tells of other methods."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
-from gzkcore.cli.show_frame import _about_best, _number
+from gzkcore.cli.show_frame import _about_best, _number, _row
+from gzkcore.cli.verdict import _judged_labels
 
 
 @pytest.mark.parametrize(
@@ -27,3 +29,15 @@ def test_where_another_method_is_better_it_is_said(error, told):
 )
 def test_numbers_are_easy_to_read(value, text):
     assert _number(value) == text
+
+
+def test_an_error_rate_of_few_rows_is_uncertain_also_where_none_is_wrong():
+    """Wilson's interval of 0 of 15 ends at z² / (15 + z²), that of 3 of 15 is in the textbooks."""
+    judge = _judged_labels(np.array(["a", "b"]))
+    truth = np.array(["a"] * 15)
+    for wrong, text in ((0, "0.0 % (0.0 to 20.4)"), (3, "20.0 % (7.0 to 45.2)")):
+        second = np.arange(15) < wrong
+        found = judge(truth, np.column_stack([~second, second]).astype(float))
+        method = {"method": "boosting", "seconds": 1.0, **found}
+        assert _row(method, ["error_rate", "log_loss"])[1] == text
+        assert found["plus_minus"] == (found["high"] - found["low"]) / 2

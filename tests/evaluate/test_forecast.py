@@ -43,6 +43,7 @@ def test_errors_hold_with_more_rows(plan):
 def test_it_is_printed(plan):
     text = str(plan)
     assert "predictions with a learned kernel (KernelRegressor), expected of 1,500 rows" in text
+    assert "\nerror: root mean squared, on new rows, in units of y\nform" in text
     assert "centres" in text
 
 
@@ -69,6 +70,7 @@ def test_labels_and_categories(labels):
     assert all(0 < each.error < guess / 2 and each.seconds > 0 for each in plan.forecasts)
     text = str(plan)
     assert "labels with a learned kernel (KernelClassifier), expected of 1,000 rows" in text
+    assert "in units of y" not in text
     assert "%" in text
 
 

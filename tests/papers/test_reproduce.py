@@ -142,6 +142,13 @@ def test_figure_1_has_the_known_errors():
     assert "best, by degree from 0" in str(result)
 
 
+def test_seeds_are_those_of_the_cells():
+    """Figure 1 draws nothing, whatever it is asked for."""
+    result = papers.run("gegenbauer fig1", seeds=5)
+    assert "standard deviation" not in str(result)
+    assert result.to_dict()["seeds"] == 1
+
+
 @pytest.mark.parametrize("name", [name for name in (*SMALL, "block fig1") if name != REGRESSION])
 @pytest.mark.usefixtures("home", "small")
 def test_tiny_run(name, tmp_path):
