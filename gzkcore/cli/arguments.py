@@ -127,7 +127,10 @@ def kernel_of(name: str, gamma: str) -> Any:
             f"--kernel {name} needs values >= 0, but this command standardises columns; use "
             "gzkcore.compare in Python, or choose another kernel"
         )
-    kernel = as_any_kernel(name)
+    try:
+        kernel = as_any_kernel(name)
+    except ValueError as error:
+        raise ValueError(str(error).replace(f"kernel={name!r}", f"--kernel {name}")) from None
     if "gamma" in kernel.get_params():
         kernel.set_params(gamma=gamma if gamma in KERNEL_RULES else float(gamma))
     elif gamma not in KERNEL_RULES:

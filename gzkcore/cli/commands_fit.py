@@ -69,7 +69,7 @@ def fit(
         str | None,
         typer.Option(
             help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB.",
-            show_default="half of what is free",
+            show_default="what is free, for the fit half of it",
         ),
     ] = None,
     classify: Annotated[

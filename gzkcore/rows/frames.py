@@ -5,6 +5,7 @@ each is an ISO date; else "text". Text among numbers is more often an error than
 column that is mostly numbers is refused where it is no short list of codes.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -247,7 +248,12 @@ def _of_text(
             row = int(wrong.argmax())
             raise table.bad_value(_number_of(rows, row), name, texts[row])
     if kind in (None, DATE):
-        dates = _dates(values, there)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            dates = _dates(values, there)
+        if caught and isinstance(dates, np.ndarray):
+            said = f"times of column {name!r} that have a zone are taken as UTC"
+            warnings.warn(said, UserWarning, stacklevel=2)
         if isinstance(dates, np.ndarray):
             return dates
         if kind == DATE:

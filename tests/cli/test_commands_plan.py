@@ -88,7 +88,7 @@ def test_plan_of_labels(capsys, plain):
         ),
         (["--gamma", "auto"], "--gamma must be scale, median or a positive number; got auto"),
         (["--max-error", "-1"], "--max-error -1 must be a positive number"),
-        (["--kernel", "cauchy"], "kernel='cauchy' is unknown"),
+        (["--kernel", "cauchy"], "--kernel cauchy is unknown"),
         (["--columns", "a,q"], "there is no column 'q'"),
     ],
 )

@@ -30,3 +30,12 @@ def test_values_are_rounded(tmp_path, column, expected):
     parquet.write_table(pyarrow.table({"a": column}), path)
     frame = read_frame(open_table(path), ["a"], lambda *_: None).frame
     assert np.array_equal(frame["a"], np.asarray(expected), equal_nan=True)
+
+
+def test_times_with_a_zone(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a\n2024-01-01T02:00+02:00\n2024-01-01T00:00Z\n")
+    with pytest.warns(UserWarning, match="times of column 'a' that have a zone") as caught:
+        frame = read_frame(open_table(path), ["a"], lambda *_: None).frame
+    assert len(caught) == 1
+    assert (frame["a"] == np.datetime64("2024-01-01T00:00")).all()
