@@ -117,7 +117,7 @@ def _predict_table(
 
     def compute(piece: Any) -> "list[NDArray[Any]]":
         nonlocal n_rows
-        rows = recipe.read(table, n_rows, piece)
+        rows: Any = recipe.read(table, n_rows, piece)
         n_rows += len(rows)
         if isinstance(recipe, FrameRecipe):
             unseen.update(recipe.unseen(rows))

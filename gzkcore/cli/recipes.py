@@ -139,9 +139,9 @@ def _check(recipe: Recipe | FrameRecipe) -> None:
     n = len(recipe.columns)
     if isinstance(recipe, FrameRecipe):
         on_globe, right = recipe.places, len(recipe.kinds) == n and {*recipe.kinds} <= {*KINDS}
-        right = right and {*recipe.seen} <= {*recipe.columns}
-        for texts in recipe.seen.values():
-            right = right and isinstance(texts, list) and all(isinstance(t, str) for t in texts)
+        seen: dict[str, Any] = recipe.seen
+        texts = [text for values in seen.values() for text in list(values)]
+        right &= {*seen} <= {*recipe.columns} and all(isinstance(text, str) for text in texts)
     else:
         on_globe = recipe.sphere
         right = on_globe or len(recipe.mean) == len(recipe.scale) == n

@@ -248,7 +248,15 @@ def test_bad_tables(capsys, text, options, reason):
 
 
 @pytest.mark.parametrize(
-    "recipe", [{"foo": 1}, ["a"], {"target": "y", "columns": ["a"], "kinds": ["color"]}, 3]
+    "recipe",
+    [
+        {"foo": 1},
+        ["a"],
+        {"target": "y", "columns": ["a"], "kinds": ["color"]},
+        {"target": "y", "columns": ["a"], "kinds": ["text"], "seen": {"b": ["u"]}},
+        {"target": "y", "columns": ["a"], "kinds": ["text"], "seen": {"a": [1]}},
+        3,
+    ],
 )
 def test_a_recipe_that_is_none(capsys, plain, recipe):
     write("data.csv", plain)
