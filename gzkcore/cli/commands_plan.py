@@ -30,6 +30,7 @@ from .arguments import (
 from .output import (
     advice,
     collected_notes,
+    drawn,
     gamma_notes,
     picture_note,
     print_json,
@@ -98,16 +99,18 @@ def plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
         )  # fmt: skip
-        if plot:
-            found.plot(plot)
+        failed = drawn(plot, found.plot)
+    picture = None if failed else plot
     if as_json:
         print_json(
             {"data": str(data), "columns": recipe.columns}
             | _plan_json(found, gamma)
-            | {"plot": str(plot) if plot else None, "notes": notes}
+            | {"plot": str(picture) if picture else None, "notes": notes}
         )
     else:
-        print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(plot))
+        print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
+    if failed:
+        raise ValueError(failed)
 
 
 def _drawn(
@@ -280,21 +283,22 @@ def compare(
                 random_state=seed, n_samples=n_rows, report=report,
             )  # fmt: skip
         features = any(row["n_components"] for row in found.rows)
-        drawn = plot if features else None
-        if drawn:
-            found.plot(drawn)
+        failed = drawn(plot if features else None, found.plot)
+    picture = plot if features and not failed else None
     if as_json:
         print_json(
             {"data": str(data), "columns": recipe.columns, "target": target}
             | found.to_dict()
             | {"gamma_from": origin(gamma) if hasattr(chosen, "gamma") else None}
-            | {"output": str(output), "plot": str(drawn) if drawn else None, "notes": notes}
+            | {"output": str(output), "plot": str(picture) if picture else None, "notes": notes}
         )
     else:
         print_lines(found.title)
         for title, header, rows in found.tables():
             print_table(title, header, rows, least=110)
         print_lines(*found.notes(), "", *gamma_notes(chosen, gamma), *notes)
-        print_lines(f"Results: {output}", *picture_note(drawn))
-    if plot and not drawn:
+        print_lines(f"Results: {output}", *picture_note(picture))
+    if failed:
+        raise ValueError(failed)
+    if plot and not features:
         raise ValueError(f"--plot {plot}: no features were measured, so there is nothing to draw")

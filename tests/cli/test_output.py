@@ -6,6 +6,7 @@ import pytest
 from commands import QUICK, files, refuse, write
 
 from gzkcore.cli import main as cli
+from gzkcore.evaluate import draw
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli import pictures
@@ -55,3 +56,21 @@ def test_model_and_picture_are_two_files(capsys, plain):
     write("data.csv", plain)
     arguments = ["fit", "data.csv", "--target", "y", "--model", "z.png", "--plot", "./z.png"]
     assert refuse(capsys, *arguments).startswith("--model and --plot are the same file, z.png")
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_a_picture_of_features_that_fails_comes_after_the_report(
+    capsys, monkeypatch, plain, command
+):
+    def fail(*_):
+        raise RuntimeError("no ink")
+
+    for name in ("draw_plan", "draw_comparison"):
+        monkeypatch.setattr(draw, name, fail)
+    write("data.csv", {name: values[:80] for name, values in plain.items()})
+    options = ["--methods", "fourier-iid", "--seeds", "1"] if command == "compare" else []
+    arguments = [command, "data.csv", "--n-components", "8", *options, "--plot", "x.png"]
+    assert cli.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert "80 rows" in out
+    assert err.endswith("the picture could not be drawn: no ink; all else is done\n")
