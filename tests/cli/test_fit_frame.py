@@ -39,6 +39,7 @@ def test_numbers(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["kinds"] == ["number", "number", "date", "text"]
     assert result["learner"] == "KernelRegressor"
+    assert "The root mean squared error of standardised y is " in str(result["report"])
     ours, boosting, linear, mean = result["methods"]
     assert [each["method"] for each in result["methods"]] == [
         "KernelRegressor", "boosting (scikit-learn)", "linear ridge", "the mean",
@@ -76,6 +77,7 @@ def test_labels(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["learner"] == "KernelClassifier"
     assert result["classes"] == ["high", "low"]
+    assert "The root mean squared error of standardised labels is " in str(result["report"])
     errors = [each["error_rate"] for each in result["methods"]]
     assert errors[0] <= errors[3]
     names = ["PREDICTED_kind", "PREDICTED_kind_high", "PREDICTED_kind_low"]
