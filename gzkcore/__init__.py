@@ -1,4 +1,6 @@
-"""Explicit features for kernels: kernel methods as linear algebra in one pass.
+"""Predict from tables and maps with kernels, with the accuracy of Gaussian processes.
+
+`KernelRegressor` gives standard deviations; all estimators have scikit-learn's interface.
 
 A public name is imported when it is first asked for: what a program doesn't use costs it no time.
 `__init__.pyi` lists the names.
