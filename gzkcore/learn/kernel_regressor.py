@@ -61,9 +61,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         The fitted model, of encoded columns and standardised targets.
     encoder_ : TableEncoder
     feature_importances_ : ndarray of shape (n_features_in_,)
-        The share of each column in the sum of variance / length^2: how quickly the function changes
-        with it, in units of its spread. The encoded columns of a category are summed; latitude and
-        longitude share theirs.
+        The share of each column in the sum of variance / lengthscale^2: how quickly the function
+        changes with it, in units of its spread. The encoded columns of a category are summed;
+        latitude and longitude share theirs.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X has names of columns.
@@ -90,7 +90,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from gzkcore import KernelRegressor
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> X, y = load_diabetes(return_X_y=True)
     >>> model = KernelRegressor(random_state=0).fit(X, y)
     >>> mean, std = model.predict(X[:3], return_std=True)
     >>> mean.shape, std.shape
