@@ -16,21 +16,24 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_weights, dense, raise_not_finite
+from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.gradients import gradients
 from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import Batch, is_source
+from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_source
 from gzkcore.rows.survey import without_zeros
 
+from .kernel_losses import KernelPoissonRegressor
 from .kernel_ridge import WholeKernel
 from .tiles import as_rows
 
 __all__ = ["GradientAccumulator", "average_gradient_outer_product"]
 
 ROWS = 4096  # whose gradients are held at a time
-# Differences are over so much of a column's standard deviation, about the cube root of eps: what
-# they miss grows with its square, and what rounding adds with its inverse.
-STEP = 1e-5
+# Differences are over so much of a column's range, about the cube root of eps: what they miss grows
+# with its square, and what rounding adds with its inverse.
+STEP = 2e-6
+LEAST_STEP = 64  # units in the last place of the column's largest number
 
 Predict = Callable[[Doubles], Doubles]  # rows to values of shape (n_rows, n_targets)
 
@@ -51,6 +54,11 @@ class GradientAccumulator:
         Weighted sums over rows; None before the first.
     total : float
         Sum of the weights.
+
+    Notes
+    -----
+    Differences are over a share of the columns' ranges in the first rows that are added; where
+    there is one row, or a column is constant, over a share of its value.
 
     Examples
     --------
@@ -85,15 +93,12 @@ class GradientAccumulator:
         X, weight, _ = without_zeros(X, check_weights(sample_weight, X))
         raise_not_finite(X)
         sums = np.zeros(X.shape[1] if self.diagonal else (X.shape[1], X.shape[1]))
-        if self.sums is not None and self.sums.shape != sums.shape:
-            raise ValueError(
-                f"X has {X.shape[1]} columns, and the rows before {self.sums.shape[0]}; give rows "
-                "of the same columns"
-            )
-        for start in range(0, X.shape[0], ROWS):
-            rows = slice(start, start + ROWS)
-            part = np.asarray(dense(X[rows]), dtype=np.float64)
-            each = self._gradients(part)
+        if self.sums is not None:
+            _check_columns(sums, self.sums)
+        if self._steps is None and X.shape[0]:
+            self._steps = _steps(_extremes(X))
+        for rows in _tiles(X):
+            each = self._gradients(_doubles(X[rows]))
             if weight is not None:
                 each *= np.sqrt(weight[rows])[:, None, None]
             each = each.reshape(-1, X.shape[1])
@@ -111,6 +116,9 @@ class GradientAccumulator:
         self
         """
         if other.sums is not None:
+            if self.sums is not None:
+                _check_columns(other.sums, self.sums)
+            self._steps = other._steps if self._steps is None else self._steps
             self.sums = other.sums.copy() if self.sums is None else self.sums + other.sums
             self.total += other.total
         return self
@@ -123,14 +131,10 @@ class GradientAccumulator:
 
     def _gradients(self, X: Doubles) -> Doubles:
         """Return the gradients at rows, of shape (n_rows, n_targets, n_features)."""
-        expansion = _expansion(self.model)
-        found = None if expansion is None else gradients(expansion[0], X, *expansion[1:])
+        found = _exact_gradients(self.model, X)
         return self._differences(X) if found is None else found
 
     def _differences(self, X: Doubles) -> Doubles:
-        if self._steps is None:  # of the first rows
-            spread = X.std(axis=0)
-            self._steps = STEP * np.where(spread > 0, spread, np.maximum(np.abs(X[:1]), 1.0)[0])
         predict, columns = _predictor(self.model), []
         for column, step in enumerate(self._steps.tolist()):
             low, high = X.copy(), X.copy()
@@ -152,7 +156,8 @@ def average_gradient_outer_product(
         Any estimator with `predict`, or, for classes, `decision_function`; or a function of rows.
         Outer products are summed over several targets.
     X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-        The rows to average over. Of a source (batches, Dask) they are read once.
+        The rows to average over. A source (batches, Dask) is read once, or, if there are
+        differences to take, twice; of an iterator the first batch tells the columns' ranges.
     sample_weight : array-like of shape (n_samples,), optional
         Not negative; those of a source come with its batches.
     diagonal : bool, default=False
@@ -169,8 +174,8 @@ def average_gradient_outer_product(
     Whole kernels (`KernelRidge` and its kin) and models on `NystromFeatures` of a kernel with
     lengthscales, or of dot products, are differentiated exactly: n m values of the kernel and
     n m d multiply-adds for n rows, m rows or landmarks of the model and d columns; where rows are
-    equal a kernel with a kink has the slope 0. Other models are, by central differences of 1e-5
-    standard deviations, in 2 d predictions of all rows; they need to be smooth and to compute in
+    equal a kernel with a kink has the slope 0. Other models are, by central differences of 2e-6 of
+    a column's range, in 2 d predictions of all rows; they need to be smooth and to compute in
     double. At most 4,096 rows are held.
 
     References
@@ -194,15 +199,35 @@ def average_gradient_outer_product(
     if not is_source(X):
         return GradientAccumulator(model, diagonal).update(X, sample_weight).finalize()
     source = as_source(X, None, sample_weight)
-    found = source.reduce(functools.partial(_of_batch, model, diagonal), _merged)
+    if source.reread:
+        steps = None
+        if _by_differences(model):
+            steps = _steps(source.reduce(_extremes_of_batch, _widest))
+        found = source.reduce(functools.partial(_of_batch, model, diagonal, steps), _merged)
+    else:
+        found = _of_iterator(model, diagonal, source)
     if found is None:
         raise ValueError("the source yields no batches; give it one or more")
     average: Doubles = found.finalize()
     return average
 
 
-def _of_batch(model: Any, diagonal: bool, batch: Batch) -> GradientAccumulator:
-    return GradientAccumulator(model, diagonal).update(batch.X, batch.sample_weight)
+def _of_batch(
+    model: Any, diagonal: bool, steps: Doubles | None, batch: Batch
+) -> GradientAccumulator:
+    made = GradientAccumulator(model, diagonal)
+    made._steps = steps
+    return made.update(batch.X, batch.sample_weight)
+
+
+def _of_iterator(model: Any, diagonal: bool, source: Source) -> GradientAccumulator | None:
+    """Add batches that come once in turn, all with the steps of the first."""
+    total = GradientAccumulator(model, diagonal)
+    for number, (X, _, sample_weight) in enumerate(source):
+        if has_rows(X):
+            with in_batch(number):
+                total.update(X, sample_weight)
+    return None if total.sums is None else total
 
 
 def _merged(parts: Sequence[GradientAccumulator]) -> GradientAccumulator:
@@ -210,6 +235,71 @@ def _merged(parts: Sequence[GradientAccumulator]) -> GradientAccumulator:
     for part in parts:
         total.merge(part)
     return total
+
+
+def _exact_gradients(model: Any, X: Doubles) -> Doubles | None:
+    """Return the gradients of what a model predicts, where it is made of kernel values."""
+    expansion = _expansion(model)
+    found = None if expansion is None else gradients(expansion[0], X, *expansion[1:])
+    if found is not None and isinstance(model, KernelPoissonRegressor):
+        found *= model._of_values(model._predict(X, False)[0])[:, :, None]  # exp' is exp
+    return found
+
+
+def _by_differences(model: Any) -> bool:
+    """Say whether a model has no exact gradients."""
+    expansion = _expansion(model)
+    return expansion is None or gradients(expansion[0], expansion[1][:1], *expansion[1:]) is None
+
+
+def _tiles(X: Any) -> list[slice]:
+    return [slice(start, start + ROWS) for start in range(0, X.shape[0], ROWS)]
+
+
+def _doubles(X: Any) -> Doubles:
+    return np.asarray(dense(X), dtype=np.float64)
+
+
+def _extremes(X: Any) -> Doubles:
+    """Return the least and the largest value of each column; without rows, inf and -inf."""
+    found = np.repeat([[np.inf], [-np.inf]], X.shape[1], axis=1)
+    for rows in _tiles(X):
+        tile = _doubles(X[rows])
+        found = _widest([found, np.array([tile.min(axis=0), tile.max(axis=0)])])
+    return found
+
+
+def _extremes_of_batch(batch: Batch) -> Doubles:
+    X = as_rows(batch.X)
+    X, _, _ = without_zeros(X, check_weights(batch.sample_weight, X))
+    raise_not_finite(X)
+    return _extremes(X)
+
+
+def _widest(parts: Sequence[Doubles]) -> Doubles:
+    for part in parts[1:]:
+        _check_columns(part, parts[0])
+    low, high = zip(*parts, strict=True)
+    return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+
+
+def _steps(extremes: Doubles | None) -> Doubles | None:
+    """Return the step of each column, whose sum with each value differs from it."""
+    if extremes is None or not np.isfinite(extremes).all():
+        return None  # there are no rows
+    low, high = extremes
+    largest = np.abs(extremes).max(axis=0)
+    size = np.where(high > low, STEP * high - STEP * low, STEP * largest)
+    return np.maximum(np.where(size > 0, size, STEP), LEAST_STEP * np.spacing(largest))
+
+
+def _check_columns(found: Doubles, before: Doubles) -> None:
+    """Raise for what was found in rows of other columns than those before."""
+    if found.shape != before.shape:
+        raise ValueError(
+            f"X has {counted(found.shape[-1], 'column')}, and the rows before {before.shape[-1]}; "
+            "give rows of the same columns"
+        )
 
 
 def _expansion(model: Any) -> tuple[Any, Doubles, Doubles] | None:

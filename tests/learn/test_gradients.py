@@ -12,6 +12,8 @@ from gzkcore import (
     Exponential,
     ExponentialDot,
     Gaussian,
+    KernelPoissonRegressor,
+    KernelQuantileRegressor,
     KernelRidge,
     KernelRidgeClassifier,
     Laplacian,
@@ -115,6 +117,57 @@ def test_rows_come_in_any_batches_and_weights():
     np.testing.assert_allclose(parts[0].merge(parts[1]).finalize(), whole, rtol=1e-12, atol=1e-15)
 
 
+def wave(X):
+    """A function whose scale, 1e-8, is that of the rows it is meant for."""
+    return np.sin(1e8 * X[:, 0])
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(50) % 3.0])
+def test_differences_do_not_depend_on_batches(weight):
+    X = gaussian(50, 2) * [1e-8, 1.0]
+    whole = average_gradient_outer_product(wave, X, weight)
+    w = np.ones(50) if weight is None else weight
+    exact = np.average(np.square(1e8 * np.cos(1e8 * X[:, 0])), weights=w)
+    bound = LEARNED["differences"](length=1) * exact
+    np.testing.assert_allclose(whole, np.diag([exact, 0]), rtol=0, atol=bound)
+    for size in (1, 7, 25):
+        batches = [(X[i : i + size], None, w[i : i + size]) for i in range(0, 50, size)]
+        found = average_gradient_outer_product(wave, batches)
+        np.testing.assert_allclose(found, whole, rtol=1e-12)
+    once = average_gradient_outer_product(wave, iter(batches))
+    np.testing.assert_allclose(once, np.diag([exact, 0]), rtol=0, atol=bound)
+
+
+def test_differences_in_constant_columns_and_single_rows():
+    """Means of a column of .1 are not .1; there its values tell the step, as in a single row."""
+    X = np.column_stack([np.full(7, 0.1), np.zeros(7), 1e9 + np.arange(7) * 1e-6])
+    for rows in (X, X[:1], sparse.csr_array(X)):
+        found = average_gradient_outer_product(np.square, rows, diagonal=True)
+        np.testing.assert_allclose(found, [0.04, 0, 4e18], rtol=0.1, atol=1e-10)
+    small = average_gradient_outer_product(wave, [[3e-8]])
+    np.testing.assert_allclose(small, [[1e16 * np.cos(3) ** 2]], rtol=1e-6)
+
+
+def test_sums_that_are_merged_go_on_with_their_steps():
+    first = GradientAccumulator(wave).update(gaussian(20, 1) * 1e-8)
+    added = GradientAccumulator(wave).merge(first).update([[0.0]]).finalize()
+    np.testing.assert_allclose(added, first.update([[0.0]]).finalize(), rtol=1e-12)
+
+
+def test_links_are_differentiated():
+    """A Poisson model predicts exp(f), quantiles are sorted, and both are what is meant."""
+    X = gaussian(60, 2)
+    y = np.round(np.exp(1 + X[:, 0]))
+    for model in (
+        KernelPoissonRegressor(alpha=0.1),
+        KernelQuantileRegressor(quantile=[0.9, 0.1, 0.5], alpha=0.1),
+    ):
+        model.fit(X, y)
+        found = average_gradient_outer_product(model, X)
+        by_values = average_gradient_outer_product(model.predict, X)
+        np.testing.assert_allclose(found, by_values, rtol=1e-4, atol=1e-4 * np.abs(found).max())
+
+
 def test_equal_rows_of_a_rough_kernel_have_slope_0():
     model = fitted(Matern(0.5))
     found = average_gradient_outer_product(model, model.X_fit_)
@@ -137,6 +190,15 @@ def test_equal_rows_of_a_rough_kernel_have_slope_0():
         (
             lambda: GradientAccumulator(lambda X: X.sum(axis=1)).update([[1.0]]).update([[1.0, 2]]),
             "X has 2 columns, and the rows before 1",
+        ),
+        *(
+            (
+                lambda form=form: average_gradient_outer_product(
+                    lambda X: X.sum(axis=1), form([np.ones((2, 1)), np.ones((2, 2))])
+                ),
+                "X has 2 columns, and the rows before 1",
+            )
+            for form in (list, iter)
         ),
     ],
 )
