@@ -177,6 +177,12 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     return weight
 
 
+def check_some_weight(weight: ArrayLike | None) -> None:
+    """Raise if weights, or their sum, or the number of rows of some weight, are 0."""
+    if weight is not None and not np.any(weight):
+        raise ValueError("all sample weights are zero; give some rows a positive weight")
+
+
 def check_sparse(X: Any) -> None:
     """Raise ValueError if rows are sparse and point outside their columns: kernels would go there.
 

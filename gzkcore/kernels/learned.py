@@ -26,6 +26,7 @@ from gzkcore._util.validation import (
     check_bool,
     check_choice,
     check_integer,
+    check_some_weight,
     check_sparse,
     check_weights,
     dense,
@@ -244,8 +245,8 @@ class _Table:
     ) -> None:
         self.X, self.y, self.names, self.settled = X, y, names, settled
         self.used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-        if X.shape[0] and not self.used.size:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        if X.shape[0]:
+            check_some_weight(self.used.size)
         self.unit = 1.0 if weight is None else float(weight[self.used].mean())
         self.weight = None if weight is None else weight / self.unit
 

@@ -1,5 +1,7 @@
 """Canonical correlations of the features of two views, in one pass over the data."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +13,17 @@ from sklearn.utils.validation import validate_data
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_integer, check_not_negative, check_sparse, check_weights
+from gzkcore._util.validation import (
+    check_integer,
+    check_not_negative,
+    check_some_weight,
+    check_sparse,
+    check_weights,
+)
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
 from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import is_source
+from gzkcore.rows.sources import Batch, is_source
 from gzkcore.rows.survey import survey_of
 
 from .base import (
@@ -266,7 +274,9 @@ class RandomFeatureCCA(ComponentLearner):
         y = self._validate_y(y, reset=False)
         return x_scores, scores(self.features_y_, y, self.y_mean_, self.y_weights_, "y")
 
-    def score(self, X: Data, y: Data, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Data, y: Data | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the mean of the correlations of the pairs of scores on these rows.
 
         Parameters
@@ -280,11 +290,49 @@ class RandomFeatureCCA(ComponentLearner):
             At most 1. On rows that were not fitted it shows whether alpha is large enough.
         """
         self._check_fitted()
-        X, y = self._validate(X, y, reset=False)
-        weight = check_weights(sample_weight, X)
-        a = scores(self.features_, X, self.x_mean_, self.x_weights_)
-        b = scores(self.features_y_, y, self.y_mean_, self.y_weights_, "y")
-        a, b = (V - np.average(V, axis=0, weights=weight) for V in (a, b))
-        w = np.ones(len(a)) if weight is None else weight
-        sizes = np.sqrt((w @ np.square(a)) * (w @ np.square(b)))
-        return float(np.mean((w @ (a * b)) / np.where(sizes > 0, sizes, np.inf)))
+        if not is_source(X):
+            return _ScoreSums.of(Batch(X, y, sample_weight, 0), self).correlation()
+        source = as_source(X, y, sample_weight)
+        sums = source.reduce(_ScoreSums.of, _ScoreSums.merge, self._for_workers())
+        if sums is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(sums.correlation())
+
+
+@dataclass
+class _ScoreSums:
+    """Mergeable sums of the products of two views' scores about their means."""
+
+    weight: float
+    means: Doubles  # of shape (2, n_components)
+    products: Doubles  # of the first view, of the second, of both: (3, n_components)
+
+    @classmethod
+    def of(cls, batch: Batch, model: RandomFeatureCCA) -> "_ScoreSums":
+        """Sum over a batch."""
+        X, y = model._validate(batch.X, batch.y, reset=False)
+        weight = check_weights(batch.sample_weight, X)
+        w = np.ones(X.shape[0]) if weight is None else weight
+        a = scores(model.features_, X, model.x_mean_, model.x_weights_)
+        b = scores(model.features_y_, y, model.y_mean_, model.y_weights_, "y")
+        total = float(w.sum())
+        means = np.array([w @ a, w @ b]) / (total or 1.0)
+        a, b = a - means[0], b - means[1]
+        return cls(total, means, np.array([w @ each for each in (a * a, b * b, a * b)]))
+
+    @staticmethod
+    def merge(parts: Sequence["_ScoreSums"]) -> "_ScoreSums":
+        """Put sums of different rows together."""
+        total = sum(part.weight for part in parts)
+        means = sum(part.means * (part.weight / (total or 1.0)) for part in parts)
+        products = np.zeros_like(parts[0].products)
+        for part in parts:
+            a, b = part.means - means
+            products += part.products + part.weight * np.array([a * a, b * b, a * b])
+        return _ScoreSums(total, np.asarray(means), products)
+
+    def correlation(self) -> float:
+        """Return the mean over the pairs."""
+        check_some_weight(self.weight)
+        sizes = np.sqrt(self.products[0] * self.products[1])
+        return float(np.mean(self.products[2] / np.where(sizes > 0, sizes, np.inf)))

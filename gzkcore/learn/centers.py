@@ -27,7 +27,13 @@ from scipy.sparse import issparse
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Seed
-from gzkcore._util.validation import check_integer, check_matrix, check_not_negatives, dense
+from gzkcore._util.validation import (
+    check_integer,
+    check_matrix,
+    check_not_negatives,
+    check_some_weight,
+    dense,
+)
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator
@@ -219,8 +225,7 @@ class _Chosen:
     @classmethod
     def of(cls, passes: Passes, given: Any, rng: np.random.Generator) -> "_Chosen":
         X, weight, _ = without_zeros(*passes.reader.sample())
-        if X.shape[0] == 0:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        check_some_weight(X.shape[0])
         n_rows, by_number = passes.reader.n_rows, np.ndim(given) == 0 and not issparse(given)
         if by_number:
             count = check_integer("centers", given, 1)

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gzkcore._util.state import doubles, gone, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore._util.validation import check_not_negative, check_weights
+from gzkcore._util.validation import check_not_negative, check_some_weight, check_weights
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
 
@@ -177,6 +177,7 @@ class Classifier(ClassifierMixin, Regressor):
         float
         """
         if not is_source(X):
+            check_some_weight(sample_weight)
             y = None if y is None else label_column(y)
             return float(ClassifierMixin.score(self, X, y, sample_weight))
         return accuracy_of(self, X, y, sample_weight)
@@ -257,6 +258,7 @@ def accuracy_of(model: Any, X: Data, y: ArrayLike | None, sample_weight: ArrayLi
     hits = source.reduce(_count_hits, _add_pairs, model._for_workers())
     if hits is None:
         raise ValueError("the source yields no batches; give it one or more")
+    check_some_weight(hits[1])
     return float(hits[0] / hits[1])
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 
 from gzkcore._util.state import number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_positive, check_targets, check_weights
+from gzkcore._util.validation import check_positive, check_some_weight, check_targets, check_weights
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
@@ -263,6 +263,7 @@ class KernelPoissonRegressor(LossRegressor):
         if sums is None:
             raise ValueError("the source yields no batches; give it one or more")
         weight, total, entropy, deviance = sums
+        check_some_weight(weight)
         null = entropy - xlogy(total, total / weight)
         if null <= ROUNDING * entropy:
             return float(deviance <= ROUNDING * entropy)

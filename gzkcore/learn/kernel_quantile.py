@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_share, check_weights
+from gzkcore._util.validation import check_share, check_some_weight, check_weights
 from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
@@ -182,6 +182,7 @@ class KernelQuantileRegressor(LossRegressor):
         if parts is None:
             raise ValueError("the source yields no batches; give it one or more")
         targets, weight, losses = parts
+        check_some_weight(weight)
         found = []
         for q, loss in zip(np.atleast_1d(self._quantiles), losses.T @ weight, strict=True):
             constant = weighted_quantile(targets[:, None], weight, float(q))

@@ -24,6 +24,7 @@ from gzkcore._util.typing import Data, Doubles, Floats, Integers, Seed
 from gzkcore._util.validation import (
     check_integer,
     check_not_negative,
+    check_some_weight,
     check_sparse,
     check_weights,
     float_dtype,
@@ -198,8 +199,7 @@ default="k-means++"
             rows: _Rows = _Source(self, Reader(X, y, sample_weight), rng)
         else:
             rows = _Arrays(self._validate(X, reset=True), sample_weight)
-        if rows.n_rows == 0:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        check_some_weight(rows.n_rows)
         if rows.n_rows < self.n_clusters:
             raise ValueError(
                 f"n_samples={rows.n_rows} (rows with a positive weight) should be >= n_clusters="

@@ -11,7 +11,7 @@ from sklearn.utils import check_consistent_length
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_weights
+from gzkcore._util.validation import check_some_weight, check_weights
 
 from .gram import PartialSums, pack_lower, total_of, unpack_lower
 from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width_of
@@ -219,8 +219,7 @@ class MomentsAccumulator:
         """Return means and centred sums by name."""
         if self.mean is None:
             raise ValueError("there are no rows yet; call update(X) first")
-        if not self.weight > 0:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        check_some_weight(self.weight)
         f = self.width
         scatter = self.scatter + np.tril(self.scatter, -1).T
         return CentredMoments(

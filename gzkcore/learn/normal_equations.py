@@ -23,6 +23,7 @@ from gzkcore._compiled import gram as _gram
 from gzkcore._util.linalg import eigh
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.validation import check_some_weight
 
 # A column's share of a fit is at most D_j^2 G_jj / alpha. Columns whose shares add up to less than
 # this are left out of a candidate's system: the score stays the same to rounding.
@@ -120,8 +121,7 @@ def centred(sums: Doubles, fit_intercept: bool) -> tuple[Doubles, Doubles]:
     """Return a copy of sums about the weighted means of the rows [z 1 y], and these means."""
     p = sums.shape[-1] - 2
     total = sums.reshape(-1, *sums.shape[-2:]).sum(axis=0)
-    if not total[p, p] > 0:
-        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    check_some_weight(total[p, p])
     mean = np.zeros(len(total))
     if fit_intercept:
         mean[:p] = total[p, :p] / total[p, p]

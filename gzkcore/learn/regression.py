@@ -13,7 +13,13 @@ from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_not_negatives, check_sparse, check_targets, check_weights
+from gzkcore._util.validation import (
+    check_not_negatives,
+    check_some_weight,
+    check_sparse,
+    check_targets,
+    check_weights,
+)
 from gzkcore._util.wording import counted
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
@@ -190,6 +196,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
             The mean over the targets.
         """
         if not is_source(X):
+            check_some_weight(sample_weight)
             return float(super().score(X, y, sample_weight))
         return r2_of(self, X, y, sample_weight)
 

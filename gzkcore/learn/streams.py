@@ -33,7 +33,12 @@ from gzkcore._util import model_io
 from gzkcore._util.files import check_place, remove_parts
 from gzkcore._util.state import gone, has, stored, text, whole
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_positive, float_dtype, raise_not_finite
+from gzkcore._util.validation import (
+    check_positive,
+    check_some_weight,
+    float_dtype,
+    raise_not_finite,
+)
 from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
@@ -430,8 +435,7 @@ def fit_on_rows(
     Rows of weight 0 are not there; features that know weights get them, ours the names of the
     columns. Errors call X by `name`.
     """
-    if sample_weight is not None and not sample_weight.any():
-        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    check_some_weight(sample_weight)
     if isinstance(features, RowMap) and not one_pass:
         rows = FitRows.of_array(valid_rows(X, name), sample_weight, y, names)
         return features.fit_valid(rows)
@@ -532,6 +536,7 @@ class R2Sums:
 
     def r2(self) -> float:
         """Return the mean of R^2 over the targets, as scikit-learn defines it."""
+        check_some_weight(self.weight)
         with np.errstate(divide="ignore", invalid="ignore"):
             each = 1.0 - self.errors / self.spread
         constant = self.spread == 0

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import check_weights
+from gzkcore._util.validation import check_some_weight, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, has_rows, in_batch, is_source
@@ -207,8 +207,7 @@ def draw(source: Any, targets: Targets, seed: int) -> Drawn:
     drawn: Drawn | None = source.reduce(of, functools.partial(Drawn.merge, most=DRAWN_ROWS))
     if drawn is None:
         raise ValueError("the source yields no batches with rows; give it one or more")
-    if drawn.n_used == 0:
-        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    check_some_weight(drawn.n_used)
     return drawn
 
 

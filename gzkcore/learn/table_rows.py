@@ -9,6 +9,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from sklearn.utils import check_consistent_length
 
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.validation import check_some_weight
 from gzkcore._util.wording import counted
 
 from .held_out import Split, check_groups, check_splits, folds, given_splits, group_numbers
@@ -46,8 +47,8 @@ class TableRows:
         self._labels, self._given_groups = labels, groups
         self._targets = Y if labels is None else labels
         self._used = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-        if len(X) and not self._used.size:
-            raise ValueError("all sample weights are zero; give some rows a positive weight")
+        if len(X):
+            check_some_weight(self._used.size)
         self.X, self.Y = X[self._used], Y[self._used]
         self.weight = None if weight is None else weight[self._used] / weight[self._used].mean()
         self.n_rows = len(self.X)

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from gzkcore._util.linalg import eigh, orthonormal
 from gzkcore._util.state import doubles, floating_dtype, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
-from gzkcore._util.validation import check_targets, check_weights
+from gzkcore._util.validation import check_some_weight, check_targets, check_weights
 
 from .passes import Passes, Rows, Sums, sum_tiles
 from .solve import Solution, conjugate_gradients
@@ -357,8 +357,7 @@ def solve_wide(
     """
     sums = moments.sums
     p = sums.shape[1] - 2
-    if not sums[0, p] > 0:
-        raise ValueError("all sample weights are zero; give some rows a positive weight")
+    check_some_weight(sums[0, p])
     mean, mean_y = np.zeros(p), np.zeros(len(sums) - 1)
     if fit_intercept:
         mean, mean_y = sums[0, :p] / sums[0, p], sums[1:, p] / sums[0, p]

@@ -452,10 +452,24 @@ def test_sources_give_the_same_answer(name, kind):
     if name == "kmeans":
         assert_array_equal(model.labels_, wanted.labels_)
         assert_allclose(model.inertia_, wanted.inertia_, rtol=LEARNERS["summed"]())
-    if hasattr(model, "score") and name != "cca":
+    if hasattr(model, "score"):
         given, labels, weights = source("batches" if kind == "iterator" else kind, X, y, weight)
         score = model.score(given, labels, weights)
         assert score == pytest.approx(wanted.score(X, y, weight), rel=1e-9)
+    if hasattr(model, "score") and name != "kmeans":
+        given, labels, weights = source("dask" if kind == "dask" else "batches", X, y, 0 * weight)
+        for rows in ((given, labels, weights), (X, y, 0 * weight)):
+            with pytest.raises(ValueError, match="all sample weights are zero"):
+                model.score(*rows)
+
+
+@pytest.mark.parametrize("form", ["arrays", "batches"])
+def test_rows_without_weight_have_no_r2(form):
+    X, weight = data(30)
+    model = RandomFeatureRidge(RBF9).fit(X, X[:, 0])
+    rows = X, X[:, 0], 0 * weight
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        model.score(*rows) if form == "arrays" else model.score([rows])
 
 
 @pytest.mark.parametrize("kind", ["batches", "dask"])

@@ -391,6 +391,8 @@ def test_the_score_of_counts_is_the_deviance_explained():
     batches = [(X[:30], y[:30], weight[:30]), (X[30:], y[30:], weight[30:])]
     assert_allclose(model.score(batches), wanted)
     assert KernelPoissonRegressor().fit(X, np.full(100, 3)).score(X, np.full(100, 3)) == 1
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        model.score(X, y, np.zeros(len(y)))
 
 
 # ---- difficult data: converged, or it says so

@@ -147,6 +147,8 @@ def test_the_score_of_constant_targets():
     assert_array_equal(model.predict(X), np.full((20, 2), 5.0))
     assert model.score(X, np.full(20, 5.0)) == 1
     assert model.score(X, np.full(20, 6.0)) == 0
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        model.score(X, np.full(20, 6.0), np.zeros(20))
 
 
 def test_steps_that_are_too_few_are_told_of_each():
