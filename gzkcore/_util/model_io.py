@@ -298,7 +298,8 @@ class _Decoder:
         if "objects" in value:
             items = self._list(value["objects"])
             made = np.empty(len(items), dtype=object)
-            made[:] = items
+            for place, item in enumerate(items):  # which may be lists
+                made[place] = item
             return made
         if "dtype" in value:
             return _dtype(value["dtype"])

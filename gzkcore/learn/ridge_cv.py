@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.model_selection import ParameterGrid
 
@@ -436,8 +436,7 @@ def results_of(
     rows = [{"alpha": alpha, **some} for some in params for alpha in alphas.tolist()]
     results: dict[str, Any] = {"params": rows}
     for name in rows[0]:
-        values = [row[name] for row in rows]
-        results[f"param_{name}"] = np.array(values) if np.ndim(values) == 1 else values
+        results[f"param_{name}"] = _as_array([row[name] for row in rows])
     splits = -errors.reshape(len(rows), -1)
     if splits.shape[1] > 1:
         results |= {f"split{f}_test_score": splits[:, f].copy() for f in range(splits.shape[1])}
@@ -446,3 +445,13 @@ def results_of(
     ranked = np.where(np.isnan(pooled), np.inf, pooled).ravel()
     results["rank_test_score"] = rankdata(ranked, method="min").astype(int)
     return results
+
+
+def _as_array(values: list[Any]) -> NDArray[Any]:
+    """Return numbers or texts as an array of such, and what is neither, or both, as objects."""
+    if any(all(isinstance(value, kind) for value in values) for kind in (numbers.Real, str)):
+        return np.array(values)
+    found = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        found[place] = value
+    return found

@@ -170,6 +170,24 @@ def test_files(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "values",
+    [[0.5, [0.5, 1.0, 2.0]], [0.5, np.ones(3)], [[0.5, 1.0, 2.0], [1.0, 1.0, 2.0]], [1.5, "learn"]],
+)
+def test_values_of_a_grid_may_be_of_any_shape(values, tmp_path):
+    """They are the column's items; numbers beside text stay numbers."""
+    X, y, _ = data(40, 1)
+    name = "nu" if isinstance(values[1], str) else "length_scale"
+    model = KernelRidgeCV(Matern(1.5), [1.0], kernel_grid={name: values}, cv=2).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    for made in (model, gzkcore.load(tmp_path / "model.gzk")):
+        column = made.cv_results_[f"param_{name}"]
+        assert column.shape == (2,)
+        for found, wanted in zip(column, values, strict=True):
+            assert type(found) is type(wanted)
+            assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
