@@ -21,7 +21,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator, kernel_matrix
 
 from .preconditioner import Preconditioner
-from .preconditioners import preconditioner_for
+from .preconditioners import is_count, preconditioner_for
 from .shared_products import Product, Workers
 from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
 from .solve_columns import OfColumns, not_finite
@@ -344,7 +344,7 @@ def _of_matrix(given: Any, K: Floats, random_state: Seed) -> Any:
     """Return what makes a preconditioner of a matrix that was precomputed."""
     if isinstance(given, str) and given == "auto":
         given = LANDMARKS
-    if not isinstance(given, int | np.integer):
+    if not is_count(given):
         return given
     features = NystromFeatures("precomputed", min(int(given), len(K)), random_state=random_state)
     return features.fit(K)

@@ -473,6 +473,15 @@ def _checked(name: str, values: ArrayLike, size: int | None) -> Doubles:
     return array
 
 
+def is_count(given: Any) -> bool:
+    """Say whether a preconditioner is given as a number of components, or raise if it is < 1."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        return False
+    if given < 1:
+        raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
+    return True
+
+
 def _make(given: Any, problem: _Problem) -> Preconditioner:
     """Choose the kind, see `preconditioner_for`."""
     if isinstance(given, str) and given != "auto":
@@ -485,9 +494,7 @@ def _make(given: Any, problem: _Problem) -> Preconditioner:
     if given is None or (auto and problem.is_well_conditioned()):
         return Diagonal(problem.diagonal, problem.shifts, problem.noise)
     pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > ROWS_OF_FEATURES else None
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        if given < 1:
-            raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
+    if is_count(given):
         features = _landmarks(problem, min(int(given), problem.most))
     elif not auto:
         return _by_features(problem, _fitted(given, problem.X), pairs)

@@ -12,6 +12,7 @@ from gzkcore import (
     ArcCosine,
     Gaussian,
     GegenbauerFeatures,
+    KernelRidge,
     Laplacian,
     Matern,
     NystromFeatures,
@@ -440,6 +441,7 @@ def test_features_alone_are_doubled_while_they_leave_much(monkeypatch):
     [
         ("best", ValueError, "preconditioner='best' is unknown; use"),
         (0, ValueError, "preconditioner=0 components; use 1 or more"),
+        (True, TypeError, "preconditioner=True has no transform; use"),
         (object(), TypeError, "has no transform; use"),
     ],
 )
@@ -447,6 +449,8 @@ def test_what_is_no_preconditioner(given, error, match):
     X = rows()
     with pytest.raises(error, match=match):
         preconditioner_for(given, Gaussian(0.5), X, [0.1])
+    with pytest.raises(error, match=match):
+        KernelRidge("precomputed", preconditioner=given).fit(Gaussian(0.5)(X), np.ones(len(X)))
 
 
 def test_what_is_no_alpha_and_no_noise():
