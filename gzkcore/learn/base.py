@@ -204,8 +204,8 @@ class FeatureLearner(Learner):
             self._solution = self._solve()
         return self._solution
 
-    def _solve(self, found: Any = None) -> dict[str, Any]:
-        """Work out the fitted attributes from the sums, and what was found beside them."""
+    def _solve(self) -> dict[str, Any]:
+        """Work out the fitted attributes from the sums."""
         raise NotImplementedError
 
     def _for_workers(self) -> Self:

@@ -201,7 +201,7 @@ class RandomFeatureCCA(ComponentLearner):
         check_integer("n_components", self.n_components, 1)
         check_not_negative("alpha", self.alpha)
 
-    def _solve(self, found: Any = None) -> dict[str, Any]:
+    def _solve(self) -> dict[str, Any]:
         self._check_parameters()
         found = self.moments_.finalize()
         k = self.n_components
@@ -218,7 +218,7 @@ class RandomFeatureCCA(ComponentLearner):
         a, b = (x_root @ left[:, :k]).T, (y_root @ right[:k].T).T
         signs = signs_of(a)[:, None]
         a, b = a * signs, b * signs
-        freedom = found.weight - 1.0 if found.weight > 1 else 1.0
+        freedom = found.degrees_of_freedom
         x_size = np.sqrt(np.einsum("ki,ij,kj->k", a, found.scatter, a, optimize=True) / freedom)
         y_size = np.sqrt(np.einsum("ki,ij,kj->k", b, found.scatter_y, b, optimize=True) / freedom)
         a /= np.where(x_size > 0, x_size, np.inf)[:, None]

@@ -18,6 +18,8 @@ from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width
 
 __all__ = ["CentredMoments", "MomentsAccumulator"]
 
+ROUNDING = 1e-6  # of sums of weights, of float32 too, that were made to add up to 1
+
 
 @dataclass(frozen=True)
 class CentredMoments:
@@ -55,7 +57,9 @@ class CentredMoments:
     @property
     def degrees_of_freedom(self) -> float:
         """The weight less 1."""
-        if not self.weight > 1:
+        if self.n_rows == 1 and self.weight == 1:
+            raise ValueError("a variance needs two rows or more, and n_samples=1; pass more rows")
+        if not self.weight > 1 + ROUNDING:
             raise ValueError(
                 f"the weights add up to {self.weight:g}, and a variance needs more than 1: a "
                 "weight says how many rows a row stands for; scale them to the number of rows"

@@ -141,7 +141,7 @@ class RandomFeaturePCA(ComponentLearner):
                 "0 and 1, or None for all"
             )
 
-    def _solve(self, found: Any = None) -> dict[str, Any]:
+    def _solve(self) -> dict[str, Any]:
         self._check_parameters()
         found = self.moments_.finalize()
         p = len(found.mean)
@@ -152,7 +152,7 @@ class RandomFeaturePCA(ComponentLearner):
                 f"(rows with a positive weight) and the {counted(p, 'feature')}; use fewer "
                 "components"
             )
-        variance = found.scatter / (found.weight - 1.0 if found.weight > 1 else 1.0)
+        variance = found.covariance
         total = float(np.trace(variance))
         wanted = int(k) if isinstance(k, numbers.Integral) else most
         values, vectors = eigh(variance, subset_by_index=[p - wanted, p - 1])

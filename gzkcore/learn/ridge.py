@@ -55,6 +55,10 @@ class FeatureRegressor(Regressor, FeatureLearner):
     def _fit(self, reader: Reader, step: Step) -> None:
         self._solution = self._solve(self._start(reader, step))
 
+    def _solve(self, found: Any = None) -> Solution:
+        """Work out the fitted attributes from the sums, and what `_start` found beside them."""
+        raise NotImplementedError
+
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows to those seen so far. Features are fitted on the first batch.
 

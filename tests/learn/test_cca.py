@@ -67,6 +67,14 @@ def test_a_weight_says_how_many_rows_a_row_stands_for():
     close(weighted.transform(X), repeated.transform(X))
 
 
+def test_weights_add_up_to_more_than_1():
+    X, y, weight = data()
+    with pytest.raises(ValueError, match=r"the weights add up to 0\.5, and a variance needs more"):
+        RandomFeatureCCA(RBF9, RBF5).fit(X, y, 0.5 * weight / weight.sum())
+    with pytest.raises(ValueError, match="a variance needs two rows or more, and n_samples=1"):
+        RandomFeatureCCA(RBF9, RBF5, 1).fit(X[:1], y[:1])
+
+
 def test_it_finds_what_does_not_correlate_linearly():
     X, y, _ = data(1000)
     linear = RandomFeatureCCA(FunctionTransformer(), n_components=1).fit(X[:, 1:2], y[:, :1])

@@ -65,6 +65,20 @@ def test_a_weight_says_how_many_rows_a_row_stands_for():
     close(weighted.transform(X), repeated.transform(X))
 
 
+def test_weights_add_up_to_more_than_1():
+    X, weight = data()
+    for rows, scaled, message in (
+        (X, weight / weight.sum(), "the weights add up to 1, and a variance needs more than 1"),
+        (X, (weight / weight.sum()).astype(np.float32), "the weights add up to 1"),
+        (X, 1e-4 * weight, r"the weights add up to 0\.0"),
+        (X[:1], None, "a variance needs two rows or more, and n_samples=1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RandomFeaturePCA(RBF9, 1).fit(rows, sample_weight=scaled)
+    same = RandomFeaturePCA(RBF9, 1).fit(X[:1], sample_weight=[2.0])
+    assert_allclose(same.explained_variance_, 0)
+
+
 def test_exact_features_give_kernel_pca():
     X = sphere(150, 3)
     kernel = Gaussian(0.5)
