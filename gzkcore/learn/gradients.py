@@ -290,7 +290,7 @@ def _steps(extremes: Doubles | None) -> Doubles | None:
     low, high = extremes
     largest = np.abs(extremes).max(axis=0)
     size = np.where(high > low, STEP * high - STEP * low, STEP * largest)
-    return np.maximum(np.where(size > 0, size, STEP), LEAST_STEP * np.spacing(largest))
+    return np.asarray(np.maximum(np.where(size > 0, size, STEP), LEAST_STEP * np.spacing(largest)))
 
 
 def _check_columns(found: Doubles, before: Doubles) -> None:
