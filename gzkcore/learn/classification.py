@@ -39,18 +39,17 @@ class Classifier(ClassifierMixin, Regressor):
         if is_source(X):
             if not can_reread(X):
                 return
-            counts = as_source(X, y, sample_weight).reduce(count_labels, merge_counts)
+            found = as_source(X, y, sample_weight).reduce(count_labels, merge_counts)
+            if found is None:
+                raise ValueError("the source yields no batches; give it one or more")
+            self.classes_ = np.array(sorted(found))
+            counts = np.array([found[label] for label in self.classes_.tolist()])
         elif self._balanced():
-            counts = count_labels(Batch(X, y, None, 0))
+            self.classes_, counts = _counted(y)
         else:
             return
-        if counts is None:
-            raise ValueError("the source yields no batches; give it one or more")
-        labels = sorted(counts)
-        self.classes_ = np.array(labels)
         if self._balanced():
-            counted = np.array([counts[label] for label in labels], dtype=np.float64)
-            self._of_class = counted.sum() / (len(labels) * counted)
+            self._of_class = counts.sum() / (len(counts) * counts)
 
     def _balanced(self) -> bool:
         if self.class_weight is None or isinstance(self.class_weight, dict):
@@ -233,12 +232,18 @@ def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
 
 def count_labels(batch: Batch) -> dict[Any, int]:
     """Return how many rows of a batch each label has."""
-    if batch.y is None:
+    labels, counts = _counted(batch.y)
+    return dict(zip(labels, counts.tolist(), strict=True))  # of the type that labels have
+
+
+def _counted(y: Any) -> tuple[NDArray[Any], Integers]:
+    """Return the distinct labels, sorted, and how many rows each has."""
+    if y is None:
         raise ValueError("a classifier needs labels; let the source yield (X, y)")
-    y = label_column(batch.y)
+    y = label_column(y)
     assert_all_finite(y, input_name="y")
     labels, places = distinct(y)
-    return dict(zip(labels.tolist(), np.bincount(places).tolist(), strict=True))
+    return labels, np.bincount(places)
 
 
 def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
@@ -246,8 +251,9 @@ def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     labels = set().union(*parts)
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(
-            f"labels are text in one batch and numbers in another, {sorted(labels, key=repr)}; "
-            "let all batches have labels of one kind"
+            "labels are text in one batch and numbers in another, "
+            f"{sorted((np.asarray(label).item() for label in labels), key=repr)}; let all batches "
+            "have labels of one kind"
         )
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
 

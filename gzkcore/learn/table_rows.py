@@ -92,13 +92,13 @@ class TableRows:
             if not 2 <= int(cv) <= self.n_rows:
                 raise ValueError(f"cv={cv} must be from 2 to the {counted(self.n_rows, 'row')}")
             return self._thinned(cv, folds(self.n_rows, int(cv), labels), most, rng)
-        seen_groups = self._given_groups
         if isinstance(cv, numbers.Integral) and groups is not None:
             check_groups(cv, groups[given])
-            cv, seen_groups = GroupKFold(int(cv)), groups
+            by_group = GroupKFold(int(cv)).split(given, groups=groups[given])
+            return self._thinned(cv, list(by_group), most, rng)
         if cv is not None:
             seen = np.zeros(len(self._targets)), self._targets
-            found = given_splits(cv, *seen, self._used, seen_groups)
+            found = given_splits(cv, *seen, self._used, self._given_groups)
             return self._thinned(cv, found, most, rng)
         rows = np.arange(self.n_rows)
         if self.n_rows > most:
@@ -111,12 +111,12 @@ class TableRows:
         groups = groups[given[rows]]
         n_groups = check_groups(None, groups)
         seed = int(rng.integers(2**31))
-        by_group = (
+        splitter = (
             GroupShuffleSplit(1, test_size=1 / FOLDS, random_state=seed)
             if n_splits == 1
             else GroupKFold(min(FOLDS, n_groups))
         )
-        return [(rows[a], rows[b]) for a, b in by_group.split(rows, groups=groups)]
+        return [(rows[a], rows[b]) for a, b in splitter.split(rows, groups=groups)]
 
     def _thinned(
         self, cv: Any, splits: list[Split], most: int, rng: np.random.Generator

@@ -328,6 +328,18 @@ def test_groups_may_be_numbers_and_text():
         assert {*groups[rows]} & {*groups[out]} == set()
 
 
+def test_groups_without_weight_are_in_no_fold():
+    """The largest group has no weight, and would be a fold of its own."""
+    groups = np.repeat([0, 1, 2, 3], [30, 10, 10, 10])
+    found = table_of(groups=groups, weight=1.0 * (groups > 0)).splits(
+        2, 1000, np.random.default_rng(0)
+    )
+    assert len(found) == 2
+    for rows, out in found:
+        assert sorted([*rows, *out]) == list(range(30))
+        assert {*groups[30:][rows]} & {*groups[30:][out]} == set()
+
+
 def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
     """Those of all rows, where the search starts, leave no trace."""
     looked_at = []

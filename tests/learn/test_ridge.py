@@ -773,6 +773,33 @@ def test_classes_as_scikit_learn(n_classes, class_weight, weighted, fit_intercep
     assert model.score(X, y, weight) == pytest.approx(other.score(Z, y, weight))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "bool", "U1", object])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_classes_keep_their_type(class_weight, dtype):
+    X, _, _ = data(40, 1)
+    y = (X[:, 0] > 0).astype(dtype)
+    if dtype is object:
+        y = np.where(X[:, 0] > 0, "a", "bb").astype(object)
+    model = RandomFeatureRidgeClassifier(RBF9, class_weight=class_weight)
+    batches = [(X[:9], y[:9]), (X[9:], y[9:])]
+    of_batches = np.dtype("U2") if dtype is object else y.dtype
+    for fitted, wanted in (
+        (clone(model).fit(X, y), y.dtype),
+        (clone(model).fit(batches), of_batches),
+    ):
+        assert fitted.classes_.dtype == fitted.predict(X).dtype == wanted
+        assert_array_equal(fitted.classes_, np.unique(y))
+
+
+def test_labels_of_batches_are_of_one_kind():
+    X, _, _ = data(6, 1)
+    batches = [(X[:3], [0, 1, 0]), (X[3:], ["a", "b", "a"])]
+    with pytest.raises(
+        ValueError, match=r"text in one batch and numbers in another, \['a', 'b', 0"
+    ):
+        RandomFeatureRidgeClassifier(RBF9).fit(batches)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_as_the_reference(n_classes):
     X, y, weight = labelled(n_classes=n_classes)
