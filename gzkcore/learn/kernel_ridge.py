@@ -492,11 +492,12 @@ class KernelRidge(WholeKernelRegressor):
 
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
-    with an intercept also s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1. It is exact
-    for models of up to 1,024 rows, for as many rows at a time as a model of up to 4,096 has, and
-    for up to 64 rows at a time. For more, and of sources always, k(x, x) - ... is the mean square
-    of 64 draws, with a relative error of 1 / sqrt(2 64), 9 %. A kernel without features to draw by
-    is solved for exactly, 64 rows at a time.
+    with an intercept also s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1. A model
+    of up to 1,024 rows tells it exactly. One of up to 4,096 rows does in calls with no more rows
+    than it has itself, a larger one in calls with up to 64. In larger calls, and of sources, they
+    take the mean square of 64 draws for k(x, x) - ..., which has a relative error of
+    1 / sqrt(2 64), 9 %. A kernel without features to draw by is solved for exactly, 64 rows at a
+    time.
 
     On M centres s is the least value of what is minimised over n alpha, and for the variance each
     centre stands for W / M rows of the total weight W: N is the identity times M / W, K is that of

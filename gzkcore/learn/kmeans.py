@@ -100,9 +100,9 @@ default="k-means++"
     Centres are drawn by scikit-learn's k-means++ on a random sample of as many rows as have 64 MB
     of features, drawn by their weights, where Lloyd's algorithm runs first; a few passes over all
     rows then suffice. A cluster that loses all its rows gets the row farthest from its centre.
-    There is no
-    `partial_fit`: Lloyd's algorithm has to read the rows again and again, and what one pass can do
-    (``sklearn.cluster.MiniBatchKMeans`` on ``features.transform``) ends elsewhere.
+
+    There is no `partial_fit`: Lloyd's algorithm has to read the rows again and again, and what one
+    pass can do (``sklearn.cluster.MiniBatchKMeans`` on ``features.transform``) ends elsewhere.
 
     The objective is that of the features' own kernel, which is smaller where features lose more:
     compare clusterings by different features by `gzkcore.metrics.clustering_cost`. With features

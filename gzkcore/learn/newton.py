@@ -314,7 +314,9 @@ class Newton:
         tol: float,
         added: Doubles | float = 0.0,
     ) -> Doubles:
-        """Return what d has beside a d of the sum `added` that moves the rows seen by `moved`: A u.
+        """Return A u, what is missing of the step d at the rows seen.
+
+        The coefficients of d so far add up to `added`, and move f at these rows by `moved`.
 
         (alpha I + A^T (K + kappa) A) u = -A^+ r - A^T (moved + kappa (sum of c, and added)).
         """

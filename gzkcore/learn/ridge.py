@@ -301,7 +301,8 @@ class RandomFeatureRidge(FeatureRegressor):
     residual_ : float or ndarray of shape (n_targets,)
         "cg": the relative residual reached, in double precision.
     y_offset_ : ndarray
-        Mean of the first batch's y, 0 without intercept.
+        What is subtracted from y before it is summed: the mean of all y, whatever their weights, or
+        of those of the first batch where no pass goes before; 0 without intercept.
     noise_variance_, degrees_of_freedom_ : float or ndarray of shape (n_targets,)
         Worked out when first asked for.
     n_features_in_ : int

@@ -8,13 +8,14 @@ are in double. What a recurrence says of its residual drifts away from the truth
 are checks by `exact_product`, of all columns at once: when none is left that hasn't said that it is
 done; when a residual has fallen by `FALLEN` and `APART` steps have passed since the last check;
 and after a plateau. The true residual then replaces that of the recurrence, and the direction stays
-if the two were alike (van der Vorst, Ye 2000). A column needs exact products from there on where
-they weren't, and the truth has hardly improved, and where it will be too late at its rate: rounding
-delays what it doesn't spoil. While there is such a column all use exact products, since one column
-costs what a few do. Of 80 systems (Gaussian and Matern matrices of 600 rows, with duplicates and
-outliers, alpha .1 to 1e-7, tol 1e-3 and 1e-6) 70 converged within 1,500 steps, where double
-throughout has 71, at a mean of .56 of its cost if an exact product costs 2.7 others. Starting anew
-from each true residual took a tenth more steps, and up to four times more with duplicates.
+if the two were alike (van der Vorst, Ye 2000). If they were far apart and the truth has hardly
+improved, the column needs exact products from there on. So does a column that, at its rate, would
+run out of steps: rounding delays what it doesn't spoil. While there is such a column all use exact
+products, since one column costs what a few do. Of 80 systems (Gaussian and Matern matrices of 600
+rows, with duplicates and outliers, alpha .1 to 1e-7, tol 1e-3 and 1e-6) 70 converged within 1,500
+steps, where double throughout has 71, at a mean of .56 of its cost if an exact product costs 2.7
+others. Starting anew from each true residual took a tenth more steps, and up to four times more
+with duplicates.
 
 **Flexible.** The directions' factor is max(0, z (r - r_before) / ...) (Polak, Ribiere), since a
 preconditioner in single precision is not quite the same in every step.
