@@ -127,7 +127,7 @@ def test_gamma_median():
 @pytest.mark.parametrize("kernel", [Gaussian("median"), Laplacian("median")], ids=repr)
 def test_gamma_median_of_rows_too_far_apart(kernel):
     with pytest.raises(ValueError, match="distances between rows of X overflow; scale X"):
-        kernel.resolve(1e308 * np.array([[1.0], [-1.0], [0.5]]))
+        kernel.resolve(1e308 * np.array([[1.0], [-1.0]]))
 
 
 @pytest.mark.parametrize("make", [Exponential, Laplacian])
