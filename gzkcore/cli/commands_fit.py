@@ -80,7 +80,7 @@ def fit(
     ] = False,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Instead: ridge regression on so many features, reading the file in pieces."),
+        typer.Option(min=1, help="Instead: ridge on so many features, reading the file in pieces."),
     ] = None,
     whole: Annotated[
         bool,
