@@ -186,11 +186,11 @@ SANITIZED = ["test_twins.py", "test_agnostic.py", "fuzz_twins.py", "_util", "fea
 
 def sanitize(*options: str) -> int:
     """Run tests with kernels that tell of their faults, and tell what they told."""
-    compiler = ENVIRONMENT.setdefault("CC", "gcc")
+    compiler = shlex.split(ENVIRONMENT.setdefault("CC", "gcc"))
     quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", "-Dc_args=-march=native")
     install("test", setup=("-Db_sanitize=address,undefined", "-Db_lundef=false", *quick))
     paths = [
-        subprocess.check_output([compiler, f"-print-file-name={name}"], text=True).strip()
+        subprocess.check_output([*compiler, f"-print-file-name={name}"], text=True).strip()
         for name in SANITIZERS
     ]
     chosen = options or [str(ROOT / "tests" / name) for name in SANITIZED]
