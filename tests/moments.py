@@ -3,17 +3,21 @@
 import numpy as np
 from sklearn.base import clone
 
+from gzkcore.features.fit_rows import FitRows
+
 PAIRS = 50
 STANDARD_ERRORS = 4
 
 
 def estimates(features, X, Y, n_seeds):
     """Return z(x_i).z(y_i) for each seed and pair, fitted to both sets together."""
-    both, features = np.concatenate([X, Y]), clone(features)
-    values = np.empty((n_seeds, len(X)))
+    both = np.concatenate([X, Y])
+    features, rows = clone(features).fit(both), FitRows.of_array(both, None)
+    values, Z = np.empty((n_seeds, len(X))), np.empty_like(features.transform(both))
     for seed in range(n_seeds):
-        features.random_state = seed  # a clone for each seed would take longer than some fits
-        Z = features.fit(both).transform(both)
+        features.random_state = seed  # a clone, and checks, would take longer than some fits
+        features.fit_valid(rows)
+        features.write(both, Z)
         values[seed] = np.einsum("ij,ij->i", Z[: len(X)], Z[len(X) :])
     return values
 

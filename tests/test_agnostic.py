@@ -166,7 +166,7 @@ def same(name, value, expected):
     if MAPS[name].blas:
         tolerance = SINGLE(value.dtype)
         np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance)
-    else:
+    elif not np.array_equal(value, expected):  # this takes a tenth of the time
         np.testing.assert_array_equal(value, expected)
 
 
@@ -177,7 +177,7 @@ def same(name, value, expected):
 @every_type
 def test_threads(name, dtype):
     features, X = given(name, dtype)
-    X = np.tile(X, (40, 1))  # enough work for three threads
+    X = np.tile(X, (min(40, 1 + 8000 // features.n_components), 1))  # work for three threads
     with limit_threads(1):
         expected = features.transform(X)
     for n in (2, 3):
@@ -305,8 +305,9 @@ def test_data_frames(name, dtype):
 
 @every_map
 @every_type
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize(
+    ("kind", "index"), [(sparse.csr_array, np.int64), (sparse.csr_matrix, np.int32)]
+)
 def test_sparse_rows(name, dtype, index, kind):
     features, X = given(name, dtype)
     S = kind(X)
@@ -512,7 +513,9 @@ def write(path):
     np.savez(path, isa=show_config()["isa"], **results)
 
 
-@pytest.mark.parametrize("level", show_config()["supported_isa"])
+@pytest.mark.parametrize(
+    "level", [each for each in show_config()["supported_isa"] if each != show_config()["isa"]]
+)
 def test_instruction_sets_agree(level, tmp_path):
     if show_config()["isa"] == "plain":
         pytest.skip("this processor has one plain build")

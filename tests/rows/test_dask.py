@@ -30,6 +30,7 @@ from gzkcore import (
 )
 from gzkcore._util import threads as _threads
 from gzkcore.features import dask as features_of_dask
+from gzkcore.learn import streams
 from gzkcore.rows import dask as rows_of_dask
 
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'gzkcore[dask]'")
@@ -254,6 +255,13 @@ class StoppedError(Exception):
     pass
 
 
+@pytest.fixture
+def small_groups(monkeypatch):
+    """A checkpoint after each 9 chunks, two levels of trees of 3."""
+    monkeypatch.setattr(rows_of_dask, "FAN_IN", 3)
+    monkeypatch.setattr(streams, "GROUP", 9)
+
+
 def numbered(n_chunks, stop=None):
     """Return chunks of 50 rows that are made when they are read; one may fail."""
 
@@ -272,39 +280,39 @@ def numbered(n_chunks, stop=None):
     [*LEARNERS, (RandomFeaturePCA, {"n_components": 3})],
     ids=["ridge", "folds", "gcv", "pca"],
 )
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("threads", "small_groups")
 def test_a_stopped_fit_goes_on_to_the_same_bits(learner, parameters, tmp_path):
-    checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)  # after each group of 64 chunks
-    whole = ridge(learner, **parameters).fit(*numbered(150), checkpoint=tmp_path / "other.gzk")
-    for stop in (140, 100):  # the second is not reached: two groups are done
+    checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)  # after each group
+    whole = ridge(learner, **parameters).fit(*numbered(22), checkpoint=tmp_path / "other.gzk")
+    for stop in (20, 15):  # the second is not reached: two groups are done
         with pytest.raises(StoppedError):
-            ridge(learner, **parameters).fit(*numbered(150, stop=stop), checkpoint=checkpoint)
+            ridge(learner, **parameters).fit(*numbered(22, stop=stop), checkpoint=checkpoint)
         assert (tmp_path / "run.gzk").exists()
-    found = ridge(learner, **parameters).fit(*numbered(150), checkpoint=checkpoint)
+    found = ridge(learner, **parameters).fit(*numbered(22), checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == []
-    assert found.moments_.n_rows == 7500
+    assert found.moments_.n_rows == 1100
     X = np.random.default_rng(0).normal([1, 0, 3], 1.0, (50, 3))
     output = "transform" if learner is RandomFeaturePCA else "predict"
     assert_array_equal(getattr(found, output)(X), getattr(whole, output)(X))
-    plain = ridge(learner, **parameters).fit(*numbered(150))
+    plain = ridge(learner, **parameters).fit(*numbered(22))
     assert_allclose(getattr(found, output)(X), getattr(plain, output)(X), rtol=CLOSE, atol=CLOSE)
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("threads", "small_groups")
 def test_a_checkpoint_of_other_chunks_is_refused(tmp_path):
     checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
     with pytest.raises(StoppedError):
-        ridge().fit(*numbered(150, stop=140), checkpoint=checkpoint)
-    X, y = numbered(150)
+        ridge().fit(*numbered(22, stop=20), checkpoint=checkpoint)
+    X, y = numbered(22)
     for other, message in (
-        ((X + 1e-9, y), "the first 128 batches are not those"),
-        ((X.rechunk((100, 3)), y), "the data have 75 chunks, it has seen 128"),
-        ((X.rechunk((25, 3)), y.rechunk(25)), "the first 128 batches are not those"),
-        ((X, y + 1), "the first 128 batches are not those"),
+        ((X + 1e-9, y), "the first 18 batches are not those"),
+        ((X.rechunk((100, 3)), y), "the data have 11 chunks, it has seen 18"),
+        ((X.rechunk((25, 3)), y.rechunk(25)), "the first 18 batches are not those"),
+        ((X, y + 1), "the first 18 batches are not those"),
     ):
         with pytest.raises(ValueError, match=rf"cannot resume from .*{message}"):
             ridge().fit(*other, checkpoint=checkpoint)
-    assert ridge().fit(X, y, checkpoint=checkpoint).moments_.n_rows == 7500
+    assert ridge().fit(X, y, checkpoint=checkpoint).moments_.n_rows == 1100
 
 
 KILLED = """
@@ -322,33 +330,30 @@ KILLED = """
         [da.from_delayed(dask.delayed(rows)(k), (50, 3), dtype=float) for k in range(150)]
     )
     features = GegenbauerFeatures(Gaussian(0.2), 60, basis="harmonic", radius=7.0)
-    model = RandomFeatureRidge(features, alpha=0.01)
-    with dask.config.set(scheduler="threads", num_workers=2):
-        model.fit(X, X[:, 0], checkpoint=Checkpoint("run.gzk", seconds=1e-9))
-    np.savez("result.npz", sums=model.moments_.sums, coef=model.coef_, n=model.moments_.n_rows)
+    for name in ("killed", "whole"):
+        model = RandomFeatureRidge(features, alpha=0.01)
+        with dask.config.set(scheduler="threads", num_workers=2):
+            model.fit(X, X[:, 0], checkpoint=Checkpoint(f"{name}.gzk", seconds=1e-9))
+        np.savez(name, sums=model.moments_.sums, coef=model.coef_, n=model.moments_.n_rows)
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
-    folders = [tmp_path / name for name in ("whole", "killed")]
-    for folder in folders:
-        folder.mkdir()
-        (folder / "fit.py").write_text(textwrap.dedent(KILLED))
+    (tmp_path / "fit.py").write_text(textwrap.dedent(KILLED))
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        [sys.executable, "fit.py"], cwd=folders[1], env=environment | {"WAIT": "1"}
+        [sys.executable, "fit.py"], cwd=tmp_path, env=environment | {"WAIT": "1"}
     )
     end = time.monotonic() + 60
-    while not (folders[1] / "now").exists() and time.monotonic() < end and process.poll() is None:
+    while not (tmp_path / "now").exists() and time.monotonic() < end and process.poll() is None:
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    assert (folders[1] / "run.gzk").exists()
-    for folder in folders:
-        subprocess.run([sys.executable, "fit.py"], cwd=folder, env=environment, check=True)
-        assert not (folder / "run.gzk").exists()
-    whole, resumed = (np.load(folder / "result.npz") for folder in folders)
+    assert (tmp_path / "killed.gzk").exists()
+    subprocess.run([sys.executable, "fit.py"], cwd=tmp_path, env=environment, check=True)
+    assert list(tmp_path.glob("*.gzk")) == []
+    whole, resumed = (np.load(tmp_path / f"{name}.npz") for name in ("whole", "killed"))
     assert whole["n"] == resumed["n"] == 7500
     assert_array_equal(resumed["sums"], whole["sums"])
     assert_array_equal(resumed["coef"], whole["coef"])
@@ -365,8 +370,10 @@ def test_processes_give_the_same_answer_whatever_their_number(tmp_path):
     wanted = free.fit(X, y).predict(X)
     Xd, yd = chunked(X, y, rows=160)  # 25 chunks: 4 merges, then one
     bits = []
-    for n_workers in (1, 3):
-        with cluster(n_workers):
+    with cluster(1) as client:
+        for n_workers in (1, 3):
+            client.cluster.scale(n_workers)
+            client.wait_for_workers(n_workers)
             other = ridge(alpha=0.01).fit(Xd, yd)
             bits.append(other.moments_.sums)
             assert other.moments_.n_rows == 4000
