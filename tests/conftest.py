@@ -1,8 +1,10 @@
 """What all tests share: hypothesis without a clock, and threads for small jobs too."""
 
 import functools
+import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from gzkcore._util import threads
@@ -27,3 +29,27 @@ def share():
 
 
 threads._usable_processors = share
+
+
+def pytest_collection():
+    """Look for no garbage among what is imported, and stays."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Leave what stays out of all later searches: one of them would take a second."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Write no traceback, which nobody sees, of a failure that is expected: it takes long."""
+    options = item.config.option
+    given = options.tbstyle, options.showlocals
+    if call.when == "call" and call.excinfo and item.get_closest_marker("xfail"):
+        options.tbstyle, options.showlocals = "line", False
+    try:
+        return (yield)
+    finally:
+        options.tbstyle, options.showlocals = given

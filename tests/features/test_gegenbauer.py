@@ -1022,7 +1022,7 @@ EVERY = {
     "arc 0": ArcCosine(0),
     "arc 1": ArcCosine(1),
     "arc 2": ArcCosine(2),
-    "sphere matern": SphereMatern(),
+    "sphere matern": SphereMatern(2.5),
     "sphere heat": SphereHeat(0.1),
     "matern": Matern(2.5, 2.0),
     "matern of columns": Matern(1.5, [1.0, 2.0, 3.0]),

@@ -47,12 +47,13 @@ from gzkcore import (
     Polynomial,
     Product,
     RandomFeatureRidge,
-    SphereMatern,
+    SphereHeat,
     Sum,
     reference,
 )
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
+from gzkcore.learn import kernel_system
 from gzkcore.learn.kernel_system import HELD_ROWS
 from gzkcore.learn.posterior import EXACT_ROWS, N_DRAWS, feature_prior
 from gzkcore.learn.solve import NotPositiveDefinite
@@ -204,7 +205,7 @@ def test_one_alpha_for_each_target_with_an_intercept():
 
 
 def test_a_better_preconditioner_takes_fewer_steps():
-    X, y, _ = data(1500)
+    X, y, _ = data(900)
     steps = {}
     for name, given in {
         "none": None,
@@ -298,7 +299,7 @@ def test_draws_follow_the_rule_of_the_reference(fit_intercept):
 def test_variances_by_draws_are_the_exact_ones(kernel):
     """The mean of 64 squares is off by sqrt(2 / 64) of the variance of f, four times in 16,000."""
     rng = np.random.default_rng(0)
-    X, new = rng.uniform(-1, 1, (1500, 2)), rng.uniform(-1.5, 1.5, (400, 2))
+    X, new = rng.uniform(-1, 1, (800, 2)), rng.uniform(-1.5, 1.5, (400, 2))
     model = KernelRidge(kernel, 0.1, preconditioner=300, random_state=0)
     model.fit(X, np.sin(3 * X[:, 0]))
     assert len(new) > EXACT_ROWS
@@ -658,7 +659,7 @@ def test_threads_agree(n):
 def test_rows_on_the_sphere_only():
     X, y, _ = data(100)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    model = KernelRidge(SphereMatern(1.5, 0.5), 0.1).fit(unit, y)
+    model = KernelRidge(SphereHeat(0.5), 0.1).fit(unit, y)
     for call in (lambda: model.predict(X), lambda: clone(model).fit(X, y)):
         with pytest.raises(ValueError, match="defined on the unit sphere"):
             call()
@@ -684,7 +685,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_files_and_pickles(tmp_path):
-    X, y, weight = data(1200)
+    X, y, weight = data(400)
     model = KernelRidge(Matern(), 0.1, preconditioner=50, random_state=0).fit(X, y, weight)
     wanted = model.predict(X, return_std=True)
     model.save(tmp_path / "model.gzk")
@@ -704,7 +705,7 @@ def test_a_kernel_that_is_a_function_is_refused_by_files(tmp_path):
 
 
 def test_files_keep_features_that_precondition(tmp_path):
-    X, y, _ = data(1200)
+    X, y, _ = data(400)
     features = NystromFeatures(GAUSSIAN, 50, random_state=0)
     model = KernelRidge(GAUSSIAN, 0.1, preconditioner=features, random_state=0).fit(X, y)
     model.save(tmp_path / "model.gzk")
@@ -959,7 +960,7 @@ def test_kernels_that_are_not_finite_are_named(n, wrong):
 
 @by_every_solver
 def test_what_was_fitted_counts(solver, tmp_path):
-    X, y, _ = data(300)
+    X, y, _ = data(150)
     model = KernelRidge(GAUSSIAN, 0.1, fit_intercept=True, **{"random_state": 0} | SOLVERS[solver])
     model.fit(X, y)
 
@@ -1040,8 +1041,9 @@ def test_small_fits_hold_the_matrix_and_large_ones_do_not():
 # ---- what users of a first version ran into
 
 
-def test_large_precomputed_kernels():
-    X, y, _ = data(HELD_ROWS + 76)
+def test_large_precomputed_kernels(monkeypatch):
+    monkeypatch.setattr(kernel_system, "HELD_ROWS", 500)
+    X, y, _ = data(576)
     wanted = KernelRidge(GAUSSIAN, 0.1, tol=1e-8, random_state=0).fit(X, y).predict(X)
     K = GAUSSIAN(X)
     for preconditioner in ("auto", 100, None):
