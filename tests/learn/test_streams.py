@@ -156,32 +156,28 @@ FIT = """
         passes = 0
 
     features = GegenbauerFeatures(Gaussian("scale"), 60, basis="harmonic")
-    model = RandomFeatureRidgeCV(features, alphas=[0.01, 1.0], cv=2)
-    model.fit(Batches(), checkpoint=Checkpoint("run.gzk", 1e-9))
-    np.savez("result.npz", coef=model.coef_, sums=model.moments_.sums, n=model.moments_.n_rows)
+    for name in ("killed", "whole"):
+        model = RandomFeatureRidgeCV(features, alphas=[0.01, 1.0], cv=2)
+        model.fit(Batches(), checkpoint=Checkpoint(f"{name}.gzk", 1e-9))
+        np.savez(name, coef=model.coef_, sums=model.moments_.sums, n=model.moments_.n_rows)
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
     """Passes 0 to 2 are the survey and the norms; in the fourth, the sums, comes the kill."""
-    folders = [tmp_path / name for name in ("whole", "killed")]
-    for folder in folders:
-        folder.mkdir()
-    status = killed(folders[1], FIT, WAIT="1")
+    status = killed(tmp_path, FIT, WAIT="1")
     assert status == -signal.SIGKILL
-    assert (folders[1] / "run.gzk").exists()
-    assert not (folders[1] / "result.npz").exists()
-    (folders[0] / "fit.py").write_text(textwrap.dedent(FIT))
-    for folder in folders:
-        subprocess.run(
-            [sys.executable, "fit.py"],
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            check=True,
-        )
-        assert not (folder / "run.gzk").exists()
-    whole, resumed = (np.load(folder / "result.npz") for folder in folders)
+    assert (tmp_path / "killed.gzk").exists()
+    assert not (tmp_path / "killed.npz").exists()
+    subprocess.run(
+        [sys.executable, "fit.py"],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        check=True,
+    )
+    assert not list(tmp_path.glob("*.gzk"))
+    whole, resumed = (np.load(tmp_path / f"{name}.npz") for name in ("whole", "killed"))
     assert whole["n"] == resumed["n"] == 18_000
     assert_array_equal(resumed["sums"], whole["sums"])
     assert_array_equal(resumed["coef"], whole["coef"])
