@@ -1,5 +1,6 @@
 """The command `predict`: use what `fit` has learnt."""
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
@@ -146,16 +147,21 @@ def _predict_grid(
     new: "dict[str, np.dtype[Any]]",
 ) -> dict[str, Any]:
     """Write predictions on a grid; return what is to be told."""
-    from .grid import check_grid_output, grid_of, predict_grid, surface_of, write_grid
+    from .grid import check_grid_output, grid_of, predict_grid, write_grid
+    from .recipes import rows_at
 
     cells = grid_of(step, window)
-    rows_at = surface_of(model, predictor.fitted, recipe)
+    take = rows_at(predictor.fitted, recipe)
+    if take is None:
+        raise ValueError(
+            f"--grid: {model} predicts from {', '.join(recipe.columns[:4])}, not from latitude and "
+            "longitude alone; fit with --lat and --lon, or give a table of places"
+        )
     check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"), names=list(new))
     with progress() as report:
-        columns = predict_grid(cells, rows_at, predictor, report)
+        columns = predict_grid(cells, take, predictor, report)
         write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
-    shape = len(cells.latitude), len(cells.longitude)
-    return {"rows": shape[0] * shape[1], "shape": list(shape)}
+    return {"rows": math.prod(cells.shape), "shape": list(cells.shape)}
 
 
 def _check_asked(model: Path, fitted: Any, *, std: bool, probabilities: bool) -> None:

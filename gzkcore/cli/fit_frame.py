@@ -9,11 +9,10 @@ import numpy as np
 from gzkcore._util.typing import Doubles
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.learn.kernel_regressor import KernelRegressor
-from gzkcore.rows.frames import Frame
 
 from .arguments import Limits
 from .frame_rows import FrameRows, Report
-from .recipes import FrameRecipe
+from .recipes import place_names
 from .verdict import Verdict, judge_model
 
 
@@ -55,15 +54,6 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
     if len(rows.truth):
         tried = [] if rows.recipe.places else list(importances)
         verdict = judge_model(model, rows, took, tried, seed, report)
-    places = _places(rows.train, model, rows.recipe)
+    names = place_names(model, rows.recipe)
+    places = None if names is None else np.column_stack([rows.train[name] for name in names])
     return FrameFit(model, rows, importances, places, verdict)
-
-
-def _places(rows: Frame, model: Any, recipe: FrameRecipe) -> Doubles | None:
-    """Return latitude and longitude of rows, if these are all that the model takes."""
-    if recipe.places:
-        return np.column_stack(list(rows.values.values()))
-    if not model.encoder_.on_sphere_ or len(recipe.columns) != 2:
-        return None
-    kinds = {column["kind"]: str(column["name"]) for column in model.encoder_.columns_}
-    return np.column_stack([rows[kinds[kind]] for kind in ("latitude", "longitude")])

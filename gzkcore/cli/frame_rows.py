@@ -23,6 +23,7 @@ from gzkcore.rows.frames import (
 )
 from gzkcore.rows.tables import Table
 
+from .cells import from_west, widest_gap
 from .fit import FEWEST_ROWS
 from .held_out import held_out
 from .recipes import FrameRecipe
@@ -192,15 +193,9 @@ def _few_texts(column: Values) -> list[str]:
 
 def _west(longitudes: Doubles) -> float:
     """Return where longitudes are to begin: at the date line, unless it cuts the data apart."""
-    around = np.unique(longitudes[np.isfinite(longitudes)] % 360)
-    if not around.size:
-        return -180.0
-    gaps = np.diff(around, append=around[0] + 360)
-    widest = int(gaps.argmax())
-    if gaps[widest] < GAP:
-        return -180.0
-    middle = around[widest] + gaps[widest] / 2
-    return float((middle + 180) % 360 - 180)
+    there = longitudes[np.isfinite(longitudes)]
+    start, end = widest_gap(there) if there.size else (0.0, 0.0)
+    return from_west((start + end) / 2) if end - start >= GAP else -180.0
 
 
 def _targets(

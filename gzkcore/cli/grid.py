@@ -1,9 +1,8 @@
-"""Predictions on a grid of latitudes and longitudes, as NetCDF or as a table for a GIS."""
+"""Predictions for the cells of a grid, as NetCDF or as a table for a GIS."""
 
 import csv
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,47 +11,31 @@ import numpy as np
 
 from gzkcore._util.files import check_place, replacing
 from gzkcore._util.typing import Doubles
-from gzkcore.rows.frames import Frame
 
-from .recipes import PLACE, FrameRecipe, Recipe
+from .cells import GLOBE, Cells, Window
+from .recipes import PLACE
 
 OUTPUTS = (".nc", ".csv")
-CELLS = 1 << 19  # predicted at a time
+CELLS_AT_A_TIME = 1 << 19
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The middles of cells: latitudes from north to south, longitudes from west to east."""
-
-    latitude: Doubles
-    longitude: Doubles
-
-    @property
-    def places(self) -> Doubles:
-        """Latitude and longitude of every cell, row by row: (n_cells, 2)."""
-        both = np.meshgrid(self.latitude, self.longitude, indexing="ij")
-        return np.stack(both, axis=-1).reshape(-1, 2)
-
-
-def grid_of(step: float, window: str | None) -> Grid:
-    """Return the grid of cells of so many degrees in a window "south,north,west,east"."""
-    south, north, west, east = -90.0, 90.0, -180.0, 180.0
-    if window is not None:
-        south, north, west, east = _edges(window)
+def grid_of(step: float, window: str | None) -> Cells:
+    """Return cells of so many degrees, from north to south, in a window "south,north,west,east"."""
+    south, north, west, east = GLOBE if window is None else _window_of(window)
     smallest = min(north - south, east - west)
     if not 0 < step <= smallest:
         raise ValueError(
             f"--grid {step:g} must be a positive number of degrees, at most {smallest:g} here"
         )
     rows, columns = math.ceil((north - south) / step - 1e-9), math.ceil((east - west) / step - 1e-9)
-    return Grid(
+    return Cells(
         north - (north - south) * (np.arange(rows) + 0.5) / rows,
         west + (east - west) * (np.arange(columns) + 0.5) / columns,
     )
 
 
-def _edges(window: str) -> tuple[float, ...]:
-    """Return south, north, west and east of a text."""
+def _window_of(window: str) -> Window:
+    """Return the window that a text says."""
     try:
         south, north, west, east = map(float, window.split(","))
     except ValueError:
@@ -66,34 +49,17 @@ def _edges(window: str) -> tuple[float, ...]:
     return south, north, west, east
 
 
-def surface_of(path: Path, fitted: Any, recipe: Recipe | FrameRecipe) -> Callable[[Doubles], Any]:
-    """Return what turns latitude and longitude, (n, 2), into the rows that a model takes."""
-    if isinstance(recipe, Recipe):
-        if recipe.sphere:
-            return recipe.inputs
-    elif recipe.places:
-        return recipe.at
-    elif fitted.encoder_.on_sphere_ and len(recipe.columns) == 2:
-        kinds = {column["kind"]: str(column["name"]) for column in fitted.encoder_.columns_}
-        names = kinds["latitude"], kinds["longitude"]
-        return lambda places: Frame(dict(zip(names, places.T, strict=True)))
-    raise ValueError(
-        f"--grid: {path} predicts from {', '.join(recipe.columns[:4])}, not from latitude and "
-        "longitude alone; fit with --lat and --lon, or give a table of places"
-    )
-
-
 def predict_grid(
-    grid: Grid,
+    cells: Cells,
     rows_at: Callable[[Doubles], Any],
     compute: Callable[[Any], list[Any]],
     report: Callable[[str, float], None],
 ) -> list[Any]:
     """Return the columns that are computed of all cells, row by row."""
-    places, parts = grid.places, []
-    for start in range(0, len(places), CELLS):
-        parts.append(compute(rows_at(places[start : start + CELLS])))
-        report("predicting", min(1.0, (start + CELLS) / len(places)))
+    places, parts = cells.places, []
+    for start in range(0, len(places), CELLS_AT_A_TIME):
+        parts.append(compute(rows_at(places[start : start + CELLS_AT_A_TIME])))
+        report("predicting", min(1.0, (start + CELLS_AT_A_TIME) / len(places)))
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
@@ -109,26 +75,26 @@ def check_grid_output(output: Path, labels: bool, names: list[str]) -> None:
             raise ValueError(f"--name {name} is the name of an axis of the grid; give another")
 
 
-def write_grid(output: Path, grid: Grid, columns: dict[str, Any], title: str) -> None:
+def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:
     """Write columns of all cells, row by row, in the format that the ending tells."""
     with replacing(output) as beside:
         if output.suffix.lower() == ".nc":
-            _write_netcdf(beside, grid, columns, title)
+            _write_netcdf(beside, cells, columns, title)
         else:
             with beside.open("w", newline="", encoding="utf-8") as file:
-                _write_csv(file, grid, columns)
+                _write_csv(file, cells, columns)
 
 
-def _write_csv(file: TextIO, grid: Grid, columns: dict[str, Any]) -> None:
+def _write_csv(file: TextIO, cells: Cells, columns: dict[str, Any]) -> None:
     """Write longitude, latitude and values, in the order that GDAL's XYZ driver reads as one."""
     writer = csv.writer(file)
     writer.writerow(["longitude", "latitude", *columns])
-    latitude, longitude = grid.places.T
+    latitude, longitude = cells.places.T
     values = [column.tolist() for column in columns.values()]
     writer.writerows(zip(longitude.tolist(), latitude.tolist(), *values, strict=True))
 
 
-def _write_netcdf(path: Path, grid: Grid, columns: dict[str, Any], title: str) -> None:
+def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:
     """Write NetCDF with the names and units of the CF conventions."""
     from scipy.io import netcdf_file
 
@@ -136,8 +102,8 @@ def _write_netcdf(path: Path, grid: Grid, columns: dict[str, Any], title: str) -
         file.Conventions, file.title = "CF-1.8", title
         file.source = f"gzkcore {version('gzkcore')}"
         for name, values, unit in (
-            ("latitude", grid.latitude, "degrees_north"),
-            ("longitude", grid.longitude, "degrees_east"),
+            ("latitude", cells.latitude, "degrees_north"),
+            ("longitude", cells.longitude, "degrees_east"),
         ):
             file.createDimension(name, len(values))
             axis = file.createVariable(name, "d", (name,))
@@ -145,7 +111,7 @@ def _write_netcdf(path: Path, grid: Grid, columns: dict[str, Any], title: str) -
             axis.units, axis.standard_name = unit, name
         for name, column in columns.items():
             variable = file.createVariable(_name(name), "d", ("latitude", "longitude"))
-            variable[:] = column.reshape(len(grid.latitude), len(grid.longitude))
+            variable[:] = column.reshape(cells.shape)
             variable.long_name = name
 
 

@@ -17,8 +17,9 @@ from gzkcore.evaluate.draw import save_picture
 from gzkcore.evaluate.style import NOTHING, as_written, styled
 from gzkcore.learn.kernel_system import HELD_ROWS
 
+from .cells import GLOBE, Cells, Window, from_west, widest_gap
+
 ENDINGS = (".png", ".pdf", ".svg")
-WHOLE = (-90.0, 90.0, -180.0, 180.0)  # south, north, west and east of the globe
 
 # Blue below zero; above it green, brown and at last white, as on a physical map.
 TERRAIN = (
@@ -86,15 +87,17 @@ def draw_map(
     places = surface.places
     south, north, west, east = window = _window(places)
     cells = _cells(window)
-    values, std = surface.predict(cells.places)
+    middles = cells.places
+    middles[:, 1] = from_west(middles[:, 1])
+    values, std = surface.predict(middles)
     if std is None:
         near = max(surface.length_km / 2, _spacing_km(places))
-        opacity = np.clip(2 - _distance_km(places, cells.places) / near, 0, 1)
+        opacity = np.clip(2 - _distance_km(places, middles) / near, 0, 1)
         hatched = f"hatched: more than {_rounded(2 * near)} km from all of them"
     else:
         opacity, limit = _known(std, surface.spread)
         hatched = f"hatched: standard deviation above {limit:.3g}"
-    flat = 1 / math.cos(math.radians((south + north) / 2)) if window != WHOLE else 1.0
+    flat = 1 / math.cos(math.radians((south + north) / 2)) if window != GLOBE else 1.0
     shape = (east - west) / ((north - south) * flat)
     n_maps = 1 if std is None else 2
     side_by_side = shape < 1.2
@@ -108,7 +111,7 @@ def draw_map(
     axes = figure.add_subplot(*grid, 1)
     draw(axes, values, opacity, norm, colors, label)
     axes.plot(
-        west + (places[:, 1] - west) % 360, places[:, 0], ".", color="black", alpha=0.45,
+        from_west(places[:, 1], west), places[:, 0], ".", color="black", alpha=0.45,
         markersize=min(4, max(0.6, 70 / math.sqrt(len(places)))), markeredgewidth=0,
     )  # fmt: skip
     axes.set_title(as_written(title))
@@ -121,23 +124,7 @@ def draw_map(
     save_picture(figure, path)
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """The middles of the cells of a map."""
-
-    latitude: Doubles
-    longitude: Doubles
-
-    @property
-    def places(self) -> Doubles:
-        """Latitude and longitude of each, row by row."""
-        both = np.meshgrid(self.latitude, self.longitude, indexing="ij")
-        places = np.stack(both, axis=-1).reshape(-1, 2)
-        places[:, 1] = (places[:, 1] + 180) % 360 - 180
-        return places
-
-
-def _cells(window: tuple[float, float, float, float]) -> _Cells:
+def _cells(window: Window) -> Cells:
     south, north, west, east = window
     width, height = east - west, north - south
     step = max(width, height) / LONGER_SIDE
@@ -146,7 +133,7 @@ def _cells(window: tuple[float, float, float, float]) -> _Cells:
         for start, size in ((south, height), (west, width))
         for n in [max(2, round(size / step))]
     )
-    return _Cells(latitude, longitude)
+    return Cells(latitude, longitude)
 
 
 def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
@@ -175,8 +162,8 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
 
 
 def _draw_cells(
-    cells: _Cells,
-    window: tuple[float, float, float, float],
+    cells: Cells,
+    window: Window,
     flat: float,
     axes: Any,
     values: Doubles,
@@ -189,17 +176,16 @@ def _draw_cells(
     from matplotlib.cm import ScalarMappable
 
     south, north, west, east = window
-    shape = len(cells.latitude), len(cells.longitude)
     rgba = colors(norm(values))
     rgba[:, 3] = opacity
     axes.set_facecolor(NOTHING)
     if opacity.min() < HATCHED:
         axes.contourf(
-            cells.longitude, cells.latitude, opacity.reshape(shape), [-1, HATCHED],
+            cells.longitude, cells.latitude, opacity.reshape(cells.shape), [-1, HATCHED],
             colors="none", hatches=["////"],
         )  # fmt: skip
     axes.imshow(
-        rgba.reshape(*shape, 4),
+        rgba.reshape(*cells.shape, 4),
         origin="lower", extent=(west, east, south, north), aspect=flat, interpolation="bilinear",
         zorder=1.5,
     )  # fmt: skip
@@ -255,15 +241,12 @@ def surface_of(
     return Surface(predict, places, km, spread)
 
 
-def _window(places: Doubles) -> tuple[float, float, float, float]:
+def _window(places: Doubles) -> Window:
     """Return south, north, west and east of a map of these places, with a margin."""
-    around = np.unique(places[:, 1] % 360)
-    gaps = np.diff(around, append=around[0] + 360)
-    widest = int(gaps.argmax())
-    if gaps[widest] < GAP:
-        return WHOLE
-    west, width = float(around[(widest + 1) % len(around)]), 360 - float(gaps[widest])
-    west = (west + 180) % 360 - 180
+    start, end = widest_gap(places[:, 1])
+    if end - start < GAP:
+        return GLOBE
+    west, width = from_west(end), 360 - (end - start)
     south, north = float(places[:, 0].min()), float(places[:, 0].max())
     # No side is much shorter than the other, and none is nothing.
     flat = math.cos(math.radians((south + north) / 2))
@@ -271,7 +254,7 @@ def _window(places: Doubles) -> tuple[float, float, float, float]:
     add_x = 0.07 * size / flat + max(0.0, size / (3 * flat) - width) / 2
     add_y = 0.07 * size + max(0.0, size / 3 - (north - south)) / 2
     if width + 2 * add_x >= 360:
-        return WHOLE
+        return GLOBE
     return max(-90.0, south - add_y), min(90.0, north + add_y), west - add_x, west + width + add_x
 
 
@@ -311,7 +294,7 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def name(value: float, _: object) -> str:
-        value = round((value + 180) % 360 - 180, 6) if below == "W" else round(value, 6)
+        value = round(from_west(value) if below == "W" else value, 6)
         side = "" if value in (0, -180) else below if value < 0 else above
         return f"{abs(value):g}°{side}"
 

@@ -10,9 +10,10 @@ from gzkcore._util.wording import counted
 from gzkcore.evaluate.draw import plain_ticks, save_picture
 from gzkcore.evaluate.style import FAINT, INK, as_written, styled
 from gzkcore.learn.kernel_classifier import KernelClassifier
-from gzkcore.rows.frames import Frame, Values
+from gzkcore.rows.frames import Values
 
 from .maps import draw_map, length_km, surface_of
+from .recipes import rows_at
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -29,16 +30,10 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
 
     recipe, verdict = found.rows.recipe, found.verdict
     target = recipe.target
-    if found.places is not None and not found.rows.classify:
-        names = _in_order(found) if not recipe.places else []
-
-        def rows_at(places: Doubles) -> Frame:
-            if recipe.places:
-                return recipe.at(places)
-            return Frame(dict(zip(names, places.T, strict=True)))
-
+    take = rows_at(found.model, recipe)
+    if found.places is not None and take is not None and not found.rows.classify:
         km, spread = length_km(found.model), float(np.std(found.rows.y))
-        surface = surface_of(found.model, rows_at, found.places, km, spread)
+        surface = surface_of(found.model, take, found.places, km, spread)
         draw_map(path, surface, f"{target}, fitted to {name}", target)
         return
     wide = verdict is not None and len(verdict.shuffled) > 1
@@ -57,12 +52,6 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     if verdict is not None and wide:
         _draw_bars(axes[1], verdict, found.rows.classify)
     save_picture(figure, path)
-
-
-def _in_order(found: "FrameFit") -> list[str]:
-    """Return the names of the columns of latitude and longitude."""
-    kinds = {column["kind"]: str(column["name"]) for column in found.model.encoder_.columns_}
-    return [kinds["latitude"], kinds["longitude"]]
 
 
 @styled

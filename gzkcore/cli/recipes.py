@@ -4,6 +4,7 @@ A recipe is saved with the model, as its attribute `recipe_`.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.rows.frames import KINDS, Frame, are_booleans, as_booleans, typed
 from gzkcore.rows.tables import Table
 
-PLACE = ["latitude", "longitude"]  # what a frame calls the columns of --lat and --lon
+from .cells import from_west
+
+PLACE = ("latitude", "longitude")  # what a frame calls the columns of --lat and --lon
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class FrameRecipe:
 
     def at(self, degrees: Doubles) -> Frame:
         """Return latitudes and longitudes, (n, 2), as the model takes places."""
-        longitude = (degrees[:, 1] - self.west) % 360 + self.west
+        longitude = from_west(degrees[:, 1], self.west)
         return Frame(dict(zip(PLACE, (degrees[:, 0], longitude), strict=True)))
 
     def read(self, table: Table, first: int, columns: dict[str, Any]) -> Frame:
@@ -102,6 +105,31 @@ def check_places(table: Table, rows: Integers, degrees: Doubles) -> None:
     """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
     if (wrong := off_globe(degrees)) is not None:
         raise ValueError(f"{table.path}: row {rows[wrong[0]] + 1}: {wrong[1]}")
+
+
+def place_names(model: Any, recipe: FrameRecipe) -> tuple[str, ...] | None:
+    """Return what frames call latitude and longitude, None if a model takes other columns too."""
+    if recipe.places:
+        return PLACE
+    if not model.encoder_.on_sphere_ or len(recipe.columns) != 2:
+        return None
+    names = {column["kind"]: str(column["name"]) for column in model.encoder_.columns_}
+    return tuple(names[kind] for kind in PLACE)
+
+
+def rows_at(model: Any, recipe: Recipe | FrameRecipe) -> Callable[[Doubles], Any] | None:
+    """Return what turns latitude and longitude, (n, 2), into the rows that a model takes.
+
+    None if it takes other columns too.
+    """
+    if isinstance(recipe, Recipe):
+        return recipe.inputs if recipe.sphere else None
+    if recipe.places:
+        return recipe.at
+    names = place_names(model, recipe)
+    if names is None:
+        return None
+    return lambda places: Frame(dict(zip(names, places.T, strict=True)))
 
 
 def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:

@@ -51,9 +51,10 @@ def test_a_window_by_the_default_fit(capsys, globe, named):
 
 
 def test_cells_fill_the_window():
-    grid = grid_of(7.0, "0,20,-10,30")
-    assert (len(grid.latitude), len(grid.longitude)) == (3, 6)
-    assert (grid.latitude[0] + grid.latitude[-1], grid.longitude.mean()) == pytest.approx((20, 10))
+    cells = grid_of(7.0, "0,20,-10,30")
+    assert cells.shape == (3, 6)
+    middle = cells.latitude[0] + cells.latitude[-1], cells.longitude.mean()
+    assert middle == pytest.approx((20, 10))
 
 
 def test_what_is_refused(capsys, globe, plain):
