@@ -33,6 +33,7 @@ from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
 
 from .maps import draw_map, length_km, surface_of
+from .reports import Report
 
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
@@ -92,7 +93,7 @@ def airports() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.column_stack([data.latitude, data.longitude]), data.elevation
 
 
-def compare(n_components: int, seeds: int, report: Callable[[str, float], None]) -> dict[str, Any]:
+def compare(n_components: int, seeds: int, report: Report) -> dict[str, Any]:
     """Fit and test every method on `seeds` splits; return what `gzkcore demo --json` prints."""
     degrees, y = airports()
     rows: list[dict[str, Any]] = []

@@ -5,9 +5,8 @@ and measures the columns, one feeds the rows to the ridge, one compares its pred
 truth. Rows are held out by a hash of their number, see `held_out`.
 """
 
-import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -16,20 +15,27 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from gzkcore._util.typing import Doubles
-from gzkcore._util.wording import counted
 from gzkcore.features.fourier import RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.learn.table_encoder import REGION
 from gzkcore.rows.tables import Columns, Table
 
 from .baselines import SampleBaselines
 from .fit_whole import WholeFit, fit_centers, fit_whole
-from .held_out import RowNumbers, hashed, held_out
-from .kernels import GAUSSIAN, gamma_of, grid, with_gamma
+from .held_out import (
+    RowNumbers,
+    check_rows,
+    check_shares,
+    check_targets_differ,
+    hashed,
+    held_out,
+)
+from .kernels import GAUSSIAN, asked_gamma, gamma_of, grid, length_of, with_gamma
 from .recipes import Recipe
+from .reports import Report, Say
 
-FEWEST_ROWS = 20
 # Random rows that the ridge sees first, so that they settle the centre and the radius for all that
 # follow, and in which plan and compare try features; and their values.
 DRAWN_ROWS = 1 << 14
@@ -38,13 +44,10 @@ DRAWN_VALUES = 1 << 22
 # What gamma is chosen from: on the unit sphere, and times 1 / d for d standardised columns.
 SPHERE_GAMMAS = tuple(2.0**k for k in range(-1, 10))
 COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
-# Places whose variance on the unit sphere, that of the three coordinates together, is less than the
-# first are a region, within some 40 degrees of their middle: too few of the harmonics of the globe
-# vary there. The others times 1 / variance are what gamma is chosen from then.
-REGION, REGION_GAMMAS = 0.25, tuple(2.0**k for k in range(-3, 9, 2))
+# In a region, see `REGION`, too few of the harmonics of the globe vary: gamma is chosen from these
+# times 1 / variance.
+REGION_GAMMAS = tuple(2.0**k for k in range(-3, 9, 2))
 ONE_PLACE = 1e-20  # a variance of less than a millimetre, squared: only rounding
-
-Report = Callable[..., None]  # label, share that is done, how it stands
 
 
 @dataclass
@@ -99,7 +102,7 @@ def fit_table(
     drop_missing: bool,
     seed: int,
     report: Report,
-    say: Callable[[str], None],
+    say: Say,
 ) -> TableFit:
     """Fit a ridge to a table, and test it on the rows that are held out.
 
@@ -176,10 +179,7 @@ def draw_rows(
         recipe.check(table, rows, values[:, :width])
         survey.add(rows, values)
         report("reading", done)
-    if survey.n_rows < FEWEST_ROWS:
-        raise ValueError(
-            f"{table.path} has {counted(survey.n_rows, 'row')}; at least {FEWEST_ROWS} are needed"
-        )
+    check_rows(table, survey.n_rows)
     _check_scales(table, names, survey.scaler.scale_)
     if (survey.low == survey.high)[:width].all():
         raise ValueError(
@@ -187,7 +187,7 @@ def draw_rows(
             "choose other columns"
         )
     if recipe.target:
-        _check_target(table, recipe.target, survey)
+        check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
     recipe = replace(
         recipe,
         mean=survey.scaler.mean_[:width].tolist(),
@@ -238,17 +238,9 @@ def _survey_training(split: "_Split", recipe: Recipe) -> _Survey:
     for piece in split.read("reading"):
         recipe.check(table, piece.rows, piece.values[:, :-1])
         survey.add(piece.places, piece.values, ~piece.test)
-    if survey.n_rows < FEWEST_ROWS:
-        raise ValueError(
-            f"{table.path} has {counted(survey.n_rows, 'row')}; a fit needs at least {FEWEST_ROWS}"
-        )
-    _check_target(table, recipe.target, survey)
-    n_test = survey.n_rows - survey.n_used
-    if (n_test == 0 and split.test_fraction > 0) or survey.n_used < FEWEST_ROWS // 2:
-        raise ValueError(
-            f"--test-fraction {split.test_fraction:g} leaves {survey.n_used} of {survey.n_rows} "
-            f"rows for the fit and {n_test} for the test; choose another, or 0 for no test"
-        )
+    check_rows(table, survey.n_rows)
+    check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
+    check_shares(split.test_fraction, survey.n_used, survey.n_rows - survey.n_used)
     _check_scales(table, names, survey.scaler.scale_)
     return survey
 
@@ -260,14 +252,6 @@ def _check_scales(table: Table, names: list[str], scales: Doubles) -> None:
                 f"{table.path}: column {name!r} has values so large that their squares overflow; "
                 "use another unit"
             )
-
-
-def _check_target(table: Table, target: str, survey: _Survey) -> None:
-    if survey.low[-1] == survey.high[-1]:
-        raise ValueError(
-            f"{table.path}: column {target!r} is {survey.low[-1]:g} in every row that is used, so "
-            "there is nothing to predict; choose another target"
-        )
 
 
 def _varying(table: Table, recipe: Recipe, survey: _Survey) -> list[int]:
@@ -361,7 +345,7 @@ def _learn_whole(
     kernel: str,
     gamma: str,
     centers: int | None,
-    say: Callable[[str], None],
+    say: Say,
 ) -> WholeFit:
     """Choose, and fit: to all rows put together, which the whole kernel keeps, or on centres."""
     sample = recipe.inputs(survey.values[:, :-1]), survey.values[:, -1]
@@ -393,10 +377,8 @@ def _domain(split: _Split, recipe: Recipe, X: Doubles) -> str:
 
 def _gammas(gamma: str, domain: str, X: Doubles) -> tuple[float, ...]:
     """Return the values of gamma to choose from, or the one that is asked for."""
-    if gamma == "scale":
-        return (1 / (X.shape[1] * X.var()),)
-    if gamma != "auto":
-        return (float(gamma),)
+    if (asked := asked_gamma(gamma, X)) is not None:
+        return (asked,)
     if domain == "globe":
         return SPHERE_GAMMAS
     if domain == "region":
@@ -419,7 +401,7 @@ def _ridge(
             basis="harmonic" if domain == "globe" else "auto",
             random_state=seed,
         )
-    lengths = [1 / math.sqrt(2 * gamma) for gamma in gammas]
+    lengths = [length_of(gamma) for gamma in gammas]
     return RandomFeatureRidgeCV(
         features, kernel_grid=grid(kernel, lengths) if len(gammas) > 1 else None, cv=2
     )

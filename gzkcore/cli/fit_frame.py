@@ -11,8 +11,9 @@ from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.learn.kernel_regressor import KernelRegressor
 
 from .arguments import Limits
-from .frame_rows import FrameRows, Report
+from .frame_rows import FrameRows
 from .recipes import place_names
+from .reports import Report
 from .verdict import Verdict, judge_model
 
 

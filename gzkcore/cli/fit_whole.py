@@ -6,9 +6,8 @@ on some centres by passes over all.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -20,10 +19,8 @@ from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.kernel_system import HELD_ROWS
 from gzkcore.learn.solve import SolveProgress, Watch
 
-from .kernels import gamma_of, grid, with_length
-
-Report: TypeAlias = Callable[..., None]
-Say: TypeAlias = Callable[[str], None]
+from .kernels import asked_gamma, gamma_of, grid, length_of, with_length
+from .reports import Report, Say
 
 # Rows to choose again by, since more rows may follow finer detail; steps of each choice.
 MORE_ROWS, CHOSEN_STEPS = 12_000, 100
@@ -130,13 +127,10 @@ def _model(
 
 def _lengths(gamma: str, globe: bool, X: Doubles) -> list[float]:
     """Return the lengthscales to choose from, or the one that is asked for."""
-    variance = float(X.var(axis=0).sum())
-    if gamma == "scale":
-        return [math.sqrt(X.shape[1] * X.var() / 2)]
-    if gamma != "auto":
-        return [1 / math.sqrt(2 * float(gamma))]
-    factors = GLOBE_LENGTHS if globe else COLUMN_LENGTHS
-    return [factor * math.sqrt(variance) for factor in factors]
+    if (asked := asked_gamma(gamma, X)) is not None:
+        return [length_of(asked)]
+    root = math.sqrt(X.var(axis=0).sum())
+    return [factor * root for factor in (GLOBE_LENGTHS if globe else COLUMN_LENGTHS)]
 
 
 def _chosen(
@@ -171,7 +165,7 @@ def _best(
         X, y, with_length(kernel, 1.0), seed, CHOSEN_STEPS, alphas=alphas,
         kernel_grid=grid(kernel, lengths), preconditioner=preconditioner,
     )  # fmt: skip
-    return 1 / math.sqrt(2 * gamma_of(search.kernel_)), search.alpha_
+    return length_of(gamma_of(search.kernel_)), search.alpha_
 
 
 def _announce(kernel: Kernel, X: Doubles, alpha: float, seed: int, say: Say) -> None:

@@ -1,8 +1,6 @@
 """The rows of a table that the default of `gzkcore fit` learns from, and those held out."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +22,11 @@ from gzkcore.rows.frames import (
 from gzkcore.rows.tables import Table
 
 from .cells import from_west, widest_gap
-from .fit import FEWEST_ROWS
-from .held_out import held_out
+from .held_out import FEWEST_ROWS, check_rows, check_shares, check_targets_differ, held_out
 from .recipes import FrameRecipe
+from .reports import Report, Say
 
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
-
-Report: TypeAlias = Callable[[str, float], None]
-Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -98,21 +93,14 @@ def read_rows(
         )
     if drop_missing:
         whole, numbers = _without_missing(whole, numbers, say)
-    if len(whole) < FEWEST_ROWS:
-        raise ValueError(
-            f"{table.path} has {counted(len(whole), 'row')}; a fit needs at least {FEWEST_ROWS}"
-        )
+    check_rows(table, len(whole))
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
     classify = classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
     test = np.zeros(len(y), dtype=bool)
     test[there] = held_out(np.arange(there.sum()), test_fraction, seed)
     train = there & ~test
-    if (test_fraction > 0 and not test.any()) or train.sum() < FEWEST_ROWS // 2:
-        raise ValueError(
-            f"--test-fraction {test_fraction:g} leaves {train.sum()} of {there.sum()} rows for the "
-            f"fit and {test.sum()} for the test; choose another, or 0 for no test"
-        )
+    check_shares(test_fraction, int(train.sum()), int(test.sum()))
     _check_target(table, target, y[train])
     return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
 
@@ -234,11 +222,7 @@ def _targets(
 
 def _check_target(table: Table, target: str, y: Values) -> None:
     values = np.unique(y)
-    if len(values) == 1:
-        raise ValueError(
-            f"{table.path}: column {target!r} is {values[0]} in every row that is used, so there "
-            "is nothing to predict; choose another target"
-        )
+    check_targets_differ(table, target, values[0], values[-1])
     if y.dtype.kind != "f" and len(values) > len(y) / 2:
         raise ValueError(
             f"{table.path}: column {target!r} has {len(values):,} different labels in "

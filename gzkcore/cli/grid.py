@@ -14,6 +14,7 @@ from gzkcore._util.typing import Doubles
 
 from .cells import GLOBE, Cells, Window
 from .recipes import PLACE
+from .reports import Report
 
 OUTPUTS = (".nc", ".csv")
 CELLS_AT_A_TIME = 1 << 19
@@ -53,7 +54,7 @@ def predict_grid(
     cells: Cells,
     rows_at: Callable[[Doubles], Any],
     compute: Callable[[Any], list[Any]],
-    report: Callable[[str, float], None],
+    report: Report,
 ) -> list[Any]:
     """Return the columns that are computed of all cells, row by row."""
     places, parts = cells.places, []

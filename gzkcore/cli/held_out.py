@@ -1,15 +1,22 @@
-"""Which rows of a table are held out: one of each 1 / share consecutive rows, drawn by a hash.
+"""Which rows of a table are held out, and whether enough are left to learn from.
 
-So the share is what it says, the rows are spread over the whole table, and every reading of a file
-knows which they are without keeping a list.
+One of each 1 / share consecutive rows is held out, drawn by a hash. So the share is what it says,
+the rows are spread over the whole table, and every reading of a file knows which they are without
+keeping a list.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
+from gzkcore._util.wording import counted
+from gzkcore.rows.tables import Table
 
 RowNumbers = NDArray[np.int64]
+
+FEWEST_ROWS = 20
 
 
 def held_out(rows: RowNumbers, share: float, seed: int) -> NDArray[np.bool_]:
@@ -36,3 +43,30 @@ def hashed(numbers: RowNumbers, seed: int) -> Doubles:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (z ^ (z >> np.uint64(31))) / 2.0**64
+
+
+def check_rows(table: Table, n_rows: int) -> None:
+    """Raise ValueError if a table has too few rows."""
+    if n_rows < FEWEST_ROWS:
+        raise ValueError(
+            f"{table.path} has {counted(n_rows, 'row')}; at least {FEWEST_ROWS} are needed"
+        )
+
+
+def check_shares(share: float, n_fit: int, n_test: int) -> None:
+    """Raise ValueError if too few rows are left for the fit, or none for the test."""
+    if (share > 0 and not n_test) or n_fit < FEWEST_ROWS // 2:
+        raise ValueError(
+            f"--test-fraction {share:g} leaves {n_fit} of {n_fit + n_test} rows for the fit and "
+            f"{n_test} for the test; choose another, or 0 for no test"
+        )
+
+
+def check_targets_differ(table: Table, target: str, low: Any, high: Any) -> None:
+    """Raise ValueError if the least target that is used is the largest too."""
+    if low == high:
+        value = f"{low:g}" if isinstance(low, float) else low
+        raise ValueError(
+            f"{table.path}: column {target!r} is {value} in every row that is used, so there is "
+            "nothing to predict; choose another target"
+        )

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from gzkcore._util.typing import Doubles
 from gzkcore.kernels.shift_invariant import (
     Exponential,
     Gaussian,
@@ -42,9 +43,21 @@ def with_length(name: str, length: float) -> Any:
     return Gaussian(1 / (2 * length**2))
 
 
+def length_of(gamma: float) -> float:
+    """Return the lengthscale that gamma = 1 / (2 lengthscale^2) stands for."""
+    return 1 / math.sqrt(2 * gamma)
+
+
 def with_gamma(name: str, gamma: float) -> Any:
-    """Return the kernel of a name with lengthscale (2 gamma)^(-1/2)."""
-    return with_length(name, 1 / math.sqrt(2 * gamma))
+    """Return the kernel of a name with the lengthscale that gamma stands for."""
+    return with_length(name, length_of(gamma))
+
+
+def asked_gamma(gamma: str, X: Doubles) -> float | None:
+    """Return the number or, by the rule scale, 1 / (d var) of rows; None of auto."""
+    if gamma == "auto":
+        return None
+    return float(1 / (X.shape[1] * X.var())) if gamma == "scale" else float(gamma)
 
 
 def grid(name: str, lengths: list[float]) -> dict[str, Sequence[Any]]:

@@ -13,7 +13,8 @@ from gzkcore.rows.frames import Frame, Values
 
 from .baselines import CLASSIFICATION, REGRESSION
 from .columns import shuffled_errors
-from .frame_rows import FrameRows, Report
+from .frame_rows import FrameRows
+from .reports import Report
 
 SURE = 0.9  # a probability from which on a prediction is called sure
 # Rows or centres of a model up to which the standard deviations of the test are worth their time.

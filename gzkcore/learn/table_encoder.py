@@ -43,7 +43,8 @@ OUTLYING = 10.0  # standard deviations from which on a column is encoded by its 
 NEARLY = 0.99  # of as far as one of few values can lie out
 QUANTILES = 1000  # knots of the ranks
 LEVELS = 32  # columns for the levels of a category, at most
-# Places whose variance on the unit sphere is less are a region, where degrees are as good.
+# Places whose variance on the unit sphere, that of the three coordinates together, is less are a
+# region, within some 40 degrees of their middle, where degrees are as good.
 REGION = 0.25
 # Where values lie that are farther out than numbers go, in standard deviations of a tiny column.
 FARTHEST = float(np.finfo(np.float64).max)

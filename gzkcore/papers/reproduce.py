@@ -5,13 +5,14 @@ Simple and Efficient Method for Random Fourier Features". The command is ``gzkco
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gzkcore._util.validation import check_integer
 from gzkcore._util.wording import counted
+from gzkcore.evaluate.compare import Report
 from gzkcore.evaluate.results import Found, Store
 from gzkcore.evaluate.text import aligned
 
@@ -29,8 +30,6 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 # What stands in the place of the verdicts of a quick run.
 QUICK = "quick"
-
-Report = Callable[[str, float, str], None]
 
 
 @dataclass(frozen=True)

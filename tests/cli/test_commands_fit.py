@@ -290,7 +290,7 @@ def test_decimal_commas(capsys, plain, options):
 @pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit needs at least 20"),
+        ("a,y\n1,2\n", [], "data.csv has 1 row; at least 20 are needed"),
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
         ("a,y\n1,2\n", ["--columns", "a,y"], "a column is named twice"),

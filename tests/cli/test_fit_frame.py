@@ -200,9 +200,9 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
 @pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        ("a,y\n1,2\n", [], "data.csv has 1 row; a fit needs at least 20"),
+        ("a,y\n1,2\n", [], "data.csv has 1 row; at least 20 are needed"),
         ("a,y\n" + "1,\n" * 50, [], "column 'y' has no value in any row; choose another"),
-        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7.0 in every row that is used, so there"),
+        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row that is used, so there"),
         ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
         ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
