@@ -1,16 +1,15 @@
 """The table of `tables.py dense`: the whole kernel beside scikit-learn's, which stores K."""
 
-import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
 from benchmarks.common import data_generator
+from cost import cost_of
 from printing import report, show
 from sklearn.kernel_ridge import KernelRidge as Dense
 
 from gzkcore import Gaussian, KernelRidge
-from gzkcore._util.memory import forget_peak, resident_memory
 
 GAMMA, ALPHA = 1.0, 1e-2
 MODELS = {
@@ -56,10 +55,5 @@ def _fit(name, n, dim):
     y = np.sin(4 * X[:, 0]) * X[:, 1] + np.abs(X).sum(axis=1)
     y = (y - y.mean()) / y.std() + 0.1 * data_generator(1).standard_normal(len(y))
     MODELS[name]().fit(X[:1100], y[:1100])  # threads and libraries are there
-    forget_peak()
-    held, _ = resident_memory()
-    start = time.perf_counter()
-    model = MODELS[name]().fit(X[:n], y[:n])
-    seconds = time.perf_counter() - start
-    _, peak = resident_memory()
-    return model.predict(X[n:]), seconds, (peak - held) / 2**20
+    model, seconds, megabytes = cost_of(lambda: MODELS[name]().fit(X[:n], y[:n]))
+    return model.predict(X[n:]), seconds, megabytes

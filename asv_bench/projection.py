@@ -43,7 +43,7 @@ from gzkcore import (
     block_report,
 )
 from gzkcore._compiled.dispatch import ISA
-from gzkcore._util.memory import resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore._util.threads import limit_blas, limit_threads
 from gzkcore.features.block import project
 from gzkcore.features.block_moments import projection_variance
@@ -215,10 +215,9 @@ def _footprint(name, dim, k, threads):
         warnings.simplefilter("ignore")  # equal rows have a constant kernel
         features = FOOTPRINTS[name](k).fit(X[:2])
         BlockProjection(1).fit_transform(X)  # starts the threads, and leaves nothing to reuse
-        Path("/proc/self/clear_refs").write_text("5")
-        before, _ = resident_memory()
+        peak = PeakMemory()
         features.transform(X, out=out)
-    return resident_memory()[1] - before
+        return peak.bytes
 
 
 def _in_turn(calls, what, options, **how):

@@ -48,6 +48,24 @@ def resident_memory() -> tuple[int, int]:
     return now, peak
 
 
+class PeakMemory:
+    """The peak of resident memory from now on, beyond what the process holds now."""
+
+    def __init__(self) -> None:
+        forget_peak()
+        self._held, _ = resident_memory()
+
+    @property
+    def bytes(self) -> int:
+        """The peak up to now."""
+        return max(0, resident_memory()[1] - self._held)
+
+    @property
+    def megabytes(self) -> float:
+        """The same in MB."""
+        return self.bytes / 1e6
+
+
 def machine_memory() -> int | None:
     """Return the bytes of memory that this machine has, None where it does not tell (Windows)."""
     try:

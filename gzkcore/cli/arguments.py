@@ -26,6 +26,10 @@ InputColumns = Annotated[
 ]
 KernelName = Annotated[str, typer.Option(help="Name of the kernel in gzkcore.kernels.")]
 KernelGamma = Annotated[str, typer.Option(help="The kernel's gamma: scale, median or a number.")]
+Classify = Annotated[
+    bool,
+    typer.Option("--classify", help="Treat numbers of the target as labels, as text always is."),
+]
 DecimalComma = Annotated[
     bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
 ]

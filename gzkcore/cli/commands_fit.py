@@ -12,6 +12,7 @@ from gzkcore._util.wording import counted, plain
 from .arguments import (
     LEARNER_RULES,
     AsJson,
+    Classify,
     Data,
     DecimalComma,
     Lat,
@@ -72,12 +73,7 @@ def fit(
             show_default="what is free, for the fit half of it",
         ),
     ] = None,
-    classify: Annotated[
-        bool,
-        typer.Option(
-            "--classify", help="Treat numbers of the target as labels, as text always is."
-        ),
-    ] = False,
+    classify: Classify = False,
     features: Annotated[
         int | None,
         typer.Option(min=1, help="Instead: ridge on so many features, reading the file in pieces."),
@@ -202,7 +198,7 @@ def _check_options(
 
 def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
     """Fit what predicts best."""
-    from gzkcore._util.memory import resident_memory
+    from gzkcore._util.memory import PeakMemory
     from gzkcore.learn.fit_memory import TooLittleMemoryError
 
     from .fit_frame import fit_frame
@@ -211,7 +207,7 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
     from .show_frame import print_frame, to_dict
 
     table, target, plot = asked.table, asked.target, asked.plot
-    started, (memory, _) = time.perf_counter(), resident_memory()
+    started, peak = time.perf_counter(), PeakMemory()
     columns, places = chosen_columns(table, target, asked.lat, asked.lon, asked.columns)
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
@@ -230,16 +226,16 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
         found.model.save(asked.model)
         if found.verdict is not None:
             notes += [f"Note: {reason}" for reason in found.verdict.failed]
-        failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
+        picture, failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
     result = {
         "data": str(table.path),
         "target": target,
         **to_dict(found),
         "unused": _others(table, [*columns, target]),
         "seconds": time.perf_counter() - started,
-        "peak_memory_mb": (resident_memory()[1] - memory) / 1e6,
+        "peak_memory_mb": peak.megabytes,
         "model": str(asked.model),
-        "plot": str(plot) if plot and not failed else None,
+        "plot": picture,
         "notes": notes,
     }
     if asked.as_json:
@@ -254,7 +250,7 @@ def _fit_chosen(
     asked: _Asked, features: int | None, centers: int | None, kernel: str, gamma: str
 ) -> None:
     """Fit features, or the whole kernel."""
-    from gzkcore._util.memory import resident_memory
+    from gzkcore._util.memory import PeakMemory
     from gzkcore.datasets.globe import lengthscale_km
 
     from .fit import fit_table
@@ -262,7 +258,7 @@ def _fit_chosen(
     from .kernels import check_name
 
     table, target, plot = asked.table, asked.target, asked.plot
-    started, (memory, _) = time.perf_counter(), resident_memory()
+    started, peak = time.perf_counter(), PeakMemory()
     recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
     check_gamma(gamma, LEARNER_RULES)
     check_name(kernel)
@@ -283,7 +279,7 @@ def _fit_chosen(
             notes.append(f"Note: {dropped_note(found.n_dropped)}")
         found.model.recipe_ = asdict(found.recipe)
         found.model.save(asked.model)
-        failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
+        picture, failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
     result = FitResult(
         data=str(table.path), target=target, columns=found.recipe.columns,
         unused=_others(table, [*recipe.columns, target]), sphere=recipe.sphere,
@@ -298,8 +294,8 @@ def _fit_chosen(
         train=found.train.summary(), test=found.test.summary(),
         baselines={name: errors.summary() for name, errors in found.baselines.items()},
         seconds=time.perf_counter() - started,
-        peak_memory_mb=(resident_memory()[1] - memory) / 1e6,
-        model=str(asked.model), plot=str(plot) if plot and not failed else None, notes=notes,
+        peak_memory_mb=peak.megabytes,
+        model=str(asked.model), plot=picture, notes=notes,
     )  # fmt: skip
     if asked.as_json:
         print_json(asdict(result))

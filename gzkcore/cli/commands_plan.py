@@ -10,6 +10,7 @@ from gzkcore._util.wording import plain
 
 from .arguments import (
     AsJson,
+    Classify,
     Data,
     DecimalComma,
     ErrorPlot,
@@ -55,12 +56,7 @@ def plan(
         str | None,
         typer.Option(help="A column to predict: adds the expected error of gzkcore fit."),
     ] = None,
-    classify: Annotated[
-        bool,
-        typer.Option(
-            "--classify", help="Treat numbers of the target as labels, as text always is."
-        ),
-    ] = False,
+    classify: Classify = False,
     lat: Lat = None,
     lon: Lon = None,
     columns: InputColumns = None,
@@ -99,13 +95,12 @@ def plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
         )  # fmt: skip
-        failed = drawn(plot, found.plot)
-    picture = None if failed else plot
+        picture, failed = drawn(plot, found.plot)
     if as_json:
         print_json(
             {"data": str(data), "columns": recipe.columns}
             | _plan_json(found, gamma)
-            | {"plot": str(picture) if picture else None, "notes": notes}
+            | {"plot": picture, "notes": notes}
         )
     else:
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
@@ -283,14 +278,13 @@ def compare(
                 random_state=seed, n_samples=n_rows, report=report,
             )  # fmt: skip
         features = any(row["n_components"] for row in found.rows)
-        failed = drawn(plot if features else None, found.plot)
-    picture = plot if features and not failed else None
+        picture, failed = drawn(plot if features else None, found.plot)
     if as_json:
         print_json(
             {"data": str(data), "columns": recipe.columns, "target": target}
             | found.to_dict()
             | {"gamma_from": origin(gamma) if hasattr(chosen, "gamma") else None}
-            | {"output": str(output), "plot": str(picture) if picture else None, "notes": notes}
+            | {"output": str(output), "plot": picture, "notes": notes}
         )
     else:
         print_lines(found.title)

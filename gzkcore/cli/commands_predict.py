@@ -11,7 +11,7 @@ import typer
 from gzkcore._util.wording import counted
 
 from .arguments import AsJson, DecimalComma, check_output
-from .output import collected_notes, options_named, print_json, print_lines, progress
+from .output import collected_notes, first_of, options_named, print_json, print_lines, progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,7 +154,7 @@ def _predict_grid(
     take = rows_at(predictor.fitted, recipe)
     if take is None:
         raise ValueError(
-            f"--grid: {model} predicts from {', '.join(recipe.columns[:4])}, not from latitude and "
+            f"--grid: {model} predicts from {first_of(recipe.columns)}, not from latitude and "
             "longitude alone; fit with --lat and --lon, or give a table of places"
         )
     check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"), names=list(new))

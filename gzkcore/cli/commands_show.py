@@ -139,7 +139,7 @@ def papers(
         print_lines(str(result), "")
     print_lines(*notes, f"Results: {output}")
     for path in pictures.values():
-        print_lines(*picture_note(path))
+        print_lines(*picture_note(str(path)))
 
 
 def _draw_all(results: "list[reproduce.Result]", plot: Path, notes: list[str]) -> dict[str, Path]:

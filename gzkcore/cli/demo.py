@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 
-from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore.datasets.globe import LatLonToSphere, lengthscale_km
 from gzkcore.datasets.sets import load
 from gzkcore.evaluate.methods import on_sphere
@@ -32,6 +32,7 @@ from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
 
+from .baselines import BOOSTING
 from .maps import draw_map, length_km, surface_of
 from .reports import Report
 
@@ -74,7 +75,7 @@ def _nystroem(n_components: int, seed: int) -> tuple[Any, dict[str, Any]]:
     return Nystroem(n_components=n_components, random_state=seed), {"gamma": GAMMAS}
 
 
-OURS, BOOSTING = "KernelRegressor", "boosting (scikit-learn)"
+OURS = "KernelRegressor"
 FEATURES: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
     "Gegenbauer": _gegenbauer,
     "Gegenbauer, random basis": functools.partial(_gegenbauer, basis="random"),
@@ -82,8 +83,6 @@ FEATURES: dict[str, Callable[[int, int], tuple[Any, dict[str, Any]]]] = {
     "random Fourier": _fourier,
     "Nystroem": _nystroem,
 }
-
-
 METHODS = (OURS, BOOSTING, *FEATURES)
 
 
@@ -163,8 +162,7 @@ def _measure(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit(degrees[:WARM_ROWS], y[:WARM_ROWS], 0)  # libraries are loaded, threads started
-    forget_peak()
-    before = resident_memory()[0]
+    peak = PeakMemory()
     for seed in range(seeds):
         train, test = _split(len(y), seed)
         started = time.perf_counter()
@@ -174,7 +172,7 @@ def _measure(
             "rmse": float(np.sqrt(np.mean((predict(degrees[test]) - y[test]) ** 2))),
             **chosen,
             "seconds": seconds,
-            "peak_memory_mb": (resident_memory()[1] - before) / 1e6,
+            "peak_memory_mb": peak.megabytes,
         }
 
 

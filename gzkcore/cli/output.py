@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .recipes import Recipe
 
-_MOST_NAMED = 20  # columns, in a message
+MOST_NAMED = 20  # columns, in a message
 
 
 class InterruptedWorkError(Exception):
@@ -67,9 +67,9 @@ def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator
                 f"{error.what}; mend or drop such rows, or predict another column, --target"
             ) from None
         rest = [name for name in recipe.columns if name != error.column]
-        usable = table.numeric(rest[:_MOST_NAMED])
+        usable = table.numeric(rest[:MOST_NAMED])
         named = shlex.quote(listed(usable)) if usable else "NAMES"
-        more = ",..." if len(rest) > _MOST_NAMED else ""
+        more = ",..." if len(rest) > MOST_NAMED else ""
         raise ValueError(
             f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "
             f"--columns {named}{more}"
@@ -145,23 +145,28 @@ def gamma_notes(kernel: Any, gamma: str) -> list[str]:
     return notes
 
 
-def picture_note(path: Path | None) -> list[str]:
+def first_of(columns: list[str]) -> str:
+    """Name the first columns of a model."""
+    return ", ".join(columns[:4]) + (", ..." if len(columns) > 4 else "")
+
+
+def picture_note(path: str | None) -> list[str]:
     """Say where the picture is, if there is one."""
     return [f"Picture: {path}"] if path else []
 
 
-def drawn(path: Path | None, draw: Callable[[Path], None]) -> str:
-    """Draw a picture, if there is to be one; return why that failed, or nothing.
+def drawn(path: Path | None, draw: Callable[[Path], None]) -> tuple[str | None, str]:
+    """Draw a picture, if there is to be one; return where it is, and why that failed, or nothing.
 
     Whatever fails: results that took hours are told first.
     """
     if path is None:
-        return ""
+        return None, ""
     try:
         draw(path)
     except Exception as error:  # noqa: BLE001  of a library, of any kind
-        return f"--plot {path}: the picture could not be drawn: {error}; all else is done"
-    return ""
+        return None, f"--plot {path}: the picture could not be drawn: {error}; all else is done"
+    return str(path), ""
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]], least: int = 0) -> None:

@@ -6,9 +6,14 @@ from pathlib import Path
 
 from gzkcore._util.wording import counted, shortened
 
-from .output import about_gamma, picture_note, print_lines, print_table
-
-MOST_NAMED = 20  # columns that were not used
+from .output import (
+    MOST_NAMED,
+    about_gamma,
+    first_of,
+    picture_note,
+    print_lines,
+    print_table,
+)
 
 
 @dataclass
@@ -43,7 +48,6 @@ class FitResult:
 
 def print_fit(result: FitResult) -> None:
     """Print a fit for people."""
-    names = ", ".join(result.columns[:4]) + (", ..." if len(result.columns) > 4 else "")
     chosen = ["held-out rows of a sample"] if result.whole else []
     where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
     used = f"{len(result.columns)}, standardised"
@@ -70,7 +74,7 @@ def print_fit(result: FitResult) -> None:
         "memory": f"at its peak {result.peak_memory_mb:.0f} MB more than at the start" + held,
     }
     print_table(
-        f"{result.target} from {names}",
+        f"{result.target} from {first_of(result.columns)}",
         ["", ""],
         [[key, text] for key, text in rows.items() if text],
     )
@@ -78,7 +82,7 @@ def print_fit(result: FitResult) -> None:
         "R² is 1 for perfect predictions and 0 for predicting the mean."
         + " Boosting and the linear model learn from up to 16,384 rows." * bool(result.baselines),
         *result.notes,
-        *picture_note(Path(result.plot) if result.plot else None),
+        *picture_note(result.plot),
         next_step(result.model, result.data),
     )
 

@@ -1,12 +1,11 @@
 """What people and programs see of a fit that has chosen everything."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gzkcore._util.wording import plain
 
 from .maps import length_km
-from .output import picture_note, print_lines, print_table
+from .output import first_of, picture_note, print_lines, print_table
 from .show_fit import next_step, some_of
 
 if TYPE_CHECKING:
@@ -43,10 +42,9 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
 def print_frame(result: dict[str, Any]) -> None:
     """Print a fit for people."""
     labels = result["classes"] is not None
-    names = ", ".join(result["columns"][:4]) + (", ..." if len(result["columns"]) > 4 else "")
     title = (
-        f"{result['target']} from {names}: {result['train_rows']:,} training rows, "
-        f"{result['test_rows']:,} held out"
+        f"{result['target']} from {first_of(result['columns'])}: "
+        f"{result['train_rows']:,} training rows, {result['test_rows']:,} held out"
     )
     if result["methods"]:
         columns = {"error_rate": "wrong", "log_loss": "log loss"} if labels else {
@@ -69,7 +67,7 @@ def print_frame(result: dict[str, Any]) -> None:
     print_lines(
         *([f"Not used: {some_of(result['unused'])}"] if result["unused"] else []),
         *result["notes"],
-        *picture_note(Path(result["plot"]) if result["plot"] else None),
+        *picture_note(result["plot"]),
         next_step(result["model"], result["data"]),
         "      --probabilities adds the probability of each label"
         if labels

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.learn.kernel_classifier import KernelClassifier, signs
 from gzkcore.learn.kernel_regressor import KernelRegressor
@@ -199,10 +199,9 @@ class Fits:
 
     def measured(self, form: str, size: int | None, rows: Integers) -> Doubles:
         """Return seconds and megabytes of a fit to some rows."""
-        forget_peak()
-        before, _ = resident_memory()
+        peak = PeakMemory()
         _, seconds = self.timed(form, size, rows)
-        return np.array([seconds, max(0.0, (resident_memory()[1] - before) / 1e6)])
+        return np.array([seconds, peak.megabytes])
 
 
 def extrapolated(losses: Sequence[float] | Doubles, doublings: float) -> float:

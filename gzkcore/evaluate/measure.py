@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
-from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore._util.random import generator
 from gzkcore._util.timing import seconds_per_row
 from gzkcore._util.typing import Doubles, Integers, Rows
@@ -88,29 +88,25 @@ def _whole(
 
 def _cost(features: Any, train: Rows, memory: bool) -> tuple[dict[str, Any], Any]:
     """Fit and transform; return seconds and, if asked for, the peak of memory; and the features."""
-    before = memory_when_warm(features, train) if memory else 0
+    peak = _peak_when_warm(features, train) if memory else None
     start = time.perf_counter()
     features.fit(train)
     cost = {"fit_seconds": time.perf_counter() - start}
     Z = features.transform(train)
-    if memory:
-        cost["megabytes"] = max(0.0, (resident_memory()[1] - before) / 1e6)
+    if peak is not None:
+        cost["megabytes"] = peak.megabytes
     cost["row_seconds"] = seconds_per_row(features, train, reuse=False)
     return cost, Z
 
 
-def memory_when_warm(features: Any, train: Rows) -> int:
-    """Return what the process holds once libraries are loaded and threads started, in bytes.
-
-    That is no memory of the features; their peak begins anew.
-    """
+def _peak_when_warm(features: Any, train: Rows) -> PeakMemory:
+    """Return the peak from when libraries are loaded and threads started."""
     small = clone(features)
     if "n_components" in small.get_params(deep=False):
         small.set_params(n_components=min(_WARM_WIDTH, features.n_components))
     with contextlib.suppress(ValueError, TypeError):
         plain_output(small).fit(train[:_WARM_ROWS]).transform(train[:_WARM_ROWS])
-    forget_peak()
-    return resident_memory()[0]
+    return PeakMemory()
 
 
 def _errors(task: Task, test: Rows, Z: Doubles) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Doubles, Rows
 from gzkcore._util.wording import plain
 from gzkcore.kernels.base import Kernel
@@ -42,13 +42,13 @@ def fit_and_predict(
     else:
         targets, alpha = y, chosen_alpha(kernel, train, y, seed)
     model: Any = KernelRidge(kernel, alpha=alpha, fit_intercept=y is not None, random_state=seed)
-    before = _memory_when_warm(model, train, targets) if memory else 0
+    peak = _peak_when_warm(model, train, targets) if memory else None
     start = time.perf_counter()
     _fit(model, train, targets)
     run: dict[str, Any] = {"fit_seconds": time.perf_counter() - start}
     predicted = model.predict(test)
-    if memory:
-        run["megabytes"] = max(0.0, (resident_memory()[1] - before) / 1e6)
+    if peak is not None:
+        run["megabytes"] = peak.megabytes
     run["row_seconds"] = seconds_of(lambda: model.predict(train)) / train.shape[0]
     run["width"] = int(train.shape[0])
     run["features"] = plain(model.__repr__(N_CHAR_MAX=2000))
@@ -87,11 +87,10 @@ def _fit(model: Any, X: Rows, y: Doubles) -> None:
         )
 
 
-def _memory_when_warm(model: Any, X: Rows, y: Doubles) -> int:
-    """Return what the process holds once libraries are loaded and threads started, in bytes."""
+def _peak_when_warm(model: Any, X: Rows, y: Doubles) -> PeakMemory:
+    """Return the peak from when libraries are loaded and threads started."""
     small = clone(model).set_params(preconditioner=None, max_iter=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         small.fit(X[:WARM_ROWS], y[:WARM_ROWS]).predict(X[:WARM_ROWS])
-    forget_peak()
-    return resident_memory()[0]
+    return PeakMemory()

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Doubles, Floats, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import counted, plain
@@ -113,7 +113,7 @@ def cost_of(
     given = noise if targets is None else targets[chosen[:m]]
     n_columns = n_columns if targets is None else given.shape[1]
     every = _Every(kernel, rows, alpha, n_samples, tol, int(rng.integers(2**31)))
-    start, before = time.perf_counter(), _memory_now()
+    start, peak = time.perf_counter(), PeakMemory()
     system = every.part(m)
     found = _solved(system, given)
     seconds = (time.perf_counter() - start) * (n_samples / m) ** 3  # if it is factored
@@ -127,14 +127,14 @@ def cost_of(
             of_half = int(_solved(every.part(m // 2), given[: m // 2]).n_iter.max())
             n_iter = grown(of_half, n_iter, math.log2(n_samples / m))
             t = _timed_rows(system, given[:, :n_columns], most, n_samples)
-            before = _memory_now()
+            peak = PeakMemory()
             system = every.copies(t)
         made, t = system.preconditioner, system.n_rows
         products, others = _seconds_of_steps(system, rng.standard_normal((t, n_columns)), n_iter)
         larger = every.preconditioner_bytes(n_samples) / every.preconditioner_bytes(t)
         seconds = products * (n_samples / t) ** 2 + (made.seconds + others) * larger
         most_taken, least = every.bytes(t, n_columns), whole_bytes(t, dim, n_columns, made.nbytes)
-        measured = max(least, min(most_taken, resident_memory()[1] - before))
+        measured = max(least, min(most_taken, peak.bytes))
         taken *= measured / most_taken
     return WholeCost(
         alpha=alpha,
@@ -188,11 +188,6 @@ class _Every:
         """Return what a fit to so many rows takes, as it is reckoned."""
         made = self.preconditioner_bytes(n_rows)
         return whole_bytes(n_rows, self.rows.shape[1], n_columns, made)
-
-
-def _memory_now() -> int:
-    forget_peak()
-    return resident_memory()[0]
 
 
 def _solved(system: KernelSystem, targets: Doubles) -> Solution:

@@ -154,7 +154,7 @@ def test_models_older_than_the_parameter_have_its_default(name):
 PEAK = """
 import numpy as np
 from gzkcore import Matern
-from gzkcore._util.memory import forget_peak, resident_memory
+from gzkcore._util.memory import PeakMemory
 from gzkcore.learn.table_learner import Form
 
 form, n, dim = {form}, {n}, {dim}
@@ -163,10 +163,9 @@ X, y = rng.standard_normal((n, dim)), rng.standard_normal((n, 1))
 kernel = Matern(1.5, dim**0.5)
 form.model(kernel, 200).fit(X[:200], y[:200])  # libraries are loaded, threads are there
 model = form.model(kernel, n)
-forget_peak()
-before = resident_memory()[0]
+peak = PeakMemory()
 model.fit(X, y)
-print(resident_memory()[1] - before)
+print(peak.bytes)
 """
 
 
