@@ -38,6 +38,8 @@ __all__ = ["load", "save"]
 FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
+# Types of arrays: numbers, booleans, text, dates and durations.
+DTYPES = r"[<>|=]([biufcU]\d{1,6}|[mM]8\[\d{0,6}([YMWDhms]|[munpfa]s)\])"
 DEEPEST = 64  # a model in a model, and its lists: the deepest there are have a dozen
 
 # Everything that a file may hold: its name there, and where the class is now. FrozenEstimator, the
@@ -235,7 +237,7 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufUc":
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufUcmM":
         arrays.append(np.asarray(value))
         i = len(arrays) - 1
         return {"array": i, "shape": list(value.shape), "dtype": value.dtype.str}
@@ -352,7 +354,7 @@ _HEADERS = {
 
 
 def _dtype(name: Any) -> np.dtype[Any]:
-    if not isinstance(name, str) or not re.fullmatch(r"[<>|=][biufcU]\d{1,6}", name):
+    if not isinstance(name, str) or not re.fullmatch(DTYPES, name):
         raise ValueError(f"it has values of type {name!r:.40}, and files of models have none")
     return np.dtype(name)
 

@@ -200,6 +200,8 @@ def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
     So True and 1 are predicted as True and 1, and not as the 1.0 that scikit-learn makes of them.
     """
     dtype = getattr(y, "dtype", None)
+    if dtype is None:  # a frame of one column has the type of that
+        dtype = next(iter(getattr(y, "dtypes", ())), None)
     plain = dtype is None or (isinstance(dtype, np.dtype) and dtype.kind != "O")
     values = column_or_1d(y if plain else np.asarray(y, dtype=object), warn=warn)
     missing = missing_of(values)

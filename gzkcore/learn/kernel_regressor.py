@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, flag, stored
+from gzkcore._util.state import doubles, flag, gone, stored
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import check_targets
 from gzkcore.rows.sources import is_dask, is_source
@@ -99,7 +99,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
 
     _state = stored(
         widening=doubles("t", least=0).kept_as("_widening"),
-        constant_std=doubles("t", least=0).kept_as("_constant_std"),
+        constant_std=gone(),
         flat=flag().kept_as("_flat"),
     )
 
@@ -143,7 +143,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
-        self._widening = self._constant_std = np.ones(n_targets)
+        self._widening = np.ones(n_targets)
 
     def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
         """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions."""
@@ -199,9 +199,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
         rows, unknown = self.encoder_._encoded(X)
         mean = self._mean(rows)
         shape = mean.shape[:1] if self._flat else mean.shape
-        # Models on centres knew none in the first versions, of which there may be files.
+        # Models on centres knew none in the first versions, of which there may be files: y's is it.
         if self.model_ is None or getattr(self.model_, "_scale", self) is None:
-            std = np.tile(self._constant_std * self._scales, (len(mean), 1))
+            std = np.tile(self._scales, (len(mean), 1))
         else:
             _, std = self.model_.predict(rows, return_std=True)
             std = std.reshape(mean.shape) * self._widening * self._scales

@@ -17,6 +17,7 @@ A missing number is its column's median and a 1 in a column beside it that says 
 
 import datetime
 import decimal
+import itertools
 import math
 import numbers
 from typing import Any, Self
@@ -272,8 +273,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Values:
         """Return the names of the encoded columns."""
         check_is_fitted(self, "columns_")
-        names = [name for column in self.columns_ for name in _names_out(column)]
-        return np.array(names, dtype=object)
+        return np.array(_distinct_names(self.columns_), dtype=object)
 
 
 def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None:
@@ -606,6 +606,21 @@ def _text(value: Any) -> str:
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     return str(value)
+
+
+def _distinct_names(columns: list[dict[str, Any]]) -> list[str]:
+    """Return the names of all encoded columns; one that another has already ends with (2)."""
+    given = {str(column["name"]) for column in columns}
+    found: dict[str, None] = {}
+    for column in columns:
+        for name in _names_out(column):
+            taken = {*found} if name == column["name"] else {*found} | given
+            tried = itertools.count(2)
+            other = name
+            while other in taken:
+                other = f"{name} ({next(tried)})"
+            found[other] = None
+    return list(found)
 
 
 def _names_out(column: dict[str, Any]) -> list[str]:

@@ -57,6 +57,7 @@ from .table_rows import TableRows
 CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
 SECONDS = 600.0
 FEATURES, FEWEST_FEATURES = 4096, 256
+LEAST_FEATURES = 32  # where there is room for no other form
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
@@ -321,6 +322,9 @@ class TableLearner(BaseEstimator):
             return Form(best.alpha, seed, features=width), f"{width:,} features, {why}"
         if fits:
             return Form(best.alpha, seed), told
+        if width := room.features(min(FEWEST_FEATURES, n), LEAST_FEATURES):
+            few = f"{width:,} features, since there is no room for more."
+            return Form(best.alpha, seed, features=width), few
         raise room.too_little()
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:

@@ -14,6 +14,7 @@ from gzkcore._util.wording import counted
 
 from .held_out import Split, check_groups, check_splits, folds, given_splits, group_numbers
 from .table_passes import EncodedTable
+from .training_rows import check_inverses
 
 FOLDS = 5  # a choice
 
@@ -50,7 +51,11 @@ class TableRows:
         if len(X):
             check_some_weight(self._used.size)
         self.X, self.Y = X[self._used], Y[self._used]
-        self.weight = None if weight is None else weight[self._used] / weight[self._used].mean()
+        self.weight = None
+        if weight is not None:
+            unit = weight[self._used].mean()
+            check_inverses(weight, unit)
+            self.weight = weight[self._used] / unit
         self.n_rows = len(self.X)
         self._whole = whole
 

@@ -44,7 +44,7 @@ class TrainingRows:
     @classmethod
     def of(cls, X: Rows, y: Doubles, weight: Any) -> "TrainingRows":
         """Copy rows that were checked, as a model keeps them; those of weight 0 are not there."""
-        _check_inverses(weight)
+        check_inverses(weight)
         X, weight, used = without_zeros(X, weight)
         check_fits_dense(X)
         X = X.copy() if used is None else X
@@ -95,11 +95,11 @@ def check_squares(y: Doubles) -> None:
             raise ValueError("y is so large that its squares overflow; scale it")
 
 
-def _check_inverses(weight: Doubles | None) -> None:
-    """Raise if a weight is so small that what is divided by it overflows."""
+def check_inverses(weight: Doubles | None, unit: float = 1.0) -> None:
+    """Raise if a weight, in such a unit, is so small that what is divided by it overflows."""
     if weight is None:
         return
-    small = np.flatnonzero((weight > 0) & (weight < SMALLEST_WEIGHT))
+    small = np.flatnonzero((weight > 0) & (weight / unit < SMALLEST_WEIGHT))
     if small.size:
         raise ValueError(
             f"sample_weight[{small[0]}] = {weight[small[0]]:.3g} is too small, since the noise of "

@@ -103,6 +103,15 @@ def test_the_form_is_one_there_is_room_for(learner, monkeypatch):
         learner(max_memory=1000, cv=2, random_state=0).fit(X, y)
 
 
+def test_few_features_are_taken_where_there_is_room_for_nothing_else():
+    X, y = wave()
+    given = features_bytes(300, 2, 64)
+    model = KernelRegressor(max_memory=given, cv=2, random_state=0).fit(X, y)
+    assert "features, since there is no room for more." in str(model.report_)
+    assert 32 <= model.model_.features_.n_components <= 64
+    assert model.score(X, y) > 0.8
+
+
 def test_centres_are_as_many_as_there_is_room_for(monkeypatch):
     monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 8)
     monkeypatch.setattr(table_learner, "MOST_CENTERS", 32)

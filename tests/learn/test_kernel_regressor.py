@@ -443,6 +443,48 @@ def test_labels_come_back_as_they_were(learner, labels, kind):
     assert model.score(X, labels) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "string"])
+@pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
+def test_labels_in_a_frame_of_one_column_are_those_of_the_column(learner, dtype):
+    X, labels = np.arange(60.0)[:, None] % 2, pd.Series([0, 1] * 30, dtype=dtype)
+    alone, framed = (clone(learner).fit(X, y).predict(X) for y in (labels, labels.to_frame()))
+    assert framed.dtype == alone.dtype
+    assert framed.tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_targets_of_nullable_types_are_numbers(dtype):
+    X, y = np.arange(60.0)[:, None] % 2, pd.Series([0, 1] * 30, dtype=dtype)
+    wanted = KernelRegressor(cv=2, random_state=0).fit(X, y.to_numpy(np.float64)).predict(X)
+    for given, shape in ((y, (60,)), (y.to_frame(), (60, 1))):
+        found = KernelRegressor(cv=2, random_state=0).fit(X, given).predict(X)
+        np.testing.assert_array_equal(found, wanted.reshape(shape))
+
+
+@pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
+@pytest.mark.parametrize("labels", ["datetime64[D]", "datetime64[ns]", "timedelta64[s]"])
+def test_dates_as_labels_are_kept_in_files(learner, labels, tmp_path):
+    X, y = np.arange(60.0)[:, None] % 2, np.array([0, 1] * 30).astype(labels)
+    clone(learner).fit(X, y).save(tmp_path / "m.gzk")
+    found = load(tmp_path / "m.gzk").predict(X)
+    assert found.dtype == y.dtype
+    np.testing.assert_array_equal(found, y)
+
+
+@pytest.mark.parametrize("fitted", ["array", "frame", "nullable"])
+def test_booleans_mean_the_same_in_arrays_and_frames(fitted):
+    values = np.random.default_rng(0).integers(0, 2, (60, 2)).astype(bool)
+    frame = pd.DataFrame(values, columns=["p", "q"])
+    tables = {"array": values, "frame": frame, "nullable": frame.astype("boolean")}
+    model = KernelRegressor(cv=2, random_state=0).fit(tables[fitted], values @ [2.0, 1.0])
+    wanted = model.predict(tables[fitted])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+        for table in (*tables.values(), frame.astype(int), values.astype(float)):
+            np.testing.assert_array_equal(model.predict(table), wanted)
+
+
 @pytest.mark.parametrize("dtype", ["Int64", "boolean", object, np.float64, "M8[ns]"])
 def test_a_missing_label_is_named(dtype):
     labels = pd.Series([1, 0, None] * 20, dtype=dtype)
@@ -506,6 +548,16 @@ def test_the_unit_of_weights_changes_nothing():
         KernelRegressor(random_state=0).fit(X, y, unit * weight).predict(X) for unit in (1, 1024)
     )
     np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("learner", [KernelRegressor(cv=2), KernelClassifier(cv=2)])
+def test_a_weight_without_an_inverse_is_named(learner):
+    X, y = waves(60)
+    weight = np.ones(60)
+    weight[3] = 1e-320
+    with pytest.raises(ValueError, match=r"sample_weight\[3\] = 1e-320 is too small"):
+        learner.fit(X, y > np.median(y), weight)
+    learner.fit(X, y > np.median(y), np.full(60, 1e-320))  # the unit changes nothing
 
 
 def test_the_largest_targets_do_not_overflow():

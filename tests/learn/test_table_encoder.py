@@ -205,6 +205,19 @@ def test_levels_are_the_same_whatever_the_type_of_the_column(dtype, fitted, new,
         np.testing.assert_array_equal(encoder.transform(table), wanted)
 
 
+def test_names_of_encoded_columns_differ():
+    table = pd.DataFrame(
+        {
+            "a": ["b", "c", "b", "c"],
+            "a=c": [1.0, 2.0, 3.0, 5.0],
+            "x": [1.0, np.nan, 2.0, 3.0],
+            "x is missing": [4.0, 1.0, 2.0, 3.0],
+        }
+    )
+    names = ["a=c (2)", "a=c", "x", "x is missing (2)", "x is missing"]
+    assert TableEncoder().fit(table).get_feature_names_out().tolist() == names
+
+
 def test_lists_of_numbers_and_text_keep_both():
     encoder = TableEncoder().fit([[50.0, "flat"], [80.0, "house"], [60.0, "flat"]])
     assert [column["kind"] for column in encoder.columns_] == ["number", "category"]
