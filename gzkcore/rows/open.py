@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gzkcore._util.validation import check_integer
+from gzkcore._util.validation import check_integer, first_not_finite
 
 from .sources import Source, is_dask, is_source
 from .tables import open_table
@@ -113,12 +113,12 @@ class Batches:
         dtype: DTypeLike,
     ) -> None:
         table = open_table(path)
-        targets = [] if target is None else [target] if isinstance(target, str) else [*target]
-        weights = [] if sample_weight is None else [sample_weight]
+        targets = _names("target", [target] if isinstance(target, str) else target)
+        weights = _names("sample_weight", None if sample_weight is None else [sample_weight])
         if isinstance(columns, str):
             raise TypeError(f"columns={columns!r} is one text; pass a list of names")
         others = [name for name in table.names if name not in {*targets, *weights}]
-        self.columns = others if columns is None else [*columns]
+        self.columns = others if columns is None else _names("columns", columns)
         table.require([*self.columns, *targets, *weights])
         if not self.columns:
             raise ValueError(f"{path}: no column is left for X beside target and sample_weight")
@@ -126,6 +126,13 @@ class Batches:
             raise ValueError(
                 f"columns must not name the target or the weights too; it names {', '.join(both)}"
             )
+        if len(set(targets + weights)) < len(targets + weights):
+            raise ValueError(
+                f"target={target!r} and sample_weight={sample_weight!r} name a column twice; name "
+                "another, or each once"
+            )
+        if len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"columns={columns!r} names a column twice; name each once")
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} must be float32 or float64")
@@ -136,25 +143,51 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         names = [*self.columns, *self._targets, *self._weights]
         pieces: list[NDArray[np.float64]] = []
-        held = 0
-        for _, values, _ in open_table(self.path).batches(names):
+        held = first = 0
+        table = open_table(self.path)
+        table.require(names)  # of a file that may have changed
+        for _, values, _ in table.batches(names):
             rest = values
             while held + len(rest) >= self.batch_rows:
                 cut = self.batch_rows - held
-                yield self._parts([*pieces, rest[:cut]])
+                yield self._parts([*pieces, rest[:cut]], first)
                 pieces, held, rest = [], 0, rest[cut:]
+                first += self.batch_rows
             if len(rest):
                 pieces.append(rest)
                 held += len(rest)
         if held:
-            yield self._parts(pieces)
+            yield self._parts(pieces, first)
 
-    def _parts(self, pieces: list[NDArray[np.float64]]) -> tuple[Any, ...]:
+    def _parts(self, pieces: list[NDArray[np.float64]], first: int) -> tuple[Any, ...]:
+        """Return a batch, whose first row is `first`, counted from 0."""
         values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         width, n_targets = len(self.columns), len(self._targets)
-        X = np.ascontiguousarray(values[:, :width], dtype=self.dtype)
+        with np.errstate(over="ignore"):
+            X = np.ascontiguousarray(values[:, :width], dtype=self.dtype)
+        if self.dtype == np.float32 and (place := first_not_finite(X)) is not None:
+            row, column = place
+            raise ValueError(
+                f"{self.path}: row {first + row + 1}, column {self.columns[column]!r}: the value "
+                f"{values[row, column]:g} is too large for float32; use dtype=float64, or scale "
+                "the column"
+            )
         y = values[:, width : width + n_targets].copy()
         parts = [X, y[:, 0] if self._one else y if n_targets else None]
         if self._weights:
             parts.append(values[:, -1].copy())
         return tuple(parts) if n_targets or self._weights else (X,)
+
+
+def _names(name: str, given: Any) -> list[str]:
+    """Return names of columns, or raise."""
+    try:
+        names = [] if given is None else [*given]
+    except TypeError:
+        names = [given]
+    if not all(isinstance(each, str) for each in names):
+        raise TypeError(
+            f"{name}={given!r} is not the name of a column, or a list of names; names are texts, "
+            'those of a .npy file "0", "1", ...'
+        )
+    return names

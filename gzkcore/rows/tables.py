@@ -563,13 +563,20 @@ class ArrayTable(Table):
                     }
         except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, TokenError) as error:
             raise ValueError(f"{path} is not a {path.suffix} file of arrays: {error}") from error
-        self._places = {}  # column -> (array, its column)
+        places = []  # (column, (array, its column))
         for array, shape in self._shapes.items():
             if len(shape) == 1:
-                self._places[array or "0"] = array, 0
+                places.append((array or "0", (array, 0)))
             elif len(shape) == 2:
-                self._places |= {f"{array}{j}": (array, j) for j in range(shape[1])}
-        super().__init__(path, list(self._places))
+                places += [(f"{array}{j}", (array, j)) for j in range(shape[1])]
+        if not places:
+            shapes = ", ".join(map(str, self._shapes.values())) or "none"
+            raise ValueError(
+                f"{path} has no columns: pass arrays of shape (rows,) or (rows, columns); its "
+                f"shapes are {shapes}"
+            )
+        super().__init__(path, [name for name, _ in places])
+        self._places = dict(places)
 
     def append(
         self,

@@ -65,3 +65,39 @@ def test_without_pyarrow_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("gzkcore.rows.tables._has_pyarrow", lambda: False)
     with pytest.raises(ImportError, match=r"pip install 'gzkcore\[cli\]'"):
         open_batches(tmp_path / "t.csv", "y")
+
+
+def test_a_column_is_named_once_and_by_a_text(tmp_path):
+    values = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "t.npy", values)
+    pd.DataFrame(values, columns=list("012")).to_csv(tmp_path / "t.csv", index=False)
+    for path in (tmp_path / "t.npy", tmp_path / "t.csv"):
+        for wrong, error, message in [
+            ({"columns": ["0", "0"]}, ValueError, r"columns=\['0', '0'\] names a column twice"),
+            ({"target": ["1", "1"]}, ValueError, "name a column twice"),
+            ({"target": "1", "sample_weight": "1"}, ValueError, "name a column twice"),
+            ({"target": 1}, TypeError, "target=1 is not the name of a column"),
+            ({"columns": [0, 1]}, TypeError, r"columns=\[0, 1\] is not the name"),
+            ({"sample_weight": ["1"]}, TypeError, "sample_weight=.* is not the name"),
+        ]:
+            with pytest.raises(error, match=message):
+                open_batches(path, **wrong)
+
+
+def test_a_file_that_lost_a_column_says_so(tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, np.ones((4, 3)))
+    source = open_batches(path)
+    np.save(path, np.ones((4, 2)))
+    with pytest.raises(ValueError, match="there is no column '2'"):
+        list(source)
+
+
+def test_values_too_large_for_float32_are_named(tmp_path):
+    path = tmp_path / "t.npy"
+    values = np.ones((5, 2))
+    values[3, 1] = 1e39
+    np.save(path, values)
+    with pytest.raises(ValueError, match=r"row 4, column '1': the value 1e\+39 is too large"):
+        list(open_batches(path, dtype=np.float32, batch_rows=2))
+    assert len(list(open_batches(path, batch_rows=2))) == 3

@@ -462,3 +462,10 @@ def test_a_frame_of_columns_without_any_value():
     parquet.write_table(pyarrow.table({"a": pyarrow.nulls(3)}), "data.parquet")  # of 0 bytes
     found = read_frame(open_table("data.parquet"), ["a"], lambda *_: None)
     assert np.isnan(found.frame["a"]).tolist() == [True] * 3
+
+
+def test_arrays_without_columns_or_with_the_same_are_refused():
+    np.savez("data.npz", X=np.ones((3, 2)), X0=np.zeros(3))
+    refuse("data.npz", ["X0"], "2 columns are called 'X0'; rename them")
+    np.save("cube.npy", np.ones((2, 2, 2)))
+    refuse("cube.npy", ["0"], "its shapes are (2, 2, 2)")
