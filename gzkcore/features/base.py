@@ -29,7 +29,7 @@ from gzkcore._util.validation import (
     is_finite,
 )
 from gzkcore.kernels.aliases import WithKernel
-from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.base import Kernel, check_unit_norms, row_norms
 from gzkcore.rows.sources import is_dask
 from gzkcore.rows.survey import Survey
 
@@ -334,14 +334,7 @@ def check_unit(X: Rows) -> None:
     tolerance = 1e-5 if X.dtype == np.float32 else 1e-8
     for rows in tiles(X.shape[0], 8 * X.shape[1]):
         tile: Doubles = np.asarray(dense(X[rows]), dtype=np.float64)
-        norms = np.sqrt(np.einsum("ij,ij->i", tile, tile))
-        worst = int(np.argmax(np.abs(norms - 1)))
-        if abs(norms[worst] - 1) > tolerance:
-            raise ValueError(
-                f"row {rows.start + worst} of X has norm {norms[worst]:.9g}, but this kernel is "
-                "defined on the unit sphere; divide every row by its norm "
-                "(sklearn.preprocessing.normalize)"
-            )
+        check_unit_norms(row_norms(tile), "X", tolerance, rows.start)
 
 
 def values_of_pairs(kernel: Kernel, a: Rows, b: Rows) -> Doubles:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from gzkcore._util.typing import Data, Doubles, Rows
+from gzkcore._util.typing import Data, Doubles, Integers, Rows
 from gzkcore._util.validation import check_sparse, raise_not_finite
 from gzkcore._util.wording import counted
 
@@ -154,39 +154,86 @@ def raise_if_learned(name: str, value: Any) -> None:
 
 # ---- rows, their norms and angles
 
+_LEAST_NORM = 1e-140  # squares of smaller ones lose digits
+_EXACT_NORM = 1e-300  # smaller ones have lost some themselves
+
 
 def double_rows(X: Data) -> Doubles:
     """Return the rows of X, dense or sparse, as an array of doubles, or raise."""
     check_sparse(X)
     rows: Doubles = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-    if rows.ndim != 2:
-        raise ValueError(
-            f"X has shape {rows.shape}; pass an array of shape (n_samples, n_features)"
-        )
+    check_rows_shape(rows.shape)
     raise_not_finite(rows)
     return rows
+
+
+def check_rows_shape(shape: tuple[int, ...]) -> None:
+    """Raise unless this is the shape of rows."""
+    if len(shape) != 2:
+        raise ValueError(f"X has shape {shape}; pass an array of shape (n_samples, n_features)")
 
 
 def double_pair(X: Data, Y: Data | None) -> tuple[Doubles, Doubles]:
     """Return the rows of X and those of Y, of as many columns; the same array where Y is None."""
     rows = double_rows(X)
     others = rows if Y is None else double_rows(Y)
-    if others.shape[1] != rows.shape[1]:
-        raise ValueError(
-            f"Y has {counted(others.shape[1], 'column')}, but X has {rows.shape[1]}; pass the same "
-            "columns of both"
-        )
+    check_same_columns(rows, others)
     return rows, others
 
 
+def check_same_columns(X: Any, Y: Any) -> None:
+    """Raise unless both have as many columns."""
+    if Y.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"Y has {counted(Y.shape[1], 'column')}, but X has {X.shape[1]}; pass the same "
+            "columns of both"
+        )
+
+
 def row_norms(X: Doubles) -> Doubles:
-    norms: Doubles = np.sqrt(np.einsum("ij,ij->i", X, X))
+    """Norms of rows of any size: squares neither overflow nor vanish."""
+    with np.errstate(over="ignore"):
+        norms: Doubles = np.sqrt(np.einsum("ij,ij->i", X, X))
+    far = np.flatnonzero(~((norms > _LEAST_NORM) & (norms < 1 / _LEAST_NORM)))
+    if far.size and X.shape[1]:
+        rows, power = _near_one(X[far])
+        with np.errstate(over="ignore"):
+            norms[far] = np.ldexp(np.sqrt(np.einsum("ij,ij->i", rows, rows)), power)
     return norms
+
+
+def _near_one(X: Doubles) -> tuple[Doubles, Integers]:
+    """Return rows with a largest entry of 1/2 to 1, and of each which power of 2 this took."""
+    power = np.frexp(np.abs(X).max(axis=1))[1]
+    return np.ldexp(X, -power[:, None]), power
+
+
+# What rounding to float32 may do to the norm of a unit row.
+OFF_SPHERE = 1e-5
+
+
+def check_unit_norms(
+    norms: Doubles, name: str = "X", tolerance: float = OFF_SPHERE, first: int = 0
+) -> None:
+    """Raise unless norms are 1, naming the row; `first` is the number of the first."""
+    off = np.abs(norms - 1)
+    if off.max(initial=0.0) > tolerance:
+        worst = int(off.argmax())
+        raise ValueError(
+            f"row {first + worst} of {name} has norm {norms[worst]:.9g}, but this kernel is "
+            "defined on the unit sphere; divide every row by its norm "
+            "(sklearn.preprocessing.normalize)"
+        )
 
 
 def unit_rows(X: Doubles, norms: Doubles) -> Doubles:
     """Unit rows; a row of zeros stays one."""
-    return X / np.where(norms > 0, norms, 1.0)[:, None]
+    units: Doubles = X / np.where(norms > 0, norms, 1.0)[:, None]
+    far = np.flatnonzero(((norms > 0) & (norms < _EXACT_NORM)) | np.isinf(norms))
+    if far.size:
+        rows = _near_one(X[far])[0]
+        units[far] = rows / row_norms(rows)[:, None]
+    return units
 
 
 def cosines(X: Doubles, Y: Doubles, same: bool) -> Doubles:

@@ -25,7 +25,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 
-from .base import LEARNED, Kernel
+from .base import LEARNED, Kernel, check_unit_norms, row_norms
 from .product import Product
 from .products import kernel_matrix, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
@@ -43,7 +43,6 @@ IGNORED = 1e30  # the length of a column that is constant: it has no influence
 # Of lengths on the unit sphere, in radians: how far the search goes, and where it starts.
 LEAST_ANGLE, MIDDLE_ANGLE, MOST_ANGLE = 0.005, 0.5, 50.0
 GRID = 1025  # angles that a kernel is summed for
-OFF_SPHERE = 1e-5
 
 STEEPEST = 1e10
 
@@ -199,13 +198,7 @@ class SphereLength(Part):
         self._see(sample)
 
     def _see(self, sample: Doubles) -> None:
-        norms = np.sqrt(np.einsum("ij,ij->i", sample, sample))
-        worst = int(np.argmax(np.abs(norms - 1)))
-        if abs(norms[worst] - 1) > OFF_SPHERE:
-            raise ValueError(
-                f"a row of X has norm {norms[worst]:.9g}, but {self.given!r} is defined on the "
-                "unit sphere; divide every row by its norm (sklearn.preprocessing.normalize)"
-            )
+        check_unit_norms(row_norms(sample), "the sample")
         halves = cdist(sample, sample) / 2
         np.minimum(halves, 1.0, out=halves)
         self.places = np.sqrt(2 * np.arcsin(halves) / math.pi)

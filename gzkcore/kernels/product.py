@@ -13,7 +13,7 @@ from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_integer
 
 from .aliases import as_kernel
-from .base import Kernel
+from .base import Kernel, check_rows_shape, check_same_columns
 from .tile_form import TileForm, multiplied, on_columns
 
 __all__ = ["Product", "product_kernel"]
@@ -178,22 +178,19 @@ class Product(WithParts, Kernel):
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows = _rows(X)
-        others = rows if Y is None else _rows(Y)
-        if others.shape[1:] != rows.shape[1:]:
-            raise ValueError(
-                f"Y has shape {others.shape}, and X {rows.shape}; pass the same columns of both"
-            )
-        values = np.ones((rows.shape[0], others.shape[0]))
+        rows, others = rows_as_given(X), None if Y is None else rows_as_given(Y)
+        check_same_columns(rows, rows if others is None else others)
+        values = np.ones((rows.shape[0], rows.shape[0] if others is None else others.shape[0]))
         for index, kernel in self.parts_of(rows.shape[1]):
-            values *= kernel(rows[:, index], others[:, index])
+            values *= kernel(rows[:, index], None if others is None else others[:, index])
         return values
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
-        values = np.ones(X.shape[0])
-        for index, kernel in self.parts_of(X.shape[1]):
-            values *= kernel.diag(X[:, index])
+        rows = rows_as_given(X)
+        values = np.ones(rows.shape[0])
+        for index, kernel in self.parts_of(rows.shape[1]):
+            values *= kernel.diag(rows[:, index])
         return values
 
     def tile_form(self, dim: int) -> TileForm | None:
@@ -222,8 +219,11 @@ class Product(WithParts, Kernel):
         ]
 
 
-def _rows(X: Data) -> Any:
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+def rows_as_given(X: Data) -> Any:
+    """Return rows of which columns can be taken, dense or sparse, or raise."""
+    rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    check_rows_shape(rows.shape)
+    return rows
 
 
 def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int) -> list[int]:

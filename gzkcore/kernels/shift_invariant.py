@@ -12,7 +12,7 @@ from scipy.special import gammaincinv, kve, ndtr
 from gzkcore._util.typing import Data, Doubles, Rows
 from gzkcore._util.validation import check_positive, check_positives, raise_not_finite
 
-from .base import Kernel, double_pair, double_rows, raise_if_learned
+from .base import Kernel, check_rows_shape, double_pair, double_rows, raise_if_learned
 from .dot_product import DotProductKernel
 from .tile_form import (
     ABSOLUTE,
@@ -51,6 +51,9 @@ _SAMPLE = 1000
 # that span so many lengths; those of wider rows are sums of squared differences.
 WIDE = 3000.0
 
+# exp(-z) is 0 from here on, whatever powers of z multiply it.
+_VANISHED = 1e5
+
 # A frequency beyond this is noise at any distance; without a bound heavy tails overflow.
 _HIGHEST_FREQUENCY = 2.0**60
 
@@ -88,7 +91,9 @@ class ShiftInvariantKernel(Kernel):
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) = 1 for every row of X."""
         self.scale()
-        return np.ones(X.shape[0])
+        shape = np.shape(X)
+        check_rows_shape(shape)
+        return np.ones(shape[0])
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
@@ -486,11 +491,12 @@ class Matern(_WithLengthScale):
         z = math.sqrt(2 * nu) * distances
         polynomials = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
         if nu in polynomials:
+            z = np.minimum(z, _VANISHED)
             return np.exp(-z) * np.polynomial.polynomial.polyval(z, polynomials[nu])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bessel = np.log(kve(nu, z)) + nu * np.log(z) - z
             values: Doubles = np.exp(bessel + (1 - nu) * math.log(2) - math.lgamma(nu))
-        values[z > 1e5] = 0.0  # nu <= 150: far below the smallest number, and kve may give NaN
+        values[z > _VANISHED] = 0.0  # for nu <= 150, too; kve may give NaN
         near = ~np.isfinite(values) | (z == 0)  # K_nu overflows where the kernel is almost 1
         values[near] = 1.0
         term = np.ones(int(near.sum()))
@@ -603,7 +609,7 @@ def _matern_slope(nu: float, t: Doubles) -> Doubles:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithm = np.log(kve(nu - 1, r)) + (nu + 1) * np.log(r) - r
         values = np.exp(logarithm + (1 - nu) * math.log(2) - math.lgamma(nu))
-    values[r > 1e5] = 0.0
+    values[r > _VANISHED] = 0.0
     near = ~np.isfinite(values) | (r == 0)  # K overflows for a large nu only, where this is right
     return np.where(near, t / (2 * max(nu - 1, 1)), values)
 

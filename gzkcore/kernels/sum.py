@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from gzkcore._util.typing import Data, Doubles, Rows
 
-from .base import Kernel
-from .product import Parts, Product, WithParts
+from .base import Kernel, check_same_columns
+from .product import Parts, Product, WithParts, rows_as_given
 from .tile_form import TileForm, on_columns
 
 __all__ = ["Sum"]
@@ -82,8 +82,8 @@ class Sum(WithParts, Kernel):
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
-        rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-        others = None if Y is None else (Y.tocsr() if hasattr(Y, "tocsr") else np.asarray(Y))
+        rows, others = rows_as_given(X), None if Y is None else rows_as_given(Y)
+        check_same_columns(rows, rows if others is None else others)
         values = np.zeros((rows.shape[0], rows.shape[0] if others is None else others.shape[0]))
         for weight, index, kernel in self._weighted(rows.shape[1]):
             values += weight * kernel(rows[:, index], None if others is None else others[:, index])
@@ -91,9 +91,10 @@ class Sum(WithParts, Kernel):
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
-        values = np.zeros(X.shape[0])
-        for weight, index, kernel in self._weighted(X.shape[1]):
-            values += weight * kernel.diag(X[:, index])
+        rows = rows_as_given(X)
+        values = np.zeros(rows.shape[0])
+        for weight, index, kernel in self._weighted(rows.shape[1]):
+            values += weight * kernel.diag(rows[:, index])
         return values
 
     def tile_form(self, dim: int) -> TileForm | None:

@@ -51,6 +51,7 @@ class Factor:
     slope: Slope | None = None  # None: there are no lengths
     columns: Sequence[int] | None = None  # None: all
     power: int | None = None  # rows are divided by their norms, and these multiply with this power
+    unit: bool = False  # these have to be 1
     # Of a table, the function of t, and of the angle where there is a power; up to what error this
     # knows t, since it knows the cosine; and up to what error it knows its values.
     function: Callable[[Doubles], Doubles] | None = None

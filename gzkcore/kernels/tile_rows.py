@@ -15,7 +15,7 @@ from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.wording import counted
 
-from .base import row_norms, unit_rows
+from .base import check_unit_norms, row_norms, unit_rows
 from .tile_form import Factor, Term
 
 # Tiles with rows further than this from their centre are compared by differences: the rounding
@@ -95,6 +95,8 @@ def scaled_columns(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
     if factor.power is None:
         return here * factor.scale, np.ones(len(X))
     norms = row_norms(here)
+    if factor.unit:
+        check_unit_norms(norms)
     if factor.power == 0 and not norms.all():
         raise ValueError(
             "the kernel has no value where a row is all 0, since it depends on the direction "

@@ -17,6 +17,7 @@ from gzkcore.sphere.special import log_alpha
 from .base import (
     Kernel,
     check_list,
+    check_unit_norms,
     cosines,
     double_pair,
     double_rows,
@@ -104,16 +105,22 @@ class ZonalKernel(Kernel):
         """Return the exact kernel matrix of shape (len(X), len(Y)); Y=None means X."""
         same = Y is None
         X, Y = double_pair(X, Y)
+        a, b = self._norms(X, "X"), self._norms(Y, "Y")
+        t = cosines(unit_rows(X, a), unit_rows(Y, b), same)
+        values = self.kappa(t, X.shape[1])
+        return values * np.outer(a**self.power, b**self.power) if self.power else values
+
+    def _norms(self, X: Doubles, name: str) -> Doubles:
+        """Return the norms of rows, or raise where the kernel has no value."""
+        norms = row_norms(X)
         if self.unit_sphere:
-            return self.kappa(cosines(X, Y, same), X.shape[1])
-        a, b = row_norms(X), row_norms(Y)
-        if self.power == 0 and not (a.all() and b.all()):
+            check_unit_norms(norms, name)
+        elif self.power == 0 and not norms.all():
             raise ValueError(
                 f"{self!r} has no value where a row is all 0, since it depends on the direction "
                 "alone; drop such rows"
             )
-        t = cosines(unit_rows(X, a), unit_rows(Y, b), same)
-        return self.kappa(t, X.shape[1]) * np.outer(a**self.power, b**self.power)
+        return norms
 
     def at_angles(self, theta: Doubles, dim: int) -> Doubles:
         """Return kappa(cos theta), as exactly as the kernel can say it."""
@@ -127,6 +134,7 @@ class ZonalKernel(Kernel):
             TABLE,
             bound=self.at_one(dim),
             power=self.power,
+            unit=self.unit_sphere,
             function=lambda theta: self.at_angles(theta, dim),
             blur=0.0 if type(self).at_angles is not ZonalKernel.at_angles else _COSINE_ERROR,
         )
@@ -134,9 +142,8 @@ class ZonalKernel(Kernel):
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) for every row of X."""
-        if self.power == 0:
-            return np.full(X.shape[0], self.at_one(X.shape[1]))
-        return self.at_one(X.shape[1]) * row_norms(double_rows(X)) ** (2 * self.power)
+        rows = double_rows(X)
+        return self.at_one(rows.shape[1]) * self._norms(rows, "X") ** (2 * self.power)
 
 
 class Zonal(ZonalKernel):

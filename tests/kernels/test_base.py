@@ -100,6 +100,9 @@ def test_every_diag_is_the_diagonal(name):
     kernel, _ = EVERY[name]
     X = gaussian(6, 3, seed=1)
     np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
+    np.testing.assert_array_equal(kernel.diag(X.tolist()), kernel.diag(X))
+    with pytest.raises(ValueError, match=r"X has shape \(3,\); pass an array of shape"):
+        kernel.diag(X[0])
     scaled = np.linalg.norm(X * kernel.scale(), axis=1)
     np.testing.assert_allclose(kernel.diagonal(scaled), kernel.diag(X), rtol=1e-12)
 
@@ -180,6 +183,7 @@ def test_a_parameter_of_another_library_names_ours(kernel, wrong, told):
         NeuralTangent(1),
         GeneralizedZonal(lambda t: np.ones((len(t), 2, 1))),
         kernels.Product([([0], Gaussian(0.5))]),
+        kernels.Sum([([0], Gaussian(0.5))]),
     ],
     ids=lambda kernel: type(kernel).__name__,
 )

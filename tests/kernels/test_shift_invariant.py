@@ -78,9 +78,9 @@ def test_matern_near_zero(nu):
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("nu", [0.3, 3.3, 40.0, 150.0])
+@pytest.mark.parametrize("nu", [0.3, 0.5, 1.5, 2.5, 3.3, 40.0, 150.0, np.inf])
 def test_matern_far_away(nu):
-    assert Matern(nu)([[0.0]], [[1e5], [1e8], [1e300]]).tolist() == [[0.0, 0.0, 0.0]]
+    assert Matern(nu)([[0.0]], [[1e5], [1e8], [1e160], [1e300]]).tolist() == [[0.0] * 4]
 
 
 @pytest.mark.parametrize(

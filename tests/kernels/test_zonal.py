@@ -8,8 +8,22 @@ from naming import named
 from points import gaussian, sphere
 from tolerances import TWINS
 
-from gzkcore import GegenbauerFeatures, TruncationWarning, reference
-from gzkcore.kernels import ArcCosine, NeuralTangent, SphereHeat, SphereMatern, Zonal
+from gzkcore import (
+    GegenbauerFeatures,
+    KernelOperator,
+    TruncationWarning,
+    kernel_matrix,
+    reference,
+)
+from gzkcore.kernels import (
+    ArcCosine,
+    NeuralTangent,
+    Product,
+    SphereHeat,
+    SphereMatern,
+    Zonal,
+)
+from gzkcore.kernels.base import row_norms
 from gzkcore.sphere.special import gegenbauer
 
 formulas = reference.kernels
@@ -77,6 +91,43 @@ def test_a_step_has_no_value_at_zero():
     with pytest.raises(ValueError, match=r"no value where a row is all 0"):
         ArcCosine(0)(np.zeros((1, 2)))
     assert ArcCosine(1)(np.zeros((1, 2)))[0, 0] == NeuralTangent()(np.zeros((1, 2)))[0, 0] == 0
+
+
+@pytest.mark.parametrize(
+    "kernel", [Zonal(np.exp), Zonal(coefficients=[1.0, 0.5]), SphereMatern(), SphereHeat(1e-4)],
+    ids=str,
+)  # fmt: skip
+def test_rows_off_the_sphere_are_refused_everywhere(kernel):
+    X = sphere(5, 3)
+    far = X.copy()
+    far[3] *= 2
+    for call in (
+        kernel,
+        kernel.diag,
+        lambda X: kernel_matrix(kernel, X),
+        lambda X: KernelOperator(kernel, X) @ np.ones(len(X)),
+        Product([([0, 1, 2], kernel)]),
+    ):
+        with pytest.raises(ValueError, match=r"row 3 of X has norm 2, .* divide every row"):
+            call(far)
+        call(X.astype(np.float32))
+    with pytest.raises(ValueError, match=r"row 3 of Y has norm 2"):
+        kernel(X, far)
+
+
+@pytest.mark.parametrize("size", [1e-323, 1e-300, 1e-200, 1e-160, 1e160, 1e300])
+def test_directions_of_rows_of_any_size(size):
+    X = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, -1.0], [2.0, 2.0]])
+    for kernel in (ArcCosine(0), lambda X: kernel_matrix(ArcCosine(0), X)):
+        np.testing.assert_allclose(kernel(X * size), ArcCosine(0)(X), atol=1e-7)
+
+
+def test_norms_of_rows_of_any_size():
+    X = gaussian(5, 3)
+    for power in (-500, 0, 500):
+        expected = np.ldexp(np.linalg.norm(X, axis=1), power)
+        np.testing.assert_allclose(row_norms(np.ldexp(X, power)), expected, rtol=1e-15)
+    np.testing.assert_array_equal(row_norms(np.zeros((2, 3))), 0.0)
 
 
 def test_long_series_are_summed_in_one_pass():
