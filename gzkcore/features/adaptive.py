@@ -224,8 +224,7 @@ class AdaptiveSketchFeatures(KernelMap):
         lam = None if self.lam is None else check_positive("lam", self.lam)
         self.center_: Doubles | None = None
         if kernel.shift_invariant and isinstance(X, np.ndarray):
-            mean = X.mean(axis=0) if rows.weight is None else rows.mean
-            self.center_ = np.asarray(mean, dtype=np.float64)
+            self.center_ = rows.mean
         self.kernel_ = kernel
         energies, square = self._sizes(X)
         self.radius_ = math.sqrt(square) if square > 0 else 1.0

@@ -233,8 +233,7 @@ class MaclaurinFeatures(KernelMap):
         check_choice("degrees", self.degrees, RULES)
         self.center_: Doubles | None = None
         if kernel.shift_invariant:
-            mean = X.mean(axis=0) if rows.weight is None else rows.mean
-            self.center_ = np.asarray(mean, dtype=np.float64).ravel()
+            self.center_ = rows.mean
         total = 0.0
         for part in tiles(X.shape[0], 8 * X.shape[1]):
             with np.errstate(over="ignore"):

@@ -172,9 +172,11 @@ class Norms:
     def quantile(self, q: Doubles) -> Doubles:
         """Return quantiles as `numpy.quantile` does, of the values as they are kept.
 
-        Each is counted as often as its weight holds the smallest one.
+        Each is counted as often as its weight holds the smallest one, if that is no less than what
+        the sum can tell.
         """
-        upto = np.cumsum(self.counts) / self.unit
+        upto = np.cumsum(self.counts)
+        upto /= max(self.unit, upto[-1] * np.finfo(float).eps)
         place = q * (upto[-1] - 1)
         below = np.floor(place)
         low, high = (

@@ -411,3 +411,9 @@ def test_rows_too_far_for_monomials_are_refused(dtype):
     X = (24.0 * sphere(100, 3)).astype(dtype)
     with pytest.raises(ValueError, match=r"a row is 25\.6 lengthscales .* smaller gamma than 0\.5"):
         AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60).fit(X)
+
+
+def test_the_centre_of_single_precision_is_summed_in_double():
+    X = (gaussian(5000, 2) + 1000).astype(np.float32)
+    center = AdaptiveSketchFeatures(n_components=8, n_rows=50, random_state=0).fit(X).center_
+    np.testing.assert_array_equal(center, X.sum(axis=0, dtype=np.float64) / 5000)

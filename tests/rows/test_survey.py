@@ -72,3 +72,9 @@ def test_norms_are_the_same_for_every_split(cuts, many):
     # A value is replaced by the middle of its bin, whose width is 2^-13 of it or less.
     rtol = 2.0 ** -(surveys.NORM_BITS + 1) if many else IDENTITY["unit"]()
     assert_allclose(found.quantile(likely), wanted, rtol=rtol)
+
+
+def test_quantiles_of_weights_far_apart_are_those_of_the_largest():
+    weight = np.array([1e-200, 1e-200, 1e200, 1e200, 1e-200])
+    found = Norms(np.arange(5.0), weight).quantile(np.array([0.01, 0.2, 0.8, 0.99]))
+    assert_array_equal(found, [2.0, 2.0, 3.0, 3.0])
