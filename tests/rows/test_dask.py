@@ -283,18 +283,18 @@ def numbered(n_chunks, stop=None):
 @pytest.mark.usefixtures("threads", "small_groups")
 def test_a_stopped_fit_goes_on_to_the_same_bits(learner, parameters, tmp_path):
     checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)  # after each group
-    whole = ridge(learner, **parameters).fit(*numbered(22), checkpoint=tmp_path / "other.gzk")
+    whole = ridge(learner, **parameters).fit(*numbered(32), checkpoint=tmp_path / "other.gzk")
     for stop in (20, 15):  # the second is not reached: two groups are done
         with pytest.raises(StoppedError):
-            ridge(learner, **parameters).fit(*numbered(22, stop=stop), checkpoint=checkpoint)
+            ridge(learner, **parameters).fit(*numbered(32, stop=stop), checkpoint=checkpoint)
         assert (tmp_path / "run.gzk").exists()
-    found = ridge(learner, **parameters).fit(*numbered(22), checkpoint=checkpoint)
+    found = ridge(learner, **parameters).fit(*numbered(32), checkpoint=checkpoint)
     assert list(tmp_path.iterdir()) == []
-    assert found.moments_.n_rows == 1100
+    assert found.moments_.n_rows == 1600
     X = np.random.default_rng(0).normal([1, 0, 3], 1.0, (50, 3))
     output = "transform" if learner is RandomFeaturePCA else "predict"
     assert_array_equal(getattr(found, output)(X), getattr(whole, output)(X))
-    plain = ridge(learner, **parameters).fit(*numbered(22))
+    plain = ridge(learner, **parameters).fit(*numbered(32))
     assert_allclose(getattr(found, output)(X), getattr(plain, output)(X), rtol=CLOSE, atol=CLOSE)
 
 
@@ -302,17 +302,17 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(learner, parameters, tmp_path):
 def test_a_checkpoint_of_other_chunks_is_refused(tmp_path):
     checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
     with pytest.raises(StoppedError):
-        ridge().fit(*numbered(22, stop=20), checkpoint=checkpoint)
-    X, y = numbered(22)
+        ridge().fit(*numbered(32, stop=20), checkpoint=checkpoint)
+    X, y = numbered(32)
     for other, message in (
         ((X + 1e-9, y), "the first 18 batches are not those"),
-        ((X.rechunk((100, 3)), y), "the data have 11 chunks, it has seen 18"),
+        ((X.rechunk((100, 3)), y), "the data have 16 chunks, it has seen 18"),
         ((X.rechunk((25, 3)), y.rechunk(25)), "the first 18 batches are not those"),
         ((X, y + 1), "the first 18 batches are not those"),
     ):
         with pytest.raises(ValueError, match=rf"cannot resume from .*{message}"):
             ridge().fit(*other, checkpoint=checkpoint)
-    assert ridge().fit(X, y, checkpoint=checkpoint).moments_.n_rows == 1100
+    assert ridge().fit(X, y, checkpoint=checkpoint).moments_.n_rows == 1600
 
 
 KILLED = """
