@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.base import clone
 
+from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows
 
 PAIRS = 50
@@ -16,8 +17,10 @@ def estimates(features, X, Y, n_seeds):
     values, Z = np.empty((n_seeds, len(X))), np.empty_like(features.transform(both))
     for seed in range(n_seeds):
         features.random_state = seed  # a clone, and checks, would take longer than some fits
-        features.fit_valid(rows)
-        features.write(both, Z)
+        if isinstance(features, RowMap):
+            features.fit_valid(rows).write(both, Z)
+        else:
+            Z = features.fit(both).transform(both)
         values[seed] = np.einsum("ij,ij->i", Z[: len(X)], Z[len(X) :])
     return values
 
