@@ -70,7 +70,9 @@ def limit_threads(limit: int) -> Iterator[None]:
 
 
 _blas_lock = threading.Lock()
-_blas_limits: list[Any] = []  # what each block under way found; whoever leaves takes the last
+# Of each block under way its limit and Python thread, and what it found before it: None where that
+# is the same limit of the same thread. Whoever leaves takes the last.
+_blas_limits: list[tuple[tuple[int, int], Any]] = []
 
 
 @contextmanager
@@ -79,18 +81,24 @@ def limit_blas(limit: int) -> Iterator[None]:
 
     Blocks of several Python threads may overlap: the last to come sets the limit, and the last to
     go brings back what was before the first. From version 3.8 on threadpoolctl lets one Python
-    thread alone set limits, and ignores others without a word; so each takes control first.
+    thread alone set limits, and ignores others without a word; so each takes control first. Setting
+    a limit takes about .1 ms, so a block within one of the same limit sets none.
     """
+    wanted, found = (limit, threading.get_ident()), None
     with _blas_lock:
-        _take_control()
-        _blas_limits.append(_controller().limit(limits=limit, user_api="blas"))
+        if not _blas_limits or _blas_limits[-1][0] != wanted:
+            _take_control()
+            found = _controller().limit(limits=limit, user_api="blas")
+        _blas_limits.append((wanted, found))
     try:
         yield
     finally:
         with _blas_lock:
-            _take_control()
-            _blas_limits.pop().restore_original_limits()
-            _take_control()
+            _, found = _blas_limits.pop()
+            if found is not None:
+                _take_control()
+                found.restore_original_limits()
+                _take_control()
 
 
 def _take_control() -> None:

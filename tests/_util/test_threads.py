@@ -144,6 +144,20 @@ def test_blas_is_limited_from_any_python_thread():
         assert blas_threads() == before
 
 
+def test_blas_stays_limited_in_blocks_within_others():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with limit_blas(1):
+            with limit_blas(1):
+                assert set(in_thread(limited)) == {1}
+                assert set(blas_threads()) == {1}
+            assert set(blas_threads()) == {1}
+            with limit_blas(2), limit_blas(1):
+                assert set(blas_threads()) == {1}
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
 @pytest.mark.parametrize("centers", [None, 200])
 def test_fits_in_other_threads_have_the_same_bits(centers):
     X = np.random.default_rng(0).standard_normal((900, 3))
