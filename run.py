@@ -3,7 +3,7 @@
 
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
-python3 run.py fuzz     what nobody thought of: formulas, estimators, files; --minutes 30 of it
+python3 run.py fuzz     random inputs for formulas, estimators and files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc
 python3 run.py check    linters, types, stubs, doctests

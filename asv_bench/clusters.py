@@ -1,11 +1,10 @@
 """Kernel k-means on real data: what each kind of features makes of it, in its own eyes and ours."""
 
 import itertools
-import sys
 
 import numpy as np
 from benchmarks.common import data_generator
-from printing import load_arrays, mean_and_spread, report, show
+from printing import asked_parts, load_arrays, mean_and_spread, report, show
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import StandardScaler, normalize
 
@@ -38,11 +37,7 @@ COLUMNS = ("Nystrom", "Fourier", "Fastfood", "Maclaurin", "PolySketch", "Gegenba
 
 def clusters(options):
     """Kernel k-means of Table 3: objective in each space of features, and exact cost."""
-    unknown = set(options.parts) - set(PRINTED)
-    if unknown:
-        names = ", ".join(PRINTED)
-        sys.exit(f"clusters: no part {', '.join(sorted(unknown))}; choose from {names}")
-    for name in options.parts or PRINTED:
+    for name in asked_parts("clusters", options, PRINTED):
         on_data(name, options)
 
 

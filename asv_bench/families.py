@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import sys
 import time
 
 import numpy as np
@@ -16,7 +15,7 @@ from benchmarks.common import (
     ratio,
     sphere,
 )
-from printing import load_arrays, mean_and_spread, report, show
+from printing import load_arrays, mean_and_spread, report, run_parts, show
 from scipy.fft import idctn
 from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
@@ -56,12 +55,7 @@ def families(options):
         "tangent": tangent,
         "monomials": monomials,
     }
-    unknown = set(options.parts) - set(parts)
-    if unknown:
-        sys.exit(f"families: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
-    for name, part in parts.items():
-        if name in (options.parts or parts):
-            part(options)
+    run_parts("families", options, parts)
 
 
 # Widths, and the scale of the kernel exp(-scale |x - y|^2 / d): far apart, and smooth.

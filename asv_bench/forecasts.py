@@ -1,6 +1,5 @@
 """The table of `tables.py forecasts`: what `plan` predicts, over what fits to all rows bring."""
 
-import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -9,7 +8,7 @@ from multiprocessing import get_context
 
 import numpy as np
 from prediction_data import CLASSES, MADE, NUMBERS, table
-from printing import report, show
+from printing import asked_parts, report, show
 
 from gzkcore.evaluate import forecast
 
@@ -36,14 +35,12 @@ def options_of_forecasts(parser):
 
 def forecasts(options):
     """Errors, seconds and memory that plan predicts of a sample, over those of all rows."""
-    if missing := set(options.parts) - {*TUNED, *UNSEEN}:
-        names = ", ".join([*TUNED, *UNSEEN])
-        sys.exit(f"forecasts: no table {', '.join(sorted(missing))}; choose from {names}")
+    asked = asked_parts("forecasts", options, [*TUNED, *UNSEEN], "table")
     widths = [int(width) for width in options.widths.split(",")]
     for group, names in (("Tables it was made with", TUNED), ("Tables not looked at", UNSEEN)):
         cases = []
         for name in names:
-            if name not in (options.parts or names):
+            if name not in asked:
                 continue
             report(name)
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:

@@ -1,10 +1,9 @@
 """The tables of `tables.py peers`: the maps beside the same by others, from asv's own classes."""
 
 import itertools
-import sys
 
 from benchmarks import fastfood, fourier, maclaurin, nystrom, polysketch, projection, sketch
-from printing import report, show
+from printing import asked_parts, report, show
 
 PEERS = {
     "fourier": fourier.AgainstRBFSampler,
@@ -19,12 +18,10 @@ PEERS = {
 
 def peers(options):
     """How many times faster each map is than the same by others, at equal width."""
-    if unknown := set(options.parts) - set(PEERS):
-        sys.exit(f"peers: no part {', '.join(sorted(unknown))}; choose from {', '.join(PEERS)}")
-    for name, benchmark in PEERS.items():
-        if name in (options.parts or PEERS):
-            notes = f"{benchmark.__doc__.splitlines()[0]} Medians of the ratios of rounds."
-            show(name, _rows(name, benchmark, options), notes, options)
+    for name in asked_parts("peers", options, PEERS):
+        benchmark = PEERS[name]
+        notes = f"{benchmark.__doc__.splitlines()[0]} Medians of the ratios of rounds."
+        show(name, _rows(name, benchmark, options), notes, options)
 
 
 def _rows(name, benchmark, options):

@@ -1,6 +1,5 @@
 """The table of `tables.py prediction`: our defaults beside other learners, on a score of tables."""
 
-import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -8,7 +7,7 @@ from multiprocessing import get_context
 import numpy as np
 from cost import cost_of
 from prediction_data import CLASSES, NUMBERS, table
-from printing import mean_and_spread, report, show
+from printing import asked_parts, check_known, mean_and_spread, report, show
 from processes import ExactProcess, FeatureProcess, SparseProcess, VecchiaProcess
 from scipy.stats import loguniform
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -44,14 +43,10 @@ def options_of_prediction(parser):
 
 def prediction(options):
     """Errors, times and memory of learners with their defaults, each in its own process."""
-    if missing := set(options.parts) - set(NUMBERS) - set(CLASSES):
-        names = ", ".join([*NUMBERS, *CLASSES])
-        sys.exit(f"prediction: no table {', '.join(sorted(missing))}; choose from {names}")
-    if missing := set(_learners(options)) - set(LEARNERS):
-        names = ", ".join(LEARNERS)
-        sys.exit(f"prediction: no learner {', '.join(sorted(missing))}; choose from {names}")
+    every = asked_parts("prediction", options, [*NUMBERS, *CLASSES], "table")
+    check_known("prediction", _learners(options), LEARNERS, "learner")
     for kind, tables in (("numbers", NUMBERS), ("classes", CLASSES)):
-        asked = [name for name in tables if name in (options.parts or tables)]
+        asked = [name for name in tables if name in every]
         if asked:
             _show(kind, asked, options)
 

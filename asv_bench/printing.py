@@ -21,6 +21,25 @@ def report(text):
     sys.stderr.flush()
 
 
+def asked_parts(command, options, known, noun="part"):
+    """Return the parts that were asked for, by default all, in the order of those known."""
+    check_known(command, options.parts, known, noun)
+    return [name for name in known if name in (options.parts or known)]
+
+
+def check_known(command, asked, known, noun):
+    """Stop, naming what was asked for and is not known."""
+    if missing := set(asked) - set(known):
+        names = ", ".join(sorted(missing))
+        sys.exit(f"{command}: no {noun} {names}; choose from {', '.join(known)}")
+
+
+def run_parts(command, options, parts):
+    """Run the parts that were asked for."""
+    for name in asked_parts(command, options, parts):
+        parts[name](options)
+
+
 def machine():
     """Return what a figure depends on besides the code."""
     config = gzkcore.show_config()

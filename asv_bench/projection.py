@@ -27,7 +27,7 @@ from benchmarks.common import (
 from benchmarks.competitors import OTHER, OTHER_PYTHON, OtherFastfood
 from benchmarks.projection import WholeTransform
 from families import images
-from printing import load_arrays, mean_and_spread, report, show
+from printing import load_arrays, mean_and_spread, report, run_parts, show
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
@@ -79,14 +79,7 @@ def projection(options):
         "errors": on_real_rows,
         "all": side_by_side,
     }
-    unknown = set(options.parts) - set(parts)
-    if unknown:
-        sys.exit(
-            f"projection: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}"
-        )
-    for name, part in parts.items():
-        if name in (options.parts or parts):
-            part(options)
+    run_parts("projection", options, parts)
 
 
 def on_real_rows(options):

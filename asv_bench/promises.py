@@ -4,14 +4,13 @@ Two things: 95 % of new rows are within 1.96 standard deviations of their predic
 candidate it chose is about the best of all it tried.
 """
 
-import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
 from prediction_data import NUMBERS, table
-from printing import mean_and_spread, report, show
+from printing import asked_parts, mean_and_spread, report, show
 
 from gzkcore import KernelRegressor, KernelRidge
 
@@ -27,12 +26,8 @@ def options_of_promises(parser):
 
 def promises(options):
     """Coverage of intervals, and the error over that of the best candidate."""
-    if missing := set(options.parts) - set(NUMBERS):
-        sys.exit(
-            f"promises: no table {', '.join(sorted(missing))}; choose from {', '.join(NUMBERS)}"
-        )
     rows = []
-    for name in options.parts or NUMBERS:
+    for name in asked_parts("promises", options, NUMBERS, "table"):
         found = []
         for split in range(1 if options.quick else options.splits):
             report(f"{name}, split {split}")

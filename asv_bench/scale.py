@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.common import gaussian
-from printing import report, show
+from printing import report, run_parts, show
 from scipy.linalg.blas import ssyrk
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -34,12 +34,7 @@ BLOCK = 65_536
 def scale(options):
     """One pass over more rows than memory; Dask with one worker and two; more, by simulation."""
     parts = {"disk": disk, "dask": cluster, "simulate": simulate}
-    unknown = set(options.parts) - set(parts)
-    if unknown:
-        sys.exit(f"scale: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
-    for name, part in parts.items():
-        if name in (options.parts or parts):
-            part(options)
+    run_parts("scale", options, parts)
 
 
 # ---- disk

@@ -71,7 +71,15 @@ from kernel_products import kernel_products
 from new_arrays import new_arrays
 from peers import PEERS, peers
 from prediction import options_of_prediction, prediction
-from printing import load_arrays, load_elevation, mean_and_spread, report, show, unit_vectors
+from printing import (
+    load_arrays,
+    load_elevation,
+    mean_and_spread,
+    report,
+    run_parts,
+    show,
+    unit_vectors,
+)
 from projection import projection
 from promises import options_of_promises, promises
 from scale import anonymous_megabytes, scale
@@ -256,12 +264,7 @@ CHOOSING_ROWS = 20_000
 def domains(options):
     """Test error of ridge on 1,024 features, scales and alpha chosen on the training part."""
     parts = {"elevation": on_the_globe, "climate": in_space_and_time, "protein": in_a_table}
-    unknown = set(options.parts) - set(parts)
-    if unknown:
-        sys.exit(f"domains: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
-    for name, part in parts.items():
-        if name in (options.parts or parts):
-            part(options)
+    run_parts("domains", options, parts)
 
 
 def on_the_globe(options):
@@ -441,12 +444,7 @@ def choose_scales(features, grid, X, y, train):
 def speed(options):
     """Shares of what the machine can do, and ratios to the best of NumPy, torch and BLAS."""
     parts = {"kernel": kernel, "sums": sums, "harmonics": harmonics, "fit": fit, "new": new_arrays}
-    unknown = set(options.parts) - set(parts)
-    if unknown:
-        sys.exit(f"speed: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
-    for name, part in parts.items():
-        if name in (options.parts or parts):
-            part(options)
+    run_parts("speed", options, parts)
 
 
 def shapes(options):

@@ -2,7 +2,6 @@
 
 import math
 import resource
-import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +12,7 @@ from benchmarks.common import data_generator
 from cost import cost_of
 from iterations import iterations
 from prediction_data import NUMBERS
-from printing import load_arrays, load_elevation, mean_and_spread, report, show
+from printing import load_arrays, load_elevation, mean_and_spread, report, run_parts, show
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import ShuffleSplit
@@ -41,11 +40,7 @@ def whole(options):
         "errors": errors, "features": features, "globe": globe, "peers": peers,
         "iterations": iterations, "large": large,
     }  # fmt: skip
-    if unknown := set(options.parts) - set(parts):
-        sys.exit(f"whole: no part {', '.join(sorted(unknown))}; choose from {', '.join(parts)}")
-    for name, part in parts.items():
-        if name in (options.parts or parts):
-            part(options)
+    run_parts("whole", options, parts)
 
 
 # ---- tables with learned lengths

@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,36 @@ from .streams import map_rows
 from .table_encoder import missing_of
 
 
-class Classifier(ClassifierMixin, Regressor):
+class ClassifierScore(ClassifierMixin):
+    """The score of classifiers, of rows in arrays or of a source."""
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        if not is_source(X):
+            check_some_weight(sample_weight)
+            y = None if y is None else label_column(y)
+            return float(super().score(X, y, sample_weight))
+        source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
+        hits = source.reduce(_count_hits, _add_pairs, model)
+        if hits is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        check_some_weight(hits[1])
+        return float(hits[0] / hits[1])
+
+
+class Classifier(ClassifierScore, Regressor):
     """Turns a regression into a classification: labels to targets of +-1, predictions to labels."""
 
     _state = stored(
@@ -161,26 +190,6 @@ class Classifier(ClassifierMixin, Regressor):
             return map_rows(self._for_workers().predict, X, (), self.classes_.dtype)
         return self.classes_[places_of(self.decision_function(X))]
 
-    def score(
-        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return the share of the rows whose class is predicted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        if not is_source(X):
-            check_some_weight(sample_weight)
-            y = None if y is None else label_column(y)
-            return float(ClassifierMixin.score(self, X, y, sample_weight))
-        return accuracy_of(self, X, y, sample_weight)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags = None
@@ -258,16 +267,6 @@ def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
             "have labels of one kind"
         )
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
-
-
-def accuracy_of(model: Any, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> float:
-    """Return the share of the rows of a source whose class is predicted."""
-    source = as_source(X, y, sample_weight)
-    hits = source.reduce(_count_hits, _add_pairs, model._for_workers())
-    if hits is None:
-        raise ValueError("the source yields no batches; give it one or more")
-    check_some_weight(hits[1])
-    return float(hits[0] / hits[1])
 
 
 def _count_hits(batch: Batch, model: Any) -> tuple[float, float]:

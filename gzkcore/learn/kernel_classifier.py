@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,7 +16,7 @@ from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore.rows.sources import is_source
 
 from .classification import (
-    accuracy_of,
+    ClassifierScore,
     count_labels,
     distinct,
     label_column,
@@ -33,7 +32,7 @@ __all__ = ["KernelClassifier"]
 TINY = np.finfo(np.float64).tiny
 
 
-class KernelClassifier(ClassifierMixin, TableLearner):
+class KernelClassifier(ClassifierScore, TableLearner):
     """Classification on a table with a learned kernel: `fit` chooses every setting.
 
     As `KernelRegressor`, of targets +1 and -1 for each class; the probabilities are a logistic
@@ -215,25 +214,6 @@ class KernelClassifier(ClassifierMixin, TableLearner):
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         return np.asarray(softmax(scores, axis=1))
-
-    def score(
-        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return the share of the rows whose class is predicted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        if not is_source(X):
-            y = None if y is None else label_column(y)
-            return float(super().score(X, y, sample_weight))
-        return accuracy_of(self, X, y, sample_weight)
 
 
 def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:

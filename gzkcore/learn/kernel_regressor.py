@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, flag, gone, stored
@@ -13,7 +13,7 @@ from gzkcore._util.validation import check_targets
 from gzkcore.rows.sources import is_dask, is_source
 
 from .kernel_search import Candidate, Trials
-from .regression import r2_of
+from .regression import RegressorScore
 from .streams import map_rows
 from .table_learner import NORMAL_95, Form, TableLearner
 
@@ -22,7 +22,7 @@ __all__ = ["KernelRegressor"]
 LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # a choice
 
 
-class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
+class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """Regression on a table with a learned kernel: `fit` chooses every setting.
 
     Columns are encoded (numbers standardised, categories as zeros and ones, missing values imputed,
@@ -208,25 +208,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, TableLearner):
             # What is filled in is a guess: predictions are no surer than without any column.
             std[unknown] = np.maximum(std[unknown], self._scales)
         return mean.reshape(shape), std.reshape(shape)
-
-    def score(
-        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-            The mean over the targets.
-        """
-        if not is_source(X):
-            return float(super().score(X, y, sample_weight))
-        return r2_of(self, X, y, sample_weight)
 
 
 def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:

@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,35 @@ from .base import Learner
 from .streams import Checkpoint, R2Sums, Reader, Step, map_rows
 
 
-class Regressor(MultiOutputMixin, RegressorMixin, Learner):
+class RegressorScore(RegressorMixin):
+    """The score of regressors, of rows in arrays or of a source."""
+
+    def score(
+        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            The mean over the targets.
+        """
+        if not is_source(X):
+            check_some_weight(sample_weight)
+            return float(super().score(X, y, sample_weight))
+        source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
+        scored = source.reduce(_score_of_batch, R2Sums.merge, model)
+        if scored is None:
+            raise ValueError("the source yields no batches; give it one or more")
+        return float(scored.r2())
+
+
+class Regressor(MultiOutputMixin, RegressorScore, Learner):
     """Base of all regressors: a class says by `_fit` what `fit` does with the rows of a reader."""
 
     fit_intercept: bool  # a parameter, named here for type checkers
@@ -179,35 +207,6 @@ class Regressor(MultiOutputMixin, RegressorMixin, Learner):
     def _for_workers(self, return_std: bool = False) -> Self:
         """Return a copy that can predict and no more: what goes to workers."""
         return super()._for_workers()
-
-    def score(
-        self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return R^2 = 1 - (sum of squared errors) / (sum of squares of y about its mean).
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-            The mean over the targets.
-        """
-        if not is_source(X):
-            check_some_weight(sample_weight)
-            return float(super().score(X, y, sample_weight))
-        return r2_of(self, X, y, sample_weight)
-
-
-def r2_of(model: Any, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None) -> float:
-    """Return R^2 of the rows of a source."""
-    source = as_source(X, y, sample_weight)
-    scored = source.reduce(_score_of_batch, R2Sums.merge, model._for_workers())
-    if scored is None:
-        raise ValueError("the source yields no batches; give it one or more")
-    return float(scored.r2())
 
 
 def _std_of_rows(model: Regressor, X: Any) -> Any:
