@@ -42,12 +42,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from gzkcore._util.typing import Doubles
-    from gzkcore.rows.frames import Frame
     from gzkcore.rows.tables import Table
-
-    from .frame_rows import FrameRows
-    from .recipes import Recipe
 
 
 def plan(
@@ -81,6 +76,8 @@ def plan(
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
 
+    from .plan_rows import drawn_rows
+
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, decimal_comma=decimal_comma)
@@ -90,7 +87,7 @@ def plan(
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
-        X, y, n_rows = _drawn(table, recipe, seed, report, notes, classify=classify)
+        X, y, n_rows = drawn_rows(table, recipe, seed, report, notes, classify=classify)
         found = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
@@ -106,57 +103,6 @@ def plan(
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
     if failed:
         raise ValueError(failed)
-
-
-def _drawn(
-    table: "Table",
-    recipe: "Recipe",
-    seed: int,
-    report: Any,
-    notes: list[str],
-    *,
-    classify: bool = False,
-) -> tuple[Any, Any, int]:
-    """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
-    from gzkcore.rows.values import BadValueError
-
-    from .fit import draw_rows
-    from .frame_rows import read_rows
-
-    try:
-        _, X, y, n_rows = draw_rows(table, recipe, seed, report)
-    except BadValueError as error:
-        if error.is_missing and not recipe.target:
-            encodes = "or add --target: text, dates and gaps are then encoded"
-            raise ValueError(f"{error}, {encodes}") from None
-        if not recipe.target or not (error.is_text or error.is_missing):
-            raise
-        every = read_rows(
-            table, recipe.target, recipe.columns, places=recipe.sphere, classify=classify,
-            test_fraction=0, drop_missing=False, seed=seed, report=report,
-            say=lambda text: notes.append(f"Note: {text}"),
-        )  # fmt: skip
-        return *_some_of(every, seed), len(every.y)
-    return X, y[:, 0] if recipe.target else None, n_rows
-
-
-def _some_of(every: "FrameRows", seed: int) -> tuple["Frame | Doubles", Any]:
-    """Return some of the rows at random, standardised or on the globe, and their targets."""
-    import numpy as np
-
-    from gzkcore.datasets.globe import LatLonToSphere
-    from gzkcore.rows.frames import Frame
-
-    from .fit import DRAWN_ROWS
-
-    rows = np.sort(np.random.default_rng(seed).permutation(len(every.y))[:DRAWN_ROWS])
-    frame, y = every.train.take(rows), every.y[rows]
-    if every.recipe.places:
-        return LatLonToSphere().transform(np.column_stack(list(frame.values.values()))), y
-    columns = {name: _standardised(column) for name, column in frame.values.items()}
-    if all(column.dtype.kind == "f" and np.isfinite(column).all() for column in columns.values()):
-        return np.column_stack(list(columns.values())), y  # only the target has text or gaps
-    return Frame(columns), y
 
 
 def _methods_in(text: str) -> list[str]:
@@ -184,15 +130,6 @@ def _check_numeric(table: "Table", target: str | None, y: Any) -> None:
             f"--target {target}: this column of {table.path} holds text, and compare predicts "
             "numbers; choose another column, or leave --target out"
         )
-
-
-def _standardised(column: Any) -> Any:
-    """Return a column of numbers with mean 0 and variance 1, any other as it is."""
-    import numpy as np
-
-    if column.dtype.kind != "f" or np.isnan(column).all() or not np.nanstd(column):
-        return column
-    return (column - np.nanmean(column)) / np.nanstd(column)
 
 
 def _plan_json(found: Any, gamma: str) -> dict[str, Any]:
@@ -258,6 +195,8 @@ def compare(
     from gzkcore.evaluate.inputs import as_rows
     from gzkcore.rows.tables import open_table
 
+    from .plan_rows import drawn_rows
+
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
     check_picture(plot)
@@ -268,7 +207,7 @@ def compare(
     check_results(output)
     with collected_notes() as notes:
         with resumable(output), advice(table, recipe), progress() as report:
-            X, y, n_rows = _drawn(table, recipe, seed, report, notes)
+            X, y, n_rows = drawn_rows(table, recipe, seed, report, notes)
             _check_numeric(table, target, y)
             X = as_rows(X)
             chosen = chosen.resolve(X)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import StandardScaler
 
 from gzkcore._util.typing import Doubles
 from gzkcore.features.fourier import RandomFourierFeatures
@@ -29,17 +28,12 @@ from .held_out import (
     check_rows,
     check_shares,
     check_targets_differ,
-    hashed,
     held_out,
 )
 from .kernels import GAUSSIAN, asked_gamma, gamma_of, grid, length_of, with_gamma
 from .recipes import Recipe
 from .reports import Report, Say
-
-# Random rows that the ridge sees first, so that they settle the centre and the radius for all that
-# follow, and in which plan and compare try features; and their values.
-DRAWN_ROWS = 1 << 14
-DRAWN_VALUES = 1 << 22
+from .survey import DRAWN_ROWS, Survey, check_scales
 
 # What gamma is chosen from: on the unit sphere, and times 1 / d for d standardised columns.
 SPHERE_GAMMAS = tuple(2.0**k for k in range(-1, 10))
@@ -156,105 +150,24 @@ def fit_table(
     return TableFit(model, found, alpha, n_components, whole, recipe, sample, *judged)
 
 
-def draw_rows(
-    table: Table, recipe: Recipe, seed: int, report: Report
-) -> tuple[Recipe, Doubles, Doubles, int]:
-    """Check every value of a recipe's columns; draw random rows for `plan` and `compare`.
-
-    Returns
-    -------
-    recipe : Recipe
-        With mean and scale, those of all rows.
-    X : ndarray of shape (n_drawn, n_features)
-        Inputs of the features.
-    y : ndarray of shape (n_drawn, 1), or (n_drawn, 0) without a target
-    n_rows : int
-        Of the table.
-    """
-    width = len(recipe.columns)
-    names = [*recipe.columns, *([recipe.target] if recipe.target else [])]
-    survey = _Survey(len(names), seed)
-    for first, values, done in table.batches(names):
-        rows = np.arange(first, first + len(values))
-        recipe.check(table, rows, values[:, :width])
-        survey.add(rows, values)
-        report("reading", done)
-    check_rows(table, survey.n_rows)
-    _check_scales(table, names, survey.scaler.scale_)
-    if (survey.low == survey.high)[:width].all():
-        raise ValueError(
-            f"{table.path}: every column is constant, so there is nothing to predict from; "
-            "choose other columns"
-        )
-    if recipe.target:
-        check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
-    recipe = replace(
-        recipe,
-        mean=survey.scaler.mean_[:width].tolist(),
-        scale=survey.scaler.scale_[:width].tolist(),
-    )
-    X, y = recipe.inputs(survey.values[:, :width]), survey.values[:, width:]
-    return recipe, X, y, survey.n_rows
-
-
 # ---- measuring the columns
 
 
-class _Survey:
-    """Means, variances, ranges and a random sample of the rows that are used."""
-
-    def __init__(self, width: int, seed: int) -> None:
-        self.most = max(1, min(DRAWN_ROWS, DRAWN_VALUES // width))
-        self.seed = seed
-        self.scaler = StandardScaler()
-        self.n_rows = self.n_used = 0
-        self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
-        self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
-
-    def add(
-        self, numbers: RowNumbers, values: Doubles, used: NDArray[np.bool_] | None = None
-    ) -> None:
-        """Add rows of these numbers."""
-        self.n_rows += len(values)
-        if used is not None:
-            numbers, values = numbers[used], values[used]
-        if not len(values):
-            return
-        self.n_used += len(values)
-        self.low = np.minimum(self.low, values.min(axis=0))
-        self.high = np.maximum(self.high, values.max(axis=0))
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.scaler.partial_fit(values)
-        self.numbers = np.concatenate([self.numbers, numbers])
-        self.values = np.concatenate([self.values, values])
-        kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
-        self.numbers, self.values = self.numbers[kept], self.values[kept]
-
-
-def _survey_training(split: "_Split", recipe: Recipe) -> _Survey:
+def _survey_training(split: "_Split", recipe: Recipe) -> Survey:
     """Check every value; measure and sample the rows of the fit."""
     table, names = split.columns.table, split.columns.names
-    survey = _Survey(len(names), split.seed + 1)
+    survey = Survey(len(names), split.seed + 1)
     for piece in split.read("reading"):
         recipe.check(table, piece.rows, piece.values[:, :-1])
         survey.add(piece.places, piece.values, ~piece.test)
     check_rows(table, survey.n_rows)
     check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
     check_shares(split.test_fraction, survey.n_used, survey.n_rows - survey.n_used)
-    _check_scales(table, names, survey.scaler.scale_)
+    check_scales(table, names, survey.scaler.scale_)
     return survey
 
 
-def _check_scales(table: Table, names: list[str], scales: Doubles) -> None:
-    for name, scale in zip(names, scales, strict=True):
-        if not np.isfinite(scale):
-            raise ValueError(
-                f"{table.path}: column {name!r} has values so large that their squares overflow; "
-                "use another unit"
-            )
-
-
-def _varying(table: Table, recipe: Recipe, survey: _Survey) -> list[int]:
+def _varying(table: Table, recipe: Recipe, survey: Survey) -> list[int]:
     """Return the places of the columns that are not the same in every row of the fit.
 
     Their ranges tell, since the variance of a constant may be a rounding error.
@@ -316,7 +229,7 @@ class _Split:
 
 
 def _learn(
-    split: _Split, recipe: Recipe, survey: _Survey, kernel: str, gamma: str, n_components: int
+    split: _Split, recipe: Recipe, survey: Survey, kernel: str, gamma: str, n_components: int
 ) -> RandomFeatureRidgeCV:
     """Choose gamma and alpha, and fit.
 
@@ -341,7 +254,7 @@ def _learn(
 def _learn_whole(
     split: _Split,
     recipe: Recipe,
-    survey: _Survey,
+    survey: Survey,
     kernel: str,
     gamma: str,
     centers: int | None,
@@ -431,7 +344,7 @@ class _TrainingBatches:
 
 
 def _judge(
-    split: _Split, recipe: Recipe, model: RandomFeatureRidgeCV | KernelRidge, survey: _Survey
+    split: _Split, recipe: Recipe, model: RandomFeatureRidgeCV | KernelRidge, survey: Survey
 ) -> tuple[Errors, Errors, dict[str, Errors], int, Doubles]:
     """Return the errors of training and held-out rows, the latter also of baselines.
 

@@ -1,0 +1,56 @@
+"""What one reading of columns of numbers tells: means, variances, ranges, and some of the rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
+
+from gzkcore._util.typing import Doubles
+from gzkcore.rows.tables import Table
+
+from .held_out import RowNumbers, hashed
+
+# Random rows that the ridge sees first, so that they settle the centre and the radius for all that
+# follow, and in which plan and compare try features; and their values.
+DRAWN_ROWS = 1 << 14
+DRAWN_VALUES = 1 << 22
+
+
+class Survey:
+    """Means, variances, ranges and a random sample of the rows that are used."""
+
+    def __init__(self, width: int, seed: int) -> None:
+        self.most = max(1, min(DRAWN_ROWS, DRAWN_VALUES // width))
+        self.seed = seed
+        self.scaler = StandardScaler()
+        self.n_rows = self.n_used = 0
+        self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
+        self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
+
+    def add(
+        self, numbers: RowNumbers, values: Doubles, used: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Add rows of these numbers."""
+        self.n_rows += len(values)
+        if used is not None:
+            numbers, values = numbers[used], values[used]
+        if not len(values):
+            return
+        self.n_used += len(values)
+        self.low = np.minimum(self.low, values.min(axis=0))
+        self.high = np.maximum(self.high, values.max(axis=0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.scaler.partial_fit(values)
+        self.numbers = np.concatenate([self.numbers, numbers])
+        self.values = np.concatenate([self.values, values])
+        kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
+        self.numbers, self.values = self.numbers[kept], self.values[kept]
+
+
+def check_scales(table: Table, names: list[str], scales: Doubles) -> None:
+    """Raise ValueError for a column whose values are too large to be squared."""
+    for name, scale in zip(names, scales, strict=True):
+        if not np.isfinite(scale):
+            raise ValueError(
+                f"{table.path}: column {name!r} has values so large that their squares overflow; "
+                "use another unit"
+            )
