@@ -155,12 +155,12 @@ class Trials:
         start = time.perf_counter()
         squares = np.zeros(len(self.alphas))
         for its_kernel, split in zip(of_splits, self.splits, strict=True):
-            squares += self._squares(its_kernel, split)
+            squares += self._squares_of(its_kernel, split)
         seconds = time.perf_counter() - start
         if not np.isfinite(squares).any():
             return None
         best = int(np.argmin(np.where(np.isnan(squares), np.inf, squares)))
-        error = math.sqrt(squares[best] / self.held_out())
+        error = math.sqrt(squares[best] / self.held_out_weight())
         alpha, below = float(self.alphas[best]), squares[:best]
         least = bool(alpha == ALPHAS[0] or (best > 0 and not np.isfinite(below).any()))
         found = Candidate(self._prefix + name, kernel, alpha, error, seconds, of_splits, least)
@@ -226,19 +226,19 @@ class Trials:
             self._sum(np.square(self.Y[held_out] - self.mean(rows)), held_out)
             for rows, held_out in self.splits
         )
-        return math.sqrt(float(squares) / self.held_out())
+        return math.sqrt(float(squares) / self.held_out_weight())
 
     def mean(self, rows: Integers) -> Doubles:
         """Return the mean of the targets of some rows."""
         found: Doubles = np.average(self.Y[rows], axis=0, weights=self._weight_of(rows))
         return found
 
-    def held_out(self) -> float:
+    def held_out_weight(self) -> float:
         """Return the weight of all rows held out."""
-        return sum(self.total(held_out) for _, held_out in self.splits)
+        return float(sum(self.weights(held_out).sum() for _, held_out in self.splits))
 
     def squares(self, missed: Doubles, held_out: Integers) -> float:
-        """Return the sum of squares of errors, mean over targets."""
+        """Return the sum of the squares of errors on rows held out, mean over targets."""
         return float(self._sum(np.square(missed), held_out))
 
     def _sum(self, squares: Doubles, rows: Integers) -> Any:
@@ -253,11 +253,7 @@ class Trials:
         """Return the weights of some rows."""
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
-    def total(self, rows: Integers) -> float:
-        """Return the weight of some rows together."""
-        return float(len(rows) if self.weight is None else self.weight[rows].sum())
-
-    def _squares(self, kernel: Kernel, split: Split) -> Doubles:
+    def _squares_of(self, kernel: Kernel, split: Split) -> Doubles:
         """Return the sum of squared errors, mean over targets, of each alpha; inf if not solved."""
         rows, held_out = split
         found = np.full(len(self.alphas), np.inf)
@@ -463,7 +459,7 @@ def try_model(
         squares += trials.squares(mean - trials.Y[held_out], held_out)
     found = Candidate(
         name, best.kernel, float(np.median([model.alpha_ for model in made])),
-        math.sqrt(squares / trials.held_out()), time.perf_counter() - start, best.of_splits,
+        math.sqrt(squares / trials.held_out_weight()), time.perf_counter() - start, best.of_splits,
     )  # fmt: skip
     trials.report.candidates.append(found)
     return found

@@ -623,14 +623,14 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
 def test_an_alpha_below_which_none_was_solved_for_is_known(monkeypatch, errors, least):
     """Only then features are tried too, which can do with smaller ones."""
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    monkeypatch.setattr(Trials, "_squares", lambda *_: np.array(errors, dtype=float))
+    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.array(errors, dtype=float))
     assert trials.run("", kernel, [kernel] * 2).least_alpha is least
 
 
 def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
     trials.narrow(0.1)
-    monkeypatch.setattr(Trials, "_squares", lambda *_: np.arange(1.0, 1 + trials.alphas.size))
+    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.arange(1.0, 1 + trials.alphas.size))
     assert not trials.run("", kernel, [kernel] * 2).least_alpha
 
 
