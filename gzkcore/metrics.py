@@ -16,7 +16,14 @@ from scipy.special import stdtrit
 from gzkcore._util.linalg import eigh
 from gzkcore._util.random import generator
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_integer, check_matrix, check_positive, check_square
+from gzkcore._util.validation import (
+    check_integer,
+    check_matrix,
+    check_positive,
+    check_share,
+    check_square,
+    check_symmetric,
+)
 from gzkcore._util.wording import counted
 
 __all__ = [
@@ -57,8 +64,8 @@ def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     Raises
     ------
     ValueError
-        If the shapes don't match, values aren't finite, lam <= 0, or K + lam I is not positive
-        definite.
+        If the shapes don't match, values aren't finite, lam <= 0, or K is not symmetric or
+        K + lam I not positive definite.
 
     Notes
     -----
@@ -277,7 +284,8 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     Raises
     ------
     ValueError
-        If the shapes don't match, values aren't finite, or the rank is not below that of K.
+        If the shapes don't match, values aren't finite, K is not symmetric, or the rank is not
+        below its rank.
 
     Notes
     -----
@@ -297,7 +305,7 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     >>> round(projection_cost_error([[1.0, 0.0], [0.0, 1.0]], Z, rank=1), 12)
     1.0
     """
-    exact, features = _pair(K, Z)
+    exact, features = _pair(check_symmetric("K", K), Z)
     n = len(exact)
     rank = check_integer("rank", rank, 0)
     if rank >= n:
@@ -365,10 +373,13 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
             f"labels has shape {names.shape}, but K has {counted(len(exact), 'row')}; "
             "pass one label for each"
         )
-    within = 0.0
-    for label in np.unique(names):
-        rows = np.flatnonzero(names == label)
-        within += float(exact[np.ix_(rows, rows)].sum()) / len(rows)
+    missing = np.flatnonzero(names != names)  # noqa: PLR0124  NaN
+    if missing.size:
+        raise ValueError(f"labels[{missing[0]}] is NaN; give every point a label")
+    members: dict[Any, list[int]] = {}
+    for row, label in enumerate(names.tolist()):
+        members.setdefault(label, []).append(row)
+    within = sum(float(exact[np.ix_(rows, rows)].sum()) / len(rows) for rows in members.values())
     return float(np.trace(exact)) - within
 
 
@@ -446,9 +457,8 @@ def estimate(
     """
     n_samples = check_integer("n_samples", n_samples, 2)
     n_repeats = check_integer("n_repeats", n_repeats, 2)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence} is not usable; use a number between 0 and 1")
-    rows: Any = X if hasattr(X, "tocsr") else np.asarray(X)
+    confidence = check_share("confidence", confidence)
+    rows: Any = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     transform = getattr(features, "transform", features)
 
     def measure(sample: Any) -> float:
@@ -507,7 +517,7 @@ def _squared_distances(points: Doubles, tile: slice) -> Doubles:
 
 def _ratios(K: Any, Z: Any, lam: float) -> Doubles:
     """Return the eigenvalues of Z Z^T + lam I relative to K + lam I, in increasing order."""
-    exact, features = _pair(K, Z)
+    exact, features = _pair(check_symmetric("K", K), Z)
     ridge = check_positive("lam", lam) * np.eye(len(exact))
     try:
         mu: Doubles = eigh(features @ features.T + ridge, exact + ridge, eigvals_only=True)

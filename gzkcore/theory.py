@@ -17,7 +17,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._util.typing import Doubles
-from gzkcore._util.validation import check_dim, check_integer, check_positive, check_square
+from gzkcore._util.validation import (
+    check_dim,
+    check_integer,
+    check_not_negative,
+    check_positive,
+    check_share,
+    check_symmetric,
+    raise_not_finite,
+)
 from gzkcore._util.wording import counted
 from gzkcore.sphere.series import zonal_sum
 from gzkcore.sphere.special import alpha
@@ -79,7 +87,7 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     1.25
     """
     lam = check_positive("lam", lam)
-    energies = np.maximum(eigvalsh(check_square("K", K)), 0.0)
+    energies = np.maximum(eigvalsh(check_symmetric("K", K)), 0.0)
     return float(np.sum(energies / (energies + lam)))
 
 
@@ -136,7 +144,7 @@ def ridge_leverage(
     >>> bool(np.isclose(phi.weights @ scores, statistical_dimension(kernel(X), 0.1)))
     True
     """
-    exact = check_square("K", K)
+    exact = check_symmetric("K", K)
     lam = check_positive("lam", lam)
     directions = np.asarray(w, dtype=np.float64)
     W = np.atleast_2d(directions)
@@ -192,6 +200,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
         raise ValueError(
             f"radial has shape {table.shape}; pass (points, degrees, order), the radial_table"
         )
+    raise_not_finite(table.reshape(len(table), -1), "radial", "pass finite numbers")
     lam, dim = check_positive("lam", lam), check_dim(dim)
     energies = np.einsum("jli,jli->l", table, table)
     degrees = np.arange(table.shape[1])
@@ -249,7 +258,7 @@ def matrix_bernstein(
     """
     deviation, bound = check_positive("deviation", deviation), check_positive("bound", bound)
     m = check_integer("n_samples", n_samples, 1)
-    first, second = check_square("M1", M1), check_square("M2", M2)
+    first, second = check_symmetric("M1", M1), check_symmetric("M2", M2)
     largest = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
     if largest == 0:
         raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
@@ -310,8 +319,8 @@ def required_directions(
     >>> required_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, printed=True)
     1574
     """
-    epsilon, delta = _share("epsilon", epsilon), _share("delta", delta)
-    leverage, s_lam = check_positive("leverage", leverage), check_positive("s_lam", s_lam)
+    epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
+    leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
     if printed:
         return math.ceil(8 / (3 * epsilon**2) * leverage * math.log(16 * s_lam / delta))
     e = epsilon / (1 + epsilon)
@@ -380,8 +389,8 @@ def projection_directions(
     rank = check_integer("rank", rank, 1)
     if printed:
         return required_directions(epsilon, delta, leverage, s_lam, printed=True)
-    e = _share("epsilon", epsilon) / 24
-    spectral = required_directions(e, _share("delta", delta) / 2, leverage, s_lam)
+    e = check_share("epsilon", epsilon) / 24
+    spectral = required_directions(e, check_share("delta", delta) / 2, leverage, s_lam)
     trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * math.log(4 / delta)
     return max(spectral, math.ceil(trace))
 
@@ -458,7 +467,7 @@ def dot_product_directions(
     """
     n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
-    epsilon, base = _share("epsilon", epsilon), check_positive("base", base)
+    epsilon, base = check_share("epsilon", epsilon), check_positive("base", base)
     if base < 1:
         raise ValueError(f"base={base} is below 1, which Assumption 1 excludes; use 1")
     reach = radius**2 * base
@@ -531,7 +540,9 @@ def gaussian_directions(
     """
     n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
-    epsilon = _share("epsilon", epsilon)
+    epsilon = check_share("epsilon", epsilon)
+    if lam > n:
+        raise ValueError(f"lam={lam:g} is above n={n}, and so above |K|; use a smaller lam")
     size = math.log(n / (epsilon * lam))
     degree = _gaussian_degree(dim, radius, size)
     order = math.ceil(max(dim / 2, 3.7 * radius**2, size / 2))
@@ -582,13 +593,13 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     >>> round(ridge_risk([[1.0]], 1.0, [2.0], noise=2.0), 12)
     2.0
     """
-    exact = check_square("K", K)
+    exact = check_symmetric("K", K)
     lam, n = check_positive("lam", lam), len(exact)
     f = _signal(signal, n)
     residual = lam * _solve(exact, lam, f)
     energies = np.maximum(eigvalsh(exact), 0.0)
     variance = np.sum(np.square(energies / (energies + lam)))
-    return float((residual @ residual + _noise(noise) ** 2 * variance) / n)
+    return float((residual @ residual + check_not_negative("noise", noise) ** 2 * variance) / n)
 
 
 def risk_bound(
@@ -648,12 +659,10 @@ def risk_bound(
     >>> round(risk_bound([[1.0]], 1.0, [2.0], 2.0, 0.5, 1), 12)  # 1.5 * 4/2 + 4 (1/2 + 1/2)
     7.0
     """
-    exact = check_square("K", K)
+    exact = check_symmetric("K", K)
     lam, n = check_positive("lam", lam), len(exact)
     rank = check_integer("rank", rank, 0)
-    if not 0 <= epsilon < 1:
-        raise ValueError(f"epsilon={epsilon} is not usable; use a number from 0 to below 1")
-    sigma = _noise(noise)
+    epsilon, sigma = _epsilon(epsilon), check_not_negative("noise", noise)
     if printed:
         risk = ridge_risk(exact, lam, signal, noise)
         return risk / (1 - epsilon) + epsilon / (1 + epsilon) * rank / n * sigma**2
@@ -703,11 +712,8 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     >>> clustering_bound(2.0, 0.5, 0.0)
     6.0
     """
-    if not (cost >= 0 and gamma >= 0):
-        raise ValueError(f"cost={cost} and gamma={gamma} must be >= 0; use such numbers")
-    if not 0 <= epsilon < 1:
-        raise ValueError(f"epsilon={epsilon} is not usable; use a number from 0 to below 1")
-    factor = (1 + gamma) * (1 + epsilon)
+    cost, epsilon = check_not_negative("cost", cost), _epsilon(epsilon)
+    factor = (1 + check_not_negative("gamma", gamma)) * (1 + epsilon)
     return cost * (factor if printed else factor / (1 - epsilon))
 
 
@@ -743,7 +749,7 @@ def table_1(
     Returns
     -------
     dict
-        Method -> (features, operations).
+        Method -> (features, operations); inf where they are beyond the largest float.
 
     Raises
     ------
@@ -777,14 +783,16 @@ def table_1(
         )
     size = math.log(n / lam)
     fourier = n / lam
-    modified = (248 * radius) ** dim * size ** (dim / 2) + (200 * size) ** (2 * dim)
+    modified = _or_inf(pow, 248 * radius, dim) * _or_inf(pow, size, dim / 2)
+    modified += _or_inf(pow, 200 * size, 2 * dim)
     if printed:
-        ours = ((2 * size) ** dim + (1.93 * radius) ** (2 * dim)) / math.factorial(dim - 1)
+        ours = _or_inf(pow, 2 * size, dim) + _or_inf(pow, 1.93 * radius, 2 * dim)
+        ours = _over(ours, _or_inf(float, math.factorial(dim - 1)))
         our_time = ours * nnz
     else:
-        modified /= math.gamma(dim / 2 + 1)
+        modified = _over(modified, _or_inf(math.gamma, dim / 2 + 1))
         q = _gaussian_degree(dim, radius, size)
-        ours = float(q**2 * math.comb(q + dim - 1, q))
+        ours = _or_inf(float, q**2 * math.comb(q + dim - 1, q))
         our_time = ours / q * (nnz + n * q + n * q * q)  # m = rows / q directions, s = q
     return {
         "Fourier": (fourier, fourier * nnz),
@@ -836,9 +844,8 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     >>> johnson_lindenstrauss(1000, 0.5)
     498
     """
-    n, epsilon = check_integer("n", n, 2), _share("epsilon", epsilon)
-    if not gamma >= 0:
-        raise ValueError(f"gamma={gamma} is negative; use a number >= 0")
+    n, epsilon = check_integer("n", n, 2), check_share("epsilon", epsilon)
+    gamma = check_not_negative("gamma", gamma)
     return math.ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * math.log(n))
 
 
@@ -887,7 +894,7 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     >>> condition_bound(2.0, 0.1, 0.1, below=True)
     3.0
     """
-    epsilon = check_positive("epsilon", epsilon) if below else _share("epsilon", epsilon)
+    epsilon = check_positive("epsilon", epsilon) if below else check_share("epsilon", epsilon)
     mu, alpha = check_positive("mu", mu), check_positive("alpha", alpha)
     spread = 1 + epsilon if below else (1 + epsilon) / (1 - epsilon)
     return spread * max(mu / alpha, alpha / mu)
@@ -931,7 +938,7 @@ def iterations_bound(condition: float, tol: float) -> int:
     >>> iterations_bound(9.0, 1e-3), iterations_bound(1e4, 1e-3)
     (11, 381)
     """
-    condition, tol = check_positive("condition", condition), _share("tol", tol)
+    condition, tol = check_positive("condition", condition), check_share("tol", tol)
     if condition < 1:
         raise ValueError(f"condition={condition} is below 1; pass largest / smallest eigenvalue")
     root = math.sqrt(condition)
@@ -941,6 +948,8 @@ def iterations_bound(condition: float, tol: float) -> int:
 
 
 # ---- what they share
+
+_LEAST_DIMENSION = 0.5 * (1 - 1e-9)  # a sum may be rounded
 
 
 def _operator_rows(
@@ -987,13 +996,13 @@ def _truncated_directions(
     e = 1 - 1 / ((1 + epsilon) * (1 - epsilon / 10))
     alphas = math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, dim - 1)
     leverage = order * alphas  # those of degrees 0 to q, summed
-    size = 8 * (1 + 1 / (1 - epsilon / 10)) * check_positive("s_lam", s_lam)
-    return _ceil((2 + 4 * e / 3) / e**2, leverage, math.log(size / _share("delta", delta)))
+    size = 8 * (1 + 1 / (1 - epsilon / 10)) * _dimension(s_lam)
+    return _ceil((2 + 4 * e / 3) / e**2, leverage, math.log(size / check_share("delta", delta)))
 
 
 def _printed_directions(degree: int, dim: int, epsilon: float, delta: float, s_lam: float) -> int:
     """Return 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
-    size = math.log(16 * check_positive("s_lam", s_lam) / _share("delta", delta))
+    size = math.log(16 * _dimension(s_lam) / check_share("delta", delta))
     return _ceil(5 * degree**2 / (4 * epsilon**2), math.comb(degree + dim - 1, degree), size)
 
 
@@ -1005,18 +1014,23 @@ def _ceil(factor: float, count: int, size: float) -> int:
         return math.ceil(Fraction(factor * size) * count)
 
 
+def _or_inf(function: Callable[..., Any], *args: float) -> float:
+    """Return a value, or inf where it is beyond the largest float."""
+    try:
+        return float(function(*args))
+    except OverflowError:
+        return math.inf
+
+
+def _over(count: float, divisor: float) -> float:
+    """Return a quotient; inf stays inf, whatever it is divided by."""
+    return count if math.isinf(count) else count / divisor
+
+
 def _gaussian_degree(dim: int, radius: float, size: float) -> int:
     """Return q of Theorem 12, for size = log(n / (eps lam))."""
     spread = 2.8 * (radius**2 + size + dim) / dim
     return math.ceil(max(3.7 * radius**2, dim / 2 * math.log(spread) + size))
-
-
-def _share(name: str, value: float) -> float:
-    """Return a number strictly between 0 and 1, or raise naming it."""
-    number = check_positive(name, value)
-    if number >= 1:
-        raise ValueError(f"{name}={value} is not below 1; use a number between 0 and 1")
-    return number
 
 
 def _signal(signal: ArrayLike, n: int) -> Doubles:
@@ -1026,14 +1040,27 @@ def _signal(signal: ArrayLike, n: int) -> Doubles:
         raise ValueError(
             f"signal has shape {values.shape}, but K has {counted(n, 'row')}; pass a value for each"
         )
+    raise_not_finite(values, "signal", "pass finite numbers")
     return values
 
 
-def _noise(noise: float) -> float:
-    """Return sigma, a number >= 0."""
-    if not (noise >= 0 and math.isfinite(noise)):
-        raise ValueError(f"noise={noise} is not usable; use a finite number >= 0")
-    return float(noise)
+def _epsilon(epsilon: float) -> float:
+    """Return an epsilon that may be 0, below 1."""
+    number = check_not_negative("epsilon", epsilon)
+    if number >= 1:
+        raise ValueError(f"epsilon={epsilon} is not usable; use a number from 0 to below 1")
+    return number
+
+
+def _dimension(s_lam: float) -> float:
+    """Return s_lam, which is 1/2 or more for lam <= |K|, of which the theorems speak."""
+    number = check_positive("s_lam", s_lam)
+    if number < _LEAST_DIMENSION:
+        raise ValueError(
+            f"s_lam={s_lam:g} is below 1/2, so that lam is above |K| and all is noise; use the "
+            "statistical_dimension at a smaller lam"
+        )
+    return number
 
 
 def _solve(K: Doubles, lam: float, right: Doubles) -> Doubles:

@@ -244,6 +244,29 @@ def test_estimate_takes_functions_sparse_rows_and_no_kernel():
     assert again == pytest.approx(half, rel=exact)
 
 
+def test_labels_of_any_kind_are_clusters():
+    K = gaussian(6, 6) @ gaussian(6, 6).T
+    expected = metrics.clustering_cost(K, [0, 1, 0, 1, 2, 2])
+    labels = np.array(["a", None, "a", None, 3, 3], dtype=object)
+    assert metrics.clustering_cost(K, labels) == expected
+
+
+def test_rows_to_measure_on_may_be_sparse_of_any_layout():
+    X = gaussian(60, 3)
+    found = [
+        metrics.estimate(
+            metrics.mean_kernel_error,
+            lambda X: X[:, :1],
+            lambda X: X @ X.T,
+            rows,
+            n_samples=9,
+            rng=0,
+        )
+        for rows in (X, sparse.coo_matrix(X))
+    ]
+    assert found[0] == pytest.approx(found[1])
+
+
 # ---- what is refused
 
 
@@ -263,6 +286,10 @@ def test_estimate_takes_functions_sparse_rows_and_no_kernel():
         (lambda: metrics.projection_cost_error(np.eye(2), np.eye(2), 2), ValueError, "rank=2 leaves"),
         (lambda: metrics.projection_cost_error(np.ones((3, 3)), np.eye(3), 1), ValueError, "rank of K"),
         (lambda: metrics.clustering_cost(np.eye(2), [0]), ValueError, "labels has shape"),
+        (lambda: metrics.clustering_cost(np.eye(2), [0.0, np.nan]), ValueError, r"labels\[1\] is NaN"),
+        (lambda: metrics.spectral_error([[1, 0.5], [0, 1]], np.eye(2), 1), ValueError, r"K is not symmetric: K\[0, 1\] = 0.5 and K\[1, 0\] = 0;"),
+        (lambda: metrics.projection_cost_error([[1, 0.5], [0, 1]], np.eye(2), 1), ValueError, "K is not symmetric"),
+        (lambda: metrics.estimate(metrics.mean_kernel_error, abs, abs, np.eye(3), confidence="95%"), TypeError, "confidence='95%'"),
         (lambda: metrics.estimate(metrics.mean_kernel_error, abs, abs, np.eye(3), n_samples=1), ValueError, "n_samples=1"),
         (lambda: metrics.estimate(metrics.mean_kernel_error, abs, abs, np.eye(3), confidence=2), ValueError, "confidence=2"),
     ],

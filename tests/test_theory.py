@@ -1,6 +1,6 @@
 """Leverage, theorems and bounds: formula against fast path; corrected ones hold, printed ones fail."""
 
-from math import ceil, comb, exp, factorial, log, pi, sqrt
+from math import ceil, comb, exp, factorial, inf, log, pi, sqrt
 
 import numpy as np
 import pytest
@@ -499,6 +499,13 @@ def test_johnson_lindenstrauss(impl):
     assert failure <= n**-gamma
 
 
+@pytest.mark.parametrize("printed", [False, True])
+def test_tables_of_many_columns_are_infinite_not_an_error(printed):
+    found = theory.table_1(1000, 0.1, 784, 1.0, 20.0, 3000, printed=printed)
+    assert found["Modified Fourier"] == (inf, inf)
+    assert found["Nystrom"] == (20.0, 460000.0)
+
+
 # ---- what is refused
 
 
@@ -523,6 +530,15 @@ def test_johnson_lindenstrauss(impl):
         (lambda: theory.table_1(10, 11.0, 3, 1.0, 1.0, 30), ValueError, "lam=11.0"),
         (lambda: theory.johnson_lindenstrauss(10, 2.0), ValueError, "epsilon=2.0"),
         (lambda: theory.matrix_bernstein(0.5, 10, 1.0, [[0.0]], [[0.0]]), ValueError, "are 0"),
+        (lambda: theory.statistical_dimension([[1, 0.5], [0, 1]], 1), ValueError, "K is not symmetric"),
+        (lambda: theory.required_directions(0.5, 0.5, 20.0, 1e-3), ValueError, "s_lam=0.001 is below 1/2"),
+        (lambda: theory.dot_product_directions(9, 3, 1.0, 1.0, 0.1, 0.1, 0.2), ValueError, "s_lam=0.2 is below 1/2"),
+        (lambda: theory.gaussian_directions(9, 3, 1.0, 10.0, 0.1, 0.1, 1.0), ValueError, "lam=10 is above n=9"),
+        (lambda: theory.leverage_bound([[[np.nan]]], 3, 1.0), ValueError, "radial contains NaN"),
+        (lambda: theory.ridge_risk(np.eye(2), 1.0, [1.0, np.nan], 1.0), ValueError, "signal contains NaN"),
+        (lambda: theory.ridge_risk(np.eye(2), 1.0, [1.0, 1.0], "a"), TypeError, "noise='a'"),
+        (lambda: theory.clustering_bound(1.0, "a", 0.0), TypeError, "epsilon='a'"),
+        (lambda: theory.johnson_lindenstrauss(10, 0.5, "a"), TypeError, "gamma='a'"),
     ],
 )  # fmt: skip
 def test_errors_name_what_is_wrong(call, error, match):
@@ -575,7 +591,7 @@ def test_the_bound_is_for_the_error_and_for_the_residual_with_a_factor():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: theory.condition_bound(1.0, 1, 1), "epsilon=1.0 is not below 1"),
+        (lambda: theory.condition_bound(1.0, 1, 1), "epsilon=1.0 is not usable"),
         (lambda: theory.condition_bound(0.5, 0, 1), "mu=0"),
         (lambda: theory.condition_bound(0.5, 1, -1), "alpha=-1"),
         (lambda: theory.iterations_bound(0.5, 0.1), "condition=0.5 is below 1"),

@@ -577,7 +577,7 @@ VALUES = {
         lambda *_: 1,
     ),
     "theory.gaussian_directions": (
-        st.tuples(counts, st.integers(3, 9), radii, ridges, shares, shares, sizes),
+        st.tuples(st.integers(6, 10**6), st.integers(3, 9), radii, ridges, shares, shares, sizes),
         lambda *_: 1,
     ),
     "theory.ridge_risk": (signals(shares), lambda K, lam, *_: (len(K) / lam) ** 2),

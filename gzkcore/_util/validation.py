@@ -14,6 +14,7 @@ from .typing import Doubles, Floats, Integers, Rows
 from .wording import counted
 
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
+UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 
@@ -262,6 +263,22 @@ def check_square(name: str, values: Any) -> Doubles:
             f"{name} has shape {matrix.shape}, which is not square; pass the kernel matrix of the "
             "points with themselves"
         )
+    return matrix
+
+
+def check_symmetric(name: str, values: Any) -> Doubles:
+    """Return a symmetric matrix of doubles, or raise naming it; rounding may make a difference."""
+    matrix = check_square(name, values)
+    for start in range(0, len(matrix), LOOKED_AT):
+        some = slice(start, start + LOOKED_AT)
+        off = np.abs(matrix[some] - matrix[:, some].T)
+        if off.max() > UNSYMMETRIC * np.abs(matrix[some]).max():
+            i, j = np.unravel_index(int(off.argmax()), off.shape)
+            raise ValueError(
+                f"{name} is not symmetric: {name}[{start + i}, {j}] = {matrix[start + i, j]:g} and "
+                f"{name}[{j}, {start + i}] = {matrix[j, start + i]:g}; pass the kernel matrix of "
+                "the points with themselves"
+            )
     return matrix
 
 
