@@ -23,11 +23,11 @@ from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_integer, check_positive, dense, raise_not_finite
 from gzkcore._util.wording import counted, plain, shortened
-from gzkcore.features.base import RowMap, check_rows, check_unit
+from gzkcore.features.base import check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
 
-from .inputs import encoded, encodes
+from .inputs import as_rows
 from .measure import ERRORS, Task, measure
 from .methods import NAMES, WHOLE, as_any_kernel
 from .results import Found, Settings, Store, digest
@@ -343,12 +343,7 @@ def compare(
 
 
 def _check_rows(X: Data) -> Rows:
-    rows: Any
-    if encodes(X):
-        rows = encoded(X)
-    else:
-        rows = check_rows(type("compare", (RowMap,), {})(), X, reset=True, finite=False)
-    raise_not_finite(rows)
+    rows = as_rows(X, "compare")
     if rows.shape[0] < FEWEST_ROWS:
         raise ValueError(
             f"X has {counted(rows.shape[0], 'row')}; a comparison takes {FEWEST_ROWS} or more"

@@ -9,9 +9,8 @@ from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_le
 from sklearn.utils.multiclass import check_classification_targets
 
 from gzkcore._util.typing import Data, Integers, Rows
-from gzkcore._util.validation import check_targets
-from gzkcore.features.auto import KernelFeatures
-from gzkcore.features.base import check_rows, plain_output
+from gzkcore._util.validation import check_targets, raise_not_finite
+from gzkcore.features.base import RowMap, check_rows, plain_output
 from gzkcore.learn.classification import distinct
 from gzkcore.learn.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of, missing_of
 from gzkcore.rows.frames import Frame
@@ -21,14 +20,16 @@ FEWEST_ROWS = 50  # of a sample that predictions are judged by
 NUMBERS = ("int", "uint", "float", "bool")  # that names of types begin with
 
 
-def as_rows(X: Data) -> Rows:
-    """Return rows of numbers as they are, others encoded as `KernelRegressor` does."""
-    return encoded(X) if encodes(X) else check_rows(KernelFeatures(), X, reset=True)
+def as_rows(X: Data, asker: str) -> Rows:
+    """Return rows of numbers as they are, others encoded as `KernelRegressor` does, or raise.
 
-
-def encoded(X: Data) -> Rows:
-    """Return the rows of a table as `KernelRegressor` encodes them."""
-    rows: Rows = plain_output(TableEncoder()).fit_transform(X)
+    Errors about rows of numbers name who asks for them.
+    """
+    if encodes(X):
+        rows: Rows = plain_output(TableEncoder()).fit_transform(X)
+    else:
+        rows = check_rows(type(asker, (RowMap,), {})(), X, reset=True, finite=False)
+    raise_not_finite(rows)
     return rows
 
 

@@ -230,7 +230,7 @@ def plan(
     max_error, lam = check_positive("max_error", max_error), check_positive("lam", lam)
     widths = check_widths(n_components)
     classify = check_bool("classify", classify)
-    rows = as_rows(X)
+    rows = as_rows(X, "plan")
     targets, classify = (None, False) if y is None else as_targets(y, rows, classify)
     total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
     if total < rows.shape[0]:

@@ -119,8 +119,11 @@ def cost_of(
     seconds = (time.perf_counter() - start) * (n_samples / m) ** 3  # if it is factored
     n_iter, dimension = int(found.n_iter.max()), float(m)
     if targets is None:
-        solved = float(np.einsum("ij,ij->", noise, found.coef)) / RIGHT_SIDES
-        dimension = min(max(dimension - float(system.alphas[0]) * solved, 0.0), float(m))
+        # K (K + alpha I)^-1 of the noise. Its square is m in the mean only: m less the solved part
+        # would be off by (2 m / RIGHT_SIDES)^(1/2), where this is by the dimension in place of m.
+        smooth = noise - float(system.alphas[0]) * found.coef
+        traced = float(np.einsum("ij,ij->", noise, smooth)) / RIGHT_SIDES
+        dimension = min(max(traced, 0.0), dimension)
     taken = every.bytes(n_samples, n_columns)
     if n_samples > HELD_ROWS:
         if n_samples > m:

@@ -87,3 +87,10 @@ def test_plans_hold_where_frames_are_asked_for():
     """Inside, everything goes on with arrays."""
     with config_context(transform_output="pandas"):
         gzkcore.plan(gaussian(200, 3), n_components=np.int64(16))
+
+
+def test_a_missing_value_is_named_by_its_row():
+    X = gaussian(50, 3)
+    X[17, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN\. The first is in row 17, column 1"):
+        gzkcore.plan(X)

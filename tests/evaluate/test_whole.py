@@ -20,13 +20,17 @@ from gzkcore.theory import statistical_dimension
 # ---- what it costs
 
 
-@pytest.mark.parametrize("n", [300, 2500])
-def test_the_statistical_dimension_is_that_of_the_matrix(n):
-    """By solutions for noise, whose error is at most (2 n / 8)^(1/2)."""
-    X, kernel = gaussian(n, 3), Matern(nu=1.5, length_scale=1.0)
+@pytest.mark.parametrize(
+    ("n", "kernel"),
+    [(300, Matern(nu=1.5, length_scale=1.0)), (2500, Matern(nu=1.5, length_scale=1.0)),
+     (2500, Gaussian(0.01))],
+)  # fmt: skip
+def test_the_statistical_dimension_is_that_of_the_matrix(n, kernel):
+    """By solutions for noise, whose error is at most (2 s / 8)^(1/2) for the dimension s."""
+    X = gaussian(n, 3)
     cost = cost_of(kernel, X, 0.1, n, np.random.default_rng(0))
     exact = statistical_dimension(kernel(X), 0.1)
-    assert abs(cost.statistical_dimension - exact) < 3 * (2 * n / module.RIGHT_SIDES) ** 0.5
+    assert abs(cost.statistical_dimension - exact) < 3 * (2 * exact / module.RIGHT_SIDES) ** 0.5
     assert cost.converged
     assert 1 <= cost.n_iter < 30
     assert cost.seconds > 0
