@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gzkcore._util.typing import Floats
+from gzkcore._util.validation import is_finite
 
 _KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], dict[DTypeLike, Any]]] = WeakKeyDictionary()
 
@@ -20,13 +21,23 @@ def cast_once(owner: Any, dtype: DTypeLike, make: Callable[..., Any], *weights: 
     """Return make(*weights, dtype), made anew only where `owner` has other weights than before.
 
     One result for each dtype is kept, as long as the owner lives and has these weights. Threads
-    that come at once may each make it, and all get what is right.
+    that come at once may each make it, and all get what is right. Raises if numbers are beyond
+    those of the dtype.
     """
     kept = _KEPT.get(owner)
     if kept is None or any(a is not b for a, b in zip(kept[0], weights, strict=True)):
         kept = _KEPT[owner] = weights, {}
     if dtype not in kept[1]:
-        kept[1][dtype] = make(*weights, dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = make(*weights, dtype)
+        for array in made if isinstance(made, tuple) else (made,):
+            if isinstance(array, np.ndarray) and not is_finite(array):
+                raise ValueError(
+                    f"the fitted {type(owner).__name__} has numbers beyond those of "
+                    f"{np.dtype(dtype)}; scale the columns (sklearn.preprocessing.StandardScaler), "
+                    "or pass float64"
+                )
+        kept[1][dtype] = made
     return kept[1][dtype]
 
 

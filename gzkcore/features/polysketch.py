@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.special import gammaln, pdtrc
 
 from gzkcore._compiled import polysketch as _polysketch
@@ -446,12 +446,16 @@ class PolySketchFeatures(KernelMap):
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         gaussian = isinstance(self.kernel_, Gaussian)
         last = 0.0 if isinstance(self.kernel_, Gaussian) else math.sqrt(self.kernel_.coef0)
-        scale = np.broadcast_to(self.kernel_.scale(), (X.shape[1],)).astype(X.dtype)
+        scale = cast_once(self, X.dtype, _scale_of, self.kernel_, self.n_features_in_)
         if not isinstance(X, np.ndarray) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         for tree in self.trees_:
             tree.write(X, scale, last, gaussian, out)
+
+
+def _scale_of(kernel: Kernel, columns: int, dtype: DTypeLike) -> Floats:
+    return np.broadcast_to(kernel.scale(), (columns,)).astype(dtype)
 
 
 def _squares(X: Rows, scale: float | Doubles) -> Doubles:

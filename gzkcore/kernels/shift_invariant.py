@@ -123,10 +123,16 @@ class _WithGamma(ShiftInvariantKernel):
         raise_if_learned("gamma", self.gamma)
         if self.gamma == "scale":
             with np.errstate(over="ignore", invalid="ignore"):
-                variance = _variance(X)
+                variance = float(_variance(X))
             if not math.isfinite(variance):
                 raise ValueError("gamma='scale', but the variance of X overflows; scale X")
-            return {"gamma": self._from_spread(X.shape[1], variance)}
+            gamma = self._from_spread(X.shape[1], variance)
+            if not math.isfinite(gamma):
+                raise ValueError(
+                    f"gamma='scale', but one over the variance of X, {variance:.3g}, overflows; "
+                    "scale X"
+                )
+            return {"gamma": gamma}
         if self.gamma == "median":
             return {"gamma": self._from_median(X)}
         raise ValueError(
@@ -145,6 +151,11 @@ class _WithGamma(ShiftInvariantKernel):
         middle = float(np.median(apart)) if apart.size else 0.0
         if not math.isfinite(middle):
             raise ValueError("gamma='median', but distances between rows of X overflow; scale X")
+        if middle > 0 and not math.isfinite(1.0 / middle):
+            raise ValueError(
+                f"gamma='median', but one over the median of distances, {middle:.3g}, overflows; "
+                "scale X"
+            )
         return 1.0 / middle if middle > 0 else 1.0
 
     def _multiplied(self, X: Doubles, Y: Doubles) -> Doubles:

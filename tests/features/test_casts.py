@@ -117,3 +117,25 @@ def test_threads_may_share_features(features):
         found = list(pool.map(fitted.transform, tasks))
     for task, Z in zip(tasks, found, strict=True):
         np.testing.assert_array_equal(Z, fitted.transform(task))
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        BlockFourierFeatures("gaussian", 9, random_state=0),
+        BlockFourierFeatures("gaussian", 9, mix="hadamard", random_state=0),
+        FastfoodFeatures("gaussian", 9, random_state=0),
+        ModifiedFourierFeatures("gaussian", 9, random_state=0),
+        PolySketchFeatures("gaussian", 9, random_state=0),
+        RandomFourierFeatures("gaussian", 9, random_state=0),
+        RandomFourierFeatures("laplacian", 9, random_state=0),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::gzkcore.TruncationWarning")
+def test_lengthscales_beyond_single_precision_are_told(features):
+    X = gaussian(20, 2) * 1e-41
+    fitted = clone(features).fit(X)
+    assert np.isfinite(fitted.transform(X)).all()
+    with pytest.raises(ValueError, match=r"numbers beyond those of float32; scale the columns"):
+        fitted.transform(X.astype(np.float32))

@@ -177,6 +177,16 @@ X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
             ValueError,
             r"the variance of X overflows; scale X",
         ),
+        (
+            lambda: Gaussian("scale").resolve(np.array([[1e-157], [-1e-157]])),
+            ValueError,
+            r"one over the variance of X, 1e-314, overflows; scale X",
+        ),
+        (
+            lambda: Gaussian("median").resolve(np.array([[1e-157], [-1e-157]])),
+            ValueError,
+            r"one over the median of distances, 4e-314, overflows; scale X",
+        ),
         (lambda: Gaussian(-1.0).resolve(X2), ValueError, r"gamma=-1.0 .* finite number > 0"),
         (lambda: Gaussian(0).resolve(X2), ValueError, r"gamma=0 .* finite number > 0"),
         (lambda: Gaussian(np.inf).resolve(X2), ValueError, r"gamma=inf .* finite number > 0"),
