@@ -142,14 +142,22 @@ def float_dtype(values: Any) -> type[np.float32 | np.float64]:
 
 def as_floating(name: str, values: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     """Return values as a contiguous flat float array (float32 is kept) and their shape."""
-    array = np.asarray(values)
-    if array.dtype.kind == "c":
-        raise TypeError(f"{name} is complex; pass real numbers")
+    array = as_floats(name, values)
+    return np.ascontiguousarray(array).reshape(-1), array.shape
+
+
+def as_floats(name: str, values: ArrayLike) -> Floats:
+    """Return values as an array of floats: float32 is kept, everything else becomes float64."""
+    if sparse.issparse(values):
+        raise TypeError(f"{name} is sparse, which this function does not take; pass a dense array")
     try:
-        array = array.astype(float_dtype(array), copy=False)
+        array = np.asarray(values)
+        if array.dtype.kind != "c":
+            floats: Floats = array.astype(float_dtype(array), copy=False)
+            return floats
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
-    return np.ascontiguousarray(array).reshape(-1), array.shape
+    raise TypeError(f"{name} is complex; pass real numbers")
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:

@@ -22,7 +22,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, nothing, number, stored, whole
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_integer, check_positive, dense, float_dtype
+from gzkcore._util.validation import as_floats, check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
@@ -81,8 +81,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     >>> monomial_features([[2.0, 3.0]], [[-1, -1], [0, 1], [1, 1]], [1.0, 1.0, 0.5])
     array([[1. , 6. , 4.5]])
     """
-    X = np.asarray(X)
-    X = X.astype(float_dtype(X), copy=False)
+    X = as_floats("X", X)
     tuples, factors = np.asarray(columns), np.asarray(weights, dtype=X.dtype)
     if X.ndim != 2 or tuples.ndim != 2 or factors.shape != tuples.shape[:1]:
         raise ValueError(

@@ -25,7 +25,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, nothing, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, dense, float_dtype
+from gzkcore._util.validation import as_floats, check_choice, check_integer, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -111,8 +111,7 @@ def _as_rows(
     X: ArrayLike, buckets: ArrayLike, weights: ArrayLike, n_blocks: int
 ) -> tuple[Floats, Buckets, Doubles]:
     """Check the arguments of the functions below."""
-    rows = np.asarray(X)
-    rows = np.ascontiguousarray(rows, dtype=float_dtype(rows))
+    rows = np.ascontiguousarray(as_floats("X", X))
     to, by = np.asarray(buckets), np.asarray(weights, dtype=np.float64)
     if to.dtype.kind not in "iu":
         raise TypeError(f"buckets are {to.dtype} numbers; pass integers, the block of each column")

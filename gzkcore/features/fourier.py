@@ -19,11 +19,11 @@ from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
+    as_floats,
     check_choice,
     check_integer,
     check_out,
     check_positive,
-    float_dtype,
 )
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -94,8 +94,7 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     >>> fourier_features([[0.0]], [[1.0], [5.0]], 4).round(6)
     array([[0.707107, 0.707107, 0.      , 0.      ]])
     """
-    X = np.asarray(X)
-    X = X.astype(float_dtype(X), copy=False)
+    X = as_floats("X", X)
     W = np.asarray(W, dtype=np.float64)
     n_components = check_integer("n_components", n_components, 1)
     if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:

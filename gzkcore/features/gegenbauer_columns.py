@@ -12,7 +12,7 @@ from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.state import doubles, entries, holds, ints, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
-from gzkcore._util.validation import float_dtype
+from gzkcore._util.validation import as_floats
 from gzkcore.kernels.radial import Folded, RadialFunctions, row_products
 from gzkcore.sphere.special import log_alpha
 
@@ -119,8 +119,7 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
 
 def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, Doubles, Doubles]:
     """Return what is summed as arrays, or raise if the shapes don't fit together."""
-    X = np.asarray(X)
-    X = np.ascontiguousarray(X, dtype=float_dtype(X))
+    X = np.ascontiguousarray(as_floats("X", X))
     W = np.ascontiguousarray(W, dtype=np.float64)
     radial = np.ascontiguousarray(radial, dtype=np.float64)
     if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:

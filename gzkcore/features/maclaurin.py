@@ -18,12 +18,12 @@ from gzkcore._util.state import doubles, holds, ints, nothing, signs, stored
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import (
+    as_floats,
     check_choice,
     check_integer,
     check_out,
     check_pairs,
     dense,
-    float_dtype,
 )
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
@@ -81,8 +81,7 @@ def maclaurin_features(
     >>> maclaurin_features([[1.0, 2.0]], [[1, 1], [1, -1], [1, 1]], [0, 1, 2], [1.0, 1.0, 0.5])
     array([[ 1. ,  3. , -1.5]])
     """
-    X = np.asarray(X)
-    X = X.astype(float_dtype(X), copy=False)
+    X = as_floats("X", X)
     N, weights = np.asarray(degrees, dtype=np.intp), np.asarray(weights, dtype=np.float64)
     if X.ndim != 2 or N.ndim != 1 or weights.shape != N.shape or (N < 0).any():
         raise ValueError(

@@ -22,7 +22,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, nothing, number, sequence, stored, text, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, dense, float_dtype
+from gzkcore._util.validation import as_floats, check_choice, check_integer, dense
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.product import Parts, Product, WithParts
 
@@ -130,9 +130,9 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
     >>> product_features([[[1.0, 2.0]], [[3.0, 5.0]]], [(0, 0), (1, 1)])
     array([[ 3., 10.]])
     """
-    arrays = [np.asarray(part) for part in parts]
-    single = all(float_dtype(part) == np.float32 for part in arrays)
-    arrays = [part.astype(np.float32 if single else np.float64, copy=False) for part in arrays]
+    arrays = [as_floats(f"parts[{k}]", part) for k, part in enumerate(parts)]
+    dtype = np.result_type(*arrays) if arrays else np.float64
+    arrays = [part.astype(dtype, copy=False) for part in arrays]
     if not arrays or any(part.ndim != 2 or len(part) != len(arrays[0]) for part in arrays):
         raise ValueError(
             f"parts have the shapes {[part.shape for part in arrays]}; pass one matrix or more, "

@@ -28,10 +28,10 @@ from gzkcore._util.state import sequence, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import (
+    as_floats,
     check_dim,
     check_integer,
     first_not_finite,
-    float_dtype,
     is_finite,
 )
 
@@ -119,8 +119,7 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     array([[1.      , 0.      , 1.732051, 0.      ]])
     """
     degree = check_integer("degree", degree, 0)
-    X = np.asarray(X)
-    X = np.ascontiguousarray(X, dtype=float_dtype(X))
+    X = np.ascontiguousarray(as_floats("X", X))
     if X.ndim != 2 or X.shape[1] < 1:
         raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")
     dim = X.shape[1]
