@@ -109,7 +109,7 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     turned = 90 if max(map(len, names)) * len(names) > 60 else 0
     axes.set_xticks(range(len(names)), names, rotation=turned)
     axes.set_yticks(range(len(names)), names)
-    axes.set(xlabel=f"predicted {label}", ylabel=label)
+    axes.set(xlabel=f"predicted {label}", ylabel=f"actual {label}")
 
 
 def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:

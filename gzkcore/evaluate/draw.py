@@ -211,11 +211,12 @@ def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst:
 
 
 def _name(axes: Any, points: list[_Named], renderer: Any) -> None:
-    """Write names beside points, below and left if possible, where none overlaps another."""
+    """Write names beside points, below and left if possible, where none overlaps other text."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground=PAPER)]
     taken = [_around(axes.transData.transform(point.place)) for point in points]
+    taken += [text.get_window_extent(renderer) for text in axes.texts]
     for point in points:
         text = axes.annotate(
             point.name, point.place, (0, 0), textcoords="offset points", size=8, color=point.color,

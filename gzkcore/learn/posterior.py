@@ -131,6 +131,18 @@ class Posterior:
         return Correction(coef - of_ones[:, None] * intercepts, intercepts)
 
 
+def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:
+    """Return the mean squares of what y leaves of draws whose own variance is known.
+
+    What is left is a multiple of the draw and a rest. The multiple has a known variance, so that the
+    draws have to tell only that of the rest: far from the data, where nothing is taken away, none.
+    """
+    share = np.einsum("ij,ij->i", left, drawn) / np.einsum("ij,ij->i", drawn, drawn)
+    rest = left - share[:, None] * drawn
+    found: Doubles = np.square(share) * variance + np.square(rest).mean(axis=1)
+    return found
+
+
 # ---- draws from the prior
 
 

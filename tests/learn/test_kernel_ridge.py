@@ -314,6 +314,15 @@ def test_variances_by_draws_are_the_exact_ones(kernel):
     assert abs(off.mean()) < 1.5 * spread  # draws of all rows are the same 64
 
 
+def test_variances_by_draws_are_exact_where_nothing_is_known():
+    """Far from the data, and from each other, all that is left of a draw is the draw."""
+    X, y, _ = data(1100)
+    far = data(100, seed=1)[0] + 50.0
+    model = KernelRidge(GAUSSIAN, 0.1, preconditioner=300, random_state=0).fit(X, y)
+    _, std = model.predict(far, return_std=True)
+    close(std**2, np.full(100, model.noise_variance_ / 0.1 * 1.1), "tight")
+
+
 @pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.slow)])
 def test_95_of_100_observations_are_within_two_standard_deviations(n):
     """y drawn from the model itself: f of covariance s k, noise of variance s alpha."""
