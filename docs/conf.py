@@ -109,13 +109,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"gzkcore {version}"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_favicon = "_static/favicon.svg"
 html_sidebars = {"**": ["all-pages.html"]}
 html_copy_source = False
 html_context = {"default_mode": "auto"}  # light or dark, as the system is
 html_theme_options = {
     "navbar_center": [],  # all pages are in the sidebar
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # room for the columns there
     "show_prev_next": True,
     "footer_start": ["copyright", "last-updated"],
     "footer_end": [],

@@ -499,8 +499,8 @@ class KernelRidge(WholeKernelRegressor):
     of up to 1,024 rows tells it exactly. One of up to 4,096 rows does in calls with no more rows
     than it has itself, a larger one in calls with up to 64. In larger calls, and of sources, they
     take the mean square of 64 draws for k(x, x) - ..., with a relative error of up to
-    1 / sqrt(2 64), 9 %, and none far from the data. A kernel without features to draw by is solved for exactly, 64 rows at a
-    time.
+    1 / sqrt(2 64), 9 %, and none far from the data. A kernel without features to draw by is solved
+    for exactly, 64 rows at a time.
 
     On M centres s is the least value of what is minimised over n alpha, and for the variance each
     centre stands for W / M rows of the total weight W: N is the identity times M / W, K is that of

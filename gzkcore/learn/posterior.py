@@ -134,8 +134,8 @@ class Posterior:
 def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:
     """Return the mean squares of what y leaves of draws whose own variance is known.
 
-    What is left is a multiple of the draw and a rest. The multiple has a known variance, so that the
-    draws have to tell only that of the rest: far from the data, where nothing is taken away, none.
+    What is left is a multiple of the draw and a rest. The multiple has a known variance, so that
+    the draws have to tell only that of the rest: none far from the data, which take nothing away.
     """
     share = np.einsum("ij,ij->i", left, drawn) / np.einsum("ij,ij->i", drawn, drawn)
     rest = left - share[:, None] * drawn
