@@ -137,7 +137,8 @@ def mean_square(left: Doubles, drawn: Doubles, variance: Doubles) -> Doubles:
     What is left is a multiple of the draw and a rest. The multiple has a known variance, so that
     the draws have to tell only that of the rest: none far from the data, which take nothing away.
     """
-    share = np.einsum("ij,ij->i", left, drawn) / np.einsum("ij,ij->i", drawn, drawn)
+    squares = np.einsum("ij,ij->i", drawn, drawn)
+    share = np.einsum("ij,ij->i", left, drawn) / np.where(squares > 0, squares, 1.0)
     rest = left - share[:, None] * drawn
     found: Doubles = np.square(share) * variance + np.square(rest).mean(axis=1)
     return found

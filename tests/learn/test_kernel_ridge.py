@@ -323,6 +323,15 @@ def test_variances_by_draws_are_exact_where_nothing_is_known():
     close(std**2, np.full(100, model.noise_variance_ / 0.1 * 1.1), "tight")
 
 
+def test_variances_by_draws_of_rows_that_a_kernel_gives_none():
+    """x^T y is 0 for a row of zeros, and so is every draw there."""
+    X, y, _ = data(1100)
+    X[0] = 0.0
+    model = KernelRidge(LINEAR, 0.1, random_state=0).fit(X, y)
+    _, std = model.predict(np.zeros((100, X.shape[1])), return_std=True)
+    close(std**2, np.full(100, model.noise_variance_), "tight")
+
+
 @pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.slow)])
 def test_95_of_100_observations_are_within_two_standard_deviations(n):
     """y drawn from the model itself: f of covariance s k, noise of variance s alpha."""
