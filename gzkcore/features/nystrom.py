@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cholesky, eigvalsh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigvalsh, solve_triangular
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_array
 
@@ -223,6 +223,11 @@ class NystromFeatures(KernelMap):
             square = kernel(dense(X[self.landmarks_]), self.landmarks_)
         else:
             square = kernel(self.landmarks_)
+        if not np.isfinite(square).all():
+            raise ValueError(
+                f"{kernel!r} is not finite between landmarks; scale the columns of X "
+                "(sklearn.preprocessing.StandardScaler), or use another kernel"
+            )
         values, axes = eigh(square)
         values, axes = values[::-1][:width], axes[:, ::-1][:, :width]
         count = _count(values, np.float64)
@@ -296,6 +301,21 @@ class _Gram:
         if self.precomputed:
             return self.kernel.diag(self.X)
         return np.concatenate([self.kernel.diag(self.X[rows]) for rows in _tiles(self.X, 1)])
+
+    def check_diagonal(self) -> None:
+        """Raise unless k(x, x) is a number >= 0 of all rows, and not 0 of all."""
+        values = self.diagonal
+        if (bad := np.flatnonzero(~(np.isfinite(values) & (values >= 0)))).size:
+            raise ValueError(
+                f"{self.kernel!r} is {values[bad[0]]:.3g} between row {bad[0]} of X and itself, "
+                "and landmarks are chosen by such values, which have to be finite and >= 0; scale "
+                "X, or use a positive definite kernel"
+            )
+        if not values.any():
+            raise ValueError(
+                f"{self.kernel!r} is 0 between every row of X and itself; scale X, or use a "
+                "positive definite kernel"
+            )
 
     def points(self, rows: Integers) -> Floats:
         """Rows in the form that the kernel takes as its second argument."""
@@ -482,11 +502,18 @@ def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Int
         return np.arange(gram.size)
     if rule == "uniform":
         return rng.choice(gram.size, count, replace=False)
-    if rule == "rpcholesky":
-        return _pivoted(gram, count, rng)
+    gram.check_diagonal()
     if rule == "kmeans++":
         return _far_apart(gram, count, rng)
-    return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
+    try:
+        if rule == "rpcholesky":
+            return _pivoted(gram, count, rng)
+        return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
+    except LinAlgError as error:
+        raise ValueError(
+            f"landmarks={rule!r} is for positive definite kernels, and {gram.kernel!r} is not one "
+            f"on X ({error}); use landmarks='uniform', or another kernel"
+        ) from error
 
 
 def _solve_lower(factor: Doubles, right: Doubles, trans: str = "N") -> Doubles:

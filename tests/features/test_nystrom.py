@@ -372,6 +372,11 @@ def test_a_kernel_that_tells_nothing_is_told():
         ({"kernel": Gaussian}, TypeError, "kernel=Gaussian is a class"),
         ({"kernel": lambda X, Y: 1.0}, ValueError, r"gave shape \(\) for 9 and 9 rows"),
         ({"kernel": lambda X, Y: np.zeros((len(X), len(Y)))}, ValueError, "the kernel is 0"),
+        (
+            {"kernel": lambda X, Y: np.full((len(X), len(Y)), np.nan)},
+            ValueError,
+            "is not finite between landmarks; scale",
+        ),
         ({"n_components": 0}, ValueError, "n_components=0 is too small"),
         ({"kernel": "precomputed"}, ValueError, r"X has shape \(9, 2\), but .* square matrix"),
     ],
@@ -379,6 +384,30 @@ def test_a_kernel_that_tells_nothing_is_told():
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         NystromFeatures(**parameters).fit(gaussian(9, 2))
+
+
+@pytest.mark.parametrize("landmarks", [rule for rule in RULES if rule != "uniform"])
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda X, Y: np.zeros((len(X), len(Y))), "is 0 between every row of X and itself"),
+        (lambda X, Y: np.full((len(X), len(Y)), np.nan), "is nan between row 0 of X and itself"),
+        (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself, .* definite kernel"),
+        (lambda X, Y: -abs(X[:, :1] - Y[:, 0]), "is 0 between every row of X and itself"),
+        (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself, .*; scale X"),
+    ],
+    ids=["zero", "nan", "negative", "distance", "overflow"],
+)
+def test_kernels_that_say_nothing_of_rows_are_told(kernel, message, landmarks):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
+        NystromFeatures(kernel, 9, landmarks=landmarks).fit(gaussian(30, 2))
+
+
+@pytest.mark.parametrize("landmarks", ["rls", "accelerated-rls"])
+def test_indefinite_kernels_have_no_leverage(landmarks):
+    features = NystromFeatures(lambda X, Y: 1.0 + 2.0 * (X[:, :1] != Y[:, 0]), 9)
+    with pytest.raises(ValueError, match=r"landmarks='.*' is for positive definite kernels, and"):
+        features.set_params(landmarks=landmarks).fit(gaussian(30, 2))
 
 
 @pytest.mark.parametrize("landmarks", [[0.5], [[1]], [], [9], [-1]])
