@@ -21,26 +21,26 @@ def cast_once(owner: Any, dtype: DTypeLike, make: Callable[..., Any], *weights: 
     """Return make(*weights, dtype), made anew only where `owner` has other weights than before.
 
     One result for each dtype is kept, as long as the owner lives and has these weights. Threads
-    that come at once may each make it, and all get what is right. Raises if numbers are beyond
-    those of the dtype.
+    that come at once may each make it, and all get what is right.
     """
     kept = _KEPT.get(owner)
     if kept is None or any(a is not b for a, b in zip(kept[0], weights, strict=True)):
         kept = _KEPT[owner] = weights, {}
     if dtype not in kept[1]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            made = make(*weights, dtype)
-        for array in made if isinstance(made, tuple) else (made,):
-            if isinstance(array, np.ndarray) and not is_finite(array):
-                raise ValueError(
-                    f"the fitted {type(owner).__name__} has numbers beyond those of "
-                    f"{np.dtype(dtype)}; scale the columns (sklearn.preprocessing.StandardScaler), "
-                    "or pass float64"
-                )
-        kept[1][dtype] = made
+        kept[1][dtype] = make(*weights, dtype)
     return kept[1][dtype]
 
 
 def contiguous(array: Any, dtype: DTypeLike) -> Floats:
-    """Return an array in C order and of this dtype: itself, if it is."""
-    return np.ascontiguousarray(array, dtype=dtype)
+    """Return an array in C order and of this dtype: itself, if it is.
+
+    Raises if numbers are beyond those of the dtype.
+    """
+    with np.errstate(over="ignore"):
+        made = np.ascontiguousarray(array, dtype=dtype)
+    if made is not array and not is_finite(made):
+        raise ValueError(
+            f"fitted features have numbers beyond those of {made.dtype}; scale the columns "
+            "(sklearn.preprocessing.StandardScaler), or pass float64"
+        )
+    return made

@@ -23,7 +23,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 
 from .base import KernelMap, warn_if_trivial
-from .casts import cast_once
+from .casts import cast_once, contiguous
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 
@@ -247,4 +247,4 @@ def _in_half_turns(
     scaled[:, :dim] *= kernel.scale()
     norms = np.linalg.norm(normals, axis=1, keepdims=True)
     turned = lengths / (math.pi * math.sqrt(signs.shape[1]) * norms)
-    return scaled.astype(dtype), normals.astype(dtype), turned.astype(dtype)
+    return contiguous(scaled, dtype), contiguous(normals, dtype), contiguous(turned, dtype)

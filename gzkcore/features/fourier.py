@@ -31,7 +31,7 @@ from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
 from .base import KernelMap, tiles, warn_if_trivial
-from .casts import cast_once
+from .casts import cast_once, contiguous
 from .fit_rows import FitRows
 
 __all__ = [
@@ -473,7 +473,7 @@ def _half_turns(frequencies: Doubles, dtype: DTypeLike) -> Floats:
     """Return frequencies over pi as columns, padded with zeros to whole vectors."""
     count, dim = frequencies.shape
     W = np.zeros((dim, -(-count // _LANES) * _LANES), dtype=dtype)
-    np.divide(frequencies.T, math.pi, out=W[:, :count], casting="same_kind")
+    W[:, :count] = contiguous(frequencies.T / math.pi, dtype)
     return W
 
 

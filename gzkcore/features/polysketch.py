@@ -455,7 +455,7 @@ class PolySketchFeatures(KernelMap):
 
 
 def _scale_of(kernel: Kernel, columns: int, dtype: DTypeLike) -> Floats:
-    return np.broadcast_to(kernel.scale(), (columns,)).astype(dtype)
+    return contiguous(np.broadcast_to(kernel.scale(), (columns,)), dtype)
 
 
 def _squares(X: Rows, scale: float | Doubles) -> Doubles:

@@ -417,3 +417,11 @@ def test_the_centre_of_single_precision_is_summed_in_double():
     X = (gaussian(5000, 2) + 1000).astype(np.float32)
     center = AdaptiveSketchFeatures(n_components=8, n_rows=50, random_state=0).fit(X).center_
     np.testing.assert_array_equal(center, X.sum(axis=0, dtype=np.float64) / 5000)
+
+
+def test_degrees_without_a_monomial_are_no_error():
+    X = gaussian(20, 3)
+    features = AdaptiveSketchFeatures(n_components=32, n_rows=1, random_state=0).fit(X)
+    degrees = np.count_nonzero(features.columns_ >= 0, axis=1)
+    assert degrees.min() > 0
+    assert np.isfinite(features.transform(X)).all()
