@@ -40,7 +40,7 @@ def contiguous(array: Any, dtype: DTypeLike) -> Floats:
         made = np.ascontiguousarray(array, dtype=dtype)
     if made is not array and not is_finite(made):
         raise ValueError(
-            f"fitted features have numbers beyond those of {made.dtype}; scale the columns "
+            f"the fit has numbers beyond those of {made.dtype}; scale the columns "
             "(sklearn.preprocessing.StandardScaler), or pass float64"
         )
     return made

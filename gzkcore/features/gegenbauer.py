@@ -33,7 +33,7 @@ from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import doubles, has, ints, number, plain, stored, text, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import check_choice, check_integer, check_positive, dense
+from gzkcore._util.validation import as_floats, check_choice, check_integer, check_positive, dense
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE, RadialFunctions
@@ -343,7 +343,7 @@ class GegenbauerFeatures(GegenbauerMap):
         if not self.kernel_.shift_invariant or self.center is None:
             return None
         if not isinstance(self.center, str):
-            center = np.array(self.center, dtype=np.float64)
+            center = as_floats("center", self.center).astype(np.float64)
             if center.shape != (self.n_features_in_,) or not np.isfinite(center).all():
                 raise ValueError(
                     f"center={self.center!r} must be {self.n_features_in_} finite numbers, "

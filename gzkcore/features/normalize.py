@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -10,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.model_io import save
 from gzkcore._util.state import doubles, flag, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
+from gzkcore._util.validation import check_bool
 
 from .base import check_rows
+from .casts import contiguous
 
 __all__ = ["MeanNormalizer"]
 
@@ -59,6 +62,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         _high=doubles("n_features_in_"),
     )
 
+    _total: Doubles
     _low: Doubles
     _high: Doubles
 
@@ -102,9 +106,11 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         fresh = not hasattr(self, "mean_")
+        check_bool("with_shift", self.with_shift)
         X = self._validate(X, reset=fresh)
-        n, width = X.shape
-        total: Doubles = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+        with np.errstate(over="ignore"):
+            total: Doubles = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+            total = total if fresh else self._total + total
         if sparse.issparse(X):
             low, high = (np.asarray(f(axis=0).todense()).ravel() for f in (X.min, X.max))
         else:
@@ -115,16 +121,17 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with np.errstate(divide="ignore", over="ignore"):
             spans = np.subtract(high, low, dtype=X.dtype)
             unusable = ~np.isfinite(spans) | ((spans > 0) & ~np.isfinite(1 / spans))
+            unusable |= ~np.isfinite(total)
         if unusable.any():
             column = int(np.argmax(unusable))
             raise ValueError(
                 f"column {column} of X, counted from 0, goes from {low[column]:g} to "
-                f"{high[column]:g}, and nothing can be divided by that; scale it"
+                f"{high[column]:g}: its sum, or one over its range, is beyond all numbers; scale it"
             )
         if fresh:
-            self.n_samples_seen_, self._total = 0, np.zeros(width)
-        self.n_samples_seen_ += n
-        self._total = self._total + total
+            self.n_samples_seen_ = 0
+        self.n_samples_seen_ += X.shape[0]
+        self._total = total
         self._low, self._high = low, high
         self.mean_ = self._total / self.n_samples_seen_
         return self
@@ -137,6 +144,10 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         range_ = self.range_
         with np.errstate(divide="ignore"):
             return np.where(range_ > 0, 1 / range_, 0.0)
+
+    def _mean_and_factor(self, dtype: DTypeLike) -> tuple[Floats, Floats]:
+        """Return mean and 1 / range in a dtype, or raise if they are beyond its numbers."""
+        return contiguous(self.mean_, dtype), contiguous(self._factor(), dtype)
 
     def transform(self, X: Data) -> Rows:
         """Normalise X.
@@ -152,7 +163,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "mean_")
         X = self._validate(X, reset=False)
-        factor = self._factor().astype(X.dtype)
+        mean, factor = self._mean_and_factor(X.dtype)
         if not isinstance(X, np.ndarray):
             if self.with_shift:
                 raise ValueError(
@@ -163,7 +174,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             scaled = X.copy()
             scaled.data = X.data * factor[X.indices]
             return scaled
-        shifted: Floats = X - self.mean_.astype(X.dtype) if self.with_shift else X
+        shifted: Floats = X - mean if self.with_shift else X
         return shifted * factor
 
     def project(self, projection: Any, X: Data) -> Floats:
@@ -185,9 +196,9 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "mean_")
         X = self._validate(X, reset=False)
-        factor = self._factor().astype(X.dtype)
+        mean, factor = self._mean_and_factor(X.dtype)
         if isinstance(X, np.ndarray):
-            return _projected(projection, (X - self.mean_.astype(X.dtype)) * factor)
+            return _projected(projection, (X - mean) * factor)
         scaled = X.copy()
         scaled.data = X.data * factor[X.indices]
         shift = (self.mean_ * self._factor()).astype(X.dtype)

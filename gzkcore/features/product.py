@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import product as _product
-from gzkcore._util.random import generator
+from gzkcore._util.random import check_seed, generator
 from gzkcore._util.state import doubles, holds, ints, nothing, number, sequence, stored, text, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
@@ -310,6 +310,7 @@ class ProductFeatures(WithParts, RowMap):
         """Fit the parts on their columns and choose the products."""
         X, width = rows.X, self._n_features_out
         check_choice("basis", self.basis, BASES)
+        check_seed(self.random_state)
         wide = CHOICE * WIDER * width if self.basis == "adapted" else width
         named = Product(self.kernel.parts_of(X.shape[1], rows.names))
         given = rows.learned(named).parts

@@ -7,6 +7,7 @@ products and distances on average, for rows of any shape, in O(D log k) or O(D l
 
 import itertools
 import math
+import numbers
 from typing import Any, Literal
 
 import numpy as np
@@ -598,7 +599,8 @@ class FastJLProjection(_HadamardMap):
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
         n = _padded(columns)
-        share = self.density if isinstance(self.density, float) else min(1.0, _ENOUGH / n)
+        given = isinstance(self.density, numbers.Real)
+        share = float(self.density) if given else min(1.0, _ENOUGH / n)
         return width * (8.0 + 20.0 * share * n)
 
     def _flops(self, density: float) -> float:

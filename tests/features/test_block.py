@@ -764,6 +764,27 @@ def test_normalised_features_in_a_pipeline():
     assert Z.shape == (40, 64)
 
 
+@pytest.mark.parametrize("X", [np.full((10, 1), 1e308), np.linspace(1e307, 1e308, 40)[:, None]])
+def test_columns_whose_sum_overflows_are_refused(X):
+    parts = MeanNormalizer().fit(X[:1])
+    for fit in (MeanNormalizer().fit, parts.partial_fit):
+        with pytest.raises(ValueError, match=r"column 0 .*: its sum, or .* beyond all numbers"):
+            fit(X)
+    assert parts.n_samples_seen_ == 1
+
+
+@pytest.mark.parametrize("size", [1e-45, 1e300])
+def test_means_and_ranges_beyond_single_precision_are_told(size):
+    normaliser = MeanNormalizer().fit(np.array([[1.0], [2.0]]) * size)
+    with pytest.raises(ValueError, match="numbers beyond those of float32; scale"):
+        normaliser.transform(np.ones((2, 1), dtype=np.float32))
+
+
+def test_the_shift_of_a_normaliser_is_yes_or_no():
+    with pytest.raises(TypeError, match="with_shift='no' is no bool; use True or False"):
+        MeanNormalizer("no").fit([[1.0], [2.0]])
+
+
 # ---- the report
 
 

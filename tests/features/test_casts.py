@@ -137,5 +137,7 @@ def test_lengthscales_beyond_single_precision_are_told(features):
     X = gaussian(20, 2) * 1e-41
     fitted = clone(features).fit(X)
     assert np.isfinite(fitted.transform(X)).all()
-    with pytest.raises(ValueError, match="have numbers beyond those of float32; scale the columns"):
+    with pytest.raises(
+        ValueError, match="the fit has numbers beyond those of float32; scale the columns"
+    ):
         fitted.transform(X.astype(np.float32))

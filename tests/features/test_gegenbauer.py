@@ -824,6 +824,7 @@ zonal = {"kernel": Zonal(np.exp)}
             ValueError,
             r"center=\[1.0, 2.0\] must be 3 finite numbers",
         ),
+        (lambda: fit(center=["a", "b", "c"]), TypeError, r"center is not numeric .*; pass numbers"),
         (lambda: fit(random_state=-1, basis="random"), ValueError, r"random_state=-1 is negative"),
         (lambda: fit(random_state="x", basis="random"), TypeError, r"random_state='x' cannot seed"),
         (lambda: fit(np.zeros((0, 3))), ValueError, r"Found array with 0 sample\(s\)"),

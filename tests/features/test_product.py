@@ -266,6 +266,8 @@ def test_bad_parameters():
     X = place_and_time(9)
     with pytest.raises(ValueError, match="basis='random' is unknown; use one of"):
         ProductFeatures(PLACE_AND_TIME, 9, basis="random").fit(X)
+    with pytest.raises(ValueError, match="random_state=-1 is negative"):
+        ProductFeatures(PLACE_AND_TIME, 9, random_state=-1).fit(X)
     with pytest.raises(ValueError, match="n_components=0 is too small"):
         ProductFeatures(PLACE_AND_TIME, 0).fit(X)
     with pytest.raises(ValueError, match=r"energies\[1\]=\[-1.0\] must be a list of finite"):

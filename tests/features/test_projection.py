@@ -24,6 +24,7 @@ from gzkcore import (
     load,
     reference,
 )
+from gzkcore._util import memory
 from gzkcore._util.threads import limit_threads
 from gzkcore.features.block_moments import projection_variance
 from gzkcore.features.projection import (
@@ -475,3 +476,10 @@ def test_outputs_come_in_the_order_of_their_rows(rows):
     np.testing.assert_allclose(
         got, expected, rtol=0, atol=TWINS["projection.hadamard_projection"]("float64") * 16
     )
+
+
+def test_a_dense_matrix_that_memory_cannot_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1 << 20)
+    for density in (1, 1.0):
+        with pytest.raises(MemoryError, match="n_components=100 takes about"):
+            FastJLProjection(100, density=density).fit(gaussian(2, 1000))
