@@ -209,7 +209,7 @@ def compare(
         with resumable(output), advice(table, recipe), progress() as report:
             X, y, n_rows = drawn_rows(table, recipe, seed, report, notes)
             _check_numeric(table, target, y)
-            X = as_rows(X)
+            X = as_rows(X, "compare")
             chosen = chosen.resolve(X)
             found = make_comparison(
                 X, y, kernel=chosen, methods=names, n_components=widths,

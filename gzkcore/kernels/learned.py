@@ -103,7 +103,7 @@ def learn_kernel(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Columns of sizes from 1e-30 to 1e30: the search starts from their standard deviations. Of
+        Columns of sizes from 1e-150 to 1e150: the search starts from their standard deviations. Of
         sparse rows those looked at become dense.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Numbers, of any size; several targets share the lengths, and each has its own variance. Or

@@ -38,6 +38,7 @@ __all__: list[str] = []
 # Of lengths in units of a column's standard deviation: how far the search goes. It starts at
 # sqrt(dim).
 SHORTEST, LONGEST = math.exp(-4), math.exp(8)
+SMALLEST = 1e-150  # of standard deviations
 IGNORED = 1e30  # the length of a column that is constant: it has no influence
 
 # Of lengths on the unit sphere, in radians: how far the search goes, and where it starts.
@@ -135,7 +136,13 @@ class Lengths(Part):
                 f"all columns of X are constant on the {len(sample)} rows looked at, and "
                 f"{given!r} has no lengths to learn; leave such columns out"
             )
-        self.mean, spread = sample.mean(axis=0), sample.std(axis=0)[self.varies]
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.mean, spread = sample.mean(axis=0), sample.std(axis=0)[self.varies]
+        if not ((spread >= SMALLEST) & (spread <= 1 / SMALLEST)).all():
+            raise ValueError(
+                "columns of X have standard deviations below 1e-150 or above 1e150, whose squares "
+                "are beyond the range of float64; scale the columns"
+            )
         typical = math.sqrt(np.square(spread).mean()) * np.ones(1) if isotropic else spread
         self.middle = math.sqrt(dim) * typical
         self.low = np.full(self.middle.size, math.log(SHORTEST / math.sqrt(dim)))
@@ -157,7 +164,7 @@ class Lengths(Part):
     def kernel(self, theta: Doubles) -> Kernel:
         lengths = self.lengths(theta)
         kernel = self.given.with_lengths(
-            lengths if self.isotropic else np.minimum(lengths, IGNORED)
+            lengths if self.isotropic else np.where(np.isinf(lengths), IGNORED, lengths)
         )
         return kernel.resolve(self.sample)
 

@@ -29,6 +29,11 @@ from .transformed import unmapped
 
 __all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
+NO_TABLE = (
+    "has slopes that no table follows to the accuracy of float64; use a Matern kernel of nu = 1/2, "
+    "3/2, ... 39/2 or np.inf, or a RationalQuadratic of a larger alpha"
+)
+
 MOST_VECTORS = 64  # that are multiplied at once: their sums stay in the cache
 
 
@@ -247,9 +252,10 @@ class KernelOperator(LinearOperator):
             )
         factors = [_by_differences(factor) for factor in term.factors]
         slopes = [_slope_of(factor) for factor in factors]
-        known = FactorArrays.of([*factors, *slopes], dim, np.float64, none * 2)
+        others = slopes if len(factors) == 1 else factors  # which a slope is multiplied by
+        known = FactorArrays.of([*others, *slopes], dim, np.float64, none * 2)
         if known is None:
-            raise ValueError(f"{self.kernel!r} has no table that is accurate to float64")
+            raise ValueError(f"{self.kernel!r} {NO_TABLE}")
         rows = TiledRows.of(self.X, term, np.float64)
         columns = rows if self.Y is None else TiledRows.of(self.Y, term, np.float64)
         count = len(factors)
@@ -428,7 +434,7 @@ def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) 
     factors[number] = _slope_of(factors[number])
     known = FactorArrays.of(factors, X.shape[1], np.float64, [math.inf] * len(factors))
     if known is None:
-        raise ValueError(f"{term} has no table that is accurate to float64")
+        raise ValueError(f"the kernel {NO_TABLE}")
     sloped = Term(tuple(factors))
     rows = TiledRows.of(X, sloped, np.float64, in_order=True)
     columns = rows if Y is None else TiledRows.of(Y, sloped, np.float64, in_order=True)

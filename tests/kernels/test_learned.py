@@ -222,6 +222,14 @@ def test_columns_and_targets_of_any_size():
         np.testing.assert_allclose(same.length_scale, plain.length_scale, rtol=1e-3)
 
 
+@pytest.mark.parametrize("size", [1e-140, 1e28, 1e30, 1e40, 1e140])
+@pytest.mark.parametrize("kernel", ["gaussian", "matern"])
+def test_columns_that_are_huge_or_tiny_learn_the_same_lengths(kernel, size):
+    X, y = table(40)
+    plain, other = (learn_kernel(x, y, kernel, random_state=0) for x in (X, X * size))
+    np.testing.assert_allclose(other.length_scale / size, plain.length_scale, rtol=1e-3)
+
+
 def test_one_length_for_all():
     X, y = table()
     found = learn_kernel(X, y, Matern(1.5, "learn-isotropic"))
@@ -345,6 +353,7 @@ def test_more_columns_than_rows():
         ({"y": np.ones(299)}, "inconsistent numbers of samples"),
         ({"y": np.ones((300, 2, 2))}, "y has shape"),
         ({"X": np.ones((300, 3))}, "all columns of X are constant on the 300 rows"),
+        ({"X": 1e200 * gaussian(300, 3)}, "above 1e150.*scale the columns"),
         ({"X": np.ones((1, 3)), "y": [1.0]}, "n_samples=1.*2 rows or more"),
         ({"n_rows": 1}, "n_rows=1 is too small"),
         ({"kernel": Polynomial()}, "has no lengths to learn; use Gaussian"),

@@ -12,7 +12,14 @@ from points import gaussian, sphere
 from scipy.spatial.distance import cdist
 from tolerances import PRODUCTS
 
-from gzkcore import KernelOperator, kernel_diagonal, kernel_matrix, kernel_product, reference
+from gzkcore import (
+    KernelOperator,
+    kernel_diagonal,
+    kernel_matrix,
+    kernel_product,
+    learn_kernel,
+    reference,
+)
 from gzkcore._util.config import show_config
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels import (
@@ -204,7 +211,7 @@ def lengthened(kernel, column, step):
         Gaussian(0.5),
         Exponential(0.6),
         Laplacian(0.7),
-        *(Matern(nu, 1.2) for nu in (0.5, 0.8, 1.5, 2.2, 2.5, 3.5, 9.5, np.inf)),
+        *(Matern(nu, 1.2) for nu in (0.5, 0.8, 1.5, 2.2, 2.5, 3.5, 4.2, 9.5, 30.0, np.inf)),
         RationalQuadratic(0.7),
     ],
     ids=named,
@@ -247,6 +254,17 @@ def test_gradients_of_products_and_dot_products():
         KernelOperator(NeuralTangent(), X).gradient(A, B)
     with pytest.raises(ValueError, match="A has 2 vectors, and B 1"):
         KernelOperator(Gaussian(0.5), X).gradient(A, B[:, :1])
+
+
+def test_kernels_without_accurate_slopes_say_what_to_use():
+    X = gaussian(40, 3)
+    for kernel in (Matern(100.0), RationalQuadratic(1e-3)):
+        for call in (
+            lambda k: KernelOperator(k, X).gradient(X, X),
+            lambda k: learn_kernel(X, X[:, 0], k),
+        ):
+            with pytest.raises(ValueError, match=r"has slopes that no table follows .* nu = 1/2"):
+                call(kernel)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "matern"])
