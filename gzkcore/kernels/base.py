@@ -123,13 +123,17 @@ class Kernel(BaseEstimator):
         return self.diagonal(row_norms(self._scaled(double_rows(X))))
 
     def _scaled(self, X: Doubles) -> Doubles:
+        return X * self._scale_of(X.shape[1])
+
+    def _scale_of(self, width: int) -> float | Doubles:
+        """Return the scale, or raise if there is one for each of another number of columns."""
         scale = self.scale()
-        if np.ndim(scale) == 1 and np.size(scale) != X.shape[1]:
+        if np.ndim(scale) == 1 and np.size(scale) != width:
             raise ValueError(
                 f"{self!r} has parameters for {counted(np.size(scale), 'column')}, but X has "
-                f"{X.shape[1]}; pass one number, or one for each column"
+                f"{width}; pass one number, or one for each column"
             )
-        return X * scale
+        return scale
 
 
 # ---- rules that need targets
@@ -161,7 +165,13 @@ _EXACT_NORM = 1e-300  # smaller ones have lost some themselves
 def double_rows(X: Data) -> Doubles:
     """Return the rows of X, dense or sparse, as an array of doubles, or raise."""
     check_sparse(X)
-    rows: Doubles = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    try:
+        given = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if given.dtype.kind == "c":
+            raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
+        rows: Doubles = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"X is not numeric ({error}); pass rows of numbers") from None
     check_rows_shape(rows.shape)
     raise_not_finite(rows)
     return rows

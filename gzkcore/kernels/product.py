@@ -1,7 +1,7 @@
 """Products of kernels on groups of columns, such as sphere x time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -231,7 +231,8 @@ def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int
     if isinstance(columns, slice):
         index = list(range(width))[columns]
     else:
-        given = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+        alone = isinstance(columns, str) or not isinstance(columns, Iterable)
+        given = [columns] if alone else list(columns)
         if any(isinstance(column, str) for column in given):
             known = [] if names is None else np.asarray(names).tolist()
             unknown = [column for column in given if column not in known]

@@ -578,5 +578,11 @@ def kernel_product(kernel: str | Kernel, X: Data, Y: Data | None, V: ArrayLike) 
     >>> kernel_product(Gaussian(gamma=0.5), [[0.0], [1.0]], None, [1.0, 1.0]).round(6)
     array([1.606531, 1.606531])
     """
-    product: NDArray[Any] = KernelOperator(kernel, X, Y) @ np.asarray(V)
+    operator, vectors = KernelOperator(kernel, X, Y), np.asarray(V)
+    if vectors.ndim not in (1, 2) or len(vectors) != operator.shape[1]:
+        raise ValueError(
+            f"V has shape {vectors.shape}; pass vectors of {operator.shape[1]} numbers, one for "
+            f"each row of {'X' if Y is None else 'Y'}"
+        )
+    product: NDArray[Any] = operator @ vectors
     return product

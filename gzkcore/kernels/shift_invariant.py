@@ -90,9 +90,9 @@ class ShiftInvariantKernel(Kernel):
 
     def diag(self, X: Rows) -> Doubles:
         """Return k(x, x) = 1 for every row of X."""
-        self.scale()
         shape = np.shape(X)
         check_rows_shape(shape)
+        self._scale_of(shape[1])
         return np.ones(shape[0])
 
     def __call__(self, X: Data, Y: Data | None = None) -> Doubles:

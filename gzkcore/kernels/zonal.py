@@ -197,18 +197,23 @@ class Zonal(ZonalKernel):
             )
         if self.function is None:
             return {"coefficients": self._numbers()}
+        if not self._evaluated(np.cos(np.linspace(0.0, np.pi, 65))).any():
+            raise ValueError("function is 0 everywhere, and so is the kernel; pass another")
+        return {"function": self.function}
+
+    def _evaluated(self, t: Doubles) -> Doubles:
+        """Return the function at cosines, or raise."""
         if not callable(self.function):
             raise TypeError(f"function={self.function!r} is not callable; pass kappa itself")
-        t = np.cos(np.linspace(0.0, np.pi, 65))
         values = np.asarray(self.function(t))
-        if values.shape != t.shape or values.dtype.kind not in "biuf" or not values.any() or (
+        if values.shape != t.shape or values.dtype.kind not in "biuf" or (
             not np.isfinite(values).all()
         ):  # fmt: skip
             raise ValueError(
                 "function must map an array of cosines in [-1, 1] to finite values of the same "
-                f"shape, not all 0; got {values!r:.60}"
+                f"shape; got {values!r:.60}"
             )
-        return {"function": self.function}
+        return values.astype(np.float64)
 
     def _numbers(self) -> Doubles:
         c = check_list("coefficients", self.coefficients)
@@ -263,15 +268,29 @@ class Zonal(ZonalKernel):
             return known
         self._check_known()
         if self.function is None:
-            return float(np.sum(np.asarray(self.coefficients, dtype=np.float64)))
+            return float(np.sum(self._numbers()))
         return super().at_one(dim)
 
     def kappa(self, t: Doubles, dim: int) -> Doubles:
         """Return kappa at cosines in [-1, 1]."""
         self._check_known()
         if self.function is not None:
-            return np.asarray(self.function(t), dtype=np.float64)
+            return self._evaluated(np.asarray(t, dtype=np.float64))
         return np.asarray(zonal_sum(self._numbers(), dim, t), dtype=np.float64)
+
+
+def _last_half(count: int) -> Doubles:
+    """Weights of sum 1 of so many degrees, smooth over the last half and 0 before.
+
+    A smooth window of high degrees is small but next to cosine 1, as are those beyond: in the last
+    degree alone the same would be as large at the opposite point. Of nu = 1/2 it errs 40 times more
+    at all angles over .01.
+    """
+    half = max(1, count // 2)
+    window = np.hanning(half + 2)[1:-1]
+    weights = np.zeros(count)
+    weights[-half:] = window / window.sum()
+    return weights
 
 
 class SphereKernel(ZonalKernel):
@@ -310,12 +329,12 @@ class SphereKernel(ZonalKernel):
     def kappa(self, t: Doubles, dim: int) -> Doubles:
         """Return the sum of the series, up to degree 4,096.
 
-        What is missing there, for a rough kernel, is put into the last degree: kappa(1) is 1.
+        What is missing there, for a rough kernel, is put into the last half: kappa(1) is 1.
         """
         c = self.series(dim, _LONGEST_SERIES)
         total = np.cumsum(c)
         c = c[: int(np.searchsorted(total, 1 - _MISSING)) + 1]
-        c[-1] += max(1.0 - float(c.sum()), 0.0)
+        c += max(1.0 - float(c.sum()), 0.0) * _last_half(c.size)
         return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
 
     def length_slope(self, t: Doubles, dim: int) -> Doubles:
@@ -330,7 +349,7 @@ class SphereKernel(ZonalKernel):
         mean = float(c @ slopes) + missing * self._tail * float(slopes[-1])
         count = int(np.searchsorted(total, 1 - _MISSING)) + 1
         c = c[:count] * (slopes[:count] - mean)
-        c[-1] -= c.sum()
+        c -= c.sum() * _last_half(c.size)
         return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
 
     def _log_terms(self, degrees: Doubles, dim: int) -> Doubles:
@@ -352,7 +371,8 @@ class SphereKernel(ZonalKernel):
             level = np.exp(u)
             log_size = np.log(2 * level + dim - 2) + np.log(level + between).sum()
             log_size -= math.lgamma(dim - 1) + (u if dim == 2 else 0.0)
-            return float(np.exp(log_size + self.log_eigenvalue(level, dim) - top + u))
+            with np.errstate(over="ignore"):  # of lengths far below 1 / 4,096
+                return float(np.exp(log_size + self.log_eigenvalue(level, dim) - top + u))
 
         tail, _ = quad(integrand, math.log(levels[-2]), 300, epsabs=0, epsrel=1e-10, limit=500)
         ends = terms[-2] / 2 - (terms[-1] - terms[-3]) / 24
@@ -373,7 +393,9 @@ class SphereMatern(SphereKernel):
 
     Notes
     -----
-    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096.
+    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe
+    those of nu = 1/2 and length_scale = .05 are off by 1e-4, at angles below .01 by up to 3e-3;
+    those of nu = 3/2 by 1e-8 and 4e-7. For nu = 1/2 the error grows as 1 / length_scale.
 
     Examples
     --------

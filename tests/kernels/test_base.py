@@ -11,7 +11,7 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel
 from tolerances import TWINS
 
-from gzkcore import kernels, reference
+from gzkcore import kernel_product, kernels, reference
 from gzkcore.kernels import (
     ArcCosine,
     DotProduct,
@@ -133,6 +133,23 @@ def test_rows_may_be_sparse_or_lists(kernel, kind):
                 ([1.0, 2.0], r"X has shape \(2,\); pass an array of shape"),
                 ([[np.nan, 1.0]], r"Input X contains NaN.*row 0, column 0"),
             )
+        ),
+        (lambda: Gaussian(1.0)(np.array([[1j]])), TypeError, r"X is not numeric \(it is complex\)"),
+        (
+            lambda: Gaussian(1.0)([[1.0, "a"]]),
+            TypeError,
+            r"X is not numeric .* pass rows of numbers",
+        ),
+        (lambda: Gaussian([1.0, 2.0]).diag(np.ones((2, 3))), ValueError, r"2 columns, but X has 3"),
+        (
+            lambda: kernels.Product([(0.5, Gaussian(1.0))])(np.eye(2)),
+            TypeError,
+            r"column=0.5 is not an",
+        ),
+        (
+            lambda: kernel_product(Gaussian(1.0), np.eye(2), None, np.ones(3)),
+            ValueError,
+            r"V has shape \(3,\); .* of X",
         ),
     ],
 )

@@ -93,6 +93,18 @@ def test_a_step_has_no_value_at_zero():
     assert ArcCosine(1)(np.zeros((1, 2)))[0, 0] == NeuralTangent()(np.zeros((1, 2)))[0, 0] == 0
 
 
+@pytest.mark.parametrize("length_scale", [0.05, 0.3, 1.0])
+def test_a_rough_kernel_of_the_circle_is_its_closed_form(length_scale):
+    """Of nu = 1/2: cosh((pi - angle) / length_scale), over its value at 0."""
+    angles = np.concatenate([[0.0, 1e-4, 1e-3], np.linspace(0.01, np.pi, 50)])
+    X = np.column_stack([np.cos(angles), np.sin(angles)])
+    found = SphereMatern(0.5, length_scale)(X[:1], X)[0]
+    around = np.exp(-angles / length_scale) + np.exp((angles - 2 * np.pi) / length_scale)
+    expected = around / (1 + np.exp(-2 * np.pi / length_scale))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-4 / length_scale)
+    np.testing.assert_allclose(found[3:], expected[3:], rtol=0, atol=6e-6 / length_scale)
+
+
 @pytest.mark.parametrize(
     "kernel", [Zonal(np.exp), Zonal(coefficients=[1.0, 0.5]), SphereMatern(), SphereHeat(1e-4)],
     ids=str,
@@ -179,6 +191,15 @@ X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
         (lambda: Zonal().resolve(X2), ValueError, r"either function or coefficients"),
         (lambda: Zonal(np.exp, [1.0]).resolve(X2), ValueError, r"either function or coefficients"),
         (lambda: Zonal("exp").resolve(X2), TypeError, r"function='exp' is not callable"),
+        (lambda: Zonal(lambda _: 1.0)(sphere(2, 2)), ValueError, r"function must map an array"),
+        (lambda: Zonal(lambda t: 1j * t)(sphere(2, 2)), ValueError, r"function must map an array"),
+        (lambda: Zonal(np.zeros_like).resolve(X2), ValueError, r"function is 0 everywhere"),
+        (lambda: Zonal("exp")(sphere(2, 2)), TypeError, r"function='exp' is not callable"),
+        (
+            lambda: Zonal(coefficients=[-1.0]).diag(sphere(2, 2)),
+            ValueError,
+            r"coefficients\[0\]=-1",
+        ),
         (lambda: Zonal(coefficients=[]).resolve(X2), ValueError, r"list of finite numbers"),
         (lambda: Zonal(coefficients=[1, np.nan]).resolve(X2), ValueError, r"finite numbers"),
         (lambda: Zonal(coefficients=[1, -0.5]).resolve(X2), ValueError, r"coefficients\[1\]=-0.5"),
