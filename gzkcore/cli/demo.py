@@ -39,8 +39,8 @@ from .reports import Report
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]
 
-WARM_ROWS = 2000
-GAMMAS = (32.0, 64.0, 128.0, 256.0)
+WARM_ROWS, WARM_COMPONENTS = 2000, 64
+GAMMAS = (64.0, 128.0, 256.0)
 TEST_FRACTION = 0.1
 
 
@@ -156,13 +156,11 @@ def _measure(
 ) -> Iterator[dict[str, float]]:
     """Yield what a method is worth on each split."""
     n_components, seeds, degrees, y = task
-    fit = {OURS: _regressor, BOOSTING: _boosting}.get(method)
-    if fit is None:
-        fit = functools.partial(_ridge, FEATURES[method], n_components)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit(degrees[:WARM_ROWS], y[:WARM_ROWS], 0)  # libraries are loaded, threads started
-    peak = PeakMemory()
+        warm = _fitter(method, min(n_components, WARM_COMPONENTS))
+        warm(degrees[:WARM_ROWS], y[:WARM_ROWS], 0)  # libraries are loaded, threads started
+    fit, peak = _fitter(method, n_components), PeakMemory()
     for seed in range(seeds):
         train, test = _split(len(y), seed)
         started = time.perf_counter()
@@ -174,6 +172,11 @@ def _measure(
             "seconds": seconds,
             "peak_memory_mb": peak.megabytes,
         }
+
+
+def _fitter(method: str, n_components: int) -> Callable[[NDArray[Any], NDArray[Any], int], Fitted]:
+    known = {OURS: _regressor, BOOSTING: _boosting}
+    return known.get(method) or functools.partial(_ridge, FEATURES[method], n_components)
 
 
 def _regressor(degrees: NDArray[Any], y: NDArray[Any], seed: int) -> Fitted:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import zoom
 from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
@@ -30,6 +31,7 @@ TERRAIN = (
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
+STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws of it take long
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
 FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
@@ -46,8 +48,9 @@ class Surface:
     Attributes
     ----------
     predict : callable
-        Latitude and longitude in degrees, (n, 2), to the n values of the surface, and their
-        standard deviations or None.
+        Latitude and longitude in degrees, (n, 2), to the n values of the surface.
+    std : callable or None
+        The same to the standard deviations of new values.
     places : ndarray of shape (n, 2)
         Latitude and longitude of the data: the dots.
     length_km : float
@@ -56,7 +59,8 @@ class Surface:
         The standard deviation of the data.
     """
 
-    predict: Callable[[Doubles], tuple[Doubles, Doubles | None]]
+    predict: Callable[[Doubles], Doubles]
+    std: Callable[[Doubles], Doubles] | None
     places: Doubles
     length_km: float
     spread: float
@@ -87,9 +91,9 @@ def draw_map(
     places = surface.places
     south, north, west, east = window = _window(places)
     cells = _cells(window)
-    middles = cells.places
-    middles[:, 1] = from_west(middles[:, 1])
-    values, std = surface.predict(middles)
+    middles = _middles(cells)
+    values = surface.predict(middles)
+    std = None if surface.std is None else _smooth(surface.std, window)
     if std is None:
         near = max(surface.length_km / 2, _spacing_km(places))
         opacity = np.clip(2 - _distance_km(places, middles) / near, 0, 1)
@@ -106,7 +110,7 @@ def draw_map(
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
-    norm, colors = _colors(surface.predict(places[:: 1 + len(places) // MOST_SCALED])[0], terrain)
+    norm, colors = _colors(surface.predict(places[:: 1 + len(places) // MOST_SCALED]), terrain)
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
     draw(axes, values, opacity, norm, colors, label)
@@ -124,16 +128,33 @@ def draw_map(
     save_picture(figure, path)
 
 
-def _cells(window: Window) -> Cells:
+def _cells(window: Window, share: int = 1) -> Cells:
+    """Return the cells of a window, `share` times as wide and high where that is given."""
     south, north, west, east = window
     width, height = east - west, north - south
-    step = max(width, height) / LONGER_SIDE
+    step = max(width, height) / LONGER_SIDE * share
     latitude, longitude = (
         start + size * (np.arange(n) + 0.5) / n
         for start, size in ((south, height), (west, width))
         for n in [max(2, round(size / step))]
     )
     return Cells(latitude, longitude)
+
+
+def _middles(cells: Cells) -> Doubles:
+    """Return latitude and longitude of each cell, row by row."""
+    places = cells.places
+    places[:, 1] = from_west(places[:, 1])
+    return places
+
+
+def _smooth(std: Callable[[Doubles], Doubles], window: Window) -> Doubles:
+    """Return standard deviations of the cells, between those of larger ones."""
+    fine, coarse = _cells(window), _cells(window, STD_STEP)
+    shape = len(coarse.latitude), len(coarse.longitude)
+    factor = len(fine.latitude) / shape[0], len(fine.longitude) / shape[1]
+    found = std(_middles(coarse)).reshape(shape)
+    return np.asarray(zoom(found, factor, order=1, mode="nearest", grid_mode=True)).ravel()
 
 
 def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
@@ -231,14 +252,13 @@ def surface_of(
     most = HELD_ROWS if on_centers else MOST_SURE
     sure = kept is None or (len(kept) <= most and getattr(inner, "_scale", None) is not None)
 
-    def predict(cells: Doubles) -> tuple[Doubles, Doubles | None]:
-        rows = rows_at(cells)
-        if not sure:
-            return np.asarray(model.predict(rows)), None
-        mean, std = model.predict(rows, return_std=True)
-        return np.asarray(mean), np.asarray(std)
+    def predict(cells: Doubles) -> Doubles:
+        return np.asarray(model.predict(rows_at(cells)))
 
-    return Surface(predict, places, km, spread)
+    def std(cells: Doubles) -> Doubles:
+        return np.asarray(model.predict(rows_at(cells), return_std=True)[1])
+
+    return Surface(predict, std if sure else None, places, km, spread)
 
 
 def _window(places: Doubles) -> Window:

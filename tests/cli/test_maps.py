@@ -88,11 +88,10 @@ def test_a_second_map_shows_the_standard_deviation(sure, monkeypatch, tmp_path):
     monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
     places = box(46, 48, 6, 10, 50)
 
-    def predict(cells):
-        away = maps._distance_km(places, cells)
-        return cells[:, 0], 1 + away if sure else None
+    def std(cells):
+        return 1 + maps._distance_km(places, cells)
 
-    surface = maps.Surface(predict, places, 30.0, 20.0)
+    surface = maps.Surface(lambda cells: cells[:, 0], std if sure else None, places, 30.0, 20.0)
     maps.draw_map(tmp_path / "map.png", surface, "title", "y")
     axes = figures[0].axes
     assert len([each for each in axes if each.get_title(loc="left")]) == 1 + sure
@@ -105,5 +104,15 @@ def test_models_on_centres_say_how_sure_they_are(alpha):
     X = np.random.default_rng(0).uniform(-1, 1, (80, 2))
     model = KernelRidge(alpha=alpha, centers=15, random_state=0).fit(X, X[:, 0])
     surface = maps.surface_of(model, lambda cells: cells, X, 1.0, 1.0)
-    _, std = surface.predict(X[:5])
-    assert (std is None) == (alpha == 0)
+    assert (surface.std is None) == (alpha == 0)
+    assert surface.std is None or surface.std(X[:5]).shape == (5,)
+
+
+def test_standard_deviations_between_larger_cells():
+    """A plane is what it is, but for the rim of half a cell."""
+    window = (10.0, 40.0, -20.0, 30.0)
+    cells = maps._cells(window)
+    found = maps._smooth(lambda places: places[:, 0] + 2 * places[:, 1], window)
+    inside = (np.abs(cells.places - [25, 5]) < [14.5, 24.5]).all(axis=1)
+    wanted = cells.places[:, 0] + 2 * cells.places[:, 1]
+    np.testing.assert_allclose(found[inside], wanted[inside], rtol=0, atol=1e-9)
