@@ -198,8 +198,8 @@ class NameEquations(SphinxTransform):
                 name = f"{called} [{paper.removeprefix('The ')[:1].upper()}]"
                 entry = addnodes.index(entries=[("single", name, place, "main", None)])
                 cell.insert(0, entry)
-                cell["ids"].append(place)
-                self.document.note_explicit_target(cell)
+                row["ids"].append(place)  # the search quotes what is there
+                self.document.note_explicit_target(row)
 
 
 class BreakNamesInTables(SphinxPostTransform):
