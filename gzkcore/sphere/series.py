@@ -18,7 +18,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Function
 from gzkcore._util.validation import as_floating, check_dim, check_integer, check_positive
 
-from .special import log_alpha, sphere_area
+from .special import log_alpha
 
 __all__ = ["gegenbauer_series", "radial_series", "zonal_sum"]
 
@@ -52,7 +52,8 @@ def gegenbauer_series(
     -----
     By Gauss-Legendre quadrature in the angle, t = cos(theta), which converges fast even for kernels
     with a square root at t = 1, such as the neural tangent ones. The error of c_l is about
-    1e-15 sqrt(alpha(l, d)) max|kappa|. Cost O(q^2 + q n_nodes), n_nodes = 2 q + 512.
+    1e-15 sqrt(alpha(l, d)) max|kappa| up to d = 1,000, and grows like d beyond. Cost
+    O(q^2 + q n_nodes), n_nodes = 2 q + 512, and 32 sqrt(d) more from d = 33 on.
 
     References
     ----------
@@ -96,9 +97,16 @@ def gegenbauer_series(
 def _rule(theta: Doubles, weights: Doubles, dim: int, degree: int) -> Doubles:
     """Return what values at the nodes are multiplied by to get c_0..c_q, (q + 1, n_nodes)."""
     out = np.empty((degree + 1, theta.size))
-    weights = weights * (sphere_area(dim - 1) / sphere_area(dim))
+    # Their sum is the area of S^(d-1) over that of S^(d-2), which are below all numbers from
+    # d = 460 on.
+    weights = weights / weights.sum()
     _series.gegenbauer_rule(np.cos(theta), weights, dim, out, n_threads(8 * out.size))
     return out
+
+
+def _more_nodes(dim: int) -> int:
+    """Count the nodes that sin^(d-2), a peak as wide as 1 / sqrt(d), takes beside a polynomial."""
+    return 32 * math.isqrt(dim) if dim > 32 else 0
 
 
 @functools.lru_cache(maxsize=16)
@@ -108,7 +116,7 @@ def angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
     Gauss-Legendre on panels of 32 nodes: the weights of one long rule are off by 1e-13.
     """
     nodes, weights = roots_legendre(32)
-    panels = -(-n_nodes // 32)
+    panels = -(-(n_nodes + _more_nodes(dim)) // 32)
     half = math.pi / panels / 2
     theta = (half * (2 * np.arange(panels)[:, None] + 1 + nodes)).ravel()
     return theta, half * np.tile(weights, panels) * np.sin(theta) ** (dim - 2)
@@ -118,7 +126,7 @@ def angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
 def _graded_angles(n_nodes: int, dim: int) -> tuple[Doubles, Doubles]:
     """As `angles`, with panels that shrink towards 0, where distances may have a kink."""
     nodes, weights = roots_legendre(16)
-    panels = -(-n_nodes // 16)
+    panels = -(-(n_nodes + _more_nodes(dim)) // 16)
     edges = np.concatenate([[0.0], 2.0 ** np.arange(-26, 0), np.arange(1, panels + 1)])
     edges *= math.pi / panels
     half = np.diff(edges)[:, None] / 2
@@ -151,8 +159,8 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     Notes
     -----
     By Gauss-Legendre quadrature in the angle, on panels that shrink towards 0, where a distance at
-    a = b has a kink. The error of A_l is about 1e-15 sqrt(alpha(l, d)) max|f|. Cost O(q) values of
-    f and O(q^2) operations a pair.
+    a = b has a kink. The error of A_l is about 1e-15 sqrt(alpha(l, d)) max|f| up to d = 1,000, and
+    grows like d beyond. Cost O(q + sqrt(d)) values of f, and q times as many operations, a pair.
 
     References
     ----------

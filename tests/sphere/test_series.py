@@ -183,3 +183,15 @@ def test_radial_series_of_the_gaussian_is_the_closed_form(dim):
 def test_bad_numbers(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dim", [60, 100, 400, 500, 2000])
+def test_series_in_high_dimension(dim):
+    """By quadrature, whose weights are a narrow peak there, and by derivatives they are the same."""
+    found = gegenbauer_series(np.exp, dim, 3)
+    wanted = gegenbauer_series(None, dim, 3, derivatives=np.ones(20))
+    # As the docstring has it.
+    noise = 1e-15 * np.e * np.sqrt(alpha(np.arange(4), dim)) * max(1.0, dim / 1000)
+    assert (np.abs(found - wanted) < 4 * noise).all()
+    radial = radial_series(lambda r: np.exp(-r * r / 2), 1.0, 1.0, dim, 3)
+    assert (np.abs(radial - wanted / np.e) < 4 * noise).all()
