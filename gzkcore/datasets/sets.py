@@ -1,7 +1,9 @@
 """Real data sets by name."""
 
+import difflib
 import hashlib
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +130,9 @@ def load(
     where = f"there is no {home / f'{name}.npz'}" if home else NO_FOLDER
     remedy = f"put {name}.npz in a folder and name it in data_home or in the variable GZKCORE_DATA"
     if name not in SOURCES:
-        raise FileNotFoundError(f"data set {name!r} was not found: {where}; {remedy}")
+        near = difflib.get_close_matches(name, ("airports", *SETS, *SOURCES), 1)
+        meant = f" (did you mean {near[0]!r}?)" if near and near[0] != name else ""
+        raise FileNotFoundError(f"data set {name!r} was not found{meant}: {where}; {remedy}")
     try:
         arrays = fetch(name, home if home is not None else _cache(), download)
     except FileNotFoundError as error:
@@ -150,8 +154,14 @@ def _of_file(name: str, path: Path) -> Bunch:
             f"{path} is not the {name!r} that gzkcore knows: its sha256 is {found}, not "
             f"{expected}; replace the file, or give it another name to load it as it is"
         )
-    with np.load(path, allow_pickle=False) as arrays:
-        return Bunch(**arrays, DESCR=description)
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is not a .npz file of arrays; replace or remove it")
+    with np.load(path, allow_pickle=False) as archive:
+        try:
+            arrays = dict(archive)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}; save arrays of numbers or text") from None
+    return Bunch(**arrays | {"DESCR": description})
 
 
 def _airports() -> Bunch:

@@ -96,3 +96,15 @@ def test_same_set_by_the_name_of_the_paper(tmp_path, monkeypatch):
     monkeypatch.setitem(sets.SAME, "pendigits", "mine")
     np.savez(tmp_path / "mine.npz", X=np.eye(3))
     np.testing.assert_array_equal(datasets.load("pendigits", tmp_path).X, np.eye(3))
+
+
+def test_files_that_hold_no_arrays_are_named(tmp_path):
+    (tmp_path / "broken.npz").write_bytes(b"no")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    for name in ("broken", "empty"):
+        with pytest.raises(ValueError, match=rf"{name}\.npz is not a \.npz file of arrays"):
+            datasets.load(name, tmp_path)
+    np.savez(tmp_path / "own.npz", DESCR=np.ones(2), y=np.zeros(2))
+    assert datasets.load("own", tmp_path).DESCR == "own.npz"
+    with pytest.raises(FileNotFoundError, match=r"did you mean 'mushroom'\?"):
+        datasets.load("mushrom", tmp_path)
