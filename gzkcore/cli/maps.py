@@ -220,6 +220,8 @@ def _draw_cells(
     axes.figure.colorbar(
         ScalarMappable(norm, colors), cax=bar, extend="both", label=as_written(label)
     ).ax.set_yscale("linear")
+    if hasattr(norm, "boundaries"):
+        bar.set_yticks(norm.boundaries)
 
 
 def length_km(model: Any) -> float:

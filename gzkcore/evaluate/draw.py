@@ -52,7 +52,7 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
         ]
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
     axes.annotate(
-        f"max_error {max_error:g}", (1, max_error), (-2, 3), xycoords=("axes fraction", "data"),
+        f"max_error {max_error:g}", (1, max_error), (-2, 5), xycoords=("axes fraction", "data"),
         textcoords="offset points", ha="right", size=9,
     )  # fmt: skip
     axes.set(xscale="log", yscale="log")
