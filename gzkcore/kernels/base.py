@@ -163,13 +163,16 @@ _EXACT_NORM = 1e-300  # smaller ones have lost some themselves
 
 
 def double_rows(X: Data) -> Doubles:
-    """Return the rows of X, dense or sparse, as an array of doubles, or raise."""
+    """Return the rows of X, dense or sparse, as an array of doubles, row by row, or raise.
+
+    So sums over columns have the same bits, however X lies in memory.
+    """
     check_sparse(X)
     try:
         given = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if given.dtype.kind == "c":
             raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
-        rows: Doubles = given.astype(np.float64, copy=False)
+        rows: Doubles = given.astype(np.float64, order="C", copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"X is not numeric ({error}); pass rows of numbers") from None
     check_rows_shape(rows.shape)
