@@ -126,7 +126,9 @@ class KernelClassifier(ClassifierScore, TableLearner):
         check_classification_targets(labels)
         return classes, labels
 
-    def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
+    def _calibrate(
+        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+    ) -> None:
         """Fit a logistic regression to the predictions of the rows held out."""
         values, places, weights = [], [], []
         for mean, _, held_out in trials.predictions(best, form.trial, return_std=False):

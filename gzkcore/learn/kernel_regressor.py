@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +19,10 @@ from .table_learner import NORMAL_95, Form, TableLearner
 
 __all__ = ["KernelRegressor"]
 
-LEAST_WIDENING, MOST_WIDENING = 0.2, 5.0  # a choice
+# Choices: what standard deviations are multiplied by, those of rows with an imputed number by more;
+# and how many such rows have to be held out to say by how much.
+LEAST_WIDENING, MOST_WIDENING, MOST_OF_INCOMPLETE = 0.2, 5.0, 100.0
+FEWEST_INCOMPLETE = 20
 
 
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
@@ -99,6 +102,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     _state = stored(
         widening=doubles("t", least=0).kept_as("_widening"),
+        widening_incomplete=doubles("t", least=0).kept_as("_widening_incomplete").if_there(),
         constant_std=gone(),
         flat=flag().kept_as("_flat"),
     )
@@ -144,20 +148,40 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
         self._widening = np.ones(n_targets)
+        self.__dict__.pop("_widening_incomplete", None)
 
-    def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
-        """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions."""
-        errors, deviations, weights = [], [], []
+    def _calibrate(
+        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+    ) -> None:
+        """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions.
+
+        And 95 % of those with an imputed number, which the model takes for as sure as any other.
+        """
+        errors, deviations, weights, imputed = [], [], [], []
         for mean, std, held_out in trials.predictions(best, form.trial, return_std=True):
             errors.append(mean - trials.Y[held_out])
             deviations.append(np.ones_like(mean) if std is None else std)
             weights.append(trials.weights(held_out))
-        found = widening(*(np.concatenate(parts) for parts in (errors, deviations, weights)))
+            imputed.append(incomplete[held_out])
+        parts = [np.concatenate(each) for each in (errors, deviations, weights)]
+        gaps = np.concatenate(imputed)
+        usual = slice(None) if gaps.all() else ~gaps
+        found = widening(*(part[usual] for part in parts))
         self._widening = np.clip(found, LEAST_WIDENING, MOST_WIDENING)
         trials.report.say(
             f"Standard deviations are those of the model times {listed(self._widening)}, so that "
             "95 % of the held-out rows are within 1.96 of them."
         )
+        if not incomplete.any() or gaps.all():
+            return
+        # 0: too few to say, and predictions are no surer than without any column.
+        self._widening_incomplete = np.zeros_like(self._widening)
+        said = "are at least those of y: too few were held out to say more"
+        if gaps.sum() >= FEWEST_INCOMPLETE:
+            found = widening(*(part[gaps] for part in parts))
+            self._widening_incomplete = np.clip(found, LEAST_WIDENING, MOST_OF_INCOMPLETE)
+            said = f"are multiplied by {listed(self._widening_incomplete)}"
+        trials.report.say(f"Those of rows with a missing number {said}.")
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets.
@@ -167,9 +191,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
         return_std : bool, default=False
             Also return the standard deviation of a new observation: 95 % of the rows held out were
-            within 1.96 of them of their predictions. Where the mean is predicted it is the same
-            everywhere. Of a row without a number, or a place, that no row of the fit was without,
-            it is at least that of y.
+            within 1.96 of them of their predictions, and 95 % of those with a missing number, if
+            there were 20 or more. Where the mean is predicted it is the same everywhere. Of a row
+            without a number, or a place, that hardly a row of the fit was without, and of one
+            with a category that none had, it is at least that of y.
 
         Returns
         -------
@@ -204,7 +229,13 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             std = np.tile(self._scales, (len(mean), 1))
         else:
             _, std = self.model_.predict(rows, return_std=True)
-            std = std.reshape(mean.shape) * self._widening * self._scales
+            std = std.reshape(mean.shape) * self._scales
+            widening_of_rows = np.tile(self._widening, (len(std), 1))
+            if hasattr(self, "_widening_incomplete"):
+                incomplete = self.encoder_.incomplete(rows)
+                widening_of_rows[incomplete] = self._widening_incomplete
+                unknown |= incomplete & (self._widening_incomplete == 0).any()
+            std *= widening_of_rows
             # What is filled in is a guess: predictions are no surer than without any column.
             std[unknown] = np.maximum(std[unknown], self._scales)
         return mean.reshape(shape), std.reshape(shape)

@@ -123,6 +123,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 scale=number().if_there(),
                 quantiles=doubles(None).if_there(),
                 levels=sequence(text()).if_there(),
+                first=text().if_there(),
                 other=whole(0, below="n_features_in_").if_there(),
             ),
             "n_features_in_",
@@ -203,7 +204,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(X)[0]
 
     def _encoded(self, X: Data) -> tuple[Doubles, NDArray[np.bool_]]:
-        """Return encoded rows, and which of them miss a value that no row of the fit missed."""
+        """Return encoded rows, and which of them the fit knew nothing like.
+
+        They miss a number that no row of the fit missed, or have a category that none had.
+        """
         check_is_fitted(self, "columns_")
         _, columns, _ = columns_of(X, self)
         unknown = np.zeros(len(columns[0][0]), dtype=bool)
@@ -226,7 +230,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "number":
                     parts.extend(_encode_number(description, values))
                 case "category":
-                    parts.extend(_encode_category(description, values, missing))
+                    texts = _texts(values, missing)
+                    unknown |= _new_levels(description, texts)
+                    parts.extend(_encode_category(description, texts))
                 case "latitude":
                     other = description["other"]
                     both = (description, values), (self.columns_[other], found[other])
@@ -235,6 +241,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "nothing":
                     parts.append(np.zeros(len(values)))
         return np.column_stack(parts), unknown
+
+    def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
+        """Return which encoded rows have a number that was imputed."""
+        widths = np.bincount(self.sources_, minlength=len(self.columns_))
+        ends = np.cumsum(widths)
+        told = [ends[i] - 1 for i, column in enumerate(self.columns_) if column.get("indicator")]
+        return np.asarray((rows[:, told] > 0).any(axis=1))
 
     def remarks(self) -> list[str]:
         """Say what was done to columns beyond standardising them."""
@@ -576,7 +589,8 @@ def _category(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str
     if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
         return {"name": name, "kind": "name"}
     kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
-    return {"name": name, "kind": "category", "levels": kept[1:] if len(levels) == 2 else kept}
+    found = {"name": name, "kind": "category", "levels": kept}
+    return found | {"levels": kept[1:], "first": kept[0]} if len(kept) == 2 else found
 
 
 def mostly_different(n_levels: int, n_values: int) -> bool:
@@ -584,10 +598,20 @@ def mostly_different(n_levels: int, n_values: int) -> bool:
     return n_levels > max(LEVELS, n_values / 2)
 
 
-def _encode_category(
-    column: dict[str, Any], values: Values, missing: NDArray[np.bool_]
-) -> list[Doubles]:
-    texts = _texts(values, missing)
+def _new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
+    """Return where a level is that no row of the fit had; False of columns with rare levels.
+
+    A new one is as good as a rare one there: both have zeros.
+    """
+    known = column["levels"]
+    if len(known) == 1:  # models of the first versions don't tell the other of two
+        known = [*known, column.get("first", "")] if "first" in column else []
+    if not known or len(known) >= LEVELS:
+        return np.zeros(len(texts), dtype=bool)
+    return ~np.isin(texts, known)
+
+
+def _encode_category(column: dict[str, Any], texts: Values) -> list[Doubles]:
     return [(texts == level).astype(np.float64) for level in column["levels"]]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
@@ -260,7 +260,7 @@ class TableLearner(BaseEstimator):
             return
         _tell_rate(trials, of, best, of_half)
         form = self._form(table, trials, best, seconds)
-        self._calibrate(trials, best, form)
+        self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.X.var(axis=0))
         self.model_ = _fitted(form.model(best.kernel, table.n_all), table, report)
@@ -330,8 +330,10 @@ class TableLearner(BaseEstimator):
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         """Set what depends on the shape of y alone."""
 
-    def _calibrate(self, trials: Trials, best: Candidate, form: Form) -> None:
-        """Learn from the rows held out how sure predictions are."""
+    def _calibrate(
+        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+    ) -> None:
+        """Learn from the rows held out how sure predictions are; some rows had missing numbers."""
         raise NotImplementedError
 
     # -- what a fitted model can do -----------------------------------------------------------

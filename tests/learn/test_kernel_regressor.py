@@ -415,6 +415,46 @@ def test_a_missing_place_is_not_sure():
     assert std[2] == there[2]
 
 
+def flats(n, seed, missing):
+    """Prices by area and town, with noise of 10; in one row of so many the area is missing."""
+    rng = np.random.default_rng(seed)
+    area, town = rng.uniform(20, 120, n), rng.choice(["Bern", "Ulm"], n)
+    price = 3 * area + 80 * (town == "Bern") + 10 * rng.standard_normal(n)
+    frame = pd.DataFrame({"area": area, "town": town})
+    frame.loc[::missing, "area"] = np.nan
+    return frame, price
+
+
+@pytest.mark.parametrize("missing", [4, 40])
+def test_rows_with_a_missing_number_are_not_sure(missing):
+    """The model takes what is filled in for as sure as any other, and held-out rows tell it isn't."""
+    frame, y = flats(400, 0, missing)
+    model = KernelRegressor(cv=3, random_state=0).fit(frame, y)
+    new, truth = flats(2000, 1, 2)
+    mean, std = model.predict(new, return_std=True)
+    within = np.abs(truth - mean) < 1.96 * std
+    gaps = new["area"].isna().to_numpy()
+    assert within[gaps].mean() > 0.88
+    assert 0.9 < within[~gaps].mean() < 0.99
+    assert std[~gaps].max() < 20
+    assert std[gaps].min() > 60
+    assert "with a missing number" in str(model.report_)
+    if missing == 40:
+        assert (std[gaps] >= (1 - 1e-12) * y.std()).all()
+
+
+@pytest.mark.parametrize("levels", [["Bern", "Ulm"], ["Bern", "Ulm", "Graz"]])
+def test_a_category_that_is_new_is_not_sure(levels):
+    frame, y = flats(200, 0, 1000)
+    frame["town"] = np.resize(levels, 200)
+    frame["area"] = frame["area"].fillna(50.0)
+    model = KernelRegressor(cv=2, random_state=0).fit(frame, y)
+    new = frame[:4].assign(town=[levels[0], levels[1], "Genf", None])
+    std = model.predict(new, return_std=True)[1]
+    assert (std[:2] < 0.9 * y.std()).all()
+    assert (std[2:] >= (1 - 1e-12) * y.std()).all()
+
+
 def test_a_constant_has_no_deviation():
     X, _ = waves(50)
     mean, std = KernelRegressor().fit(X, np.full(50, 0.1)).predict(X, return_std=True)
