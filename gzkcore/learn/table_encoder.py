@@ -603,10 +603,9 @@ def _new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
 
     A new one is as good as a rare one there: both have zeros.
     """
-    known = column["levels"]
-    if len(known) == 1:  # models of the first versions don't tell the other of two
-        known = [*known, column.get("first", "")] if "first" in column else []
-    if not known or len(known) >= LEVELS:
+    known = [*column["levels"], *([column["first"]] if "first" in column else [])]
+    # Models of earlier versions have one of two levels, and don't tell the other.
+    if len(known) == 1 or len(known) >= LEVELS:
         return np.zeros(len(texts), dtype=bool)
     return ~np.isin(texts, known)
 
