@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Width = Annotated[int, typer.Option(min=1, help="How many features.")]
 Widths = Annotated[str, typer.Option(help="Numbers of features to try.")]
-Data = Annotated[Path, typer.Argument(help="A .csv, .parquet, .npy or .npz file of any size.")]
-Lat = Annotated[str | None, typer.Option(help="The column of latitudes, in degrees.")]
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file of any size."),
+]
+Lat = Annotated[
+    str | None,
+    typer.Option(help="The column of latitudes, in degrees; with --lon, to use these two alone."),
+]
 Lon = Annotated[str | None, typer.Option(help="The column of longitudes, in degrees.")]
 InputColumns = Annotated[
     str | None, typer.Option(help="The columns a,b,c of the inputs; by default all others.")
@@ -39,6 +45,7 @@ ErrorPlot = Annotated[
 
 LEARNER_RULES = ("auto", "scale")  # words for gamma that fit knows
 KERNEL_RULES = ("scale", "median")  # and those that kernels know
+MODEL = ".gzk"  # how the names of models end
 
 
 class Limits(NamedTuple):
@@ -155,8 +162,10 @@ def widths_of(text: str) -> list[int]:
     return widths
 
 
-def check_new(name: str, path: Path, force: bool) -> None:
-    """Raise unless nothing would be replaced, or that is asked for."""
+def check_new_model(name: str, path: Path, force: bool) -> None:
+    """Raise unless a model can be saved there and replaces nothing, or that is asked for."""
+    if path.suffix.lower() != MODEL:
+        raise ValueError(f"{name} {path} should end with {MODEL}")
     check_place(path)
     if path.exists() and not force:
         raise ValueError(
@@ -185,14 +194,6 @@ def check_positive(name: str, value: float | None, of: str = "") -> None:
     """Raise unless an option that is given is a positive number."""
     if value is not None and not 0 < value < math.inf:
         raise ValueError(f"{name} {value:g} must be a positive number{of}")
-
-
-def check_differ(name: str, path: Path, other_name: str, other: Path | None) -> None:
-    """Raise if two results would be written to one file."""
-    if other is not None and path.resolve() == other.resolve():
-        raise ValueError(
-            f"{name} and {other_name} are the same file, {other}; give one of them another name"
-        )
 
 
 def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:

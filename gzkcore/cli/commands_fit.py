@@ -18,9 +18,8 @@ from .arguments import (
     Lat,
     Limits,
     Lon,
-    check_differ,
     check_gamma,
-    check_new,
+    check_new_model,
     check_not_the_table,
     check_picture,
     check_positive,
@@ -125,11 +124,11 @@ def fit(
     from gzkcore.rows.tables import open_table
 
     table = open_table(data, decimal_comma=decimal_comma)
+    table.require([target])
     check_picture(plot)
     check_not_the_table(table, "--model", model)
-    check_new("--model", model, force)
+    check_new_model("--model", model, force)
     check_not_the_table(table, "--plot", plot)
-    check_differ("--model", model, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
         classify=classify, kernel=kernel, gamma=gamma,

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model that gzkcore fit saved.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that gzkcore fit saved.")],
     data: Annotated[
         Path | None,
-        typer.Argument(help="A table with the columns of the fit.", show_default="none: --grid"),
+        typer.Argument(
+            metavar="DATA",
+            help="A table with the columns of the fit.",
+            show_default="none: --grid",
+        ),
     ] = None,
     *,
     output: Annotated[Path, typer.Option(help="Where to write the table with its predictions.")],
@@ -124,7 +128,7 @@ def _predict_table(
             unseen.update(recipe.unseen(rows))
         return predictor(rows)
 
-    with options_named(drops=False), progress() as report:
+    with options_named(drops=False, columns=False), progress() as report:
         for done in table.append(
             recipe.columns, compute, new, output, as_numbers=not isinstance(recipe, FrameRecipe)
         ):

@@ -82,9 +82,10 @@ def _print_demo(result: dict[str, Any]) -> None:
 
 
 def papers(
-    paper: Annotated[str, typer.Argument(help="gegenbauer, block or all.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="gegenbauer, block or all.")],
     experiment: Annotated[
-        str | None, typer.Argument(help="fig1, table1, fig2, table2, ...; by default all.")
+        str | None,
+        typer.Argument(metavar="PART", help="fig1, table1, fig2, table2, ...; by default all."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")

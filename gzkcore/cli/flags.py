@@ -1,4 +1,4 @@
-"""Commands whose help shows flags as what they are: without a value."""
+"""Commands whose help shows flags without a value, and arguments without braces."""
 
 from typing import Any
 
@@ -18,6 +18,10 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, --help among them."""
         return _without_values(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the name in the line of usage; typer puts names in braces."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class Group(TyperGroup):

@@ -35,6 +35,7 @@ STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws o
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
 FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
+FEW_DOTS = 2000  # so many places have a rim, to be seen on any colour
 MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
 MOST_SURE = 40_000
@@ -114,9 +115,12 @@ def draw_map(
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
     draw(axes, values, opacity, norm, colors, label)
+    few = len(places) <= FEW_DOTS
     axes.plot(
-        from_west(places[:, 1], west), places[:, 0], ".", color="black", alpha=0.45,
-        markersize=min(4, max(0.6, 70 / math.sqrt(len(places)))), markeredgewidth=0,
+        from_west(places[:, 1], west), places[:, 0], "o" if few else ".",
+        color="black", alpha=0.8 if few else 0.45, markeredgecolor="white",
+        markeredgewidth=0.4 if few else 0,
+        markersize=min(4, max(0.6, 70 / math.sqrt(len(places)))),
     )  # fmt: skip
     axes.set_title(as_written(title))
     dots = f"dots: {counted(len(places), 'training point')}"
@@ -177,6 +181,7 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     from matplotlib.ticker import MaxNLocator
 
     low, high = np.quantile(std, [0.01, 0.99])
+    low = low if low < high / 2 else 0.0  # what hardly varies looks so
     bounds = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, max(high, 1.001 * low))
     colors = colormaps["YlGnBu"]
     return BoundaryNorm(bounds, colors.N, extend="both"), colors
@@ -301,7 +306,8 @@ def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm
 
-    low, high = np.quantile(values, [0.0005, 0.9995])
+    tail = 0.0005 if terrain else 0.01  # a few values far out leave the others their colours
+    low, high = np.quantile(values, [tail, 1 - tail])
     if terrain:
         colors = LinearSegmentedColormap.from_list("terrain", TERRAIN)
         return TwoSlopeNorm(0, min(low, -high / 5), max(high, 1)), colors

@@ -37,8 +37,16 @@ def resumable(output: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def options_named(*, drops: bool) -> Iterator[None]:
-    """Of a bad value, name the option that helps; `drops`: whether one drops rows with gaps."""
+def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
+    """Of a bad value, name the option that helps.
+
+    Parameters
+    ----------
+    drops : bool
+        Whether an option drops rows with missing values.
+    columns : bool, default=True
+        Whether other columns can be chosen.
+    """
     from gzkcore.rows.values import BadValueError
 
     try:
@@ -48,6 +56,8 @@ def options_named(*, drops: bool) -> Iterator[None]:
             raise ValueError(f"{error.what}; --decimal-comma reads such numbers") from None
         if error.is_missing and drops:
             raise ValueError(f"{error}, or add --drop-missing") from None
+        if not columns:
+            raise ValueError(f"{error.what}; mend or drop such rows") from None
         raise
 
 

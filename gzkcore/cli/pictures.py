@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles
-from gzkcore._util.wording import counted
 from gzkcore.evaluate.draw import plain_ticks, save_picture
 from gzkcore.evaluate.style import FAINT, INK, as_written, styled
 from gzkcore.learn.kernel_classifier import KernelClassifier
@@ -87,8 +86,8 @@ def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     label, rows = as_written(label), as_written(rows)
     axes.set(xlabel=f"actual {label}", ylabel=f"predicted {label}")
-    more = f", {outside:,} outside the picture" if outside else ""
-    axes.set_title(f"Predicted against actual {label}\n{counted(len(pairs), 'row')}{more}: {rows}")
+    more = f", {outside:,} of them outside the picture" if outside else ""
+    axes.set_title(f"Predicted against actual {label}\n{len(pairs):,} {rows}{more}")
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
@@ -103,9 +102,8 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (i, j), count in np.ndenumerate(table):
-        if count:
-            color = "white" if shares[i, j] > 0.5 else "black"
-            axes.text(j, i, f"{count:,}", ha="center", va="center", color=color, size=9)
+        color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
+        axes.text(j, i, f"{count:,}", ha="center", va="center", color=color, size=9)
     turned = 90 if max(map(len, names)) * len(names) > 60 else 0
     axes.set_xticks(range(len(names)), names, rotation=turned)
     axes.set_yticks(range(len(names)), names)
@@ -113,17 +111,16 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
 
 
 def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
-    """Draw the errors with a column shuffled, the largest at the top."""
+    """Draw by how much the error rises where a column is shuffled, the largest at the top."""
     bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
     least = percent * verdict.error_of_some
     names = [name if len(name) <= 30 else f"{name[:29]}…" for name, _ in bars]
-    errors = [percent * error - least for _, error in bars]
-    axes.barh(range(len(bars), 0, -1), errors, left=least, height=0.7)
-    axes.axvline(least, color=INK, linewidth=1)
-    axes.annotate(
-        "not shuffled", (least, 0), (4, 3), xycoords=axes.get_xaxis_transform(),
-        textcoords="offset points", ha="left", va="bottom", color=FAINT, size=9,
-    )  # fmt: skip
+    rises = [percent * error - least for _, error in bars]
+    axes.barh(range(len(bars), 0, -1), rises, height=0.7)
+    axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), map(as_written, names))
-    axes.set_xlabel("wrong, %" if classify else "root mean squared error")
-    axes.set_title("Which columns matter\nerror when the column is shuffled")
+    error = (
+        f"error rate of {least:.3g} %" if classify else f"root mean squared error of {least:.3g}"
+    )
+    axes.set_xlabel(f"added to the {error}" + ", percentage points" * classify)
+    axes.set_title("Which columns matter\nwhat shuffling a column adds to the error")

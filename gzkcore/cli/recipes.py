@@ -104,7 +104,7 @@ class FrameRecipe:
 def check_places(table: Table, rows: Integers, degrees: Doubles) -> None:
     """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
     if (wrong := off_globe(degrees)) is not None:
-        raise ValueError(f"{table.path}: row {rows[wrong[0]] + 1}: {wrong[1]}")
+        raise ValueError(f"{table.path}: data row {rows[wrong[0]] + 1}: {wrong[1]}")
 
 
 def place_names(model: Any, recipe: FrameRecipe) -> tuple[str, ...] | None:

@@ -168,9 +168,9 @@ class Batches:
         if self.dtype == np.float32 and (place := first_not_finite(X)) is not None:
             row, column = place
             raise ValueError(
-                f"{self.path}: row {first + row + 1}, column {self.columns[column]!r}: the value "
-                f"{values[row, column]:g} is too large for float32; use dtype=float64, or scale "
-                "the column"
+                f"{self.path}: data row {first + row + 1}, column {self.columns[column]!r}: the "
+                f"value {values[row, column]:g} is too large for float32; use "
+                "dtype=float64, or scale the column"
             )
         y = values[:, width : width + n_targets].copy()
         parts = [X, y[:, 0] if self._one else y if n_targets else None]

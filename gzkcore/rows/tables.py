@@ -249,7 +249,7 @@ class Table:
         elif comma:
             what += ": it has a decimal comma, where a point should be"
         return BadValueError(
-            f"{self.path}: row {row + 1}, column {name!r}: the value {what}",
+            f"{self.path}: data row {row + 1}, column {name!r}: the value {what}",
             name,
             is_text=not (missing or comma or is_number(value if text is None else text)),
             is_missing=is_missing(value),
@@ -443,9 +443,9 @@ class CsvTable(Table):
             if (row := doubtful_point(table.column(name))) is not None:
                 text = plain_value(table.column(name)[row])
                 raise ValueError(
-                    f"{self.path}: row {first + row + 1}, column {name!r}: the point in {text!r} "
-                    "seems to separate thousands, since other numbers have decimal commas or none; "
-                    "remove such points"
+                    f"{self.path}: data row {first + row + 1}, column {name!r}: the point in "
+                    f"{text!r} seems to separate thousands, since other numbers have "
+                    "decimal commas or none; remove such points"
                 )
         return with_points(table)
 
@@ -480,7 +480,7 @@ class CsvTable(Table):
             return None
         row = ragged[0]
         return ValueError(
-            f"{self.path}: row {first + row.number} has "
+            f"{self.path}: data row {first + row.number} has "
             f"{counted(row.actual_columns, 'value')}, but there are "
             f"{counted(row.expected_columns, 'column')}: {row.text[:60]!r}"
         )

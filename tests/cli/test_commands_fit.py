@@ -306,7 +306,7 @@ def test_decimal_commas(capsys, plain, options):
         (
             "a,b,y\n1,2,3\n100,2,3\n",
             ["--lat", "a", "--lon", "b"],
-            "data.csv: row 2: latitude 100 is outside -90 to 90 degrees",
+            "data.csv: data row 2: latitude 100 is outside -90 to 90 degrees",
         ),
         (
             "a,y\n1,2\n",
@@ -358,7 +358,9 @@ def test_a_column_of_text(capsys, arguments, remedy):
     Path("data.csv").write_text(TEXT)
     command, *options = arguments
     reason = refuse(capsys, command, "data.csv", *options)
-    assert reason.startswith("data.csv: row 1, column 'name': the value is 'Bern', which is not a")
+    assert reason.startswith(
+        "data.csv: data row 1, column 'name': the value is 'Bern', which is not a"
+    )
     assert reason.endswith(remedy)
     assert files() == ["data.csv"]
     if "--columns" in remedy:
@@ -389,7 +391,7 @@ def test_bad_predictions(capsys, globe):
     before = files()
     for data, output, reason in (
         ("less.csv", "out.csv", "less.csv: there is no column 'lon'"),
-        ("off.csv", "out.csv", "off.csv: row 2: longitude 999 is outside -180 to 360 degrees"),
+        ("off.csv", "out.csv", "off.csv: data row 2: longitude 999 is outside -180 to 360 degrees"),
         ("again.csv", "out.csv", "has a column 'PREDICTED_y' already; choose a --name"),
         ("data.csv", "data.csv", "--output data.csv would overwrite the table"),
         ("data.csv", "out.npy", "--output out.npy should end with .csv or .tsv or .txt"),

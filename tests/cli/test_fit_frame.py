@@ -128,7 +128,7 @@ def test_formats_agree(capsys, mixed):
     run(capsys, "predict", "model.gzk", "data.parquet", "--output", "out.parquet")
     assert parquet.read_table("out.parquet")["PREDICTED_kind"].type == "string"
     Path("new.csv").write_text("a,b,day,color\n1,2,2021-03-01,red\n1,2,soon,red\n")
-    assert "new.csv: row 2, column 'day': the value is 'soon', which is not a date" in refuse(
+    assert "new.csv: data row 2, column 'day': the value is 'soon', which is not a date" in refuse(
         capsys, "predict", "model.gzk", "new.csv", "--output", "o.csv"
     )
 
@@ -148,11 +148,11 @@ def test_on_the_globe(capsys, globe, named):
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
     if named:
         write("off.csv", {"lat": [1.0, 2.0], "lon": [2.0, 999.0]})
-        assert "off.csv: row 2: longitude 999 is outside -180 to 360 degrees" in refuse(
+        assert "off.csv: data row 2: longitude 999 is outside -180 to 360 degrees" in refuse(
             capsys, "predict", "model.gzk", "off.csv", "--output", "o.csv"
         )
         Path("gap.csv").write_text("lat,lon\n1,2\n,3\n")
-        assert "gap.csv: row 2, column 'lat': the value is missing" in refuse(
+        assert "gap.csv: data row 2, column 'lat': the value is missing" in refuse(
             capsys, "predict", "model.gzk", "gap.csv", "--output", "o.csv"
         )
 

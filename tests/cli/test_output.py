@@ -52,10 +52,11 @@ def test_a_picture_that_fails_comes_after_the_report(capsys, monkeypatch, plain,
     assert files() == ["data.csv", "model.gzk"]
 
 
-def test_model_and_picture_are_two_files(capsys, plain):
+def test_models_are_no_tables_and_no_pictures(capsys, plain):
     write("data.csv", plain)
-    arguments = ["fit", "data.csv", "--target", "y", "--model", "z.png", "--plot", "./z.png"]
-    assert refuse(capsys, *arguments).startswith("--model and --plot are the same file, z.png")
+    for name in ("z.png", "other.csv", "model"):
+        reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--model", name)
+        assert reason == f"--model {name} should end with .gzk"
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])

@@ -14,7 +14,7 @@ def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
     figures = []
     monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     rng = np.random.default_rng(0)
-    pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "title", "y")
+    pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "rows of t.csv", "y")
     (figure,) = figures
     assert len(figure.axes) == 1 + (n > pictures.MOST_DOTS)  # with a bar of colours for counts
     if n > pictures.MOST_DOTS:
@@ -28,12 +28,12 @@ def test_every_row_of_few_is_drawn_and_of_many_it_is_told_how_many_are_not(monke
     pairs = np.random.default_rng(0).normal(size=(3000, 2))
     pairs[:2] = 100
     for n in (300, 3000):
-        pictures.draw_agreement(Path("a.png"), pairs[:n], "title", "y")
+        pictures.draw_agreement(Path("a.png"), pairs[:n], "rows of t.csv", "y")
     few, many = (figure.axes[0] for figure in figures)
     assert few.get_xlim()[1] > 100
     assert "outside" not in few.get_title("left")
     assert many.get_xlim()[1] < 10
-    assert "3,000 rows, 5 outside the picture: title" in many.get_title("left")
+    assert "3,000 rows of t.csv, 5 of them outside the picture" in many.get_title("left")
 
 
 def test_names_are_no_formulas(tmp_path):

@@ -173,7 +173,7 @@ def test_columns_that_can_be_numbers():
             "a,y\n1,2\n3,x\nz,4\n",
             "row 2, column 'y': the value is 'x'",
         ),  # the first row, not column
-        ("a,y\n1,2\n3\n", "row 2 has 1 value, but there are 2 columns: '3'"),
+        ("a,y\n1,2\n3\n", "data row 2 has 1 value, but there are 2 columns: '3'"),
         ("a;y\n1;2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
         ("1,2.5\n3,4\n", "its columns are 1, 2.5; has it no first line that names the columns?"),
         ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
@@ -284,7 +284,7 @@ def test_nan_in_row_70000():
     refuse(
         "data.csv",
         ["lat", "lon", "y"],
-        "data.csv: row 70000, column 'lon': the value is 'NaN', which is not a finite number; "
+        "data.csv: data row 70000, column 'lon': the value is 'NaN', which is not a finite number; "
         "mend or drop such rows, or choose other columns",
     )
 
@@ -342,7 +342,7 @@ def test_numbers_are_written_in_plain_digits(text):
     """Python's float takes the first three."""
     Path("data.csv").write_text(f"a,b\n1,2\n3,{text}\n", encoding="utf-8")
     with pytest.raises(
-        ValueError, match=r"data\.csv: row 2, column 'b': the value is '.*', which is not"
+        ValueError, match=r"data\.csv: data row 2, column 'b': the value is '.*', which is not"
     ):
         read(open_table("data.csv").batches(["a", "b"]))
 
@@ -351,8 +351,8 @@ def test_numbers_are_written_in_plain_digits(text):
     ("content", "message"),
     [
         (b"a" * 200_000 + b"\n1\n", "the first line does not name columns: field larger than"),
-        (b"a,b\n1,2\n\xc7,3,4\n", "row 2 has 3 values, but there are 2 columns"),
-        (b"a,b\n1,2\n\xc7\n", "row 2 has 1 value, but there are 2 columns"),
+        (b"a,b\n1,2\n\xc7,3,4\n", "data row 2 has 3 values, but there are 2 columns"),
+        (b"a,b\n1,2\n\xc7\n", "data row 2 has 1 value, but there are 2 columns"),
     ],
 )
 def test_broken_lines_are_told_of(content, message):
@@ -421,7 +421,7 @@ def test_files_that_are_something_else(name, content, reason):
 def test_rows_of_other_lengths_in_another_encoding():
     """The error names the row, though its text is no UTF-8."""
     Path("data.csv").write_bytes("name,y\nM\xfcnchen,1\nK\xf6ln,2,3\n".encode("latin-1"))
-    refuse("data.csv", ["y"], "data.csv: row 2 has 3 values, but there are 2 columns: 'K")
+    refuse("data.csv", ["y"], "data.csv: data row 2 has 3 values, but there are 2 columns: 'K")
 
 
 def test_a_damaged_member_of_an_archive(numbers):
