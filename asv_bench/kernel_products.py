@@ -2,12 +2,12 @@
 
 import time
 
-from benchmarks.common import Limits, NoLimitsError, gaussian, interleave, ratio
+from benchmarks.common import gaussian, interleave, ratio
 from benchmarks.products import KERNELS, by_numpy, operations
+from limits import limits_or_none
 from printing import report, show
 
 from gzkcore import KernelOperator
-from gzkcore._compiled.dispatch import ISA
 from gzkcore._util.threads import limit_blas, limit_threads
 
 
@@ -51,11 +51,3 @@ def rates(name, dim, n, options):
             scale = (n / 4000) ** 2
             row["times NumPy"] = f"{scale * ratio(times, 'numpy', 'ours')[0]:.0f}"
     return row
-
-
-def limits_or_none():
-    """Return the limits of the machine, None without a C compiler."""
-    try:
-        return Limits(ISA)
-    except NoLimitsError:
-        return None
