@@ -238,7 +238,7 @@ def _matrix_rows(dim, k, options):
     product, out = empty((len(X), width), "float32"), empty((len(X), k), "float32")
     block = BlockProjection(k, random_state=0).fit(X[:2])
     calls = {
-        "block": lambda: block.transform(X, out=out),
+        "block": lambda: block.transform(X),
         "block, kernel alone": lambda: project(X, block.buckets_, block.weights_, out),
         "sgemm": lambda: np.matmul(X, R, out=product),
     }

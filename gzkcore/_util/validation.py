@@ -332,8 +332,10 @@ def check_targets(y: Any, X: Any) -> Any:
     try:
         y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
     except (TypeError, ValueError) as error:
+        of_labels = any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object)))
+        remedy = "; for labels use a classifier, such as KernelClassifier" if of_labels else ""
         raise type(error)(
-            f"y must be one number, or row of numbers, per row of X: {error}"
+            f"y must be one number, or row of numbers, per row of X: {error}{remedy}"
         ) from None
     check_consistent_length(X, y)
     raise_not_finite(y, "y", "leave out rows without a target")

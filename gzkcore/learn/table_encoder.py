@@ -344,6 +344,14 @@ def columns_of(
     array = np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
+    if array.ndim == 1:
+        reshaped = "X.to_frame()", "a frame's iloc[[0]]"
+        if not hasattr(X, "to_frame"):
+            reshaped = "X.reshape(-1, 1)", "X.reshape(1, -1)"
+        raise ValueError(
+            f"X has one dimension, of {counted(len(array), 'value')}, and should have rows and "
+            "columns. Reshape your data: {} is one column, {} one row".format(*reshaped)
+        )
     if array.dtype.kind in "biufc" or array.ndim != 2:
         array = check_array(array, dtype=np.float64, ensure_all_finite=False)
     elif array.dtype.kind not in "mM":

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gzkcore import TableEncoder, load, reference, save
+from gzkcore import KernelRegressor, TableEncoder, load, reference, save
 
 
 @parametrize_with_checks([TableEncoder()])
@@ -266,6 +266,23 @@ def test_dates_and_durations_are_seconds_in_whatever_form():
         np.testing.assert_allclose(TableEncoder().fit_transform(table), wanted, atol=1e-7)
     gone = pd.DataFrame({"t": [*days[:5], pd.NaT]})
     assert TableEncoder().fit_transform(gone)[:, 1].tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_one_dimension_is_told_how_to_become_two():
+    rows = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
+    encoder = TableEncoder().fit(rows)
+    for call in (encoder.transform, TableEncoder().fit):
+        with pytest.raises(
+            ValueError, match=r"of 2 values, .* data: X\.to_frame\(\) is one column"
+        ):
+            call(rows["a"])
+        with pytest.raises(ValueError, match=r"of 3 values, .* data: X\.reshape\(-1, 1\) is one"):
+            call(np.arange(3.0))
+
+
+def test_labels_are_for_a_classifier():
+    with pytest.raises(ValueError, match="to float: 'dry'; for labels use a classifier"):
+        KernelRegressor().fit(np.arange(3.0)[:, None], ["dry", "wet", "dry"])
 
 
 def test_infinity_among_objects_is_refused_by_name():
