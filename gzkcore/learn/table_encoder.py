@@ -337,6 +337,26 @@ def columns_of(
         originals = list(X.columns)
         columns = [_of_series(X[originals[places[name]]], name) for name in wanted]
         return wanted, columns, True
+    array = _array_of(X)
+    if fitted is not None and array.shape[1] != fitted.n_features_in_:
+        raise ValueError(
+            f"X has {array.shape[1]} features, but {type(fitted).__name__} is expecting "
+            f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+        )
+    names = [f"x{i}" for i in range(array.shape[1])]
+    if array.dtype.kind == "f":
+        for name, column in zip(names, array.T, strict=True):
+            _check_finite(column, name)
+        return names, [(column, NUMBERS) for column in array.T], False
+    if array.dtype.kind in "mM":
+        holds = DATES if array.dtype.kind == "M" else DURATIONS
+        return names, [(_seconds(column), holds) for column in array.T], False
+    objects = array.T.astype(object)
+    return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
+
+
+def _array_of(X: Any) -> Values:
+    """Return rows that are no frame as an array of two dimensions."""
     if sparse.issparse(X):
         check_sparse(X)
         check_fits_dense(X)
@@ -356,21 +376,7 @@ def columns_of(
         array = check_array(array, dtype=np.float64, ensure_all_finite=False)
     elif array.dtype.kind not in "mM":
         array = check_array(array, dtype=None, ensure_all_finite=False)
-    if fitted is not None and array.shape[1] != fitted.n_features_in_:
-        raise ValueError(
-            f"X has {array.shape[1]} features, but {type(fitted).__name__} is expecting "
-            f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
-        )
-    names = [f"x{i}" for i in range(array.shape[1])]
-    if array.dtype.kind == "f":
-        for name, column in zip(names, array.T, strict=True):
-            _check_finite(column, name)
-        return names, [(column, NUMBERS) for column in array.T], False
-    if array.dtype.kind in "mM":
-        holds = DATES if array.dtype.kind == "M" else DURATIONS
-        return names, [(_seconds(column), holds) for column in array.T], False
-    objects = array.T.astype(object)
-    return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
+    return array
 
 
 def _wanted(names: list[str], fitted: TableEncoder) -> list[str]:
