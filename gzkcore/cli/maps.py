@@ -36,6 +36,7 @@ STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws o
 # least share that it is thought to explain; and the opacity below which a map is hatched.
 FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
 FEW_DOTS = 2000  # so many places have a rim, to be seen on any colour
+SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
 MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
 MOST_SURE = 40_000
@@ -302,9 +303,9 @@ def _spacing_km(places: Doubles) -> float:
 
 
 def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
-    """Return norm and colours for values: two-sided if they are on both sides of 0."""
+    """Return norm and colours: about 0 if values are on both sides, by roots if skewed."""
     from matplotlib import colormaps
-    from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm
+    from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm, TwoSlopeNorm
 
     tail = 0.0005 if terrain else 0.01  # a few values far out leave the others their colours
     low, high = np.quantile(values, [tail, 1 - tail])
@@ -314,6 +315,8 @@ def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
     most = max(-low, high)
     if min(-low, high) > most / 4:
         return Normalize(-most, most), colormaps["RdBu_r"]
+    if np.median(values) < low + SKEWED * (high - low):  # half the values in a fifth of the colours
+        return PowerNorm(0.5, low, high), colormaps["viridis"]
     return Normalize(low, high), colormaps["viridis"]
 
 

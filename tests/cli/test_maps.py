@@ -68,6 +68,13 @@ def test_colors_suit_the_values(low, high, terrain, name, limits):
     np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=1e-3)
 
 
+def test_skewed_values_share_the_colors():
+    values = np.exp(np.linspace(0, 5, 1001))
+    norm, _ = maps._colors(values, terrain=False)
+    assert norm(np.median(values)) > 0.2
+    assert norm.vmax > 100
+
+
 def test_a_map_fades_where_the_surface_is_unknown():
     """By the variance beyond the noise, as a share of that of the data: noise alone hatches nothing."""
     opacity, limit = maps._known(np.array([1.0, 1.1, 3.0]), 3.0)
