@@ -297,7 +297,16 @@ class _Option(NamedTuple):
     spread: float  # over pairs of points
     functions: Integers
     counts: Integers
-    families: Sequence[Directions] = ()
+    families: Sequence["_Family"] = ()
+
+
+class _Family(NamedTuple):
+    """What `Directions` of a dimension are made of, which takes time for the best option only."""
+
+    degrees: Integers
+    columns: Integers
+    W: Doubles
+    signs: Doubles
 
 
 def choose(
@@ -369,7 +378,8 @@ def choose(
     if basis == "hybrid" or (basis == "auto" and not exact):
         options += [mixed(n_blocks) for n_blocks in split.choices(width)]
     best = min(options, key=lambda option: option.error)
-    layout = of_harmonics(radial, best.functions, best.counts, best.families)
+    families = [Directions(dim, *family) for family in best.families]
+    layout = of_harmonics(radial, best.functions, best.counts, families)
     return layout, unit * math.sqrt(best.spread)
 
 
@@ -407,7 +417,7 @@ def _draw(
     method: Method,
     tol: float,
     seeds: np.random.SeedSequence,
-) -> tuple[list[Directions], float, float]:
+) -> tuple[list[_Family], float, float]:
     """Random columns for some radial functions, with their mean squared errors.
 
     The errors are those over random pairs, and on the diagonal, in shares of `_unit`. Functions
@@ -431,7 +441,7 @@ def _draw(
         W = sample_directions(int(m), dim, method, rng)
         degrees = radial.degree[columns]
         signs = _SIGNS[degrees % 4]
-        families.append(Directions(dim, degrees, columns, W, signs))
+        families.append(_Family(degrees, columns, W, signs))
         if energy[i] > 1e-3 * energy.sum():
             here = shares[columns]
             spread += _spread(W, degrees, here)

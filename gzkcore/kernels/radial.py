@@ -284,15 +284,18 @@ class RadialFunctions:
     ) -> Doubles:
         """Values (n, K) of the functions, from the formulas; for any norm."""
         columns = np.arange(self.degree.size) if columns is None else columns
-        out = np.zeros((norms.size, len(columns)))
+        out, levels = np.zeros((norms.size, len(columns))), self.degree[columns]
+        order = np.argsort(levels, kind="stable")
+        degrees, starts = np.unique(levels[order], return_index=True)
+        of_degrees = [
+            (degree, here, self._rotations[degree][:, self.index[columns[here]]])
+            for degree, here in zip(degrees.tolist(), np.split(order, starts[1:]), strict=True)
+            if degree < self._family.n_degrees
+        ]
         for rows in range(0, norms.size, BLOCK):
             part = slice(rows, rows + BLOCK)
             table = self._family.table(norms[part])
-            for degree in np.unique(self.degree[columns]).tolist():
-                if degree >= self._family.n_degrees:
-                    continue
-                here = np.flatnonzero(self.degree[columns] == degree)
-                rotation = self._rotations[degree][:, self.index[columns[here]]]
+            for degree, here, rotation in of_degrees:
                 out[part, here] = product(self._family.values(table, degree), rotation)
         return out
 

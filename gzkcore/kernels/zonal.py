@@ -1,5 +1,6 @@
 """Kernels of the angle, times a power of the norms, by their Gegenbauer series."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -126,6 +127,10 @@ class ZonalKernel(Kernel):
         """Return kappa(cos theta), as exactly as the kernel can say it."""
         return self.kappa(np.cos(theta), dim)
 
+    def of_angles(self, dim: int) -> Function:
+        """Return `at_angles` in this dimension."""
+        return lambda theta: self.at_angles(theta, dim)
+
     def tile_form(self, dim: int) -> TileForm:
         """Return a table of angles between unit rows, by the square of their difference."""
         factor = Factor(
@@ -135,7 +140,7 @@ class ZonalKernel(Kernel):
             bound=self.at_one(dim),
             power=self.power,
             unit=self.unit_sphere,
-            function=lambda theta: self.at_angles(theta, dim),
+            function=self.of_angles(dim),
             blur=0.0 if type(self).at_angles is not ZonalKernel.at_angles else _COSINE_ERROR,
         )
         return [Term((factor,))]
@@ -331,11 +336,22 @@ class SphereKernel(ZonalKernel):
 
         What is missing there, for a rough kernel, is put into the last half: kappa(1) is 1.
         """
+        return np.asarray(zonal_sum(self._summed(dim), dim, t), dtype=np.float64)
+
+    def of_angles(self, dim: int) -> Function:
+        """Return `at_angles`, with one series for all calls: a table makes dozens."""
+        summed = functools.cache(self._summed)
+        return lambda theta: np.asarray(
+            zonal_sum(summed(dim), dim, np.cos(theta)), dtype=np.float64
+        )
+
+    def _summed(self, dim: int) -> Doubles:
+        """Return the series that `kappa` is the sum of."""
         c = self.series(dim, _LONGEST_SERIES)
         total = np.cumsum(c)
         c = c[: int(np.searchsorted(total, 1 - _MISSING)) + 1]
         c += max(1.0 - float(c.sum()), 0.0) * _last_half(c.size)
-        return np.asarray(zonal_sum(c, dim, t), dtype=np.float64)
+        return c
 
     def length_slope(self, t: Doubles, dim: int) -> Doubles:
         """Return the derivative of `kappa` by the logarithm of the length.

@@ -8,6 +8,7 @@ they differ in how evenly the whole set is spread.
 import inspect
 import math
 import warnings
+from contextlib import nullcontext
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -24,6 +25,9 @@ __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
 
 # SciPy 1.15 renamed the argument.
 _SOBOL_RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
+
+# Rows and columns of blocks, of which BLAS does not share the work out.
+_SMALL_BLOCKS = 32
 
 Method: TypeAlias = Literal["iid", "orthogonal", "sobol", "fibonacci"]
 POINT_SETS: tuple[Method, ...] = get_args(Method)
@@ -172,7 +176,8 @@ def _unit(points: Doubles) -> Doubles:
 def _haar(normals: Doubles) -> Doubles:
     """Turn rows of normals into orthonormal ones, in blocks of as many rows as columns."""
     dim = normals.shape[1]
-    with limit_blas(1):
+    # Of so small blocks BLAS takes one thread anyway, and to limit it takes longer than they do.
+    with nullcontext() if dim <= _SMALL_BLOCKS else limit_blas(1):
         failed = _directions.orthogonal_directions(normals, n_threads(normals.size * dim))
     if failed:
         raise MemoryError("no memory for the QR decompositions of orthogonal directions")

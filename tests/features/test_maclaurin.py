@@ -23,7 +23,7 @@ from gzkcore import (
 )
 from gzkcore.features.maclaurin import RULES, maclaurin_features, maclaurin_variance
 
-SEEDS = 2000
+SEEDS = {"geometric": 2000, "adapted": 600}  # estimates of rare degrees are skewed
 KERNELS = {
     "gaussian": Gaussian([0.1, 0.3, 0.2, 0.4]),
     "polynomial": Polynomial(3, 0.5, 0.7),
@@ -42,7 +42,7 @@ def pairs(dim=4):
 def test_mean_and_variance(name, degrees):
     kernel, (X, Y) = KERNELS[name], pairs()
     features = MaclaurinFeatures(kernel, 8, degrees=degrees)
-    values = estimates(features, X, Y, SEEDS)
+    values = estimates(features, X, Y, SEEDS[degrees])
     k = np.diag(kernel(X, Y))
     assert_mean(values, k)
     fitted = clone(features).fit(np.concatenate([X, Y]))
