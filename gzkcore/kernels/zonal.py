@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -127,7 +127,7 @@ class ZonalKernel(Kernel):
         """Return kappa(cos theta), as exactly as the kernel can say it."""
         return self.kappa(np.cos(theta), dim)
 
-    def of_angles(self, dim: int) -> Function:
+    def of_angles(self, dim: int) -> Callable[[Doubles], Doubles]:
         """Return `at_angles` in this dimension."""
         return lambda theta: self.at_angles(theta, dim)
 
@@ -338,7 +338,7 @@ class SphereKernel(ZonalKernel):
         """
         return np.asarray(zonal_sum(self._summed(dim), dim, t), dtype=np.float64)
 
-    def of_angles(self, dim: int) -> Function:
+    def of_angles(self, dim: int) -> Callable[[Doubles], Doubles]:
         """Return `at_angles`, with one series for all calls: a table makes dozens."""
         summed = functools.cache(self._summed)
         return lambda theta: np.asarray(

@@ -7,7 +7,14 @@ import warnings
 import pytest
 
 from gzkcore._util.wording import plain
+from gzkcore.evaluate import whole_cost
 from gzkcore.evaluate.worker import RefusedError, Worker
+
+
+@pytest.fixture(autouse=True)
+def short_timing(monkeypatch):
+    """Time products of the whole kernel on fewer rows: how long they take is not tested."""
+    monkeypatch.setattr(whole_cost, "TIMED_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -469,11 +469,11 @@ def test_every_regression_learns(learner):
     ids=named,
 )
 def test_every_classification_learns(learner, labels):
-    X, _ = table()
+    X, _ = table(150)
     places = np.digitize(X[:, 0], np.linspace(-0.5, 0.5, len(labels) - 1))
     y = np.array(labels)[places]
     expected = learn_kernel(X, y.astype(str), "gaussian", random_state=0).kernel
-    batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 300, 100)]
+    batches = [(X[i : i + 50], y[i : i + 50]) for i in range(0, 150, 50)]
     for given in ((X, y), (batches,)):
         fitted = clone(learner).fit(*given)
         owner = getattr(fitted, "features_", fitted)
