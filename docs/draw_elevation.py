@@ -108,7 +108,7 @@ def drawing(latitude, longitude, elevation, std, n_places):
     end = 8 + wide * len(COLORS)
     lines += [
         f'<rect x="{end + 30}" width="54" height="26" fill="url(#hatch)" stroke="#c6cfda"/>',
-        f'<text x="{end + 94}" y="20">too few airports near by to tell:</text>',
+        f'<text x="{end + 94}" y="20">too few airports nearby to tell:</text>',
         f'<text x="{end + 94}" y="48">standard deviation above {UNSURE} m</text>',
         "</g>",
         "</svg>",
