@@ -2,9 +2,10 @@
 
 The operating system clears each page of a large new array before it is first written, which takes
 longer than most transforms. NumPy gives the memory of an array of more than 32 MB back as soon as
-nothing refers to it, so that the next array pays again. Here up to 512 MB of such memory wait for
-the next array of about that size. They are marked as free meanwhile (MADV_FREE): the system takes
-them where memory is short, and pages that it took come back cleared. A fork gives back what waits.
+nothing refers to it, so that the next array pays again. Here such memory waits for the next array
+of about that size: up to 512 MB, or a sixteenth of the machine's if that is more. It is marked as
+free meanwhile (MADV_FREE): the system takes it where memory is short, and pages that it took come
+back cleared. A fork gives back what waits.
 
 Linux only; elsewhere arrays are `numpy.empty`'s.
 """
@@ -25,6 +26,8 @@ from .typing import Floats
 _LARGE = 1 << 25
 # Bytes that wait at most, and how much more memory than it needs an array may have.
 _MOST = 1 << 29
+if sys.platform == "linux":
+    _MOST = max(_MOST, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 16)
 _SPARE = 1.25
 # Memory that no array refers to, the longest waiting first. Arrays end in any thread, and within
 # any line of this one; so what is done to it are single steps of a list, which need no lock.
