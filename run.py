@@ -6,6 +6,7 @@ python3 run.py test     the tests; with --all the slow ones too, and those of da
 python3 run.py fuzz     random inputs for formulas, estimators and files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc
+python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
                         that are slower than at that commit (--bench REGEX, or --quick as in CI)
@@ -39,7 +40,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 # Other versions and other builds get an environment of their own, within the other.
-OWN = {"smallest", "sanitize"}
+OWN = {"smallest", "sanitize", "coverage"}
 VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN else "")
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
@@ -206,6 +207,46 @@ def sanitize(*options: str) -> int:
     return status or len(reports)
 
 
+REACHED = 95.0  # per cent of the lines, of Python and of the kernels each, that tests have to reach
+
+
+def coverage(*options: str) -> int:
+    """Run the tests, tell which lines of Python and of the kernels they reach, and judge that."""
+    install("test", "coverage", setup=("-Db_coverage=true", "-Doptimization=1", "-Dplain=true"))
+    for counts in (VENV / "build").rglob("*.gcda"):
+        counts.unlink()
+    ENVIRONMENT.update(SIDE_BY_SIDE | {"COVERAGE_FILE": str(VENV / "lines")})
+    chosen = ("--numprocesses=auto", "--cov", f"--cov-fail-under={REACHED}", *options)
+    status = run("pytest", *chosen, "--cov-report=term:skip-covered")
+    reached = compiled_lines()
+    print(f"{'kernels':40}{'lines':>8}{'missed':>8}")
+    total = missed = 0
+    for name, counts in sorted(reached.items()):
+        lost = sorted(line for line, count in counts.items() if not count)
+        total, missed = total + len(counts), missed + len(lost)
+        print(f"{name:40}{len(counts):8}{len(lost):8}  {' '.join(map(str, lost[:12]))}")
+    share = 100 * (1 - missed / max(total, 1))
+    print(f"Of {total} lines of the kernels the tests reach {share:.1f} %, of {REACHED} asked for.")
+    return status or int(share < REACHED)
+
+
+def compiled_lines() -> dict[str, dict[int, int]]:
+    """Return of each source of the kernels how often each line was run, by gcov."""
+    reached: dict[str, dict[int, int]] = {}
+    build = VENV / "build"
+    for counts in sorted(build.rglob("*.gcda")):
+        command = ["gcov", "--json-format", "--stdout", counts]
+        for each in json.loads(subprocess.check_output(command, cwd=build))["files"]:
+            path = (build / each["file"]).resolve()
+            if path.suffix not in (".pyx", ".pxd", ".h") or not path.is_relative_to(ROOT):
+                continue
+            lines = reached.setdefault(path.name, {})
+            for line in each["lines"]:
+                number = line["line_number"]
+                lines[number] = lines.get(number, 0) + line["count"]
+    return reached
+
+
 def fingerprint(commit: str) -> str:
     """Return the name of what this commit is built to: by this compiler, for this NumPy."""
     compiler = [*shlex.split(ENVIRONMENT.get("CC", "cc")), "--version"]
@@ -291,6 +332,8 @@ def main() -> int:
             return tests(*options)
         case ["sanitize", *options]:
             return sanitize(*options)
+        case ["coverage", *options]:
+            return coverage(*options)
         case ["bench", *options] if "--against" in options[:-1]:
             install("bench", "test")
             place = options.index("--against")
