@@ -162,9 +162,11 @@ def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
     0.5
     """
     exact, features = _pair(K, Z)
-    size = math.sqrt(np.vdot(exact, exact))
-    if size == 0:
+    if not exact.any():
         raise ValueError("K is 0, so there is no relative error; pass the exact kernel matrix")
+    half = int(np.frexp(np.abs(exact).max())[1]) // 2  # squares of K / 4^half are in range
+    exact, features = np.ldexp(exact, -2 * half), np.ldexp(features, -half)
+    size = math.sqrt(np.vdot(exact, exact))
     error = sum(
         float(np.square(features[tile] @ features.T - exact[tile]).sum())
         for tile in _tiles(len(exact))

@@ -145,6 +145,12 @@ def test_an_exact_approximation_has_no_error(impl):
     assert impl.projection_cost_error(K, Z, 2) <= exact
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_squares_of_the_kernel_beyond_doubles(scale):
+    K, Z = scale * np.eye(2), 1.1 * scale**0.5 * np.eye(2)
+    assert metrics.relative_frobenius_error(K, Z) == pytest.approx(0.21)
+
+
 @both
 def test_a_lost_direction_costs_lam_over_lam_plus_energy(impl):
     K, Z = np.diag([2.0, 1.0]), np.array([[2**0.5], [0.0]])

@@ -34,6 +34,8 @@ def check_integers(name: str, values: Any) -> Integers:
         raise TypeError(f"{name}={values!r} are no integers; use integers >= 0")
     if array.size and array.min() < 0:
         raise ValueError(f"{name}={array.min()} is too small; use integers >= 0")
+    if array.size and array.max() > np.iinfo(np.intp).max:
+        raise ValueError(f"{name}={array.max()} is too large; use integers below 2^63")
     return array.astype(np.intp)
 
 

@@ -267,7 +267,8 @@ class _Fourier(KernelMap):
     phase_: float
 
     def _bytes(self, width: int, rows: int, columns: int) -> float:
-        return 8.0 * width * (1 + columns)  # frequencies twice: as drawn and as kernels take them
+        # Frequencies as drawn, as kernels take them, and up to three more where they are made.
+        return 8.0 * width * (1 + 2.5 * columns)
 
     def _write(self, X: Rows, out: Floats, stream: bool) -> None:
         W = cast_once(self, X.dtype, _half_turns, self.frequencies_)

@@ -104,11 +104,23 @@ class ZonalFunctions(FamilyFunctions):
 
     def __init__(self, kernel: ZonalKernel, dim: int, grid: Doubles, cut: Cut) -> None:
         self.kernel, self.dim, self.at_one = kernel, dim, kernel.at_one(dim)
+        if kernel.power:
+            self._check_size(float(grid.max()))
         if cut.max_degree is not None:
             self.c = self.kernel.series(dim, cut.max_degree)
         else:
             self.c = self._choose(cut)
         self.n_degrees = self.c.size
+
+    def _check_size(self, norm: float) -> None:
+        """Raise where the degrees of k(x, x) at the largest norm are beyond what doubles hold."""
+        with np.errstate(over="ignore"):
+            size = float(self.diagonal(np.array([norm]))[0])
+        if norm and not UNDERFLOW < size < math.inf:
+            raise ValueError(
+                f"{self.kernel!r} is {size:.4g} at a row of norm {norm:.4g}, beyond what can be "
+                "computed with in doubles; scale the columns"
+            )
 
     def _choose(self, cut: Cut) -> Doubles:
         size = 1.0 if self.kernel.unit_sphere else self.at_one

@@ -232,7 +232,7 @@ class RadialFunctions:
             else:
                 rotation = _principal_axes(values, grid.weights, long)
             energy = np.square(values[: grid.n_given] @ rotation).mean(axis=0)
-            if cut.max_degree is None and energy.max() < UNDERFLOW:
+            if cut.max_degree is None and energy.max() <= UNDERFLOW * min(whole, 1.0):
                 continue
             yield level, rotation, energy
             covered += float(np.square(values[rim]).sum())

@@ -452,7 +452,15 @@ class SphereMatern(SphereKernel):
     def _numbers(self) -> tuple[float, float]:
         raise_if_learned("nu", self.nu)
         raise_if_learned("length_scale", self.length_scale)
-        return check_positive("nu", self.nu), check_positive("length_scale", self.length_scale)
+        nu = check_positive("nu", self.nu)
+        length_scale = check_positive("length_scale", self.length_scale)
+        squared = length_scale * length_scale
+        if not (squared and 0 < 2 * nu / squared < math.inf):
+            raise ValueError(
+                f"length_scale={length_scale} and nu={nu} are not usable together: doubles don't "
+                "hold 2 nu / length_scale^2; use numbers nearer to 1"
+            )
+        return nu, length_scale
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
         """Return -(nu + (d-1)/2) log(2 nu / length_scale^2 + l (l + d - 2))."""

@@ -1,6 +1,7 @@
 """Random Fourier features: cosines to the last digits, unbiased, of the variance that is claimed."""
 
 import pickle
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import mpmath
@@ -365,6 +366,20 @@ def test_sobol_has_an_end():
 def test_bad_modified_parameters(parameters, dim, message):
     with pytest.raises(ValueError, match=message):
         ModifiedFourierFeatures(**parameters).fit(gaussian(9, dim))
+
+
+@pytest.mark.parametrize("frequencies", ["iid", "qmc"])
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern"])
+def test_memory_that_is_asked_for_has_room_for_the_draws(name, frequencies):
+    X, width = gaussian(9, 4), 50_000
+    features = RandomFourierFeatures(KERNELS[name], width, frequencies=frequencies, random_state=0)
+    tracemalloc.start()
+    try:
+        features.fit(X).transform(X[:1])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 1.05 * features._bytes(width, *X.shape)
 
 
 def test_bad_functions():

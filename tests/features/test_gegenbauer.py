@@ -1342,3 +1342,19 @@ def test_scaled_rows_scale_features_of_homogeneous_kernels(basis, scale):
     np.testing.assert_allclose(scaled.transform(scale * X) / scale, Z, atol=1e-11)
     assert (scaled.expected_error_ / scale**2) == pytest.approx(features.expected_error_, rel=1e-6)
     assert scaled.basis_ == features.basis_
+
+
+@pytest.mark.parametrize("basis", ["auto", "random", "hybrid", "harmonic", "adapted"])
+def test_degrees_of_tiny_kernels_are_kept(basis):
+    X, scale = np.random.default_rng(0).standard_normal((40, 3)), 2.0**-240  # k(x, x) = 1e-289
+    features = GegenbauerFeatures(ArcCosine(2), 32, basis=basis, random_state=0)
+    Z, scaled = features.fit_transform(X), clone(features).fit(scale * X).transform(scale * X)
+    np.testing.assert_allclose(scaled / scale**2, Z, atol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [2.0**266, 2.0**-266])  # the features alone would fit
+def test_kernels_beyond_doubles_are_refused(scale):
+    X = scale * np.random.default_rng(0).standard_normal((40, 3))
+    with pytest.raises(ValueError, match=r"ArcCosine\(order=2\) is .* at a row of norm .*; scale"):
+        GegenbauerFeatures(ArcCosine(2), 32, random_state=0).fit(X)
+    assert not GegenbauerFeatures(ArcCosine(2), 32).fit_transform(0 * X).any()

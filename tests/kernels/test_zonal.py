@@ -236,6 +236,8 @@ X3 = gaussian(5, 3)
         (ArcCosine(3), ValueError, r"order=3 is not implemented; use 0, 1 or 2"),
         (SphereHeat(0), ValueError, r"time=0 .* > 0"),
         (SphereMatern(-1), ValueError, r"nu=-1 .* > 0"),
+        (SphereMatern(length_scale=1e200), ValueError, r"length_scale=1e\+200 and nu=1.5 are not"),
+        (SphereMatern(length_scale=1e-200), ValueError, r"length_scale=1e-200 and nu=1.5 are not"),
     ],
     ids=named,
 )

@@ -171,6 +171,11 @@ def test_nothing_is_written_to_t():
     ("call", "error", "message"),
     [
         (lambda: special.alpha(-1, 3), ValueError, r"degree=-1 is too small; use an integer >= 0"),
+        (
+            lambda: special.alpha(np.array([2**63], np.uint64), 3),
+            ValueError,
+            r"degree=.* too large",
+        ),
         (lambda: special.alpha(2, 0), ValueError, r"dim=0 is too small; use an integer >= 1"),
         (lambda: special.alpha(2.0, 3), TypeError, r"degree=2.0 is not an integer"),
         (lambda: special.alpha(True, 3), TypeError, r"degree=True is not an integer"),
