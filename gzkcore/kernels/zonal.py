@@ -447,7 +447,7 @@ class SphereMatern(SphereKernel):
         """Return (nu + (d-1)/2) (4 nu / length_scale^2) / (2 nu / length_scale^2 + l (l+d-2))."""
         nu, length_scale = self._numbers()
         steep = 2 * nu / length_scale**2
-        return (2 * nu + dim - 1) * steep / (steep + degrees * (degrees + dim - 2))
+        return (2 * nu + dim - 1) * (steep / (steep + degrees * (degrees + dim - 2)))
 
     def _numbers(self) -> tuple[float, float]:
         raise_if_learned("nu", self.nu)
@@ -463,10 +463,11 @@ class SphereMatern(SphereKernel):
         return nu, length_scale
 
     def log_eigenvalue(self, degrees: Doubles, dim: int) -> Doubles:
-        """Return -(nu + (d-1)/2) log(2 nu / length_scale^2 + l (l + d - 2))."""
+        """Return -(nu + (d-1)/2) log(1 + l (l + d - 2) length_scale^2 / (2 nu))."""
         nu, length_scale = self._numbers()
-        bend = 2 * nu / length_scale**2 + degrees * (degrees + dim - 2)
-        return -(nu + (dim - 1) / 2) * np.log(bend)
+        with np.errstate(over="ignore"):
+            bend = degrees * (degrees + dim - 2) / (2 * nu / length_scale**2)
+        return -(nu + (dim - 1) / 2) * np.log1p(bend)
 
 
 class SphereHeat(SphereKernel):

@@ -108,6 +108,12 @@ def test_a_rough_kernel_of_the_circle_is_its_closed_form(length_scale):
     np.testing.assert_allclose(found[3:], expected[3:], rtol=0, atol=6e-6 / length_scale)
 
 
+@pytest.mark.parametrize("nu", [1e14, 1e300])
+def test_the_limit_of_large_nu_is_the_heat_kernel(nu):
+    X = sphere(9, 3)
+    np.testing.assert_allclose(SphereMatern(nu, 0.5)(X), SphereHeat(0.125)(X), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "kernel", [Zonal(np.exp), Zonal(coefficients=[1.0, 0.5]), SphereMatern(4.5), SphereHeat(1e-4)],
     ids=str,
