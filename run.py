@@ -5,7 +5,8 @@ python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
 python3 run.py fuzz     random inputs for formulas, estimators and files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
-python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc
+python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc;
+                        with --thread for races, which needs clang with its OpenMP
 python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc
 python3 run.py check    linters, types, stubs, doctests
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
@@ -29,6 +30,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -80,7 +82,9 @@ def minutes() -> Iterator[None]:
         done.set()
 
 
-def install(*groups: str, extras: str = "cli", setup: Sequence[str] = ()) -> None:
+def install(
+    *groups: str, extras: str = "cli", folder: str = "build", setup: Sequence[str] = ()
+) -> None:
     """Build the package and install it as users have it, with these dependency groups beside it.
 
     The build runs in the environment itself, not in a passing one of its own, so that its folder
@@ -92,7 +96,7 @@ def install(*groups: str, extras: str = "cli", setup: Sequence[str] = ()) -> Non
     pip = (BIN / "pip", "install", "--quiet")
     must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
-    options = (f"-Cbuild-dir={VENV / 'build'}", *(f"-Csetup-args={each}" for each in setup))
+    options = (f"-Cbuild-dir={VENV / folder}", *(f"-Csetup-args={each}" for each in setup))
     package = ("--no-build-isolation", *options, f".[{extras}]")
     with minutes():
         must(*pip, *package, *(f"--group={group}" for group in groups))
@@ -176,7 +180,8 @@ def fuzz(minutes: float, *options: str) -> int:
 
 # Libraries that a Python which was not built with the sanitizers has to load first, and how these
 # report: Python never frees all, and hostile sizes are refused as by a machine of 4 GB.
-SANITIZERS = ["libasan.so", "libubsan.so", "libstdc++.so.6"]
+GCC = ["libasan.so", "libubsan.so", "libstdc++.so.6"]
+CLANG = ["libclang_rt.asan-x86_64.so", "libstdc++.so.6"]
 REPORTS = {
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -184,25 +189,61 @@ REPORTS = {
 # The kernels against the formulas, on all kinds of arrays and threads, and files that mislead them.
 SANITIZED = ["test_twins.py", "test_agnostic.py", "fuzz_twins.py", "_util", "features"]
 
+# Of threads only clang's OpenMP says, through Archer, which waits for which. What wasn't compiled
+# with the sanitizer is not heard, and every job is worth a thread.
+THREAD_REPORTS = {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=0"}
+THREADS = {"GZKCORE_NUM_THREADS": "4", "GZKCORE_TESTS_WORTH": "1"}
+THREADED = ["test_twins.py", "test_agnostic.py", "features", "learn/test_gram.py"]
+# This sanitizer can't be loaded into a program, only be part of it.
+PROGRAM = b"""int Py_BytesMain(int, char **);
+int main(int argc, char **argv) { return Py_BytesMain(argc, argv); }"""
+
+
+def compiler_says(question: str) -> str:
+    """Return what the compiler prints for an option."""
+    return subprocess.check_output([*shlex.split(ENVIRONMENT["CC"]), question], text=True).strip()
+
+
+def python_of_threads() -> Path:
+    """Link a Python with the sanitizer of threads; this needs Python as a shared library."""
+    made, folder = BIN / "python-threads", sysconfig.get_config_var("LIBDIR")
+    python = f"-lpython{sysconfig.get_config_var('LDVERSION')}"
+    link = ("-fsanitize=thread", f"-L{folder}", f"-Wl,-rpath,{folder}", python)
+    command = [*shlex.split(ENVIRONMENT["CC"]), "-xc", "-", "-o", str(made), *link]
+    subprocess.run(command, input=PROGRAM, check=True)
+    return made
+
 
 def sanitize(*options: str) -> int:
     """Run tests with kernels that tell of their faults, and tell what they told."""
-    compiler = shlex.split(ENVIRONMENT.setdefault("CC", "gcc"))
+    thread = "--thread" in options
+    compiler = ENVIRONMENT.setdefault("CC", "clang" if thread else "gcc")
+    kind = "thread" if thread else "address,undefined"
     quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", "-Dc_args=-march=native")
-    install("test", setup=("-Db_sanitize=address,undefined", "-Db_lundef=false", *quick))
-    paths = [
-        subprocess.check_output([*compiler, f"-print-file-name={name}"], text=True).strip()
-        for name in SANITIZERS
-    ]
-    chosen = options or [str(ROOT / "tests" / name) for name in SANITIZED]
+    setup = (f"-Db_sanitize={kind}", "-Db_lundef=false", *quick)
+    install("test", folder=f"build-{Path(shlex.split(compiler)[0]).name}-{kind}", setup=setup)
+    tests = THREADED if thread else SANITIZED
+    chosen = [option for option in options if option != "--thread"]
+    chosen = chosen or [str(ROOT / "tests" / name) for name in tests]
+    pytest = (python_of_threads(), BIN / "pytest") if thread else ("pytest",)
     with tempfile.TemporaryDirectory() as folder:
-        ENVIRONMENT.update(SIDE_BY_SIDE | {"LD_PRELOAD": " ".join(paths)})
-        for name, value in REPORTS.items():
+        ENVIRONMENT.update(SIDE_BY_SIDE)
+        if thread:
+            archer = Path(compiler_says("-print-resource-dir")).parents[1] / "libarcher.so"
+            if not archer.exists():
+                sys.exit(f"sanitize: there is no {archer}; install the OpenMP of {compiler}")
+            ENVIRONMENT.update(THREADS | {"OMP_TOOL_LIBRARIES": str(archer)})
+        else:
+            libraries = CLANG if "clang" in compiler else GCC
+            paths = [compiler_says(f"-print-file-name={library}") for library in libraries]
+            ENVIRONMENT["LD_PRELOAD"] = " ".join(paths)
+        for name, value in (THREAD_REPORTS if thread else REPORTS).items():
             ENVIRONMENT[name] = f"{value}:log_path={folder}/report"
-        status = run("pytest", "--numprocesses=auto", "-q", "--no-showlocals", *chosen)
+        status = run(*pytest, "--numprocesses=auto", "-q", "--no-showlocals", *chosen)
         texts = [path.read_text(errors="replace") for path in sorted(Path(folder).iterdir())]
     # Other lines are of memory that was refused, as it should be.
-    reports = [text for text in texts if "ERROR: " in text or "runtime error: " in text]
+    signs = ("ERROR: ", "runtime error: ", "WARNING: ThreadSanitizer")
+    reports = [text for text in texts if any(sign in text for sign in signs)]
     print(*reports, f"{len(reports)} reports of the sanitizers", sep="\n")
     return status or len(reports)
 

@@ -15,7 +15,7 @@ settings.register_profile(
 settings.load_profile("gzkcore")
 
 # Data of tests are small: what threads may break is to be seen on them.
-threads._WORTH_A_THREAD = 1 << 16
+threads._WORTH_A_THREAD = int(os.environ.get("GZKCORE_TESTS_WORTH", "65536"))
 
 # Tests that run side by side share the processors; those of threads ask for as many as they want.
 SIDE_BY_SIDE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
