@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util.random import check_seed, generator
@@ -168,6 +169,9 @@ class WholeKernelRegressor(WholeKernel):
         scale=(doubles("a", least=0) | nothing()).kept_as("_scale"),
         rows_per_center=number(0).kept_as("_rows_per_center").if_there(),
     )
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
+
     _cut = False  # whether rows come in parts, and no variance may depend on how many at a time
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh_tridiagonal
+from scipy.linalg import LinAlgError, eigh_tridiagonal
 from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._util.typing import Doubles, Integers
@@ -215,7 +215,11 @@ class Quadrature:
         factors = np.array(self.factors[: len(steps) - 1])
         diagonal = steps.copy()
         diagonal[1:] += factors * steps[:-1]
-        nodes, vectors = eigh_tridiagonal(diagonal, np.sqrt(factors) * steps[:-1])
+        beside = np.sqrt(factors) * steps[:-1]
+        try:
+            nodes, vectors = eigh_tridiagonal(diagonal, beside)
+        except LinAlgError:  # of some LAPACKs the fastest driver gives up where this one doesn't
+            nodes, vectors = eigh_tridiagonal(diagonal, beside, lapack_driver="stev")
         if nodes[0] <= 0:
             raise NotPositiveDefinite(f"K + alpha N {INDEFINITE}")
         return float(np.square(vectors[0]) @ np.log(nodes))

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
@@ -62,9 +61,6 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
     fit_intercept: bool  # a parameter, named here for type checkers
 
     # -- fitting ------------------------------------------------------------------------------
-
-    # Where a fit keeps its progress is nothing that a pipeline could route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
 
     @with_callbacks
     def fit(

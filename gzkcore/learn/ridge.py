@@ -4,11 +4,12 @@ Everything follows from the moments of `gram` without looking at the data again:
 (`normal_equations`), residuals, degrees of freedom and standard deviations.
 """
 
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
@@ -41,6 +42,9 @@ class FeatureRegressor(Regressor, FeatureLearner):
         moments_=holds(GramAccumulator, CrossAccumulator),
         y_offset_=doubles() | doubles("t"),
     )
+
+    # Where a fit keeps its progress is nothing that a pipeline could route.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
 
     coef_ = Solved()
     intercept_ = Solved()

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import linalg
+from scipy.linalg import LinAlgError
 from tolerances import SOLVE
 
 from gzkcore import Gaussian, reference
+from gzkcore.learn import lanczos
 from gzkcore.learn.lanczos import log_determinant
 from gzkcore.learn.solve import NotPositiveDefinite
 
@@ -94,6 +97,19 @@ def test_steps_come_down_to_the_value():
     found = log_determinant(K, [0.1], draws)
     assert found.converged.all()
     assert abs(found.value[0] - values[-1]) < 0.05
+
+
+def test_the_fastest_driver_may_give_up(monkeypatch):
+    K, draws = kernel_matrix(), normal(150, 5)
+    expected = log_determinant(K, [0.1], draws)
+
+    def eigh_tridiagonal(diagonal, beside, lapack_driver="auto"):
+        if lapack_driver != "stev":
+            raise LinAlgError("stemr (eigh_tridiagonal) did not converge (LAPACK info=22)")
+        return linalg.eigh_tridiagonal(diagonal, beside, lapack_driver=lapack_driver)
+
+    monkeypatch.setattr(lanczos, "eigh_tridiagonal", eigh_tridiagonal)
+    assert log_determinant(K, [0.1], draws).value == pytest.approx(expected.value, rel=1e-12)
 
 
 @pytest.mark.parametrize("preconditioned", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -32,6 +32,7 @@ from gzkcore import (
     KernelPoissonRegressor,
     KernelQuantileRegressor,
     KernelRidge,
+    KernelRidgeClassifier,
     Matern,
     NystromFeatures,
     RandomFeatureRidge,
@@ -572,6 +573,22 @@ def test_files_and_pickles(name, tmp_path):
         assert other.residual_ == model.residual_
         assert vars(other).keys() == vars(model).keys()
     assert repr(clone(model)) == repr(model)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        KernelHuberRegressor,
+        KernelLogisticRegression,
+        KernelPoissonRegressor,
+        KernelQuantileRegressor,
+        KernelRidge,
+        KernelRidgeClassifier,
+        RandomFeatureRidge,
+    ],
+)
+def test_weights_alone_are_routed(learner):
+    assert [*learner().get_metadata_routing().fit.requests] == ["sample_weight"]
 
 
 def test_a_grid_search():
