@@ -218,9 +218,10 @@ def sanitize(*options: str) -> int:
     """Run tests with kernels that tell of their faults, and tell what they told."""
     thread = "--thread" in options
     compiler = ENVIRONMENT.setdefault("CC", "clang" if thread else "gcc")
-    kind = "thread" if thread else "address,undefined"
+    kind = "thread" if thread else "address"
     quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", "-Dc_args=-march=native")
-    setup = (f"-Db_sanitize={kind}", "-Db_lundef=false", *quick)
+    faults = kind if thread else "address,undefined"
+    setup = (f"-Db_sanitize={faults}", "-Db_lundef=false", *quick)
     install("test", folder=f"build-{Path(shlex.split(compiler)[0]).name}-{kind}", setup=setup)
     tests = THREADED if thread else SANITIZED
     chosen = [option for option in options if option != "--thread"]
