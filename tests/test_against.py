@@ -53,6 +53,7 @@ def against(tmp_path, monkeypatch):
     copy = tmp_path / "asv_bench" / "against.py"
     (copy.parent / "benchmarks").mkdir(parents=True)
     copy.write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
+    (copy.parent / "benchmarks" / "__init__.py").touch()  # some installed packages have one too
     (copy.parent / "benchmarks" / "made.py").write_text(BENCHMARKS)
     monkeypatch.setattr(module, "__file__", str(copy))
     return module
