@@ -351,7 +351,8 @@ def compare(title, X, y, methods, options):
         f"{len(y):,} rows (variance {np.var(y):.3g}); {splits} random splits 90/10, mean and "
         "standard deviation over them. Scales by 2-fold cross-validation on at most "
         f"{CHOOSING_ROWS:,} rows of the training part, alpha on all of it, over logspace(-8, 2, "
-        "21). Pivoted: landmarks by randomly pivoted Cholesky."
+        "21); grids of scales differ in size, and with them the seconds of the choice. "
+        "Pivoted: landmarks by randomly pivoted Cholesky."
     )
     show(title, rows, notes, options)
 

@@ -88,7 +88,8 @@ def _beside_sampler(options):
         row |= {f"{call}, ms": 1e3 * float(np.median(times[call])) for call in timed}
         rows.append(row | {"times faster": ratio(times, "RBFSampler", "gzkcore")[0]})
     notes = (
-        f"{WIDTH:,} float32 features, transform(X) on both sides, {n_threads()} threads on both."
+        f"{WIDTH:,} float32 features, transform(X) and {n_threads()} threads on both sides; ours "
+        "uses the memory of results that are gone again."
     )
     show("RandomFourierFeatures beside RBFSampler", rows, notes, options)
 

@@ -21,7 +21,7 @@ def kernel_products(options):
                 report(f"{name}, {dim} columns")
                 rows.append(rates(name, dim, n, options))
     notes = (
-        f"10^9 entries of K(X, X) a second, {n:,} normal rows, time of one thread; share: "
+        f"10^9 entries of K(X, X) a second, {n:,} normal rows, one thread, best round; share: "
         "of the multiply-adds that this processor does, those counted for the Gaussian."
     )
     show("Products of kernel matrices with vectors", rows, notes, options)

@@ -158,8 +158,8 @@ def _predict_grid(
     take = rows_at(predictor.fitted, recipe)
     if take is None:
         raise ValueError(
-            f"--grid: {model} predicts from {first_of(recipe.columns)}, not from latitude and "
-            "longitude alone; fit with --lat and --lon, or give a table of places"
+            f"--grid: {model} predicts from {first_of(recipe.columns)} as plain columns; fit again "
+            "with the options --lat and --lon, or give a table of places"
         )
     check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"), names=list(new))
     with progress() as report:

@@ -36,6 +36,7 @@ STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws o
 # least share that it is thought to explain; and the opacity below which a map is hatched.
 FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
 FEW_DOTS = 2000  # so many places have a rim, to be seen on any colour
+LEAST_RANGE = 0.6  # colours of standard deviations begin at this share of the largest, or lower
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
 MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
@@ -182,10 +183,10 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     from matplotlib.ticker import MaxNLocator
 
     low, high = np.quantile(std, [0.01, 0.99])
-    low = low if low < high / 2 else 0.0  # what hardly varies looks so
+    low = min(low, LEAST_RANGE * high)  # what hardly varies looks so
     bounds = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, max(high, 1.001 * low))
     colors = colormaps["YlGnBu"]
-    return BoundaryNorm(bounds, colors.N, extend="both"), colors
+    return BoundaryNorm(bounds, colors.N, extend="both" if bounds[0] > 0 else "max"), colors
 
 
 def _draw_cells(
@@ -224,7 +225,10 @@ def _draw_cells(
         axes.spines[side].set_visible(True)
     bar = axes.inset_axes((1.015, 0, 0.02, 1))
     axes.figure.colorbar(
-        ScalarMappable(norm, colors), cax=bar, extend="both", label=as_written(label)
+        ScalarMappable(norm, colors),
+        cax=bar,
+        extend=getattr(norm, "extend", "both"),
+        label=as_written(label),
     ).ax.set_yscale("linear")
     if hasattr(norm, "boundaries"):
         bar.set_yticks(norm.boundaries)
@@ -307,13 +311,13 @@ def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm, TwoSlopeNorm
 
-    tail = 0.0005 if terrain else 0.01  # a few values far out leave the others their colours
+    tail = 0.0005 if terrain else 0.005  # a few values far out leave the others their colours
     low, high = np.quantile(values, [tail, 1 - tail])
     if terrain:
         colors = LinearSegmentedColormap.from_list("terrain", TERRAIN)
         return TwoSlopeNorm(0, min(low, -high / 5), max(high, 1)), colors
     most = max(-low, high)
-    if min(-low, high) > most / 4:
+    if min(-low, high) > most / 2:
         return Normalize(-most, most), colormaps["RdBu_r"]
     if np.median(values) < low + SKEWED * (high - low):  # half the values in a fifth of the colours
         return PowerNorm(0.5, low, high), colormaps["viridis"]

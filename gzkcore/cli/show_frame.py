@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gzkcore._util.wording import plain
+from gzkcore.learn.table_encoder import NO_PLACES
 
 from .maps import length_km
 from .output import first_of, picture_note, print_lines, print_table
@@ -60,6 +61,13 @@ def print_frame(result: dict[str, Any]) -> None:
         print_lines(title)
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
     *told, _ = result["report"]  # the last is the time
+    told = [
+        f"{line} With --lat and --lon they can be drawn as a map."
+        if line.startswith(NO_PLACES)
+        else line
+        for line in told
+        if not (line.startswith(NO_PLACES) and result["lengthscale_km"])
+    ]
     if result["lengthscale_km"]:
         told.append(f"Lengthscale: {result['lengthscale_km']:,.0f} km.")
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")

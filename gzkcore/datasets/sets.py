@@ -123,18 +123,18 @@ def load(
             f"such as {', '.join(map(repr, dict.fromkeys(('airports', *SETS, *SOURCES))))}"
         )
     given = data_home if data_home is not None else os.environ.get("GZKCORE_DATA")
-    home = Path(given).expanduser() if given else None
+    home = Path(given).expanduser() if given else _cache()
     for file in (name, SAME.get(name, name)):
-        if home is not None and (home / f"{file}.npz").is_file():
+        if (home / f"{file}.npz").is_file():
             return _of_file(file, home / f"{file}.npz")
-    where = f"there is no {home / f'{name}.npz'}" if home else NO_FOLDER
+    where = f"there is no {home / f'{name}.npz'}" if given else NO_FOLDER
     remedy = f"put {name}.npz in a folder and name it in data_home or in the variable GZKCORE_DATA"
     if name not in SOURCES:
         near = difflib.get_close_matches(name, ("airports", *SETS, *SOURCES), 1)
         meant = f" (did you mean {near[0]!r}?)" if near and near[0] != name else ""
         raise FileNotFoundError(f"data set {name!r} was not found{meant}: {where}; {remedy}")
     try:
-        arrays = fetch(name, home if home is not None else _cache(), download)
+        arrays = fetch(name, home, download)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"data set {name!r}: {where}; {remedy}; or: {error}") from None
     return Bunch(**arrays, DESCR=SOURCES[name].about)

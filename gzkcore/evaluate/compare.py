@@ -432,10 +432,15 @@ def _settings(task: Task, kernel: str, lam: float, total: int) -> Settings:
 
 
 def _about_kernel(resolved: Kernel, given: Any) -> str:
-    """Return the kernel's repr, the same in every process: functions have names, no addresses."""
+    """Return the kernel's repr, the same in every process: functions have names, no addresses.
+
+    Of arrays, which a repr rounds and shortens, it says a checksum.
+    """
     function = getattr(resolved, "function", None)
     if function is None or isinstance(given, Kernel):
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", plain(repr(resolved)))
+        arrays = [v for _, v in sorted(resolved.get_params().items()) if isinstance(v, np.ndarray)]
+        text = re.sub(r" at 0x[0-9a-fA-F]+", "", plain(repr(resolved)))
+        return "; ".join([text, *map(digest, arrays)])
     return f"{function.__module__}.{getattr(function, '__qualname__', function)}"
 
 

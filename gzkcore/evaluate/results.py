@@ -121,7 +121,9 @@ def digest(values: Any) -> str:
     """Return shape and type of an array, or of a sparse matrix, and a checksum of its values."""
     about = f"{' x '.join(map(str, values.shape))} {values.dtype}"
     found = hashlib.sha256(about.encode())
-    parts = [values] if isinstance(values, np.ndarray) else [values.data, values.indices]
+    parts = [values]
+    if not isinstance(values, np.ndarray):
+        parts = [values.data, values.indices, values.indptr]
     for part in parts:
         found.update(np.ascontiguousarray(part).tobytes())
     return f"{about}, checksum {found.hexdigest()[:16]}"

@@ -257,16 +257,18 @@ class KernelPoissonRegressor(LossRegressor):
         float
         """
         self._check_fitted()
-        sums = as_source(X, y, sample_weight).reduce(
-            _deviance_of_batch, _add_sums, self._for_workers()
+        parts = as_source(X, y, sample_weight).reduce(
+            _deviance_of_batch, joined, self._for_workers()
         )
-        if sums is None:
+        if parts is None:
             raise ValueError("the source yields no batches; give it one or more")
-        weight, total, entropy, deviance = sums
+        targets, weight, deviances = parts
         check_some_weight(weight)
-        null = entropy - xlogy(total, total / weight)
-        if null <= ROUNDING * entropy:
-            return float(deviance <= ROUNDING * entropy)
+        mean, deviance = np.average(targets, weights=weight), weight @ deviances
+        null = weight @ _deviances(targets, np.full(len(targets), mean))
+        total = weight @ targets
+        if null <= (8 * np.finfo(np.float64).eps) ** 2 * total:  # y is constant
+            return float(deviance <= ROUNDING * total)
         return float(1 - deviance / null)
 
     def __sklearn_tags__(self) -> Any:
@@ -275,20 +277,26 @@ class KernelPoissonRegressor(LossRegressor):
         return tags
 
 
-def _deviance_of_batch(batch: Batch, model: Any) -> Sequence[float]:
-    """Return the sums of w, w y, w y log y and w (y log(y / mu) - y + mu)."""
+def _deviance_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
+    """Return targets, weights and the deviance of each row."""
     X, y, sample_weight, _ = batch
     y = model._targets(y, X, False)
     w = check_weights(sample_weight, X)
-    w = np.ones(len(y)) if w is None else w
-    mean = model.predict(X)
-    with np.errstate(divide="ignore"):
-        deviance = xlogy(y, y) - xlogy(y, mean) - y + mean
-    return [float(w @ part) for part in (np.ones(len(y)), y, xlogy(y, y), deviance)]
+    return y, np.ones(len(y)) if w is None else w, _deviances(y, model.predict(X))
 
 
-def _add_sums(parts: Sequence[Sequence[float]]) -> Sequence[float]:
-    return [sum(each) for each in zip(*parts, strict=True)]
+def _deviances(y: Doubles, mean: Doubles) -> Doubles:
+    """Return y log(y / mean) - y + mean, as exactly where y is near the mean as elsewhere."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        far = xlogy(y, y) - xlogy(y, mean) - y + mean
+        away = (y - mean) / mean
+        near = y * np.log1p(away) - (y - mean)
+    return np.where(np.abs(away) < 0.5, near, far)
+
+
+def joined(parts: Sequence[Sequence[Doubles]]) -> Sequence[Doubles]:
+    """Return what parts of a source have, one below the other."""
+    return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
 class KernelHuberRegressor(LossRegressor):

@@ -18,7 +18,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch
 
-from .kernel_losses import LossRegressor
+from .kernel_losses import LossRegressor, joined
 from .losses import Pinball, weighted_quantile
 from .newton import Minimum
 
@@ -176,9 +176,7 @@ class KernelQuantileRegressor(LossRegressor):
             The mean over the quantiles.
         """
         self._check_fitted()
-        parts = as_source(X, y, sample_weight).reduce(
-            _losses_of_batch, _joined, self._for_workers()
-        )
+        parts = as_source(X, y, sample_weight).reduce(_losses_of_batch, joined, self._for_workers())
         if parts is None:
             raise ValueError("the source yields no batches; give it one or more")
         targets, weight, losses = parts
@@ -187,8 +185,9 @@ class KernelQuantileRegressor(LossRegressor):
         for q, loss in zip(np.atleast_1d(self._quantiles), losses.T @ weight, strict=True):
             constant = weighted_quantile(targets[:, None], weight, float(q))
             least = weight @ _pinball(targets - constant, float(q))
-            nothing = ROUNDING * (weight @ np.abs(targets))
-            found.append(1 - loss / least if least > nothing else float(loss <= nothing))
+            size = weight @ np.abs(targets)
+            alike = least <= 4 * np.finfo(np.float64).eps * size
+            found.append(float(loss <= ROUNDING * size) if alike else 1 - loss / least)
         return float(np.mean(found))
 
     @property
@@ -224,7 +223,3 @@ def _losses_of_batch(batch: Batch, model: Any) -> Sequence[Doubles]:
     f = model.predict(X).reshape(len(y), -1)
     losses = _pinball(y[:, None] - f, np.atleast_1d(model._quantiles))
     return y, np.ones(len(y)) if w is None else w, losses
-
-
-def _joined(parts: Sequence[Sequence[Doubles]]) -> Sequence[Doubles]:
-    return [np.concatenate(each) for each in zip(*parts, strict=True)]

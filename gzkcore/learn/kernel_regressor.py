@@ -179,8 +179,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         said = "are at least those of y: too few were held out to say more"
         if gaps.sum() >= FEWEST_INCOMPLETE:
             found = widening(*(part[gaps] for part in parts))
-            self._widening_incomplete = np.clip(found, LEAST_WIDENING, MOST_OF_INCOMPLETE)
-            said = f"are multiplied by {listed(self._widening_incomplete)}"
+            # So few rows may look surer than the others by chance; they are not.
+            self._widening_incomplete = np.clip(found, self._widening, MOST_OF_INCOMPLETE)
+            said = f"are multiplied by {listed(self._widening_incomplete)} instead"
         trials.report.say(f"Those of rows with a missing number {said}.")
 
     def predict(self, X: Data, return_std: bool = False) -> Any:

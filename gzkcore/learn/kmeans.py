@@ -217,6 +217,7 @@ default="k-means++"
         progress = Progress(self, self.max_iter, "iteration", X, y)
         centers, costs, n_iter = self._lloyd(passes, rows, centers, progress)
         # The first of those that are as good as any: rounding errors must not decide.
+        costs = np.maximum(costs, 0.0)  # differences of sums, which rounding may take below 0
         best = int(np.argmax(costs <= costs.min() * (1.0 + 1e3 * np.finfo(sample.dtype).eps)))
         last = ClusterAccumulator(passes, centers[best])
         labels = rows.labels(last)

@@ -22,7 +22,7 @@ ROUGH = 0.1  # the residual at which it is
 SKIPPED = 3  # times that a fit need not make it so where it begins near its end
 NARROWEST = 1e-12  # of the first width
 INSIDE = 0.1  # of the room that f leaves a slope, which coefficients are taken to leave at least
-LEAST_SCALE = 1e-10  # of the targets: that of residuals which are nearly all 0
+LEAST_SCALE = 1e-10  # of the targets' spread: that of residuals which are nearly all 0
 
 
 class Loss:
@@ -117,8 +117,7 @@ class Logistic(Loss):
 
     def constant(self, y: Doubles, weight: Doubles) -> Doubles:
         """Return the constant with the least sum of losses."""
-        share = np.average(y > 0, axis=0, weights=weight)
-        return np.asarray(np.log(share / (1 - share)))
+        return np.asarray(np.log(weight @ (y > 0)) - np.log(weight @ (y <= 0)))
 
     def _compute(self, y: Doubles, f: Doubles, dual: Doubles | None, out: Outputs) -> None:
         _losses.logistic(y.ravel(), f.ravel(), *_flat(out), n_threads(32 * len(f)))
@@ -169,8 +168,10 @@ class Huber(Loss):
     def rescaled(self, y: Doubles, f: Doubles, weight: Doubles, penalty: float) -> "Huber":
         """Return the loss of the scale that the residuals have."""
         found = huber_scale((y - f)[:, 0], self.epsilon, penalty, weight)
-        typical = float(weighted_quantile(np.abs(y), weight, 0.5)[0]) or float(np.abs(y).max())
-        return Huber(self.epsilon, max(found, LEAST_SCALE * typical))
+        away = np.abs(y - self.constant(y, weight))
+        typical = float(weighted_quantile(away, weight, 0.5)[0]) or float(away.max())
+        rounding = 8 * np.finfo(np.float64).eps * float(np.abs(y).max())
+        return Huber(self.epsilon, max(found, LEAST_SCALE * typical + rounding))
 
     def next(
         self, y: Doubles, f: Doubles, weight: Doubles, penalty: float, residual: float, tol: float

@@ -36,7 +36,7 @@ from gzkcore._util.wording import counted
 from .kernel_system import SINGLE_TOL, KernelSystem
 from .losses import Loss
 from .preconditioner import Preconditioner
-from .solve import Solution, conjugate_gradients
+from .solve import NotPositiveDefinite, Solution, conjugate_gradients
 from .streams import Step, as_step
 
 __all__ = ["Minimum", "minimise"]
@@ -340,12 +340,21 @@ class Newton:
             return product
 
         quick = system.product if tol >= SINGLE_TOL else system.exact
-        found: Solution = conjugate_gradients(
-            product_by(quick), target.reshape(-1, 1), [self.alpha],
-            exact_product=product_by(system.exact),
-            preconditioner=self._preconditioner(system, part, kappa, whole),
-            tol=tol, max_iter=system.max_iter,
-        )  # fmt: skip
+
+        def solved(preconditioner: Preconditioner) -> Solution:
+            return conjugate_gradients(
+                product_by(quick), target.reshape(-1, 1), [self.alpha],
+                exact_product=product_by(system.exact), preconditioner=preconditioner,
+                tol=tol, max_iter=system.max_iter,
+            )  # fmt: skip
+
+        preconditioner = self._preconditioner(system, part, kappa, whole)
+        try:
+            found = solved(preconditioner)
+        except NotPositiveDefinite:  # by rounding, where alpha is tiny
+            if not isinstance(preconditioner, Coupled):
+                raise
+            found = solved(self._separate(system, part, kappa, whole))
         self.tried, self.failed = found.trouble, self.failed + bool(found.trouble)
         return part.times(found.coef.reshape(r.shape))
 
@@ -359,6 +368,13 @@ class Newton:
                 return Coupled(np.asarray(system.matrix) + kappa, self.alpha, part)
             except LinAlgError:  # K is singular, or not positive definite: which, the others tell
                 pass
+        return self._separate(system, part, kappa, whole)
+
+    def _separate(
+        self, system: KernelSystem, part: Curvature, kappa: float, whole: bool
+    ) -> Preconditioner:
+        """Return one for each output by itself."""
+        weights = part.weights
         if whole and self._made is not None and not system.factored:
             ratio = weights / self._made[0]
             if ratio.max() <= ALIKE and ratio.min() >= 1 / ALIKE:

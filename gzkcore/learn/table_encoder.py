@@ -59,6 +59,7 @@ LEVELLED = "levels"
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
+NO_PLACES = "Columns taken for numbers, not for places on the globe"
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
 
 Values = NDArray[Any]
@@ -276,10 +277,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = [str(column["name"]) for column in self.columns_]
         places = [i for i in _place_columns(names) if self.columns_[i]["kind"] == "number"]
         if places:
+            gaps = any(self.columns_[i].get("indicator") for i in places)
             found.append(
-                f"Columns taken for numbers, not for places on the globe: "
-                f"{' and '.join(names[i] for i in places)}. Some of their values are missing or "
-                "no degrees, or all are of one region."
+                f"{NO_PLACES}: {' and '.join(names[i] for i in places)}. "
+                + (
+                    "Some of their values are missing."
+                    if gaps
+                    else "All are of one region, where numbers do as well, or some are no degrees."
+                )
             )
         return found
 

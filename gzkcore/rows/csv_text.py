@@ -52,6 +52,20 @@ def reading(path: Path) -> Iterator[tuple[Callable[[int], bytes], Callable[[], f
             raise ValueError(f"{path} is not all of a {codec} file: {error}") from None
 
 
+def end_of_records(block: bytes, delimiter: str, line_end: bytes) -> int:
+    """Return where the last record ends that is whole in a block; 0 if none is.
+
+    A quotation mark opens a value only where that begins: inches within a value open nothing.
+    """
+    if b'"' not in block:
+        return block.rfind(line_end) + 1
+    ends = re.escape(delimiter.encode()) + rb"\r\n"
+    quoted = rb'(?<![^%b])"(?:[^"]++|"")*+"' % ends
+    record = rb'(?:[^"\r\n]++|%b|(?<=[^%b])")*+(?:\r\n|\n|\r(?!\Z))' % (quoted, ends)
+    whole = re.match(rb"(?:%b)*+" % record, block)
+    return whole.end() if whole else 0
+
+
 def records(block: bytes, delimiter: str) -> list[bytes]:
     """Split bytes into records with their line ends; a quoted value may hold line ends."""
     if b'"' not in block:

@@ -29,7 +29,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
 
-from .csv_text import delimiter_of, header_in, reading, records
+from .csv_text import delimiter_of, end_of_records, header_in, reading, records
 from .values import (
     BadValueError,
     as_doubles,
@@ -407,10 +407,7 @@ class CsvTable(Table):
             while chunk := read(BLOCK_BYTES):
                 rest += chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
-                # A line ends a record if the quotation marks up to there are even in number.
-                end = rest.rfind(self._line_end) + 1
-                while end and rest.count(b'"', 0, end) % 2:
-                    end = rest.rfind(self._line_end, 0, rest.rfind(b'"', 0, end)) + 1
+                end = end_of_records(rest, self._delimiter, self._line_end)
                 if end:
                     yield rest[:end], share()
                     rest = rest[end:]

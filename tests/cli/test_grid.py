@@ -88,6 +88,9 @@ def test_what_is_refused(capsys, globe, plain):
             ["model.gzk", "--grid", "1", "--output", "m.csv", "--name", "longitude"],
             "--name longitude is the name of an axis",
         ),
-        (["plain.gzk", "--grid", "1", "--output", "m.nc"], "not from latitude and longitude alone"),
+        (
+            ["plain.gzk", "--grid", "1", "--output", "m.nc"],
+            "fit again with the options --lat and --lon",
+        ),
     ):
         assert reason in refuse(capsys, "predict", *options)

@@ -55,10 +55,10 @@ def test_maps_fade_by_the_spacing_of_the_data():
 @pytest.mark.parametrize(
     ("low", "high", "terrain", "name", "limits"),
     [
-        (250, 310, False, "viridis", (250.6, 309.4)),
-        (-3, 30, False, "viridis", (-2.67, 29.67)),
-        (-20, 30, False, "RdBu_r", (-29.5, 29.5)),
-        (-4, 3, False, "RdBu_r", (-3.93, 3.93)),
+        (250, 310, False, "viridis", (250.3, 309.7)),
+        (-3, 30, False, "viridis", (-2.835, 29.835)),
+        (-20, 30, False, "RdBu_r", (-29.75, 29.75)),
+        (-4, 3, False, "RdBu_r", (-3.965, 3.965)),
         (-300, 4000, True, "terrain", (-800, 4000)),
     ],
 )

@@ -271,3 +271,11 @@ def test_no_folder_but_the_cache(server, tmp_path, monkeypatch):
     server.files["magic04.data"] = b"28.7,16.0,g\n"
     datasets.load("magic")
     assert (tmp_path / "gzkcore" / "magic04.data").is_file()
+
+
+def test_what_the_cache_keeps_is_read(tmp_path, monkeypatch):
+    monkeypatch.delenv("GZKCORE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "gzkcore").mkdir()
+    np.savez(tmp_path / "gzkcore" / "shuttle.npz", X=np.eye(2), y=np.arange(2))
+    assert datasets.load("shuttle", download=False).X.shape == (2, 2)

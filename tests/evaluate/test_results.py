@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 from comparisons import QUICK, compared
 from points import gaussian
+from scipy import sparse
 
 import gzkcore
-from gzkcore import Zonal
+from gzkcore import Gaussian, Zonal
 from gzkcore._util import files
+from gzkcore.evaluate.compare import _about_kernel
 from gzkcore.evaluate.methods import on_sphere
+from gzkcore.evaluate.results import digest
 
 
 def kept_in(path):
@@ -32,6 +35,18 @@ def test_kernels_of_functions_have_no_addresses(tmp_path):
     found = compared(X, kernel=kernel, methods=["fourier-iid"], output=path)
     assert "<function on_sphere>" in found.kernel
     assert " at 0x" not in path.read_text().split("jobs")[0]
+
+
+def test_checksums_tell_rows_apart():
+    """Of sparse rows with the same entries in the same columns, too, and of a kernel's arrays."""
+    parts = np.ones(3), np.array([0, 1, 0])
+    one, other = (sparse.csr_array((*parts, ends)) for ends in ([0, 2, 3], [0, 1, 3]))
+    assert digest(one) == digest(one.copy())
+    assert digest(one) != digest(other)
+    gamma = np.ones(1001)
+    longer = np.where(np.arange(1001) == 500, 2.0, gamma)
+    texts = {_about_kernel(kernel, kernel) for kernel in map(Gaussian, (gamma, longer))}
+    assert len(texts) == 2
 
 
 def test_places_that_cannot_be_written_are_found_first(tmp_path, monkeypatch, in_process):

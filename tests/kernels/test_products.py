@@ -1,7 +1,6 @@
 """Kernel matrices in tiles: values, products with vectors, skipping, threads, what is refused."""
 
 import functools
-import importlib
 import pickle
 import subprocess
 import sys
@@ -558,7 +557,7 @@ def test_lengths_beyond_the_range_of_squares(level, dtype, monkeypatch):
     """Squared distances that are infinite: the kernel is 0 there, and never NaN."""
     if level not in show_config()["supported_isa"]:
         pytest.skip(f"this processor has no x86-64-{level}")
-    build = importlib.import_module(f"gzkcore._compiled.products_{level}")
+    build = pytest.importorskip(f"gzkcore._compiled.products_{level}")
     monkeypatch.setattr("gzkcore.kernels.products._products", build)
     largest = 1e25 if dtype == np.float32 else 1e200
     for kernel in KERNELS_OF_LENGTHS:
@@ -676,7 +675,7 @@ def test_tolerances_that_are_none(tol, error, message):
 def test_builds_agree(level, monkeypatch):
     if level not in show_config()["supported_isa"]:
         pytest.skip(f"this processor has no x86-64-{level}")
-    build = importlib.import_module(f"gzkcore._compiled.products_{level}")
+    build = pytest.importorskip(f"gzkcore._compiled.products_{level}")
     X, V = gaussian(600, 3), gaussian(600, 3, seed=1)
     for kernel in (Gaussian(0.5), Matern(1.5), Matern(0.8), Laplacian(0.5), ArcCosine(1)):
         for dtype in DTYPES:

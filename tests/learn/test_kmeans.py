@@ -342,3 +342,13 @@ def test_sources_with_features_that_ask_nothing(features):
     bad[333, 1] = np.nan
     with pytest.raises(ValueError, match=r"batch 4, counted from 0: Input X contains NaN.*row 53"):
         RandomFeatureKMeans(features, 3).fit(Cut(bad, weight, rows=70))
+
+
+def test_the_best_start_is_kept_where_its_cost_is_rounded_below_zero():
+    X = np.repeat([[1.1], [2.3], [2.9]], 10, axis=0)
+    for seed in range(6):
+        model = RandomFeatureKMeans(
+            FunctionTransformer(), n_clusters=3, init="random", n_init=20, max_iter=2,
+            random_state=seed,
+        ).fit(X)  # fmt: skip
+        assert model.inertia_ < 1e-9

@@ -680,3 +680,56 @@ def test_functions_that_are_no_kernels_are_told(name):
     model = MODELS[name](never_one, alpha=0.01, preconditioner=None, fit_intercept=False)
     with pytest.raises(NotPositiveDefinite, match="the kernel is not positive definite on these"):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 3.0])
+@pytest.mark.parametrize("n", [3, 50, 100])
+def test_the_deviance_of_constant_targets(level, n):
+    X, y = np.random.default_rng(0).standard_normal((n, 2)), np.full(n, level)
+    assert KernelPoissonRegressor(Gaussian(1.0), 0.1).fit(X, y).score(X, y) == 1.0
+
+
+def test_the_deviance_of_large_targets_that_hardly_vary():
+    X = np.linspace(-1, 1, 80)[:, None]
+    y = 1e12 * np.exp(1e-6 * np.sin(3 * X[:, 0]))
+    model = KernelPoissonRegressor(Gaussian(1.0), 1.0).fit(X, y)
+    mean = model.predict(X)
+    for targets in (y, y[::-1]):
+        away = [(targets - m) / m for m in (mean, targets.mean())]
+        # y log(1 + a) - m a, by its series: the mean is as far as 1e-6, and a^4 is nothing
+        ours, constant = (
+            (m * (a**2 / 2 - a**3 / 6)).sum()
+            for m, a in zip((mean, targets.mean()), away, strict=True)
+        )
+        assert model.score(X, targets) == pytest.approx(1 - ours / constant, abs=1e-4)
+
+
+@pytest.mark.parametrize(("shift", "noise"), [(5.3e6, 1e-5), (1.7e9, 1e-3)])
+def test_the_scale_of_residuals_is_that_of_targets_near_zero(shift, noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (100, 1))
+    y = noise * (rng.standard_normal(100) + 20 * np.sin(3 * X[:, 0]))
+    near, far = (
+        KernelHuberRegressor(Gaussian(1.0), 0.1).fit(X, targets).scale_
+        for targets in (y, shift + y)
+    )
+    assert far == pytest.approx(near, rel=0.02)
+
+
+def test_a_class_of_next_to_no_weight():
+    X, y = np.random.default_rng(0).standard_normal((20, 2)), np.arange(20) % 2
+    heavy = np.where(y, 1e20, 1.0)
+    model = KernelLogisticRegression(Gaussian(1.0), 1.0).fit(X, y, heavy)
+    other = KernelLogisticRegression(Gaussian(1.0), 1.0).fit(X, 1 - y, heavy)
+    assert np.isfinite(model.intercept_).all()
+    assert_allclose(model.intercept_, -np.asarray(other.intercept_), rtol=1e-6)
+
+
+def test_hardly_any_penalty_is_no_fault_of_a_preconditioner():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (120, 2))
+    y = np.digitize(np.sin(3 * X[:, 0]) + 0.3 * rng.standard_normal(120), [-0.5, 0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelLogisticRegression(Gaussian(1.0), 1e-12).fit(X, y)
+    assert model.score(X, y) > 0.8

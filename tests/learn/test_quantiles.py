@@ -201,3 +201,13 @@ def test_bad_quantiles(quantile, error, message):
     X, y, _ = data(20)
     with pytest.raises(error, match=message):
         KernelQuantileRegressor(quantile=quantile).fit(X, y)
+
+
+def test_the_score_of_targets_far_from_zero():
+    """Seconds since 1970, with milliseconds: no rounding of the loss."""
+    X, y, *_ = data(150)
+    far = 1.7e9 + 1e-3 * y
+    model = KernelQuantileRegressor(Gaussian(1.0), 100.0, quantile=0.5).fit(X, far)
+    for targets in (far, far[::-1]):
+        expected = d2_pinball_score(targets, model.predict(X), alpha=0.5)
+        assert model.score(X, targets) == pytest.approx(expected, abs=1e-6)

@@ -1,6 +1,7 @@
 """Tables in files: what they hold, what is refused, and copies with new columns."""
 
 import contextlib
+import csv
 import re
 import shutil
 import tempfile
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gzkcore import open_batches
 from gzkcore.rows import tables
 from gzkcore.rows.frames import read_frame
 from gzkcore.rows.tables import Columns, open_table
@@ -469,3 +471,22 @@ def test_arrays_without_columns_or_with_the_same_are_refused():
     refuse("data.npz", ["X0"], "2 columns are called 'X0'; rename them")
     np.save("cube.npy", np.ones((2, 2, 2)))
     refuse("cube.npy", ["0"], "its shapes are (2, 2, 2)")
+
+
+INCHES = b'name,x,note\n5" pipe,1,a\nrod,2,"sent to\nLondon,99,UK"\nend,3,"a ""b"" c"\n'
+
+
+@pytest.mark.parametrize("size", [1 << 22, 7, 1])
+def test_a_quotation_mark_within_a_value_opens_nothing(size, monkeypatch):
+    """In blocks of any size, as the standard library reads it."""
+    monkeypatch.setattr(tables, "BLOCK_BYTES", size)
+    Path("data.csv").write_bytes(INCHES)
+    wanted = [float(row[1]) for row in list(csv.reader(INCHES.decode().splitlines(True)))[1:]]
+    (X,) = list(open_batches("data.csv", columns=["x"]))
+    assert np.ravel(X).tolist() == wanted
+    table = tables.open_table(Path("data.csv"))
+    new = {"z": np.dtype(np.float64)}
+    list(table.append(["x"], lambda X: [2 * X[:, 0]], new, Path("new.csv")))
+    rows = list(csv.reader(Path("new.csv").read_text().splitlines(True)))
+    assert [row[-1] for row in rows] == ["z", "2.0", "4.0", "6.0"]
+    assert [row[2] for row in rows[1:]] == ["a", "sent to\nLondon,99,UK", 'a "b" c']
