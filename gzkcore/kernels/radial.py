@@ -289,7 +289,7 @@ class RadialFunctions:
         degrees, starts = np.unique(levels[order], return_index=True)
         of_degrees = [
             (degree, here, self._rotations[degree][:, self.index[columns[here]]])
-            for degree, here in zip(degrees.tolist(), np.split(order, starts[1:]), strict=True)
+            for degree, here in zip(degrees.tolist(), np.split(order, starts)[1:], strict=True)
             if degree < self._family.n_degrees
         ]
         for rows in range(0, norms.size, BLOCK):
