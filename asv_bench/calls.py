@@ -52,9 +52,7 @@ def _warm_buffers(options):
             "off": lambda f=features, X=X, off=off: f.transform(X, out=off),
         }
         name = f"{basis}, d={dim}"
-        times = interleave(
-            timed, options.rounds, report=lambda t, name=name: report(f"{name}, {t}")
-        )
+        times = _in_turn(timed, name, options)
         row = {"features": name, "type": dtype, "degree": features.degree_}
         row |= {"ms": 1e3 * float(np.median(times["on"]))}
         row |= {"% of write limit": share(times, "write", timed["write"](), "on", on.nbytes)}
@@ -81,9 +79,7 @@ def _beside_sampler(options):
             "RBFSampler": lambda theirs=theirs, X=X: theirs.transform(X),
         }
         name = f"d={dim}, n={n:,}"
-        times = interleave(
-            timed, options.rounds, report=lambda t, name=name: report(f"{name}, {t}")
-        )
+        times = _in_turn(timed, name, options)
         row = {"columns": dim, "rows": f"{n:,}"}
         row |= {f"{call}, ms": 1e3 * float(np.median(times[call])) for call in timed}
         rows.append(row | {"times faster": ratio(times, "RBFSampler", "gzkcore")[0]})

@@ -557,7 +557,8 @@ def test_lengths_beyond_the_range_of_squares(level, dtype, monkeypatch):
     """Squared distances that are infinite: the kernel is 0 there, and never NaN."""
     if level not in show_config()["supported_isa"]:
         pytest.skip(f"this processor has no x86-64-{level}")
-    build = pytest.importorskip(f"gzkcore._compiled.products_{level}")
+    name = f"gzkcore._compiled.products_{level}"
+    build = pytest.importorskip(name, reason="kernels were built for one instruction set")
     monkeypatch.setattr("gzkcore.kernels.products._products", build)
     largest = 1e25 if dtype == np.float32 else 1e200
     for kernel in KERNELS_OF_LENGTHS:
@@ -675,7 +676,8 @@ def test_tolerances_that_are_none(tol, error, message):
 def test_builds_agree(level, monkeypatch):
     if level not in show_config()["supported_isa"]:
         pytest.skip(f"this processor has no x86-64-{level}")
-    build = pytest.importorskip(f"gzkcore._compiled.products_{level}")
+    name = f"gzkcore._compiled.products_{level}"
+    build = pytest.importorskip(name, reason="kernels were built for one instruction set")
     X, V = gaussian(600, 3), gaussian(600, 3, seed=1)
     for kernel in (Gaussian(0.5), Matern(1.5), Matern(0.8), Laplacian(0.5), ArcCosine(1)):
         for dtype in DTYPES:

@@ -108,6 +108,14 @@ def test_a_rough_kernel_of_the_circle_is_its_closed_form(length_scale):
     np.testing.assert_allclose(found[3:], expected[3:], rtol=0, atol=6e-6 / length_scale)
 
 
+@pytest.mark.parametrize("dim", [2, 3, 5])
+def test_a_rough_kernel_is_1_at_no_angle(dim):
+    """Its series is cut where 2 to 4 % are missing, which the last half makes up for."""
+    kernel = SphereMatern(0.5, 0.01)
+    for value in (kernel.kappa(np.ones(1), dim), kernel.of_angles(dim)(np.zeros(1))):
+        assert value == pytest.approx(1, abs=1e-13)
+
+
 @pytest.mark.parametrize("nu", [1e14, 1e300])
 def test_the_limit_of_large_nu_is_the_heat_kernel(nu):
     X = sphere(9, 3)
