@@ -205,8 +205,8 @@ class RandomFeatureCCA(ComponentLearner):
         self._check_parameters()
         found = self.moments_.finalize()
         k = self.n_components
-        x_root = self._inverse_root(found.scatter)
-        y_root = self._inverse_root(found.scatter_y)
+        x_root = self._inverse_root(found.scatter, found.mean, found.weight)
+        y_root = self._inverse_root(found.scatter_y, found.mean_y, found.weight)
         most = min(x_root.shape[1], y_root.shape[1], found.n_rows)
         if k > most:
             raise ValueError(
@@ -232,12 +232,22 @@ class RandomFeatureCCA(ComponentLearner):
             "y_mean_": found.mean_y,
         }
 
-    def _inverse_root(self, scatter: Doubles) -> Doubles:
-        """Return R with R^T (scatter + alpha I) R = I, without directions that are only noise."""
-        values, vectors = eigh(scatter)
-        noise = len(values) * np.finfo(self.moments_.dtype).eps * max(values[-1], 0.0)
-        kept = values > noise if self.alpha == 0 else np.full(len(values), True)
-        return np.asarray(vectors[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + self.alpha))
+    def _inverse_root(self, scatter: Doubles, mean: Doubles, weight: float) -> Doubles:
+        """Return R with R^T (scatter + alpha I) R = I, without directions that are only noise.
+
+        Without alpha what is noise does not depend on the units of the features.
+        """
+        if self.alpha > 0:
+            values, vectors = eigh(scatter)
+            return np.asarray(vectors / np.sqrt(np.maximum(values, 0.0) + self.alpha))
+        eps = float(np.finfo(self.moments_.dtype).eps)
+        size = np.sqrt(np.maximum(scatter.diagonal(), 0.0))
+        varies = size > 8 * eps * np.sqrt(weight) * np.abs(mean)
+        unit = np.zeros(len(size))
+        np.divide(1.0, size, out=unit, where=varies)
+        values, vectors = eigh(unit[:, None] * scatter * unit)
+        kept = values > len(values) * eps * max(values[-1], 0.0)
+        return np.asarray(unit[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
 
     # -- what a fitted model can do -----------------------------------------------------------
 

@@ -105,6 +105,23 @@ def test_dependent_features_without_alpha():
         RandomFeatureCCA(twice, FunctionTransformer(), 3, alpha=0).fit(X, y)
 
 
+def test_without_alpha_units_do_not_matter():
+    X, y, _ = data()
+    plain = RandomFeatureCCA(FunctionTransformer(), alpha=0).fit(X, y)
+    small = X * np.geomspace(1e-12, 1e6, X.shape[1])
+    other = RandomFeatureCCA(FunctionTransformer(), alpha=0).fit(small, y)
+    close(other.canonical_correlations_, plain.canonical_correlations_)
+
+
+def test_a_constant_column_is_no_direction():
+    X, y, _ = data()
+    flat = np.column_stack([X, np.full(len(X), 0.1)])  # .1 is rounded: its sums vary by rounding
+    plain = RandomFeatureCCA(FunctionTransformer(), alpha=0).fit(X, y)
+    other = RandomFeatureCCA(FunctionTransformer(), alpha=0).fit(flat, y)
+    close(other.canonical_correlations_, plain.canonical_correlations_)
+    assert not other.x_weights_[-1].any()
+
+
 def test_a_view_of_one_column_may_be_flat():
     X, y, _ = data()
     flat, column = (RandomFeatureCCA(RBF9, RBF5).fit(X, v) for v in (y[:, 0], y[:, :1]))
