@@ -37,6 +37,7 @@ __all__ = [
 SYSTEM_TOL, SYSTEM_STEPS = 1e-3, 1000  # of the linear system of a step; Newton asks for its own tol
 
 ROUNDING = 1e-12  # of sums of deviances
+LEAST_TARGET = 1e-150  # in size: squares of smaller ones are 0
 
 
 class KernelLoss(WholeKernel):
@@ -78,6 +79,12 @@ class KernelLoss(WholeKernel):
             )
         alpha, loss = check_positive("alpha", self.alpha), self._loss()
         rows = TrainingRows.of(*reader.gather(self))
+        largest = float(np.abs(rows.y).max())
+        if 0 < largest < LEAST_TARGET:
+            raise ValueError(f"y is at most {largest:.3g}, and its squares vanish; scale it")
+        if rows.weight is not None:  # only alpha over the weights matters
+            unit = float(np.ldexp(1.0, np.frexp(rows.weight.max())[1] - 1))
+            alpha, rows.weight = alpha / unit, rows.weight / unit
         with Workers(reader.distributed) as self._workers:
             self.kernel_ = rows.resolve(as_exact_kernel(self.kernel), self._names)
             self.X_fit_ = rows.X

@@ -634,6 +634,9 @@ def test_bad_rows():
         model.fit(X40, np.column_stack([Y40, Y40]))
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.fit(X40, Y40, np.zeros(40))
+    for model in (KernelPoissonRegressor(), KernelHuberRegressor()):
+        with pytest.raises(ValueError, match="y is at most 1e-170, and its squares vanish; scale"):
+            model.fit(X40, np.full(40, 1e-170))
     made = preconditioner_for(8, GAUSSIAN, X40, [1.0], random_state=0)
     with pytest.raises(TypeError, match="was made for rows of given weights"):
         KernelPoissonRegressor(preconditioner=made).fit(X40, Y40)
@@ -723,6 +726,14 @@ def test_a_class_of_next_to_no_weight():
     other = KernelLogisticRegression(Gaussian(1.0), 1.0).fit(X, 1 - y, heavy)
     assert np.isfinite(model.intercept_).all()
     assert_allclose(model.intercept_, -np.asarray(other.intercept_), rtol=1e-6)
+
+
+@every
+def test_only_alpha_over_the_weights_matters(name):
+    X, y, _ = data(name, 60)
+    model = MODELS[name](alpha=0.1).fit(X, y, np.ones(60))
+    small = MODELS[name](alpha=0.1 * 2.0**-530).fit(X, y, np.full(60, 2.0**-530))
+    assert_array_equal(small.dual_coef_, model.dual_coef_)
 
 
 def test_hardly_any_penalty_is_no_fault_of_a_preconditioner():
