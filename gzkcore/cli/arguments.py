@@ -84,6 +84,7 @@ def chosen_columns(
         chosen = _names_in(columns, table.names)
     else:
         table.require([] if target is None else [target])
+        table.check_whole()
         chosen = table.names if target is None else table.beside(target)
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):

@@ -117,6 +117,8 @@ class Batches:
         weights = _names("sample_weight", None if sample_weight is None else [sample_weight])
         if isinstance(columns, str):
             raise TypeError(f"columns={columns!r} is one text; pass a list of names")
+        if columns is None:
+            table.check_whole()
         others = [name for name in table.names if name not in {*targets, *weights}]
         self.columns = others if columns is None else _names("columns", columns)
         table.require([*self.columns, *targets, *weights])

@@ -127,6 +127,9 @@ class Table:
         """Return all other columns of as many rows."""
         return [other for other in self.names if other != name]
 
+    def check_whole(self) -> None:
+        """Raise if the file has more than its columns: where all are asked for."""
+
     def _doubt(self) -> str:
         """Say what may be wrong with the names of the columns."""
         return ""
@@ -605,6 +608,15 @@ class ArrayTable(Table):
         return [
             other for other in self.names if other != name and lengths[places[other][0]] == n_rows
         ]
+
+    def check_whole(self) -> None:
+        """Raise if the file has an array that is no columns."""
+        for array, shape in self._shapes.items():
+            if len(shape) > 2:
+                raise ValueError(
+                    f"{self.path}: {array} has shape {shape}, and columns come from arrays of one "
+                    "or two dimensions; reshape it to (rows, columns), or name the columns to use"
+                )
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[Any, float]]:
         arrays = list(dict.fromkeys(self._places[name][0] for name in names))
