@@ -253,13 +253,13 @@ def measure(pair, name, rounds, seconds, most=20.0):
         version.ask("setup", name)
     answers = [version.answer() for version in pair]
     result, end = Result(), time.monotonic() + most
-    for number in range(rounds):
+    for number in range(rounds + 1):
         wrong = [each if isinstance(each, dict) else {} for each in answers]
         if "failed" in wrong[1] and "failed" not in wrong[0]:
             result.failed = wrong[1]["failed"]
         elif any(wrong):
             result.skipped = str(wrong[0] or wrong[1])
-        if any(wrong) or (number > 1 and time.monotonic() > end):
+        if any(wrong) or number == rounds or (number > 1 and time.monotonic() > end):
             break
         answers = [0.0, 0.0]
         for place in (0, 1) if number % 2 == 0 else (1, 0):

@@ -95,6 +95,29 @@ def test_what_only_the_new_version_cannot_run_fails(against, tmp_path):
     assert result.failed == "the process ended with status 3"
 
 
+class Process:
+    """Answers as the process of a version does, and fails in a visit."""
+
+    def __init__(self, fails_in):
+        self.left = fails_in
+
+    def ask(self, *_):
+        pass
+
+    def answer(self):
+        return 0.0
+
+    def told(self, *_):
+        self.left -= 1
+        return 1.0 if self.left else {"failed": "it is tired"}
+
+
+@pytest.mark.parametrize(("fails_in", "failed"), [(1, True), (3, True), (4, False)])
+def test_what_fails_in_any_round_fails(against, fails_in, failed):
+    found = against.measure((Process(9), Process(fails_in)), "it", 3, 0.0)
+    assert found.failed == ("it is tired" if failed else "")
+
+
 @pytest.mark.parametrize(
     ("pairs", "slower"),
     [
