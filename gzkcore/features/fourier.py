@@ -181,7 +181,7 @@ def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
 
 
 def sample_frequencies(
-    kernel: Kernel, n_frequencies: int, dim: int, method: Frequencies = "iid", rng: Seed = None
+    kernel: Kernel, n_frequencies: int, dim: int, frequencies: Frequencies = "iid", rng: Seed = None
 ) -> Doubles:
     """Draw frequencies from the spectrum of a kernel.
 
@@ -193,7 +193,7 @@ def sample_frequencies(
         m >= 1.
     dim : int
         d >= 1.
-    method : {"iid", "orthogonal", "qmc"}, default="iid"
+    frequencies : {"iid", "orthogonal", "qmc"}, default="iid"
         "iid": independent; "orthogonal": blocks of d orthogonal ones, of random lengths (not for
         `Laplacian`, which depends on the axes); "qmc": a scrambled Sobol sequence by quantiles.
     rng : None, int, RandomState, Generator or SeedSequence
@@ -207,12 +207,12 @@ def sample_frequencies(
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, the method unknown or not for this kernel or
+        If a number is no integer or too small, `frequencies` unknown or not for this kernel or
         dimension, or the kernel has no spectrum to draw from.
 
     Notes
     -----
-    Each frequency by itself has the law of the spectrum for every method, so that means of cosines
+    Each frequency by itself has the law of the spectrum in every case, so that means of cosines
     are unbiased. O(m d) operations, orthogonal O(m d min(m, d)).
 
     References
@@ -228,9 +228,9 @@ def sample_frequencies(
     """
     m = check_integer("n_frequencies", n_frequencies, 1)
     dim = check_integer("dim", dim, 1)
-    check_choice("frequencies", method, FREQUENCIES)
+    check_choice("frequencies", frequencies, FREQUENCIES)
     draws = generator(rng)
-    if method == "orthogonal":
+    if frequencies == "orthogonal":
         if not kernel.rotation_invariant:
             raise ValueError(
                 f"frequencies='orthogonal' needs a kernel of |x - y|, but {type(kernel).__name__} "
@@ -239,7 +239,7 @@ def sample_frequencies(
         normals = sample_directions(m, dim, "orthogonal", draws)
         normals = normals * np.sqrt(draws.chisquare(dim, m))[:, None]
         uniforms = draws.random(m)
-    elif method == "qmc":
+    elif frequencies == "qmc":
         if dim >= _MOST_DIMS_SOBOL:
             raise ValueError(
                 f"frequencies='qmc' is for less than {_MOST_DIMS_SOBOL} columns, but there are "
@@ -249,8 +249,8 @@ def sample_frequencies(
         uniforms, normals = points[:, 0], ndtri(points[:, 1:])
     else:
         normals, uniforms = draws.standard_normal((m, dim)), draws.random(m)
-    frequencies: Doubles = kernel.frequencies(normals, uniforms) * kernel.scale()
-    return frequencies
+    drawn: Doubles = kernel.frequencies(normals, uniforms) * kernel.scale()
+    return drawn
 
 
 class _Fourier(KernelMap):

@@ -373,6 +373,9 @@ def test_bad_modified_parameters(parameters, dim, message):
 def test_memory_that_is_asked_for_has_room_for_the_draws(name, frequencies):
     X, width = gaussian(9, 4), 50_000
     features = RandomFourierFeatures(KERNELS[name], width, frequencies=frequencies, random_state=0)
+    clone(features).set_params(n_components=9).fit(
+        X
+    )  # what is imported at first use is not asked for
     tracemalloc.start()
     try:
         features.fit(X).transform(X[:1])
