@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 import gzkcore as gzk
@@ -183,7 +184,7 @@ def nine(kernel="gaussian"):
 
 
 def fitted(model, y=None):
-    return lambda X: model.fit(X) if y is None else model.fit(X, y(X))
+    return lambda X: clone(model).fit(X) if y is None else clone(model).fit(X, y(X))
 
 
 LEARNERS = {
