@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ TERRAIN = (
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
+COASTS = {"c": 90.0, "l": 30.0, "i": 0.0}  # from so many degrees on: crude, low, intermediate
 STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws of it take long
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
@@ -217,7 +219,8 @@ def _draw_cells(
         origin="lower", extent=(west, east, south, north), aspect=flat, interpolation="bilinear",
         zorder=1.5,
     )  # fmt: skip
-    axes.set(xlim=(west, east), ylim=(south, north))
+    _draw_coasts(axes, window)
+    axes.set(xlim=(west, east), ylim=(south, north), aspect=flat)
     _name_degrees(axes.xaxis, "W", "E")
     _name_degrees(axes.yaxis, "S", "N")
     axes.grid(color="black", alpha=0.12, linewidth=0.5)
@@ -234,11 +237,27 @@ def _draw_cells(
         bar.set_yticks(norm.boundaries)
 
 
+def _draw_coasts(axes: Any, window: Window) -> None:
+    """Draw coast lines where the package basemap is installed, which has them for all the globe."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of how it was built
+            from mpl_toolkits.basemap import Basemap
+    except ImportError:
+        return
+    south, north, west, east = window
+    wide = max(east - west, north - south)
+    resolution = next(name for name, least in COASTS.items() if wide >= least)
+    corners = {"llcrnrlat": south, "urcrnrlat": north, "llcrnrlon": west, "urcrnrlon": east}
+    globe = Basemap(projection="cyl", resolution=resolution, fix_aspect=False, **corners)
+    globe.drawcoastlines(ax=axes, color="black", linewidth=0.5)
+
+
 def length_km(model: Any) -> float:
     """Return the lengthscale of a model of latitude and longitude, 0 of one that has none."""
     if model.kernel_ is None:
         return 0.0
-    lengths = np.ravel(model.kernel_.length_scale)
+    lengths = 1 / np.ravel(model.kernel_.scale())
     if model.encoder_.on_sphere_:
         return EARTH_KM * float(lengths.mean())
     scales = [column["scale"] for column in model.encoder_.columns_ if "scale" in column]

@@ -1,10 +1,14 @@
 """The maps of the command: where they look, how they fade, their colours."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from gzkcore import KernelRidge
+from gzkcore import KernelRidge, Laplacian, Matern
 from gzkcore.cli import maps
+from gzkcore.datasets.globe import EARTH_KM
 
 
 def box(south, north, west, east, n=500):
@@ -104,6 +108,48 @@ def test_a_second_map_shows_the_standard_deviation(sure, monkeypatch, tmp_path):
     assert len([each for each in axes if each.get_title(loc="left")]) == 1 + sure
     assert axes[0].get_xlabel().startswith("dots: 50 training points")
     assert dict(mpl.rcParams) == before  # the user's own style is left alone
+
+
+@pytest.mark.parametrize(
+    ("places", "resolution"),
+    [
+        (box(-90, 90, -180, 180, 50), "c"),
+        (box(30, 60, -10, 40, 50), "l"),
+        (box(-20, -15, 175, 184, 50), "i"),  # across the date line
+    ],
+)
+def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    asked, drawn = [], []
+
+    class Basemap:
+        """As the class of that name in basemap, which draws on the axes of a map."""
+
+        def __init__(self, **options):
+            asked.append(options)
+
+        def drawcoastlines(self, **options):
+            drawn.append(options["ax"])
+
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    monkeypatch.setitem(sys.modules, "mpl_toolkits.basemap", SimpleNamespace(Basemap=Basemap))
+    surface = maps.Surface(lambda cells: cells[:, 0], lambda cells: cells[:, 1] + 200, places, 9, 9)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    south, north, west, east = maps._window(places)
+    for one in asked:
+        assert (one["llcrnrlat"], one["urcrnrlat"]) == (south, north)
+        assert (one["llcrnrlon"], one["urcrnrlon"]) == (west, east)
+        assert one["resolution"] == resolution
+    assert len(set(drawn)) == len(asked) == 2
+
+
+@pytest.mark.parametrize("kernel", [Matern(1.5, [2.0, 4.0]), Laplacian([0.5, 0.25])])
+@pytest.mark.parametrize("on_sphere", [True, False])
+def test_the_lengthscale_of_every_kernel_in_kilometres(kernel, on_sphere):
+    columns = [{"scale": 3.0}, {"scale": 1.0}]
+    encoder = SimpleNamespace(on_sphere_=on_sphere, columns_=columns)
+    km = maps.length_km(SimpleNamespace(kernel_=kernel, encoder_=encoder))
+    assert km == pytest.approx(3 * EARTH_KM if on_sphere else 4 * EARTH_KM * np.pi / 180)
 
 
 @pytest.mark.parametrize("alpha", [1e-2, 0.0])
