@@ -95,11 +95,12 @@ def install(
         must(sys.executable, "-m", "venv", VENV)
     pip = (BIN / "pip", "install", "--quiet")
     must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
+    if groups:  # on a new Python some may have to be compiled, each in an environment of its own
+        must(*pip, *(f"--group={group}" for group in groups))
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
     options = (f"-Cbuild-dir={VENV / folder}", *(f"-Csetup-args={each}" for each in setup))
-    package = ("--no-build-isolation", *options, f".[{extras}]")
     with minutes():
-        must(*pip, *package, *(f"--group={group}" for group in groups))
+        must(*pip, "--no-build-isolation", *options, f".[{extras}]")
 
 
 def constrain() -> None:
