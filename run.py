@@ -104,9 +104,11 @@ def install(
 
 
 def constrain() -> None:
-    """Let pip take the lower bounds of pyproject.toml, and nothing newer."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    bounds = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
+    """Let pip take the lower bounds of pyproject.toml, to build with too, and nothing newer."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, build = told["project"], told["build-system"]["requires"]
+    cli = project["optional-dependencies"]["cli"]
+    bounds = sorted({*build, *project["dependencies"], *cli})
     VENV.mkdir(parents=True, exist_ok=True)
     constraints = VENV / "smallest.txt"
     constraints.write_text("\n".join(bounds).replace(">=", "==") + "\n")

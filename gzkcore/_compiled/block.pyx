@@ -127,7 +127,7 @@ cdef bint _dense(const floating[:, :] X, const int32_t[:, ::1] buckets,
         Py_ssize_t ldo = out.strides[0] // <Py_ssize_t> sizeof(floating)
         Passes passes = _passes_of(d, buckets.shape[0], sums, apart, lanes * sizeof(floating))
         Py_ssize_t held, own, tile, i, r, count
-        int bad = 0
+        int bad = 0, of_tile
         floating* scratch
         floating* acc
         floating* row
@@ -148,15 +148,18 @@ cdef bint _dense(const floating[:, :] X, const int32_t[:, ::1] buckets,
         acc = scratch + threadid() * own
         i = tile * lanes
         count = min(lanes, n - i)
+        of_tile = 0
         if 4 * count <= lanes:  # at most one tile is so short: its sums can have one place
             for r in range(count):
                 row = scratch + n_threads * own if columns.waves else &out[i + r, 0]
                 _sum_row(&X[i + r, 0], &buckets[0, 0], &weights[0, 0], passes, row)
-                bad += not_finite(row, sums)
+                of_tile = of_tile + not_finite(row, sums)
                 _write_row(row, columns, &out[i + r, 0])
         else:
-            bad += _tile(&X[i, 0], ldx, count, &buckets[0, 0], &weights[0, 0], passes, columns, acc,
-                         acc + held * lanes, acc + held * lanes + MOST * STRIP, &out[i, 0], ldo)
+            of_tile = _tile(&X[i, 0], ldx, count, &buckets[0, 0], &weights[0, 0], passes, columns,
+                            acc, acc + held * lanes, acc + held * lanes + MOST * STRIP, &out[i, 0],
+                            ldo)
+        bad += of_tile
         GZK_FENCE()
     gzk_free(scratch)
     return bad == 0
