@@ -425,7 +425,7 @@ def check_workflows(root):
     """Actions are pinned by commit, and the last job of the tests waits for all others."""
     for path in sorted((root / ".github" / "workflows").glob("*.yml")):
         for action in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8")):
-            if not re.fullmatch(r"\S+@[0-9a-f]{40} # v[\d.]+", action):
+            if not re.fullmatch(r"\S+@[0-9a-f]{40} # v?[\d.]+", action):
                 yield f"{path.name}: {action} is not pinned by commit with its version beside it"
     tests = (root / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
     jobs = set(re.findall(r"^  ([\w-]+):$", tests.partition("\njobs:\n")[2], re.MULTILINE))
