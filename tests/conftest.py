@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,11 @@ settings.register_profile(
     "gzkcore", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("gzkcore")
+
+# Programs that tests start and stop by Ctrl-C would ignore it where the tests themselves have to,
+# started by nohup or in the background.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Data of tests are small: what threads may break is to be seen on them.
 threads._WORTH_A_THREAD = int(os.environ.get("GZKCORE_TESTS_WORTH", "65536"))

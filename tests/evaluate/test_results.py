@@ -161,13 +161,16 @@ def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
     process = subprocess.Popen(
         [sys.executable, "-c", COMPARE, path], stderr=subprocess.PIPE, cwd=tmp_path
     )
-    deadline = time.monotonic() + 60
-    while not path.exists() or len(kept_in(path)) < 2:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(how)
-    _, said = process.communicate(timeout=30)
+    try:
+        deadline = time.monotonic() + 60
+        while not path.exists() or len(kept_in(path)) < 2:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(how)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode in (-how, 130, 1), said
     kept = kept_in(path)
     runs = [kept[f"fourier-iid / 8 / {seed}"] for seed in range(2)]
