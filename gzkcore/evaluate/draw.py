@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from .summary import name_of
 
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
+MOST_ABOVE = 6  # methods whose errors are above a picture, by name
 MOST_NAMED = 5  # methods of a comparison
 GREY = "#c3cad3"  # of the others
 # Where a name may stand: horizontal and vertical alignment, offset in points.
@@ -185,7 +187,7 @@ def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
     if key == "error":
         axes.axvline(whole["seconds"], color="black", linewidth=1, linestyle=":")
         axes.annotate(
-            "whole kernel: error 0", (whole["seconds"], 0.98), (-4, 0), rotation=90, size=8,
+            "whole kernel: error 0", (whole["seconds"], 0.94), (-4, 0), rotation=90, size=8,
             xycoords=("data", "axes fraction"), textcoords="offset points", ha="right", va="top",
         )  # fmt: skip
     else:
@@ -196,18 +198,20 @@ def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
 
 
 def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst: float) -> None:
-    """End an axis where errors are far above the largest of the front, and say whose are."""
+    """End an axis where errors are far above those of the front and of most, and say whose are."""
     errors = [row[key] for row in rows]
+    worst = max(worst, statistics.median(errors))
     if max(errors) <= FAR_ABOVE * worst:
         return
     top = 1.3 * max(error for error in errors if error <= FAR_ABOVE * worst)
     axes.set_ylim(top=top)
     shown = {row["method"] for row in rows if row[key] <= top}
     if above := sorted({row["method"] for row in rows} - shown):
-        text = f"above: {', '.join(above)}"
+        more = len(above) - MOST_ABOVE
+        text = f"above: {', '.join(above[:MOST_ABOVE])}" + (f" and {more} more" if more > 0 else "")
         axes.text(
             0.99, 0.99, text, transform=axes.transAxes, ha="right", va="top", size=8, wrap=True
-        )
+        ).set_in_layout(False)
 
 
 def _name(axes: Any, points: list[_Named], renderer: Any) -> None:

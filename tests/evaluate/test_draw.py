@@ -1,7 +1,9 @@
 """The pictures of plans and comparisons."""
 
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gzkcore.evaluate import draw
@@ -34,6 +36,27 @@ def test_errors_far_above_are_named(monkeypatch):
     assert axes.get_ylim()[1] < 2
     assert [text.get_text() for text in axes.texts if "above" in text.get_text()] == ["above: bad"]
     assert not [text for text in whole.texts if "above" in text.get_text()]
+
+
+def test_one_method_far_ahead_leaves_the_others_in_the_picture(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"method": f"method{i}", "n_components": 16, "error": error, "seconds": 1.0 + error}
+        for i, error in enumerate(10 ** rng.uniform(0, 2, 40))
+    ] + [{"method": "ahead", "n_components": 16, "error": 1e-3, "seconds": 0.1}]
+    figures = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a layout that leaves no room
+        draw.draw_comparison(tmp_path / "c.png", rows, 100, False, "title")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+        draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
+    (axes,) = figures[0].axes
+    top = axes.get_ylim()[1]
+    assert sum(row["error"] <= top for row in rows) > 20
+    (above,) = (text.get_text() for text in axes.texts if "above" in text.get_text())
+    assert above.count("method") == 6
+    assert above.endswith(" more")
 
 
 def test_five_methods_are_named_and_others_are_grey(monkeypatch):
