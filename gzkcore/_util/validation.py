@@ -1,13 +1,17 @@
 """Checks of arguments; each error names the parameter, the value and the remedy."""
 
+import contextlib
 import math
 import numbers
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length, validation
+from sklearn.utils.multiclass import check_classification_targets
 
 from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
@@ -170,7 +174,11 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
         sample_weight = np.full(X.shape[0], sample_weight)
     try:
         weight = check_array(
-            sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+            sample_weight,
+            input_name="sample_weight",
+            dtype=np.float64,
+            ensure_2d=False,
+            ensure_all_finite=False,
         )
     except (TypeError, ValueError) as error:
         raise type(error)(f"sample_weight must be one number per row of X: {error}") from None
@@ -219,6 +227,59 @@ def check_matrix(name: str, values: Any) -> Doubles:
         raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
     raise_not_finite(matrix, name, "pass finite numbers")
     return matrix
+
+
+@contextlib.contextmanager
+def told_plainly(name: str, values: Any) -> Iterator[None]:
+    """Tell in a sentence that values are complex or ragged; scikit-learn prints all of them."""
+    try:
+        yield
+    except ValueError as error:
+        told = ""
+        if str(error).startswith("Complex data not supported"):
+            dtype = getattr(values, "dtype", "complex")
+            told = (
+                f"{name} has dtype {dtype}. Complex data not supported; pass real numbers, such as "
+                f"{name}.real or {name}.imag"
+            )
+        elif "inhomogeneous" in str(error):
+            told = _ragged(name, values)
+        if told:
+            raise ValueError(told) from None
+        raise
+
+
+def _ragged(name: str, values: Any) -> str:
+    """Say which row has another number of entries than most, "" if all have as many."""
+    rows = [row if isinstance(row, list | tuple | np.ndarray) else None for row in values]
+    lengths = [-1 if row is None else len(row) for row in rows]
+    usual = Counter(lengths).most_common(1)[0][0]
+    other = next((i for i, length in enumerate(lengths) if length != usual), None)
+    if other is not None:
+        like = lengths.index(usual)
+        has = ["is no list" if n < 0 else f"has {counted(n, 'value')}" for n in lengths]
+        both = f"row {other} {has[other]} and row {like} {has[like]}"
+        return f"{name} has rows of different lengths: {both}, counted from 0; make them alike"
+    for i, row in enumerate(rows):
+        for j, value in enumerate([] if row is None else row):
+            if isinstance(value, list | tuple | np.ndarray):
+                return (
+                    f"{name} has {value!r} in row {i}, column {j}, both counted from 0; pass one "
+                    "value there"
+                )
+    return ""
+
+
+def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
+    """Return values as scikit-learn's `check_array` does, or raise in a sentence."""
+    with told_plainly(input_name or "X", values):
+        return validation.check_array(values, input_name=input_name, **how)
+
+
+def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
+    """Return rows as scikit-learn's `validate_data` does, or raise in a sentence."""
+    with told_plainly("X", X):
+        return validation.validate_data(estimator, X, **how)
 
 
 def is_finite(values: Any) -> bool:
@@ -328,11 +389,29 @@ def _refuse_dates(y: Any) -> None:
             )
 
 
+def check_labels(labels: Any, remedy: str) -> None:
+    """Raise, with the remedy for numbers, if values are no labels of classes."""
+    with told_plainly("y", labels):
+        try:
+            check_classification_targets(labels)
+        except ValueError as error:
+            if "continuous" not in str(error):
+                raise
+            numbers_of = np.ravel(labels)
+            some = next((v for v in numbers_of.tolist() if v != round(v)), numbers_of[0])
+            raise ValueError(
+                f"Unknown label type: continuous. y has numbers such as {some:.6g}, and labels are "
+                f"text or integers; {remedy}"
+            ) from None
+
+
 def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
     _refuse_dates(y)
     try:
-        y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+        y = check_array(
+            y, input_name="y", dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+        )
     except (TypeError, ValueError) as error:
         of_labels = any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object)))
         remedy = "; for labels use a classifier, such as KernelClassifier" if of_labels else ""

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
+from gzkcore._util.validation import check_array, validate_data
 from gzkcore._util.wording import counted
 
 EARTH_KM = 6371.0

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from gzkcore._util.typing import Data, Integers, Rows
-from gzkcore._util.validation import check_targets, raise_not_finite
+from gzkcore._util.validation import check_labels, check_targets, raise_not_finite
 from gzkcore.features.base import RowMap, check_rows, plain_output
 from gzkcore.learn.classification import distinct
 from gzkcore.learn.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of, missing_of
@@ -74,7 +73,7 @@ def _labels(y: ArrayLike, X: Data) -> NDArray[Any]:
     check_consistent_length(X, labels)
     assert_all_finite(labels, input_name="y")
     classes, _ = distinct(labels)
-    check_classification_targets(labels)
+    check_labels(labels, "to predict numbers leave out classify=True")
     if len(classes) < 2:
         raise ValueError(
             f"y has one class, {classes.tolist()}, and plan needs two or more; pass rows of other "

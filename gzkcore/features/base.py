@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_components
 from gzkcore._util.state import check_arrays, holds, state_of, stored, whole
@@ -27,6 +27,7 @@ from gzkcore._util.validation import (
     dense,
     first_not_finite,
     is_finite,
+    validate_data,
 )
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, check_unit_norms, row_norms

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._compiled import block as _block
 from gzkcore._util.new_arrays import empty_aligned
@@ -25,7 +25,13 @@ from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, holds, ints, nothing, number, pairs, stored, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import as_floats, check_choice, check_integer, dense
+from gzkcore._util.validation import (
+    as_floats,
+    check_array,
+    check_choice,
+    check_integer,
+    dense,
+)
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel

@@ -26,14 +26,21 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import clone
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._compiled import gegenbauer as _gegenbauer
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.state import doubles, has, ints, number, plain, stored, text, whole
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
-from gzkcore._util.validation import as_floats, check_choice, check_integer, check_positive, dense
+from gzkcore._util.validation import (
+    as_floats,
+    check_array,
+    check_choice,
+    check_integer,
+    check_positive,
+    dense,
+)
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE, RadialFunctions

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigvalsh, solve_triangular
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_array
 
 from gzkcore._compiled import nystrom as _nystrom
 from gzkcore._util.linalg import eigh
@@ -22,7 +21,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, floats, ints, nothing, stored, whole
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import dense
+from gzkcore._util.validation import check_array, dense
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel

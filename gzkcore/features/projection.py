@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._compiled import projection as _projection
 from gzkcore._compiled import variances as _variances
@@ -24,6 +24,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import (
     as_floating,
+    check_array,
     check_integer,
     check_pairs,
     check_positive,

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import (
+    check_array,
     check_bool,
     check_choice,
     check_integer,

@@ -7,18 +7,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import svd
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_consistent_length
 
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import (
+    check_array,
     check_integer,
     check_not_negative,
     check_some_weight,
     check_sparse,
     check_weights,
+    validate_data,
 )
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source

@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from gzkcore._util.state import doubles, gone, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore._util.validation import check_not_negative, check_some_weight, check_weights
+from gzkcore._util.validation import (
+    check_labels,
+    check_not_negative,
+    check_some_weight,
+    check_weights,
+    told_plainly,
+)
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
 
@@ -22,7 +27,13 @@ from .table_encoder import missing_of
 
 
 class ClassifierScore(ClassifierMixin):
-    """The score of classifiers, of rows in arrays or of a source."""
+    """What classifiers share: their score, of rows in arrays or of a source, and their hint."""
+
+    _of_numbers = "KernelRegressor"  # the regressor of the same kind
+
+    def _check_labels(self, labels: NDArray[Any]) -> None:
+        """Raise if values are no labels; of numbers say which class takes them."""
+        check_labels(labels, f"to predict numbers use {self._of_numbers}")
 
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -127,7 +138,7 @@ class Classifier(ClassifierScore, Regressor):
         check_consistent_length(X, y)
         assert_all_finite(y, input_name="y")
         labels, _ = distinct(y)
-        check_classification_targets(y)
+        self._check_labels(y)
         if reset:
             self._set_classes(labels)
         places = np.searchsorted(self.classes_, y)
@@ -212,7 +223,8 @@ def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
     if dtype is None:  # a frame of one column has the type of that
         dtype = next(iter(getattr(y, "dtypes", ())), None)
     plain = dtype is None or (isinstance(dtype, np.dtype) and dtype.kind != "O")
-    values = column_or_1d(y if plain else np.asarray(y, dtype=object), warn=warn)
+    with told_plainly("y", y):
+        values = column_or_1d(y if plain else np.asarray(y, dtype=object), warn=warn)
     missing = missing_of(values)
     if missing.any():
         raise ValueError(

@@ -112,11 +112,9 @@ def _kept(n_rows: int, count: int) -> float:
 class TooLittleMemoryError(ValueError):
     """No form of a model is within the bytes that it may take."""
 
-    def __init__(self, given: float | str | None, limit: str, needed: str) -> None:
+    def __init__(self, limit: str, needed: str) -> None:
         self.needed = needed
-        super().__init__(
-            f"max_memory={given}: {limit}, but {needed}; allow more, or pass fewer rows or columns"
-        )
+        super().__init__(f"{limit}, but {needed}; allow more, or pass fewer rows or columns")
 
 
 class Room:
@@ -180,12 +178,14 @@ class Room:
         """Return the error of a table for which no form is left."""
         form, needed = self._least
         takes = f"a model of {self.n_rows:,} rows takes about {_said(needed)} or more ({form})"
-        return TooLittleMemoryError(self._given, self._limit(), takes)
+        return TooLittleMemoryError(self._limit(named=True), takes)
 
-    def _limit(self) -> str:
+    def _limit(self, *, named: bool = False) -> str:
         if self._given is not None:
-            return f"max_memory allows {self._bytes:,.0f} bytes"
-        return f"half of what is available, {self._bytes:,.0f} bytes, may be taken"
+            given = f"={self._given}" if named else ""
+            return f"max_memory{given} allows {self._bytes:,.0f} bytes"
+        half = f"half of what is available, {self._bytes:,.0f} bytes, may be taken"
+        return f"max_memory=None: {half}" if named else half
 
     def _largest(self, noun: str, most: int, fewest: int, takes: Callable[[int], float]) -> int:
         count = most

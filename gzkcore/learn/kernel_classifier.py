@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, labels, stored
-from gzkcore._util.typing import Data, Doubles, Integers
+from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore.rows.sources import is_source
 
 from .classification import (
@@ -66,6 +65,19 @@ class KernelClassifier(ClassifierScore, TableLearner):
         offsets=doubles("t").kept_as("_offsets"),
     )
 
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        max_memory: float | str | None = None,
+        missing: str = "impute",
+        cv: Any = None,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            budget, max_memory=max_memory, missing=missing, cv=cv, random_state=random_state
+        )
+
     def fit(
         self,
         X: Data,
@@ -114,7 +126,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
             if counts is None:
                 raise ValueError("the source yields no batches with rows; give it one or more")
             classes = np.array(sorted(counts))
-            check_classification_targets(classes)
+            self._check_labels(classes)
             return classes, y
         if y is None:
             raise ValueError(
@@ -123,7 +135,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         labels = label_column(y, warn=True)
         assert_all_finite(labels, input_name="y")
         classes, _ = distinct(labels)
-        check_classification_targets(labels)
+        self._check_labels(labels)
         return classes, labels
 
     def _calibrate(

@@ -232,6 +232,22 @@ class KernelPoissonRegressor(LossRegressor):
 
     _state = stored(intercept_=number(finite=False))
 
+    def __init__(
+        self,
+        kernel: str | Kernel | KernelFunction = "gaussian",
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            kernel, alpha, fit_intercept=fit_intercept, preconditioner=preconditioner, tol=tol,
+            max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
+
     def _loss(self) -> Loss:
         return Poisson()
 

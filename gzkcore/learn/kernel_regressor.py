@@ -8,7 +8,7 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, flag, gone, stored
-from gzkcore._util.typing import Data, Doubles
+from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_targets
 from gzkcore.rows.sources import is_dask, is_source
 
@@ -106,6 +106,19 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         constant_std=gone(),
         flat=flag().kept_as("_flat"),
     )
+
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        max_memory: float | str | None = None,
+        missing: str = "impute",
+        cv: Any = None,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            budget, max_memory=max_memory, missing=missing, cv=cv, random_state=random_state
+        )
 
     def fit(
         self,
@@ -222,7 +235,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _with_deviations(self, X: Data) -> tuple[Doubles, Doubles]:
         check_is_fitted(self)
-        rows, unknown = self.encoder_._encoded(X)
+        rows, unknown = self.encoder_._encoded(X, type(self).__name__)
         mean = self._mean(rows)
         shape = mean.shape[:1] if self._flat else mean.shape
         # Models on centres knew none in the first versions, of which there may be files: y's is it.

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import validate_data
 
 from gzkcore._util.random import check_seed, generator
 from gzkcore._util.state import (
@@ -32,7 +31,13 @@ from gzkcore._util.state import (
     whole,
 )
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
-from gzkcore._util.validation import check_bool, check_integer, check_share, check_sparse
+from gzkcore._util.validation import (
+    check_bool,
+    check_integer,
+    check_share,
+    check_sparse,
+    validate_data,
+)
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel

@@ -66,6 +66,8 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
     ['same', 'other']
     """
 
+    _of_numbers = "KernelRidge"
+
     def __init__(
         self,
         kernel: str | Kernel | KernelFunction = "gaussian",
@@ -125,6 +127,8 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
     >>> bool(model.fit(X, y).score(X, y) > 0.97)
     True
     """
+
+    _of_numbers = "KernelRidgeCV"
 
     def __init__(
         self,

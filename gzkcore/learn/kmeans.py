@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.random import as_seed_sequence
@@ -29,6 +28,7 @@ from gzkcore._util.validation import (
     check_weights,
     float_dtype,
     raise_not_finite,
+    validate_data,
 )
 from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_sparse
+from gzkcore._util.validation import check_sparse, validate_data
 from gzkcore._util.wording import counted
 from gzkcore.rows.sources import is_source
 

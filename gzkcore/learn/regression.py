@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.typing import Data, Doubles
@@ -18,6 +17,7 @@ from gzkcore._util.validation import (
     check_sparse,
     check_targets,
     check_weights,
+    validate_data,
 )
 from gzkcore._util.wording import counted
 from gzkcore.rows.open import as_source

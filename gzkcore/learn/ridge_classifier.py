@@ -108,6 +108,8 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
     ['same', 'other']
     """
 
+    _of_numbers = "RandomFeatureRidge"
+
     def __init__(
         self,
         features: Any = None,
@@ -160,6 +162,8 @@ class RandomFeatureRidgeClassifierCV(FeatureClassifier, RandomFeatureRidgeCV):
     >>> bool(model.fit(X, y).score(X, y) > 0.97)
     True
     """
+
+    _of_numbers = "RandomFeatureRidgeCV"
 
     def __init__(
         self,

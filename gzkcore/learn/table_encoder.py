@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, stored, text, whole
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_choice, check_sparse
+from gzkcore._util.validation import check_array, check_choice, check_sparse, told_plainly
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
@@ -204,13 +204,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._encoded(X)[0]
 
-    def _encoded(self, X: Data) -> tuple[Doubles, NDArray[np.bool_]]:
+    def _encoded(self, X: Data, caller: str = "") -> tuple[Doubles, NDArray[np.bool_]]:
         """Return encoded rows, and which of them the fit knew nothing like.
 
-        They miss a number that no row of the fit missed, or have a category that none had.
+        They miss a number that no row of the fit missed, or have a category that none had. Errors
+        name the class that was called.
         """
         check_is_fitted(self, "columns_")
-        _, columns, _ = columns_of(X, self)
+        _, columns, _ = columns_of(X, self, caller or type(self).__name__)
         unknown = np.zeros(len(columns[0][0]), dtype=bool)
         parts: list[Doubles] = []
         found = [
@@ -322,7 +323,7 @@ def _on_sphere(degrees: Doubles) -> Doubles:
 
 
 def columns_of(
-    X: Any, fitted: TableEncoder | None = None
+    X: Any, fitted: TableEncoder | None = None, caller: str = ""
 ) -> tuple[list[str], list[tuple[Values, str]], bool]:
     """Return the names of columns, their values and what these hold; is X a frame.
 
@@ -337,7 +338,7 @@ def columns_of(
             raise ValueError("Found array with 0 sample(s): X has no rows; pass one or more")
         if not names:
             raise ValueError("Found array with 0 feature(s): X has no columns; pass one or more")
-        wanted = names if fitted is None else _wanted(names, fitted)
+        wanted = names if fitted is None else _wanted(names, fitted, caller)
         places = {name: i for i, name in enumerate(names)}
         originals = list(X.columns)
         columns = [_of_series(X[originals[places[name]]], name) for name in wanted]
@@ -345,7 +346,7 @@ def columns_of(
     array = _array_of(X)
     if fitted is not None and array.shape[1] != fitted.n_features_in_:
         raise ValueError(
-            f"X has {array.shape[1]} features, but {type(fitted).__name__} is expecting "
+            f"X has {array.shape[1]} features, but {caller} is expecting "
             f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
         )
     names = [f"x{i}" for i in range(array.shape[1])]
@@ -366,7 +367,8 @@ def _array_of(X: Any) -> Values:
         check_sparse(X)
         check_fits_dense(X)
         X = X.toarray()
-    array = np.asarray(X)
+    with told_plainly("X", X):
+        array = np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
     if array.ndim == 1:
@@ -384,12 +386,12 @@ def _array_of(X: Any) -> Values:
     return array
 
 
-def _wanted(names: list[str], fitted: TableEncoder) -> list[str]:
+def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
     """Return the columns that an encoder was fitted to, all of which must be there."""
     if not hasattr(fitted, "feature_names_in_"):
         if len(names) != fitted.n_features_in_:
             raise ValueError(
-                f"X has {len(names)} features, but {type(fitted).__name__} is expecting "
+                f"X has {len(names)} features, but {caller} is expecting "
                 f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
             )
         return names

@@ -362,7 +362,7 @@ class TableLearner(BaseEstimator):
 
     def _encoded(self, X: Data) -> Doubles:
         check_is_fitted(self)
-        rows: Doubles = self.encoder_.transform(X)
+        rows: Doubles = self.encoder_._encoded(X, type(self).__name__)[0]
         return rows
 
     def _mean(self, rows: Doubles) -> Doubles:

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from gzkcore._util import threads
 from gzkcore._util.new_arrays import empty_aligned
 from gzkcore._util.typing import Data, Floats
 from gzkcore._util.validation import (
+    check_array,
     check_sparse,
     float_dtype,
     is_finite,
     raise_not_finite,
+    validate_data,
 )
 from gzkcore.features.base import RowMap
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from gzkcore._util.validation import LOOKED_AT, first_not_finite, is_finite, raise_not_finite
+from gzkcore._util.validation import (
+    LOOKED_AT,
+    check_array,
+    check_labels,
+    first_not_finite,
+    is_finite,
+    raise_not_finite,
+)
 
 N = 2 * LOOKED_AT + 5
 AS_ONE = [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csr_matrix]
@@ -49,3 +56,37 @@ def test_wide_sparse_rows_are_looked_at_where_they_have_values():
     row = np.searchsorted(wide.indptr, 7, side="right") - 1
     with pytest.raises(ValueError, match=f"contains NaN. The first is in row {row}, column"):
         raise_not_finite(wide)
+
+
+@pytest.mark.parametrize("kind", [*AS_ONE, np.ndarray.tolist], ids=lambda kind: kind.__name__)
+def test_complex_values_are_not_printed(kind):
+    values = kind(np.full((50, 3), 1 + 2j))
+    wanted = (
+        r"X has dtype complex\w*\. Complex data not supported; pass real numbers, such as X.real"
+    )
+    with pytest.raises(ValueError, match=f"^{wanted} or X.imag$"):
+        check_array(values, accept_sparse=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([[1, 2], [3], [4, 5]], "row 1 has 1 value and row 0 has 2 values"),
+        ([[1], [3, 4], [5, 6]], "row 0 has 1 value and row 1 has 2 values"),
+        ([[1, 2], 3], "row 1 is no list and row 0 has 2 values"),
+        ([[1, 2], [3, [4, 5]]], r"has \[4, 5\] in row 1, column 1, both counted from 0; pass one"),
+    ],
+)
+def test_ragged_rows_are_told_by_their_lengths(values, told):
+    with pytest.raises(ValueError, match=rf"^rows (has rows of different lengths: )?{told}"):
+        check_array(values, input_name="rows")
+
+
+def test_numbers_are_no_labels():
+    check_labels(np.array([1.0, 2.0, 1.0]), "never")
+    wanted = (
+        "Unknown label type: continuous. y has numbers such as 2.5, and labels are text or "
+        "integers; use a ruler"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        check_labels(np.array([1.0, 2.5, 1.0]), "use a ruler")

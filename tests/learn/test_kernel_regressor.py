@@ -52,6 +52,24 @@ def test_scikit_learn_agrees(estimator, check, monkeypatch):
     check(estimator)
 
 
+@pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
+def test_errors_name_the_class_that_was_called(learner):
+    with pytest.raises(TypeError, match=rf"^{learner.__name__}\.__init__\(\) got an unexpected"):
+        learner(kernel="gaussian")
+    X = gaussian(40, 3)
+    model = learner(cv=2, random_state=0).fit(X, X[:, 0] > 0)
+    wanted = f"^X has 2 features, but {learner.__name__} is expecting 3 features"
+    for rows in (X[:, :2], pd.DataFrame(X[:, :2])):
+        with pytest.raises(ValueError, match=wanted):
+            model.predict(rows)
+
+
+def test_a_classifier_of_numbers_says_which_class_predicts_them():
+    X = gaussian(40, 3)
+    with pytest.raises(ValueError, match=r"continuous.* to predict numbers use KernelRegressor$"):
+        KernelClassifier().fit(X, X[:, 0])
+
+
 def waves(n=500, seed=0, noise=0.1):
     """Return rows of which the first two columns matter, the first more, of very unlike sizes."""
     rng = np.random.default_rng(seed)
@@ -692,9 +710,9 @@ def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
     (X, _), model = waves(100), fitted(100)
     calls, transform = [], TableEncoder._encoded
 
-    def noted(self, X):
+    def noted(self, X, *caller):
         calls.append(len(X))
-        return transform(self, X)
+        return transform(self, X, *caller)
 
     monkeypatch.setattr(TableEncoder, "_encoded", noted)
     model.predict(X, return_std=True)

@@ -874,7 +874,7 @@ def test_labels_of_any_kind(labels):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.linspace(0, 1, 300), "Unknown label type: continuous"),
+        (np.linspace(0, 1, 300), "label type: continuous.* numbers use RandomFeatureRidge$"),
         (np.ones(300), "y has one class, .*, and a classifier needs two"),
         (np.ones((300, 2), int), "y should be a 1d array"),
         (np.ones(299, int), "inconsistent numbers"),
