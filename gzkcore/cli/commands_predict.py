@@ -13,6 +13,8 @@ from gzkcore._util.wording import counted
 from .arguments import AsJson, DecimalComma, check_output
 from .output import collected_notes, first_of, options_named, print_json, print_lines, progress
 
+MOST_NEW = 4  # columns that are named one by one
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -93,7 +95,15 @@ def predict(
         print_json(result)
     else:
         what = "row" if data is not None else "cell"
-        print_lines(f"{counted(done['rows'], what)} with {' and '.join(new)}: {output}", *notes)
+        print_lines(f"{counted(done['rows'], what)} with {_named(list(new))}: {output}", *notes)
+
+
+def _named(columns: list[str]) -> str:
+    """Name new columns: of the probabilities of many labels, the first and the last."""
+    if len(columns) <= MOST_NEW:
+        return " and ".join(columns)
+    first, *others = columns
+    return f"{first} and {len(others):,} probabilities, {others[0]} to {others[-1]}"
 
 
 def _predict_table(

@@ -264,6 +264,11 @@ def length_km(model: Any) -> float:
     return DEGREE_KM * float(np.min(lengths * np.array(scales)))
 
 
+def told_km(km: float) -> str:
+    """Return a lengthscale in words: none is longer than places are apart on the globe."""
+    return f"{km:,.0f} km" if km <= math.pi * EARTH_KM else "longer than half around the Earth"
+
+
 def surface_of(
     model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, km: float, spread: float
 ) -> Surface:

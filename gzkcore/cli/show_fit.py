@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gzkcore._util.wording import counted, shortened
 
+from .maps import told_km
 from .output import (
     MOST_NAMED,
     about_gamma,
@@ -64,7 +65,7 @@ def print_fit(result: FitResult) -> None:
         "not used": some_of(result.unused),
         "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
         "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
-        "lengthscale": f"{result.lengthscale_km:,.0f} km" if result.lengthscale_km else "",
+        "lengthscale": told_km(result.lengthscale_km) if result.lengthscale_km else "",
         "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",
         "solution": _about_solution(result),
         "error on training rows": _about_errors(result.train),
@@ -114,4 +115,4 @@ def _about_solution(result: FitResult) -> str:
 def _about_errors(summary: dict[str, float | None]) -> str:
     if summary["rmse"] is None:
         return "no rows were held out"
-    return f"{summary['rmse']:.4g} root mean squared, R² {summary['r2']:.3f}"
+    return f"{summary['rmse']:.4g} root mean squared, R² {summary['r2']:z.3f}"

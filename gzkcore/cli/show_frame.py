@@ -1,11 +1,14 @@
 """What people and programs see of a fit that has chosen everything."""
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gzkcore._util.wording import plain
+from gzkcore.learn.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.learn.table_encoder import NO_PLACES
 
-from .maps import length_km
+from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table
 from .show_fit import next_step, some_of
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
 MOST_COLUMNS = 8  # that are named
+MOST_DIGITS = 7  # of an error
 LEAST_RISE = 1.01  # of the error where a column is shuffled
 
 
@@ -43,18 +47,20 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
 def print_frame(result: dict[str, Any]) -> None:
     """Print a fit for people."""
     labels = result["classes"] is not None
+    written = _rate if labels else _alike(result["methods"])
     title = (
         f"{result['target']} from {first_of(result['columns'])}: "
         f"{result['train_rows']:,} training rows, {result['test_rows']:,} held out"
     )
     if result["methods"]:
-        columns = {"error_rate": "wrong", "log_loss": "log loss"} if labels else {
-            "rmse": "error", "r2": "R²"}  # fmt: skip
+        columns = {"error_rate": "wrong", "interval": "95 % interval", "log_loss": "log loss"}
+        if not labels:
+            columns = {"rmse": "error", "interval": "95 % interval", "r2": "R²"}
         print_lines(title)
         print_table(
             "",
             ["", *columns.values(), "time"],
-            [_row(method, list(columns)) for method in result["methods"]],
+            [_row(method, list(columns), written) for method in result["methods"]],
         )
         print_lines(*_what_columns_mean(labels))
     else:
@@ -67,11 +73,12 @@ def print_frame(result: dict[str, Any]) -> None:
         else line
         for line in told
         if not (line.startswith(NO_PLACES) and result["lengthscale_km"])
+        and not (line.startswith(RATE_OF_CHOICE) and result["methods"])  # the table tells another
     ]
     if result["lengthscale_km"]:
-        told.append(f"Lengthscale: {result['lengthscale_km']:,.0f} km.")
+        told.append(f"Lengthscale: {told_km(result['lengthscale_km'])}.")
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
-    print_lines(*_about_columns(result), *_about_sureness(result["sure"]))
+    print_lines(*_about_columns(result, written), *_about_sureness(result["sure"]))
     print_lines(
         *([f"Not used: {some_of(result['unused'])}"] if result["unused"] else []),
         *result["notes"],
@@ -83,30 +90,42 @@ def print_frame(result: dict[str, Any]) -> None:
     )
 
 
-def _row(method: dict[str, Any], keys: list[str]) -> list[str]:
-    if keys[0] == "error_rate":
-        low, high = 100 * method["low"], 100 * method["high"]
-        error = f"{_rate(method[keys[0]])} ({low:.1f} to {high:.1f})"
-    else:
-        error = f"{_number(method[keys[0]])} ± {_number(method['plus_minus'], 2)}"
-    other = method[keys[1]]
+def _row(method: dict[str, Any], keys: list[str], written: Callable[[float], str]) -> list[str]:
+    """Return the cells of a method: its error, how sure that is, another measure, its time."""
+    error, _, other = keys
+    interval = f"± {written(method['plus_minus'])}"
+    if error == "error_rate":
+        interval = f"{100 * method['low']:.1f} to {100 * method['high']:4.1f} %"
+    seconds = method["seconds"]
     return [
-        method["method"], error, "" if other is None else f"{other:.3f}",
-        f"{method['seconds']:.1f} s",
+        method["method"], written(method[error]), interval,
+        "" if method[other] is None else f"{method[other]:z.3f}",
+        f"{seconds:.1f} s" if seconds >= 0.05 else "< 0.1 s",
     ]  # fmt: skip
+
+
+def _alike(methods: list[dict[str, Any]]) -> Callable[[float], str]:
+    """Return what writes errors with as many decimals as two digits of the least of them need.
+
+    Where no such number serves all of them, each has four digits of its own.
+    """
+    errors = [method["rmse"] for method in methods]
+    widths = [method["plus_minus"] for method in methods if method["plus_minus"] > 0]
+    if not widths or not all(1e-4 <= error < 1e9 for error in errors):
+        return _number
+    decimals = 1 - math.floor(math.log10(min(*errors, *widths)))
+    if decimals + math.log10(max(errors)) > MOST_DIGITS:
+        return _number
+    return lambda error: f"{round(error, decimals):,.{max(decimals, 0)}f}"
 
 
 def _what_columns_mean(labels: bool) -> list[str]:
     if labels:
-        return [
-            "wrong: error rate on held-out rows, with its 95 % interval; log loss: 0 is perfect"
-        ]
-    return [
-        "error: root mean squared, on held-out rows, ± 95 % interval; R²: 1 is perfect, 0 the mean"
-    ]
+        return ["wrong: error rate on held-out rows; log loss: 0 is perfect"]
+    return ["error: root mean squared, on held-out rows; R²: 1 is perfect, 0 is as the mean"]
 
 
-def _about_columns(result: dict[str, Any]) -> list[str]:
+def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> list[str]:
     """Say which columns matter."""
     error = result["error_of_some"]
     matter = {
@@ -114,13 +133,12 @@ def _about_columns(result: dict[str, Any]) -> list[str]:
     }
     if not matter:
         return []
-    number = _rate if result["classes"] is not None else _number
-    shown = [f"{name} {number(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
-    more = f", and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
-    as_they_are = number(error)
+    shown = [f"{name} {written(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
+    more = f"; and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
+    as_they_are = written(error)
     return [
         f"Columns that matter, with the error after shuffling each ({as_they_are} without):",
-        f"{', '.join(shown)}{more}.",
+        f"{'; '.join(shown)}{more}.",
     ]
 
 

@@ -28,6 +28,7 @@ from .table_passes import source_of
 
 __all__ = ["KernelClassifier"]
 
+RATE_OF_CHOICE = "The error rate on the rows held out for the choice"
 TINY = np.finfo(np.float64).tiny
 
 
@@ -150,7 +151,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         found, truth = np.concatenate(values), np.concatenate(places)
         weight = np.concatenate(weights)
         wrong = 100 * np.average(places_of(found) != truth, weights=weight)
-        trials.report.say(f"The error rate on held-out rows is {wrong:.1f} %.")
+        trials.report.say(f"{RATE_OF_CHOICE} is {wrong:.1f} %.")
         absent = np.setdiff1d(np.arange(len(self.classes_)), truth)
         if absent.size:  # each counts as one row of its share, of which nothing is known
             middle = np.average(found, axis=0, weights=weight)

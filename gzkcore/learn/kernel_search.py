@@ -312,7 +312,7 @@ def choose_kernel(
     if not kernels:
         return None
     seconds = time.perf_counter() - began
-    trials.report.say(f"The lengthscales of these kernels were learned in {seconds:.1f} s.")
+    trials.report.say(f"The lengthscales of all kernels tried were learned in {seconds:.1f} s.")
     if trials.n_fitted < HALVED:
         return walk(trials, _best_of(trials, kernels)), None
     half = trials.halved()

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
-from gzkcore.cli.show_frame import _about_best, _number, _row
+from gzkcore.cli.commands_predict import _named
+from gzkcore.cli.maps import told_km
+from gzkcore.cli.show_frame import _about_best, _about_columns, _alike, _number, _rate, _row
 from gzkcore.cli.verdict import _judged_labels
 
 
@@ -35,9 +37,46 @@ def test_an_error_rate_of_few_rows_is_uncertain_also_where_none_is_wrong():
     """Wilson's interval of 0 of 15 ends at z² / (15 + z²), that of 3 of 15 is in the textbooks."""
     judge = _judged_labels(np.array(["a", "b"]))
     truth = np.array(["a"] * 15)
-    for wrong, text in ((0, "0.0 % (0.0 to 20.4)"), (3, "20.0 % (7.0 to 45.2)")):
+    for wrong, text in ((0, ["0.0 %", "0.0 to 20.4 %"]), (3, ["20.0 %", "7.0 to 45.2 %"])):
         second = np.arange(15) < wrong
         found = judge(truth, np.column_stack([~second, second]).astype(float))
         method = {"method": "boosting", "seconds": 1.0, **found}
-        assert _row(method, ["error_rate", "log_loss"])[1] == text
+        assert _row(method, ["error_rate", "interval", "log_loss"], _rate)[1:3] == text
         assert found["plus_minus"] == (found["high"] - found["low"]) / 2
+
+
+@pytest.mark.parametrize(
+    ("errors", "texts"),
+    [
+        ([(1.0694, 0.19), (7.549, 1.5)], ["1.07", "± 0.19", "7.55", "± 1.50"]),
+        ([(15280, 2700), (107312, 11000)], ["15,300", "± 2,700", "107,300", "± 11,000"]),
+        ([(3.0, 0.0), (12345.678, 1000)], ["3.0", "± 0.0", "12,345.7", "± 1,000.0"]),
+        ([(1e-12, 1e-13), (0.5, 0.1)], ["1e-12", "± 1e-13", "0.5", "± 0.1"]),
+        ([(0.01, 0.0001), (107312, 9000)], ["0.01", "± 0.0001", "107,300", "± 9,000"]),
+        ([(2.0, 0.0)], ["2", "± 0"]),
+    ],
+)
+def test_errors_of_a_column_have_as_many_decimals(errors, texts):
+    methods = [
+        {"method": "any", "rmse": error, "plus_minus": width, "r2": -1e-5, "seconds": 0.01}
+        for error, width in errors
+    ]
+    rows = [_row(method, ["rmse", "interval", "r2"], _alike(methods)) for method in methods]
+    assert [text for row in rows for text in row[1:3]] == texts
+    assert {tuple(row[3:]) for row in rows} == {("0.000", "< 0.1 s")}
+
+
+def test_numbers_with_commas_are_listed_by_semicolons():
+    result = {"error_of_some": 1000.0, "shuffled": {"area": 2000.0, "rooms": 1500.0, "x": 1000.0}}
+    assert _about_columns(result, _number)[1] == "area 2,000; rooms 1,500."
+
+
+def test_no_lengthscale_is_longer_than_half_around_the_earth():
+    assert told_km(20_000.4) == "20,000 km"
+    assert told_km(44_160.0) == "longer than half around the Earth"
+
+
+def test_many_new_columns_are_told_by_the_first_and_the_last():
+    assert _named(["P", "P_STD"]) == "P and P_STD"
+    many = ["P", *(f"P_{label}" for label in "abcde")]
+    assert _named(many) == "P and 5 probabilities, P_a to P_e"
