@@ -1,5 +1,6 @@
-"""Commands whose help shows flags without a value, and arguments without braces."""
+"""Commands whose help shows flags without a value, and whose complaints say what was given."""
 
+import contextlib
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -12,8 +13,46 @@ def _without_values(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
+def _given(parameter: Any, arguments: list[str]) -> str:
+    """Return the value that an option was given in the arguments, "" for none."""
+    for place, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name in parameter.opts:
+            return value if equals else "".join(arguments[place + 1 : place + 2])
+    return ""
+
+
+def _columns_in(parameters: dict[str, Any]) -> str:
+    """Say which columns the table of a command has, "" if it can't be read."""
+    from gzkcore.rows.tables import open_table
+
+    from .show_fit import some_of
+
+    with contextlib.suppress(ValueError, OSError, ImportError, KeyError):
+        table = open_table(parameters["data"])
+        return f"The columns of {table.path} are {some_of(table.names)}."
+    return ""
+
+
 class Command(TyperCommand):
     """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; complaints name the value, of a missing target the columns."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            parameter = getattr(error, "param", None)
+            if parameter is not None and type(error).__name__ == "MissingParameter":
+                if parameter.name == "target":
+                    error.message = _columns_in(ctx.params)  # type: ignore[attr-defined]
+            elif parameter is not None and (value := _given(parameter, given)):
+                told = str(getattr(error, "message", ""))
+                if value not in told:
+                    told = f"{value}; {told[:1].lower()}{told[1:]}"
+                    error.message = told  # type: ignore[attr-defined]
+            raise
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, --help among them."""

@@ -11,6 +11,40 @@ _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of files
 
 
+# What is often taken for a table, by the ending of its name, and what to do.
+SHEET = "is a spreadsheet; save it as CSV in the program that made it"
+ARCHIVE = "is an archive; unpack it, and give the table in it"
+PICTURE = "is a picture, not a table; give the .csv file of its numbers"
+DOCUMENT = "is a document, not a table; give the .csv file of its numbers"
+MODEL = "is a model that gzkcore saved, not a table"
+NO_TABLES = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods", ".numbers"), SHEET),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), ARCHIVE),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".tif", ".tiff"), PICTURE),
+    **dict.fromkeys((".pdf", ".doc", ".docx", ".odt"), DOCUMENT),
+    ".gzk": MODEL,
+}
+# The same by the first bytes, of files whose names end as those of text.
+FIRST_BYTES = {
+    b"\x89PNG": PICTURE, b"\xff\xd8\xff": PICTURE, b"GIF8": PICTURE, b"%PDF-": DOCUMENT,
+    b"\xd0\xcf\x11\xe0": SHEET, b"PK\x03\x04": ARCHIVE,
+}  # fmt: skip
+
+
+def refuse_by_name(path: Path) -> None:
+    """Raise ValueError if a name ends as those of pictures, spreadsheets or archives do."""
+    if what := NO_TABLES.get(path.suffix.lower()):
+        raise ValueError(f"{path} {what}")
+
+
+def refuse_by_content(path: Path, head: bytes) -> None:
+    """Raise ValueError if a file begins as pictures, spreadsheets or archives do."""
+    for first, what in FIRST_BYTES.items():
+        if head.startswith(first):
+            is_sheet = what == ARCHIVE and any(part in head for part in (b"xl/", b".spreadsheet"))
+            raise ValueError(f"{path} {SHEET if is_sheet else what}")
+
+
 def header_in(head: bytes) -> tuple[bytes, bytes] | None:
     """Return the first record of a text and its line end; None if there is no such end yet.
 

@@ -29,7 +29,15 @@ from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
 
-from .csv_text import delimiter_of, end_of_records, header_in, reading, records
+from .csv_text import (
+    delimiter_of,
+    end_of_records,
+    header_in,
+    reading,
+    records,
+    refuse_by_content,
+    refuse_by_name,
+)
 from .values import (
     BadValueError,
     as_doubles,
@@ -58,6 +66,7 @@ PACKED = 10  # times as much text as bytes, in such a file
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
     """Open the table in a file, whose ending tells the format; text may have decimal commas."""
     path = Path(path)
+    refuse_by_name(path)
     kind = KINDS.get(ending(path))
     if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
         text = ", ".join(CsvTable.outputs)
@@ -337,6 +346,7 @@ class CsvTable(Table):
     def __init__(self, path: Path) -> None:
         with reading(path) as (read, _):
             head = read(HEAD_BYTES)
+            refuse_by_content(path, head)
             while header_in(head) is None and (more := read(BLOCK_BYTES)):
                 head += more
                 if len(head) > RECORD_BYTES:

@@ -135,11 +135,19 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
         (["fit"], "Missing argument"),
         (["fit", "d.csv"], "Missing option '--target'"),
         (["fit", "d.csv", "--target", "y", "--features", "0"], "--features"),
+        (["fit", "d.csv", "--target", "y", "--test-fraction", "2"], "'--test-fraction': 2"),
+        (["fit", "d.csv", "--target", "y", "--test-fraction=-3"], "'--test-fraction': -3"),
         (["info", "--colour"], "No such option: --colour"),
     ],
 )
 def test_usage(capsys, arguments, reason):
     assert reason in refuse(capsys, *arguments)
+
+
+def test_without_a_target_the_columns_are_told(capsys):
+    Path("d.csv").write_text("a,b\n1,2\n")
+    reason = refuse(capsys, "fit", "d.csv")
+    assert "Missing option '--target'. The columns of d.csv are a, b." in reason
 
 
 def test_without_the_extra():

@@ -258,7 +258,15 @@ def test_columns_that_are_not_there():
 
 def test_bad_files():
     for name, content, reason in (
-        ("data.xlsx", b"x", "data.xlsx: the name should end with one of .csv, .tsv"),
+        ("data.doc.xml", b"x", "data.doc.xml: the name should end with one of .csv, .tsv"),
+        ("data.xlsx", b"x", "data.xlsx is a spreadsheet; save it as CSV"),
+        ("data.PNG", b"x", "data.PNG is a picture, not a table"),
+        ("data.csv.zip", b"x", "data.csv.zip is an archive; unpack it"),
+        ("model.gzk", b"x", "model.gzk is a model that gzkcore saved"),
+        ("png.csv", b"\x89PNG\r\n\x1a\nx", "png.csv is a picture, not a table"),
+        ("xlsx.csv", b"PK\x03\x04..xl/workbook.xml", "xlsx.csv is a spreadsheet; save it as CSV"),
+        ("zip.tsv", b"PK\x03\x04..a.csv", "zip.tsv is an archive; unpack it"),
+        ("pdf.txt", b"%PDF-1.4\n", "pdf.txt is a document, not a table"),
         ("data.parquet", b"PAR1 no", "data.parquet is not a Parquet file"),
         ("data.npy", b"no", "data.npy is not a .npy file of arrays"),
         ("data.npz", b"no", "data.npz is not a .npz file of arrays"),
