@@ -17,6 +17,33 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def as_plain(value: float, digits: int) -> str:
+    """Return a number with so many digits, without an exponent where it is easy to read so.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import as_plain
+    >>> as_plain(14912.3, 3), as_plain(1e-7, 3)
+    ('14,900', '1e-07')
+    """
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.15g}" if 1e-4 <= abs(rounded) < 1e9 else f"{rounded:g}"
+
+
+def seconds_told(seconds: float) -> str:
+    """Return seconds with as many digits as mean anything.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import seconds_told
+    >>> [seconds_told(each) for each in (0.00123, 0.26, 3.14, 1234.5)]
+    ['< 0.1', '0.3', '3.1', '1,234']
+    """
+    if seconds < 0.1:
+        return "< 0.1"
+    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
+
+
 def plain(text: str) -> str:
     """Return a repr, or what has some in it, in one line and without NumPy's names of types.
 

@@ -79,15 +79,11 @@ def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
         bar = axes.figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
         plain_ticks(bar.ax.yaxis, whole=True)
     axes.axline((both[0], both[0]), slope=1, color=INK, linewidth=1)
-    axes.annotate(
-        "perfect", (both[1], both[1]), (-6, -3), textcoords="offset points", ha="right",
-        va="bottom", color=FAINT, size=9, rotation=45, rotation_mode="anchor",
-    )  # fmt: skip
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     label, rows = as_written(label), as_written(rows)
     axes.set(xlabel=f"actual {label}", ylabel=f"predicted {label}")
     more = f", {outside:,} of them outside the picture" if outside else ""
-    axes.set_title(f"Predicted against actual {label}\n{len(pairs):,} {rows}{more}")
+    axes.set_title(f"Predicted against actual {label}\n{len(pairs):,} {rows}{more}; line: perfect")
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
@@ -100,7 +96,9 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
          for a in classes[shown]]
     )  # fmt: skip
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda share, _: f"{share:.0%}")
+    bar.set_label(f"share of the rows of an actual {label}")
     for (i, j), count in np.ndenumerate(table):
         color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=color, size=9)

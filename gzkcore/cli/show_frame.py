@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gzkcore._util.wording import plain
+from gzkcore._util.wording import as_plain, plain
 from gzkcore.learn.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.learn.table_encoder import NO_PLACES
 
@@ -185,9 +185,7 @@ def _rate(share: float) -> str:
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    """Return a number with so many digits, without an exponent where it is easy to read so."""
-    rounded = float(f"{value or 0:.{digits}g}")
-    return f"{rounded:,.15g}" if 1e-4 <= abs(rounded) < 1e9 else f"{rounded:g}"
+    return as_plain(value or 0.0, digits)
 
 
 def _percent(share: float | None) -> str:

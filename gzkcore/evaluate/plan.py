@@ -21,7 +21,7 @@ from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.timing import seconds_per_row
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_bool, check_integer, check_positive, dense
-from gzkcore._util.wording import counted, shortened
+from gzkcore._util.wording import as_plain, counted, seconds_told, shortened
 from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_samples
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
@@ -109,10 +109,10 @@ class Plan:
         low, middle, high = self.norms
         lines = [
             f"{self._size(' of ')}, {shortened(repr(self.kernel))}",
-            f"distance from the mean: {low:.4g} to {high:.4g}, median {middle:.4g}",
-            f"effective dimension: {self.effective_dimension:.3g}",
-            f"statistical dimension at lam={self.lam:g}: {self.statistical_dimension:.3g}",
             "",
+            self.recommendation,
+            "",
+            f"of each method the fewest features that reach {self.max_error:g}, or the most tried:",
         ]
         header = ["method", "n_components", "error", "seconds", "MB"]
         cells = [
@@ -120,10 +120,10 @@ class Plan:
                 row["method"],
                 f"{row['n_components']:,}",
                 f"{row['error']:.2g}",
-                f"{row['seconds']:.3g}",
-                f"{row['megabytes']:,.0f}",
+                seconds_told(row["seconds"]),
+                _megabytes(row["megabytes"]),
             ]
-            for row in self.table
+            for row in self._shown()
         ]
         lines += aligned(header, cells)
         if self.whole is not None:
@@ -131,7 +131,21 @@ class Plan:
                 f"whole kernel (KernelRidge): error 0; a fit with alpha={self.lam:g} takes "
                 f"{self.whole.about}"
             )
-        return "\n".join([*lines, "", self.recommendation, *self._about_forecasts()])
+        about_data = (
+            f"distance from the mean: {low:.4g} to {high:.4g}, median {middle:.4g}; effective "
+            f"dimension: {self.effective_dimension:.3g}; statistical dimension at "
+            f"lam={self.lam:g}: {self.statistical_dimension:.3g}"
+        )
+        return "\n".join([*lines, "", about_data, *self._about_forecasts()])
+
+    def _shown(self) -> list[dict[str, Any]]:
+        """Return of each method the narrowest row that reaches the error, or the widest."""
+        found: dict[str, dict[str, Any]] = {}
+        for row in sorted(self.table, key=lambda row: int(row["n_components"])):
+            last = found.get(row["method"])
+            if last is None or last["error"] > self.max_error:
+                found[row["method"]] = row
+        return list(found.values())
 
     def _about_forecasts(self) -> Iterator[str]:
         """Say what predictions will be worth."""
@@ -150,13 +164,17 @@ class Plan:
                 [
                     each.form,
                     f"{each.size:,}" if each.size else "",
-                    f"{scale * each.error:.3g}",
-                    f"{each.seconds:.2g}" if each.seconds < 10 else f"{each.seconds:,.0f}",
-                    f"{each.megabytes:,.0f}",
+                    as_plain(scale * each.error, 3),
+                    seconds_told(each.seconds),
+                    _megabytes(each.megabytes),
                 ]
                 for each in self.forecasts
             ],
         )
+
+
+def _megabytes(number: float) -> str:
+    return f"{number:,.0f}" if number >= 0.5 else "< 1"
 
 
 def plan(

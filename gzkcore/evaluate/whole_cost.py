@@ -24,7 +24,7 @@ import numpy as np
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Doubles, Floats, Rows
 from gzkcore._util.validation import dense
-from gzkcore._util.wording import counted, plain
+from gzkcore._util.wording import counted, plain, seconds_told
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.fit_memory import preconditioner_bytes, whole_bytes
 from gzkcore.learn.kernel_system import HELD_ROWS, KernelSystem
@@ -73,9 +73,10 @@ class WholeCost:
     def about(self) -> str:
         """Seconds, steps and megabytes in words."""
         more = "about" if self.converged else "more than"
-        seconds = f"{self.seconds:.2g}" if self.seconds < 10 else f"{self.seconds:,.0f}"
+        seconds = seconds_told(self.seconds)
+        more = "" if more == "about" and seconds.startswith("<") else f"{more} "
         steps = counted(self.n_iter, "step")
-        return f"{more} {seconds} s ({steps}) and {self.megabytes:,.0f} MB"
+        return f"{more}{seconds} s ({steps}) and {self.megabytes:,.0f} MB"
 
 
 def cost_of(

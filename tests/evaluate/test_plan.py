@@ -36,7 +36,16 @@ def test_plan_recommends_the_cheapest_that_reaches_the_error():
     assert not hasattr(features, "kernel_")
     text = str(found)
     assert "800 rows of 3 columns" in text
-    assert text.endswith(found.recommendation)
+    assert text.split("\n")[2] == found.recommendation
+    methods = {row["method"] for row in found.table}
+    assert len(methods) >= 4
+    for method in methods:  # one line each, of the narrowest that is good enough
+        rows = [row for row in found.table if row["method"] == method]
+        reached = [row["n_components"] for row in rows if row["error"] <= 1e-3]
+        width = min(reached) if reached else max(row["n_components"] for row in rows)
+        (line,) = (line for line in text.split("\n") if line.split("  ")[0] == method)
+        assert f" {width} " in line
+    assert len(text.split("\n")) <= 25
 
 
 def test_plan_prefers_few_features_to_quick_ones():
