@@ -97,7 +97,9 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     )  # fmt: skip
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda share, _: f"{share:.0%}")
+    bar = axes.figure.colorbar(
+        image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %"
+    )
     bar.set_label(f"share of the rows of an actual {label}")
     for (i, j), count in np.ndenumerate(table):
         color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
