@@ -149,7 +149,8 @@ def read_page(app, docname, source):
     if docname in FROM_THE_ROOT:
         text = (ROOT / FROM_THE_ROOT[docname]).read_text(encoding="utf-8").replace("](docs/", "](")
     if docname == "index":  # a comment, so that the menu is not seen where the file is read as text
-        text = re.sub(r"<!-- The menu of the site.*?$(.*)^-->", r"\1", text, flags=re.M | re.S)
+        menu = re.compile(r"<!-- The menu of the site.*?$(.*)^-->", re.MULTILINE | re.DOTALL)
+        text = menu.sub(r"\1", text)
     # The empty line that ends a doctest is not to be seen.
     text = re.sub(r"^(```pycon\n(?:.*\n)*?)\n```$", r"\1```", text, flags=re.MULTILINE)
     for page, name in FROM_THE_ROOT.items():

@@ -61,14 +61,15 @@ def fit(
         float | None,
         typer.Option(
             "--time",
-            help="Approximate time limit of the final fit, in seconds.",
+            help="Approximate time limit of the final fit, in seconds; in Python budget.",
             show_default="600",
         ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB.",
+            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; in "
+            "Python max_memory.",
             show_default="what is free, for the fit half of it",
         ),
     ] = None,

@@ -36,13 +36,14 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     Parameters
     ----------
     budget : float, optional
-        > 0, about how many seconds the final fit may take; None: 600. The choice before it takes 5
-        to 60 s more, whatever the number of rows.
+        > 0, about how many seconds the final fit may take; None: 600. `--time` of the command
+        `gzkcore fit`. The choice before it takes 5 to 60 s more, whatever the number of rows.
     max_memory : float or str, optional
         > 0, about how many bytes the final fit may take beside the table, by an estimate: 2e9, or
-        "2GB" (KB, MB, GB and TB are powers of 1,000); None: half of what the machine has available
-        then. Within it are the whole kernel, fewer centres or fewer features; ValueError if none of
-        them is. The choice before it takes some hundreds of megabytes, whatever the number of rows.
+        "2GB" (KB, MB, GB and TB are powers of 1,000); `--memory` of the command; None: half of what
+        the machine has available then. Within it are the whole kernel, fewer centres or fewer
+        features; ValueError if none of them is. The choice before it takes some hundreds of
+        megabytes, whatever the number of rows.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
     cv : int, splitter or iterable, optional
@@ -206,9 +207,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         return_std : bool, default=False
             Also return the standard deviation of a new observation: 95 % of the rows held out were
             within 1.96 of them of their predictions, and 95 % of those with a missing number, if
-            there were 20 or more. Where the mean is predicted it is the same everywhere. Of a row
-            without a number, or a place, that hardly a row of the fit was without, and of one
-            with a category that none had, it is at least that of y.
+            there were 20 or more. Where the mean is predicted it is the same everywhere: that of y,
+            which is 0 if all targets of the fit were the same. Of a row without a number, or a
+            place, that hardly a row of the fit was without, and of one with a category that none
+            had, it is at least that of y, unless predictions hardly depend on that column.
 
         Returns
         -------
@@ -245,14 +247,36 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             _, std = self.model_.predict(rows, return_std=True)
             std = std.reshape(mean.shape) * self._scales
             widening_of_rows = np.tile(self._widening, (len(std), 1))
+            guessed = np.zeros(len(rows), dtype=bool)
             if hasattr(self, "_widening_incomplete"):
                 incomplete = self.encoder_.incomplete(rows)
                 widening_of_rows[incomplete] = self._widening_incomplete
-                unknown |= incomplete & (self._widening_incomplete == 0).any()
+                guessed = incomplete & (self._widening_incomplete == 0).any()
             std *= widening_of_rows
             # What is filled in is a guess: predictions are no surer than without any column.
-            std[unknown] = np.maximum(std[unknown], self._scales)
+            spread = self._spread(rows, unknown)
+            std = np.where(
+                guessed[:, None] | (spread > std),
+                np.maximum(std, self._scales),
+                np.hypot(std, spread),
+            )
         return mean.reshape(shape), std.reshape(shape)
+
+    def _spread(self, rows: Doubles, unknown: NDArray[np.bool_]) -> Doubles:
+        """Return how far means of encoded rows differ with what stands for unknown values."""
+        spread = np.zeros((len(rows), len(self._means)))
+        for place in np.flatnonzero(unknown.any(axis=0)).tolist():
+            those = np.flatnonzero(unknown[:, place])
+            variants = self.encoder_.variants(place)
+            if variants is None:
+                spread[those] = np.inf
+                continue
+            changed, means = rows[those], []
+            for values in variants:
+                changed[:, self.encoder_.sources_ == place] = values
+                means.append(self._mean(changed))
+            spread[those] += np.ptp(means, axis=0)
+        return spread
 
 
 def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:

@@ -205,20 +205,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(X)[0]
 
     def _encoded(self, X: Data, caller: str = "") -> tuple[Doubles, NDArray[np.bool_]]:
-        """Return encoded rows, and which of them the fit knew nothing like.
+        """Return encoded rows, and by row and column, which values the fit knew nothing like.
 
-        They miss a number that no row of the fit missed, or have a category that none had. Errors
-        name the class that was called.
+        These are a number missing that no row of the fit missed, and a category that none had.
+        Errors name the class that was called.
         """
         check_is_fitted(self, "columns_")
         _, columns, _ = columns_of(X, self, caller or type(self).__name__)
-        unknown = np.zeros(len(columns[0][0]), dtype=bool)
+        unknown = np.zeros((len(columns[0][0]), len(columns)), dtype=bool)
         parts: list[Doubles] = []
         found = [
             _numbers(description, values, holds) if description["kind"] in AS_NUMBERS else values
             for description, (values, holds) in zip(self.columns_, columns, strict=True)
         ]
-        for description, values in zip(self.columns_, found, strict=True):
+        for place, (description, values) in enumerate(zip(self.columns_, found, strict=True)):
             missing = missing_of(values)
             if missing.any() and self.missing == "raise":
                 raise ValueError(
@@ -227,13 +227,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     "missing='impute'"
                 )
             if description["kind"] in AS_NUMBERS:
-                unknown |= missing & (not description.get("indicator"))
+                unknown[:, place] = missing & (not description.get("indicator"))
             match description["kind"]:
                 case "number":
                     parts.extend(_encode_number(description, values))
                 case "category":
                     texts = _texts(values, missing)
-                    unknown |= _new_levels(description, texts)
+                    unknown[:, place] = _new_levels(description, texts)
                     parts.extend(_encode_category(description, texts))
                 case "latitude":
                     other = description["other"]
@@ -243,6 +243,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "nothing":
                     parts.append(np.zeros(len(values)))
         return np.column_stack(parts), unknown
+
+    def variants(self, place: int) -> Doubles | None:
+        """Return encodings that a column may have: its levels, or numbers far apart; else None."""
+        column, width = self.columns_[place], int(np.count_nonzero(self.sources_ == place))
+        if column["kind"] == "category":
+            return np.vstack([np.eye(width), np.zeros((int("first" in column), width))])
+        return np.array([[-2.0], [2.0]]) if column["kind"] == "number" else None
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
         """Return which encoded rows have a number that was imputed."""

@@ -235,6 +235,13 @@ class TableLearner(BaseEstimator):
         """Learn to predict what the targets are `of`, by which reports call them."""
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
+        if table.n_rows == 1 and of == "y":
+            warnings.warn(
+                f"{type(self).__name__} was fitted to one row, which doesn't tell how much y "
+                "varies: standard deviations are 0, and mean nothing; pass more rows",
+                UserWarning,
+                stacklevel=4,
+            )
         if reason := table.nothing_to_learn():
             report.say(f"The model predicts the mean: {reason}.")
             return

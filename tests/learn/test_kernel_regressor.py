@@ -466,6 +466,7 @@ def test_a_category_that_is_new_is_not_sure(levels):
     frame, y = flats(200, 0, 1000)
     frame["town"] = np.resize(levels, 200)
     frame["area"] = frame["area"].fillna(50.0)
+    y = y + 200.0 * (frame["town"] == "Ulm")  # of a town without influence a new one is as sure
     model = KernelRegressor(cv=2, random_state=0).fit(frame, y)
     new = frame[:4].assign(town=[levels[0], levels[1], "Genf", None])
     std = model.predict(new, return_std=True)[1]
@@ -704,6 +705,30 @@ def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
     model = KernelRegressor(random_state=0).fit(X, y)
     assert isinstance(model.kernel_, Laplacian)
     assert model.feature_importances_[2] < 0.1
+
+
+def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
+    rng = np.random.default_rng(0)
+    kinds = rng.choice(list("xyz"), 200)
+    X = pd.DataFrame({"a": rng.standard_normal(200), "kind": kinds, "b": rng.standard_normal(200)})
+    noise = 0.1 * rng.standard_normal(200)
+    for shift in (0.0, 1.0):  # what one of the kinds, and a step of b, add
+        y = np.sin(2 * X["a"]) + shift * ((kinds == "y") + X["b"]) + noise
+        model = KernelRegressor(random_state=0).fit(X, y)
+        known = model.predict(X[:5], return_std=True)[1]
+        for new in (X[:5].assign(kind="new"), X[:5].assign(b=np.nan)):
+            std = model.predict(new, return_std=True)[1]
+            if shift:
+                assert (std >= 0.99 * y.std()).all()
+            else:
+                assert (std < 1.42 * known).all()
+                assert (std > 0.9 * known).all()
+
+
+def test_one_row_tells_no_deviation():
+    with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* mean nothing"):
+        model = KernelRegressor().fit([[1.0, 2.0]], [3.0])
+    assert model.predict([[5.0, 6.0]], return_std=True) == (3.0, 0.0)
 
 
 def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
