@@ -6,7 +6,6 @@ from pathlib import Path
 
 from gzkcore._util.wording import counted, shortened
 
-from .maps import told_km
 from .output import (
     MOST_NAMED,
     about_gamma,
@@ -49,6 +48,8 @@ class FitResult:
 
 def print_fit(result: FitResult) -> None:
     """Print a fit for people."""
+    from .maps import told_km
+
     chosen = ["held-out rows of a sample"] if result.whole else []
     where = "whole" if result.centers is None else f"at {counted(result.centers, 'centre')}"
     used = f"{len(result.columns)}, standardised"

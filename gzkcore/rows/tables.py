@@ -12,14 +12,12 @@ import csv
 import difflib
 import importlib.util
 import os
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tokenize import TokenError  # of a header that is no Python
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +53,10 @@ BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 HEAD_BYTES = 1 << 16  # of text, that the header is looked for in first
 BLOCK_VALUES = 4 << 20  # of the binary formats
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
-KEPT_BYTES = 32 << 20  # of parsed numbers, in memory; more go to a temporary file
 
 # Columns of a piece, or the rows of a frame, to new columns of it.
 Compute = Callable[[Any], list[NDArray[Any]]]
 COMPRESSED = (".gz", ".zst")  # how the names of such files end
-PACKED = 10  # times as much text as bytes, in such a file
 
 
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
@@ -279,57 +275,6 @@ class Table:
                     continue
             found.append(name)
         return found
-
-
-class Columns:
-    """Columns of a table, to be read several times; text is parsed the first time only.
-
-    The numbers of a text file, 8 bytes each, are kept in memory or, if they are many, in a
-    temporary file. Where there is no room for one, each reading parses the text anew.
-    """
-
-    def __init__(self, table: Table, names: list[str], *, missing: bool = False) -> None:
-        self.table, self.names, self.missing = table, names, missing
-        self._lengths: list[int] = []  # of the pieces that are kept, once all are
-        self._kept: IO[bytes] | None = None
-        packed = PACKED if table.path.suffix.lower() in COMPRESSED else 1
-        if table.is_text and _has_room(packed * table.path.stat().st_size):
-            self._kept = tempfile.SpooledTemporaryFile(KEPT_BYTES)  # noqa: SIM115  see __exit__
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._kept is not None:
-            self._kept.close()
-
-    def __iter__(self) -> Iterator[tuple[int, Doubles, float]]:
-        """Yield (first row, values (n, len(names)), share of the rows read so far)."""
-        if self._kept is None:
-            return self.table.batches(self.names, missing=self.missing)
-        return self._read_again(self._kept) if self._lengths else self._read_and_keep(self._kept)
-
-    def _read_and_keep(self, file: IO[bytes]) -> Iterator[tuple[int, Doubles, float]]:
-        file.seek(0)
-        lengths = []
-        for first, values, done in self.table.batches(self.names, missing=self.missing):
-            file.write(values.tobytes())
-            lengths.append(len(values))
-            yield first, values, done
-        self._lengths = lengths
-
-    def _read_again(self, file: IO[bytes]) -> Iterator[tuple[int, Doubles, float]]:
-        first, total, width = 0, sum(self._lengths), len(self.names)
-        for length in self._lengths:
-            file.seek(8 * first * width)  # others may read at the same time
-            values = np.frombuffer(file.read(8 * length * width)).reshape(length, width)
-            yield first, values, (first + length) / total
-            first += length
-
-
-def _has_room(text_bytes: int) -> bool:
-    """Say whether a temporary file can hold the numbers of a text: each was 2 bytes or more."""
-    return shutil.disk_usage(tempfile.gettempdir()).free > 4 * text_bytes
 
 
 class CsvTable(Table):

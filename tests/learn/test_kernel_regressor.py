@@ -149,6 +149,7 @@ def test_it_is_the_same_from_a_file(tmp_path, return_std):
     assert str(again.report_) == str(model.report_)
 
 
+@pytest.mark.filterwarnings("ignore:KernelRegressor was fitted to one row")
 @pytest.mark.parametrize(
     ("X", "y", "reason"),
     [

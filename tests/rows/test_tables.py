@@ -13,8 +13,9 @@ import pytest
 
 from gzkcore import open_batches
 from gzkcore.rows import tables
+from gzkcore.rows.columns import Columns
 from gzkcore.rows.frames import read_frame
-from gzkcore.rows.tables import Columns, open_table
+from gzkcore.rows.tables import open_table
 
 DOUBLE = np.dtype(np.float64)
 EXTRA = "the extra `cli` is not installed"
@@ -104,7 +105,7 @@ def count_parsed(monkeypatch):
 @pytest.mark.parametrize("kept", [10**9, 100], ids=["in memory", "on disk"])
 def test_text_is_parsed_once(numbers, kept, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
-    monkeypatch.setattr(tables, "KEPT_BYTES", kept)
+    monkeypatch.setattr("gzkcore.rows.columns.KEPT_BYTES", kept)
     parsed = count_parsed(monkeypatch)
     for path, names in in_files(numbers):
         with Columns(open_table(path), names[1:]) as columns:
