@@ -52,6 +52,8 @@ FARTHEST = float(np.finfo(np.float64).max)
 LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
+# Levels of a column that was text of true and false: booleans and numbers are spelt so there.
+SPELT = {"1": "True", "0": "False"}
 
 # What columns hold: those of the first three become numbers, in seconds.
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
@@ -90,7 +92,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     A frame's categorical and boolean columns are categories, and so is text. Levels are compared as
-    text, where True, 1 and 1.0 are the same. Dates and durations are seconds, UTC where dates have
+    text, where True, 1 and 1.0 are the same, and the text True where a column had no other text
+    than True and False. Dates and durations are seconds, UTC where dates have
     no time zone. A level that `fit` did not see, or a rare one, has zeros in all columns of its
     category. A value that is missing where `fit` saw none is the median. Time: a sort of each
     column.
@@ -232,7 +235,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "number":
                     parts.extend(_encode_number(description, values))
                 case "category":
-                    texts = _texts(values, missing)
+                    texts = _spelt_as(description, _texts(values, missing))
                     unknown[:, place] = _new_levels(description, texts)
                     parts.extend(_encode_category(description, texts))
                 case "latitude":
@@ -631,11 +634,22 @@ def _new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
 
     A new one is as good as a rare one there: both have zeros.
     """
-    known = [*column["levels"], *([column["first"]] if "first" in column else [])]
+    known = _known_levels(column)
     # Models of earlier versions have one of two levels, and don't tell the other.
     if len(known) == 1 or len(known) >= LEVELS:
         return np.zeros(len(texts), dtype=bool)
     return ~np.isin(texts, known)
+
+
+def _known_levels(column: dict[str, Any]) -> list[str]:
+    return [*column["levels"], *([column["first"]] if "first" in column else [])]
+
+
+def _spelt_as(column: dict[str, Any], texts: Values) -> Values:
+    """Return levels as the column had them in `fit`: the command reads true and false as text."""
+    if not {*_known_levels(column)} <= {*SPELT.values(), ""}:
+        return texts
+    return np.array([SPELT.get(text, text) for text in texts], dtype=object)
 
 
 def _encode_category(column: dict[str, Any], texts: Values) -> list[Doubles]:

@@ -4,9 +4,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from commands import QUICK, read, refuse, run, write
 
+from gzkcore._util.model_io import load
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 
@@ -30,6 +32,8 @@ def test_booleans_are_the_same_in_every_format(capsys, fitted, spelling):
         found = [float(row["PREDICTED_y"]) for row in read("out.csv")]
         assert np.allclose(found, y, atol=0.3), name
         assert result["notes"] == []
+    in_python = pd.DataFrame({"a": a, "b": b})  # as read_csv makes them
+    assert np.allclose(load("model.gzk").predict(in_python), y, atol=0.3)
 
 
 def test_predict_says_which_values_are_new(capsys):

@@ -194,6 +194,8 @@ def test_it_is_the_same_from_a_file(tmp_path):
         ("boolean", [True, False, None], [1.0, 0.0, np.nan], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
         ("category", [1, 2, 2], [2, None, 1], [[1], [0], [0]]),
         ("object", [True, False, True], [1.0, 0.0, 1.0], [[1], [0], [1]]),
+        ("object", ["False", "True", "True"], [True, False, None], [[1], [0], [0]]),
+        ("object", ["True", "", "False"], [1.0, 0, None], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
         ("object", ["1", "2", "b"], [1, 2.0, None], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
     ],
 )
