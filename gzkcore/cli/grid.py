@@ -100,7 +100,8 @@ def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str)
     from scipy.io import netcdf_file
 
     with netcdf_file(path, "w", version=2) as file:
-        file.Conventions, file.title = "CF-1.8", title
+        # Attributes as bytes: SciPy encodes text as ASCII.
+        file.Conventions, file.title = "CF-1.8", title.encode()
         file.source = f"gzkcore {version('gzkcore')}"
         for name, values, unit in (
             ("latitude", cells.latitude, "degrees_north"),
@@ -113,7 +114,7 @@ def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str)
         for name, column in columns.items():
             variable = file.createVariable(_name(name), "d", ("latitude", "longitude"))
             variable[:] = column.reshape(cells.shape)
-            variable.long_name = name
+            variable.long_name = name.encode()
 
 
 def _name(text: str) -> str:

@@ -50,6 +50,19 @@ def test_a_window_by_the_default_fit(capsys, globe, named):
     assert float(rows[1]["PREDICTED_y"]) == pytest.approx(expected, abs=1e-9)
 
 
+def test_netcdf_of_names_that_are_not_ascii(capsys, globe):
+    write("data.csv", {"lat": globe["lat"], "lon": globe["lon"], "Höhe": globe["y"]})
+    run(capsys, "fit", "data.csv", "--target", "Höhe", *ON_GLOBE[2:], *QUICK)
+    run(capsys, "predict", "model.gzk", "--grid", "30", "--output", "map.nc", "--std")
+    with netcdf_file("map.nc", mmap=False) as file:
+        assert file.title.decode() == "Höhe"
+        names = {name: each.long_name.decode() for name, each in file.variables.items()
+                 if hasattr(each, "long_name")}  # fmt: skip
+    assert names == {
+        "PREDICTED_H_he": "PREDICTED_Höhe", "PREDICTED_H_he_STD": "PREDICTED_Höhe_STD",
+    }  # fmt: skip
+
+
 def test_cells_fill_the_window():
     cells = grid_of(7.0, "0,20,-10,30")
     assert cells.shape == (3, 6)
