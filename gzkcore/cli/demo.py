@@ -142,7 +142,7 @@ def draw(path: Path) -> None:
     """Draw the surface that a `KernelRegressor` fits to all airports."""
     degrees, y = airports()
     model = KernelRegressor(random_state=0).fit(_frame(degrees), y)
-    surface = surface_of(model, _frame, degrees, length_km(model), float(y.std()))
+    surface = surface_of(model, _frame, degrees, length_km(model, degrees), float(y.std()))
     title = f"Elevation, predicted from {len(y):,} airports"
     draw_map(path, surface, title, "elevation (m)", terrain=True)
 
@@ -181,7 +181,7 @@ def _fitter(method: str, n_components: int) -> Callable[[NDArray[Any], NDArray[A
 
 def _regressor(degrees: NDArray[Any], y: NDArray[Any], seed: int) -> Fitted:
     model = KernelRegressor(random_state=seed).fit(_frame(degrees), y)
-    chosen = {"lengthscale_km": length_km(model), "alpha": model.alpha_ or 0.0}
+    chosen = {"lengthscale_km": length_km(model, degrees), "alpha": model.alpha_ or 0.0}
     return lambda places: model.predict(_frame(places)), chosen
 
 

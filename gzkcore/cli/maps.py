@@ -20,6 +20,7 @@ from gzkcore.evaluate.style import NOTHING, as_written, styled
 from gzkcore.learn.kernel_system import HELD_ROWS
 
 from .cells import GLOBE, Cells, Window, from_west, widest_gap
+from .recipes import PLACE
 
 ENDINGS = (".png", ".pdf", ".svg")
 
@@ -253,15 +254,31 @@ def _draw_coasts(axes: Any, window: Window) -> None:
     globe.drawcoastlines(ax=axes, color="black", linewidth=0.5)
 
 
-def length_km(model: Any) -> float:
-    """Return the lengthscale of a model of latitude and longitude, 0 of one that has none."""
+def length_km(model: Any, places: Doubles) -> float:
+    """Return the lengthscale of a model of latitude and longitude, 0 of one that has none.
+
+    In a region it is the shorter of the two, in the middle of the places, (n, 2).
+    """
     if model.kernel_ is None:
         return 0.0
     lengths = 1 / np.ravel(model.kernel_.scale())
     if model.encoder_.on_sphere_:
         return EARTH_KM * float(lengths.mean())
-    scales = [column["scale"] for column in model.encoder_.columns_ if "scale" in column]
-    return DEGREE_KM * float(np.min(lengths * np.array(scales)))
+    across = math.cos(math.radians(float(np.median(places[:, 0]))))
+    degrees = [
+        _degrees(column) * (across if column["name"] == PLACE[1] else 1.0)
+        for column in model.encoder_.columns_
+        if "scale" in column
+    ]
+    return DEGREE_KM * float(np.min(lengths * np.array(degrees)))
+
+
+def _degrees(column: dict[str, Any]) -> float:
+    """Return how many degrees a unit of an encoded column is, of ranks where most values lie."""
+    if "quantiles" not in column:
+        return float(column["scale"])
+    low, high = np.quantile(column["quantiles"], [0.159, 0.841])  # normal scores of -1 and 1
+    return float(column["scale"] * (high - low) / 2)
 
 
 def told_km(km: float) -> str:

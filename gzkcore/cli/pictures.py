@@ -31,7 +31,7 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     target = recipe.target
     take = rows_at(found.model, recipe)
     if found.places is not None and take is not None and not found.rows.classify:
-        km, spread = length_km(found.model), float(np.std(found.rows.y))
+        km, spread = length_km(found.model, found.places), float(np.std(found.rows.y))
         surface = surface_of(found.model, take, found.places, km, spread)
         draw_map(path, surface, f"{target}, fitted to {name}", target)
         return

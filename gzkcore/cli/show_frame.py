@@ -23,12 +23,12 @@ LEAST_RISE = 1.01  # of the error where a column is shuffled
 def to_dict(found: "FrameFit") -> dict[str, Any]:
     """Return what a fit has found as plain numbers, texts, lists and dicts."""
     model, rows, verdict = found.model, found.rows, found.verdict
-    on_map = found.places is not None and model.kernel_ is not None
+    places = None if model.kernel_ is None else found.places
     return {
         "columns": rows.recipe.columns,
         "kinds": rows.recipe.kinds,
         "on_globe": bool(model.encoder_.on_sphere_),
-        "lengthscale_km": length_km(model) if on_map else None,
+        "lengthscale_km": None if places is None else length_km(model, places),
         "learner": type(model).__name__,
         "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
         "alpha": model.alpha_,

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gzkcore import KernelRidge, Laplacian, Matern
+from gzkcore import KernelRidge, Laplacian, Matern, TableEncoder
 from gzkcore.cli import maps
+from gzkcore.cli.recipes import PLACE
 from gzkcore.datasets.globe import EARTH_KM
+from gzkcore.rows.frames import Frame
 
 
 def box(south, north, west, east, n=500):
@@ -146,10 +148,24 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
 @pytest.mark.parametrize("kernel", [Matern(1.5, [2.0, 4.0]), Laplacian([0.5, 0.25])])
 @pytest.mark.parametrize("on_sphere", [True, False])
 def test_the_lengthscale_of_every_kernel_in_kilometres(kernel, on_sphere):
-    columns = [{"scale": 3.0}, {"scale": 1.0}]
+    columns = [{"name": "latitude", "scale": 3.0}, {"name": "longitude", "scale": 1.0}]
     encoder = SimpleNamespace(on_sphere_=on_sphere, columns_=columns)
-    km = maps.length_km(SimpleNamespace(kernel_=kernel, encoder_=encoder))
+    km = maps.length_km(
+        SimpleNamespace(kernel_=kernel, encoder_=encoder), np.array([[0.0, 5.0], [0.0, 7.0]])
+    )
     assert km == pytest.approx(3 * EARTH_KM if on_sphere else 4 * EARTH_KM * np.pi / 180)
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["standardised", "by ranks"])
+def test_degrees_of_longitude_are_shorter_in_the_north(far):
+    """One standard deviation of 20 degrees at 75 degrees north, even if one place is far out."""
+    places = box(74, 76, 10, 30)
+    places[0, 1] = 170.0 if far else places[0, 1]
+    encoder = TableEncoder().fit(Frame(dict(zip(PLACE, places.T, strict=True))))
+    assert ["quantiles" in column for column in encoder.columns_] == [False, far]
+    model = SimpleNamespace(kernel_=Matern(1.5, [50.0, 1.0]), encoder_=encoder)
+    parallel = EARTH_KM * np.radians(20) * np.cos(np.radians(75))
+    assert maps.length_km(model, places) == pytest.approx(parallel / 12**0.5, rel=0.25)
 
 
 @pytest.mark.parametrize("alpha", [1e-2, 0.0])
