@@ -161,7 +161,7 @@ def _survey_training(split: "_Split", recipe: Recipe) -> Survey:
     for piece in split.read("reading"):
         recipe.check(table, piece.rows, piece.values[:, :-1])
         survey.add(piece.places, piece.values, ~piece.test)
-    check_rows(table, survey.n_rows)
+    check_rows(table, survey.n_rows, split.counts["dropped"])
     check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
     check_shares(split.test_fraction, survey.n_used, survey.n_rows - survey.n_used)
     check_scales(table, names, survey.scaler.scale_)

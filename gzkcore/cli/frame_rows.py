@@ -26,6 +26,7 @@ from .held_out import FEWEST_ROWS, check_rows, check_shares, check_targets_diffe
 from .recipes import FrameRecipe
 from .reports import Report, Say
 
+LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
 
@@ -91,9 +92,10 @@ def read_rows(
             f"learned from {told}, drawn at random: as many as fit into {limit}; "
             "gzkcore fit --features 1024 reads all of them in pieces"
         )
+    n_read = len(whole)
     if drop_missing:
         whole, numbers = _without_missing(whole, numbers, say)
-    check_rows(table, len(whole))
+    check_rows(table, len(whole), n_read - len(whole))
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
     classify = classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
@@ -214,9 +216,14 @@ def _targets(
                 f"--classify: column {target!r} of {table.path} has fractional numbers, "
                 "which can't be labels; leave --classify out"
             )
+        if np.abs(column[there]).max() >= LARGEST_LABEL:
+            raise ValueError(
+                f"--classify: column {target!r} of {table.path} has numbers beyond 2^53, which "
+                "can't be told apart; put a letter before them, so that they are text"
+            )
         return np.where(there, column, 0).astype(np.int64), there
     if len(np.unique(column[there])) == 2:
-        say(f"{target} has two values; --classify treats them as labels")
+        say(f"{target} has two values; gzkcore fit --classify treats them as labels")
     return column, there
 
 

@@ -45,11 +45,14 @@ def hashed(numbers: RowNumbers, seed: int) -> Doubles:
     return (z ^ (z >> np.uint64(31))) / 2.0**64
 
 
-def check_rows(table: Table, n_rows: int) -> None:
-    """Raise ValueError if a table has too few rows."""
+def check_rows(table: Table, n_rows: int, n_dropped: int = 0) -> None:
+    """Raise ValueError if a table has too few rows, beside those that --drop-missing leaves out."""
     if n_rows < FEWEST_ROWS:
+        whole = f" without missing values, of {n_rows + n_dropped:,}" if n_dropped else ""
+        remedy = "; choose --columns with fewer gaps" if n_dropped else ""
         raise ValueError(
-            f"{table.path} has {counted(n_rows, 'row')}; at least {FEWEST_ROWS} are needed"
+            f"{table.path} has {counted(n_rows, 'row')}{whole}; at least {FEWEST_ROWS} are needed"
+            + remedy
         )
 
 

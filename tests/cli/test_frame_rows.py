@@ -9,6 +9,7 @@ import pytest
 from commands import QUICK, read, refuse, run, write
 
 from gzkcore._util.model_io import load
+from gzkcore.cli import frame_rows
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 
@@ -46,6 +47,29 @@ def test_predict_says_which_values_are_new(capsys):
     assert result["notes"] == [
         "Note: 2 rows have a value of 'b' that the table of the fit did not have"
     ]
+
+
+@pytest.mark.parametrize("options", [[], QUICK], ids=["default", "features"])
+def test_too_few_rows_without_gaps(capsys, options):
+    a = np.random.default_rng(0).standard_normal(40)
+    write("data.csv", {"a": a, "b": [1, *[""] * 39], "y": a})
+    given = ["data.csv", "--target", "y", "--drop-missing", *options]
+    assert refuse(capsys, "fit", *given) == (
+        "data.csv has 1 row without missing values, of 40; at least 20 are needed; choose --columns "
+        "with fewer gaps"
+    )
+
+
+def test_two_values_may_be_labels_by_an_option_of_fit():
+    """Which other commands that read such a table don't have."""
+    said = []
+    frame_rows._targets(None, "y", np.array([0.0, 1.0]), classify=False, say=said.append)
+    assert said == ["y has two values; gzkcore fit --classify treats them as labels"]
+
+
+def test_whole_numbers_that_doubles_cannot_tell_apart_are_no_labels(capsys):
+    write("data.csv", {"a": range(40), "y": [2**53 + i % 2 for i in range(40)]})
+    assert "beyond 2^53" in refuse(capsys, "fit", "data.csv", "--target", "y", "--classify")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
