@@ -316,6 +316,7 @@ def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None
         return
     for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
+        column.pop("quantiles", None)
 
 
 def _place_columns(names: list[str]) -> list[int]:

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
-from gzkcore._util.typing import Data, Doubles, Seed
+from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_positive, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.features.base import plain_output
@@ -184,7 +184,9 @@ class TableLearner(BaseEstimator):
         if source is not None:
             drawn = draw(source, targets, int(rng.integers(2**31)))
             X, y, sample_weight = drawn.X, drawn.y, drawn.weight
-        encoder = plain_output(TableEncoder(self.missing)).fit(X)
+        encoder = plain_output(TableEncoder(self.missing)).fit(X)  # all rows are checked
+        if (used := _rows_of_weight(X, sample_weight)) is not None:
+            encoder.fit(_safe_indexing(X, used))
         rows = encoder.transform(X)
         check_consistent_length(rows, y)
         whole = None
@@ -269,7 +271,7 @@ class TableLearner(BaseEstimator):
         form = self._form(table, trials, best, seconds)
         self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
-        self.feature_importances_ = self._importances(best.kernel, table.X.var(axis=0))
+        self.feature_importances_ = self._importances(best.kernel, table.variances())
         self.model_ = _fitted(form.model(best.kernel, table.n_all), table, report)
         self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
 
@@ -305,7 +307,8 @@ class TableLearner(BaseEstimator):
         enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
         if best.least_alpha and enough and room.features(most_features, most_features):
             features = Form(best.alpha, seed, features=most_features)
-            tried = try_model(trials, best, f"{FEATURES // 2:,} features of it", features.trial)
+            name = f"{most_features // 2:,} features of it"
+            tried = try_model(trials, best, name, features.trial)
             if tried.error < FEATURES_WIN * best.error:
                 percent = 100 * (1 - tried.error / best.error)
                 return features, (
@@ -386,6 +389,15 @@ def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
     """Return targets of shape (n, n_targets) as the model of a fitted learner is fitted to them."""
     found: Doubles = (Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales)
     return found
+
+
+def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:
+    """Return the rows of some weight, None where these are all, or none, or weights are wrong."""
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    if weight is None or weight.shape != (_num_samples(X),):
+        return None
+    used = np.flatnonzero(weight)
+    return used if 0 < used.size < len(weight) else None
 
 
 def _rounded(seconds: float) -> str:

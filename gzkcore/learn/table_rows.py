@@ -89,6 +89,13 @@ class TableRows:
         self.Y /= np.where(constant, 1.0, scales)
         return means * largest, scales * largest
 
+    def variances(self) -> Doubles:
+        """Return the variance of each column."""
+        if self.weight is None:
+            return np.asarray(self.X.var(axis=0))
+        squares = np.square(self.X - np.average(self.X, axis=0, weights=self.weight))
+        return np.asarray(np.average(squares, axis=0, weights=self.weight))
+
     def splits(self, cv: Any, most: int, rng: np.random.Generator) -> list[Split]:
         """Return pairs of rows to fit to and rows held out, at most so many of them."""
         given, groups = self._used, self._groups

@@ -3,6 +3,7 @@
 import functools
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -226,6 +227,43 @@ def test_weights_of_zero_leave_rows_out():
     weight = (np.arange(200) % 4 > 0).astype(float)
     model = KernelRegressor(random_state=0).fit(X, spoilt, weight)
     assert model.score(X, y) > 0.9
+
+
+def test_rows_without_weight_say_nothing_of_columns():
+    X, y = waves(100)
+    weight = np.ones(101)
+    weight[50] = 0
+    spoilt = np.insert(X, 50, [np.nan, *[1e9] * (X.shape[1] - 1)], axis=0)
+    model = KernelRegressor(random_state=0).fit(spoilt, np.insert(y, 50, 0), weight)
+    assert model.encoder_.columns_ == KernelRegressor(random_state=0).fit(X, y).encoder_.columns_
+    with pytest.raises(ValueError, match="the first in row 50"):
+        KernelRegressor(missing="raise").fit(spoilt, np.insert(y, 50, 0), weight)
+
+
+def test_variances_of_weighted_columns_are_those_of_as_many_rows():
+    """Importances are in units of the spread of the columns."""
+    rng = np.random.default_rng(0)
+    X, y, times = rng.standard_normal((30, 2)), rng.standard_normal((30, 1)), rng.integers(0, 4, 30)
+    weighted = TableRows(X, y, None, 2.5 * times, None).variances()
+    repeated = TableRows(np.repeat(X, times, axis=0), np.repeat(y, times, axis=0), None, None, None)
+    np.testing.assert_allclose(weighted, repeated.variances(), rtol=1e-12)
+
+
+def test_the_report_tells_how_many_features_were_tried(monkeypatch):
+    """Half of those of all rows, which may be fewer than the most."""
+    names = []
+
+    def tried(_, __, name, ___):
+        names.append(name)
+        return SimpleNamespace(error=0.5)
+
+    monkeypatch.setattr(table_learner, "try_model", tried)
+    room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
+    trials = SimpleNamespace(seed=0, splits=[(range(2400), range(600))])
+    best = SimpleNamespace(alpha=1e-5, least_alpha=True, error=1.0)
+    form, _ = KernelRegressor()._within(room, trials, best, 1.0)
+    assert form.trial(Matern(), 2400).features.n_components == 1500
+    assert names == ["1,500 features of it"]
 
 
 @pytest.mark.slow

@@ -146,6 +146,10 @@ def test_places_all_over_the_globe_become_points_of_the_sphere():
             in TableEncoder().fit(table).remarks()[-1]
         )
     assert len(encoder.remarks()) == 1
+    table["Latitude"] = np.where(np.arange(300) < 2, 80, degrees[:, 0] / 100)  # two far out
+    along = TableEncoder().fit(table)
+    assert along.on_sphere_
+    assert along.remarks() == encoder.remarks()
 
 
 def test_infinity_and_other_objects_are_refused():
