@@ -29,6 +29,7 @@ from .held_out import (
     check_rows,
     check_shares,
     check_targets_differ,
+    hashed,
     held_out,
 )
 from .kernels import GAUSSIAN, asked_gamma, gamma_of, grid, length_of, with_gamma
@@ -63,8 +64,9 @@ class Errors:
         """Return rows, root mean squared error and R^2 = 1 - squares / those of the constant."""
         if not self.rows:
             return {"rows": 0, "rmse": None, "r2": None}
-        relative = self.squares / self.squares_of_constant if self.squares_of_constant else np.nan
-        return {"rows": self.rows, "rmse": (self.squares / self.rows) ** 0.5, "r2": 1 - relative}
+        constant = self.squares_of_constant
+        r2 = 1 - self.squares / constant if constant else None
+        return {"rows": self.rows, "rmse": (self.squares / self.rows) ** 0.5, "r2": r2}
 
 
 @dataclass(frozen=True)
@@ -349,15 +351,15 @@ def _judge(
 ) -> tuple[Errors, Errors, dict[str, Errors], int, Doubles]:
     """Return the errors of training and held-out rows, the latter also of baselines.
 
-    Then how many rows were left out, and some pairs (y, prediction), of held-out rows if there are
-    any.
+    Then how many rows were left out, and some pairs (y, prediction) at random, of held-out rows if
+    there are any.
     """
     train, test = Errors(), Errors()
     mean_of_y = float(survey.scaler.mean_[-1])
     others = SampleBaselines(recipe.inputs(survey.values[:, :-1]), survey.values[:, -1])
     baselines = {name: Errors() for name in others.fitted if split.test_fraction}
-    pairs = np.empty((0, 2))
-    for _, _, values, test_rows in split.read("testing"):
+    pairs, keys = np.empty((0, 2)), np.empty(0)
+    for _, places, values, test_rows in split.read("testing"):
         if not len(values):
             continue
         X, y = recipe.inputs(values[:, :-1]), values[:, -1]
@@ -369,5 +371,7 @@ def _judge(
                 errors.add(y[test_rows], others.predict(name, X[test_rows]), mean_of_y)
         shown = test_rows if split.test_fraction else ~test_rows
         pairs = np.concatenate([pairs, np.column_stack([y, predicted])[shown]])
-        pairs = pairs[:: 1 + len(pairs) // (2 * DRAWN_ROWS)]
+        keys = np.concatenate([keys, hashed(places[shown], split.seed + 2)])
+        kept = np.argsort(keys)[: 2 * DRAWN_ROWS]
+        pairs, keys = pairs[kept], keys[kept]
     return train, test, baselines, split.counts["dropped"], pairs

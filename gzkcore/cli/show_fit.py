@@ -116,4 +116,5 @@ def _about_solution(result: FitResult) -> str:
 def _about_errors(summary: dict[str, float | None]) -> str:
     if summary["rmse"] is None:
         return "no rows were held out"
-    return f"{summary['rmse']:.4g} root mean squared, R² {summary['r2']:z.3f}"
+    r2 = "" if summary["r2"] is None else f", R² {summary['r2']:z.3f}"
+    return f"{summary['rmse']:.4g} root mean squared{r2}"

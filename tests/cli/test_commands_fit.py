@@ -13,14 +13,38 @@ from commands import QUICK, files, read, refuse, run, start, write
 
 import gzkcore
 from gzkcore._util.model_io import load
+from gzkcore.cli import fit as of_tables
 from gzkcore.cli import main as cli
+from gzkcore.cli import pictures
 from gzkcore.cli.held_out import held_out
 from gzkcore.cli.recipes import Recipe
+from gzkcore.cli.show_fit import _about_errors
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.rows import tables
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
+
+
+def test_rows_of_the_picture_are_from_the_whole_file(capsys, monkeypatch):
+    """Not more of those that were read last, of a file in many pieces."""
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(of_tables, "DRAWN_ROWS", 50)
+    drawn = []
+    monkeypatch.setattr(pictures, "draw_agreement", lambda path, pairs, *_: drawn.append(pairs))
+    write("data.csv", {"a": np.arange(2000) % 7, "y": np.arange(2000)})
+    given = ["data.csv", "--target", "y", "--features", "4", "--test-fraction", "0.5"]
+    run(capsys, "fit", *given, "--plot", "a.png")
+    counts, _ = np.histogram(drawn[0][:, 0], 4, (0, 2000))
+    assert counts.sum() == 100
+    assert counts.min() >= 12
+
+
+def test_no_r2_where_predicting_the_constant_has_no_error():
+    errors = of_tables.Errors()
+    errors.add(np.zeros(2), np.ones(2), 0.0)
+    assert errors.summary() == {"rows": 2, "rmse": 1.0, "r2": None}
+    assert _about_errors(errors.summary()) == "1 root mean squared"
 
 
 def test_fit_on_the_globe(capsys, globe):
