@@ -517,12 +517,13 @@ class Table4(Experiment):
         return X[:most], y[:most], test, truth
 
     @functools.cached_property
-    def _choices(self) -> dict[str, tuple[float, float]]:
+    def _choices(self) -> dict[str | None, tuple[float, float]]:
         return {}
 
-    def _choose(self, name: str, X: Doubles, y: Any) -> tuple[float, float]:
+    def _choose(self, setup: Setup, name: str, X: Doubles, y: Any) -> tuple[float, float]:
         """Choose gamma and C by the machine with the kernel, one half of some rows by the other."""
-        if name not in self._choices:
+        rows = setup.data.digest(name)
+        if rows not in self._choices:
             X, y = X[: self.choosing], y[: self.choosing]
             half = len(X) // 2
             spread = float(X.var(axis=0).sum())
@@ -532,8 +533,8 @@ class Table4(Experiment):
                 machine = self._machine(name)(gamma=gamma, C=C)
                 score = quietly(machine.fit, X[:half], y[:half]).score(X[half:], y[half:])
                 scores[gamma, C] = score
-            self._choices[name] = max(scores, key=lambda key: scores[key])
-        return self._choices[name]
+            self._choices[rows] = max(scores, key=lambda key: scores[key])
+        return self._choices[rows]
 
     def _machine(self, name: str) -> Any:
         return SVR if name == "CENSUS" else SVC
@@ -545,7 +546,7 @@ class Table4(Experiment):
 
     def _exact(self, setup: Setup, name: str) -> dict[str, Any]:
         X, y, test, truth = self._data(setup, name)
-        gamma, C = self._choose(name, X, y)
+        gamma, C = self._choose(setup, name, X, y)
         machine = self._machine(name)(gamma=gamma, C=C, cache_size=1000)
         quietly(machine.fit, X, y)
         if name == "CENSUS":
@@ -562,7 +563,7 @@ class Table4(Experiment):
 
     def _linear(self, setup: Setup, name: str, method: str, k: int, seed: int) -> dict[str, Any]:
         X, y, test, truth = self._data(setup, name)
-        gamma, C = self._choose(name, X, y)
+        gamma, C = self._choose(setup, name, X, y)
         features = self._methods(Gaussian(gamma), k, X.shape[1], seed)[method]
         Z = quietly(features.fit_transform, X.astype(np.float32))
         if name == "CENSUS":

@@ -1,6 +1,7 @@
 """The papers' tables and figures: the printed numbers, the rule of verdicts, and tiny runs of each."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from gzkcore.cli import main as cli
 from gzkcore.papers import block as of_block
 from gzkcore.papers import data, printed
 from gzkcore.papers import gegenbauer as of_gegenbauer
-from gzkcore.papers.experiment import Cell, Job
+from gzkcore.papers.experiment import Cell, Job, Setup
 
 
 @pytest.fixture
@@ -222,6 +223,19 @@ def test_mushroom_has_21_columns():
     assert rows.shape == (4, 21)
     assert k == 2
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
+
+
+def test_other_data_have_a_choice_of_their_own():
+    """Of gamma, in one process: for rows ten times as large a hundredth."""
+    rng = np.random.default_rng(0)
+    X, table = rng.standard_normal((60, 3)), of_block.Table4(rows=60, choosing=60)
+    y = X[:, 0] > 0
+    first, second = (
+        Setup(True, 1, SimpleNamespace(digest=lambda _, kept=kept: kept)) for kept in "ab"
+    )
+    gamma, C = table._choose(first, "ADULT", X, y)
+    assert table._choose(second, "ADULT", 10 * X, y) == (pytest.approx(gamma / 100), C)
+    assert table._choose(first, "ADULT", 10 * X, y) == (gamma, C)  # as it was chosen
 
 
 # ---- going on from a file
