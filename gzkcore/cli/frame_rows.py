@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
-from gzkcore.learn.table_encoder import LEVELS, mostly_different
+from gzkcore.learn.categories import LEVELS, mostly_different
 from gzkcore.rows.frames import (
     DATE,
     NUMBER,

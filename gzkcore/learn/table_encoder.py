@@ -37,13 +37,14 @@ from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
 
+from .categories import category_of, encode_category, new_levels, spelt_as, texts_of
+
 __all__ = ["TableEncoder"]
 
-# A choice, all five:
+# A choice, all four:
 OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
 NEARLY = 0.99  # of as far as one of few values can lie out
 QUANTILES = 1000  # knots of the ranks
-LEVELS = 32  # columns for the levels of a category, at most
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
 # region, within some 40 degrees of their middle, where degrees are as good.
 REGION = 0.25
@@ -52,8 +53,6 @@ FARTHEST = float(np.finfo(np.float64).max)
 LATITUDES, LONGITUDES = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 # Types of columns in data frames that are categories, though their values may be numbers.
 CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
-# Levels of a column that was text of true and false: booleans and numbers are spelt so there.
-SPELT = {"1": "True", "0": "False"}
 
 # What columns hold: those of the first three become numbers, in seconds.
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
@@ -191,7 +190,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "missing='impute'"
             )
         if holds == LEVELLED:
-            return _category(name, values, missing)
+            return category_of(name, values, missing)
         return _number(name, values.astype(np.float64), missing) | {"holds": holds}
 
     def transform(self, X: Data) -> Doubles:
@@ -235,9 +234,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 case "number":
                     parts.extend(_encode_number(description, values))
                 case "category":
-                    texts = _spelt_as(description, _texts(values, missing))
-                    unknown[:, place] = _new_levels(description, texts)
-                    parts.extend(_encode_category(description, texts))
+                    texts = spelt_as(description, texts_of(values, missing))
+                    unknown[:, place] = new_levels(description, texts)
+                    parts.extend(encode_category(description, texts))
                 case "latitude":
                     other = description["other"]
                     both = (description, values), (self.columns_[other], found[other])
@@ -609,69 +608,6 @@ def _scores(values: Doubles, quantiles: Doubles) -> Doubles:
     end = 0.5 / len(quantiles)
     scores: Doubles = ndtri(np.clip((up + down) / 2, end, 1 - end))
     return scores
-
-
-# ---- categories
-
-
-def _category(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str, Any]:
-    levels, counts = np.unique(_texts(values, missing), return_counts=True)
-    if len(levels) < 2:
-        return {"name": name, "kind": "constant"}
-    if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
-        return {"name": name, "kind": "name"}
-    kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
-    found = {"name": name, "kind": "category", "levels": kept}
-    return found | {"levels": kept[1:], "first": kept[0]} if len(kept) == 2 else found
-
-
-def mostly_different(n_levels: int, n_values: int) -> bool:
-    """Say whether so many different texts among values tell rows apart, and nothing else."""
-    return n_levels > max(LEVELS, n_values / 2)
-
-
-def _new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
-    """Return where a level is that no row of the fit had; False of columns with rare levels.
-
-    A new one is as good as a rare one there: both have zeros.
-    """
-    known = _known_levels(column)
-    # Models of earlier versions have one of two levels, and don't tell the other.
-    if len(known) == 1 or len(known) >= LEVELS:
-        return np.zeros(len(texts), dtype=bool)
-    return ~np.isin(texts, known)
-
-
-def _known_levels(column: dict[str, Any]) -> list[str]:
-    return [*column["levels"], *([column["first"]] if "first" in column else [])]
-
-
-def _spelt_as(column: dict[str, Any], texts: Values) -> Values:
-    """Return levels as the column had them in `fit`: the command reads true and false as text."""
-    if not {*_known_levels(column)} <= {*SPELT.values(), ""}:
-        return texts
-    return np.array([SPELT.get(text, text) for text in texts], dtype=object)
-
-
-def _encode_category(column: dict[str, Any], texts: Values) -> list[Doubles]:
-    return [(texts == level).astype(np.float64) for level in column["levels"]]
-
-
-def _texts(values: Values, missing: NDArray[np.bool_]) -> Values:
-    """Return levels as text; a missing one has none."""
-    texts = np.full(len(values), "", dtype=object)  # not padded to the longest
-    texts[~missing] = [_text(value) for value in values[~missing]]
-    return texts
-
-
-def _text(value: Any) -> str:
-    """Return one text for a value whatever its type: True, 1 and 1.0 are the same level."""
-    if isinstance(value, numbers.Integral | np.bool_):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        return str(int(number)) if number.is_integer() else repr(number)
-    return str(value)
 
 
 def _distinct_names(columns: list[dict[str, Any]]) -> list[str]:

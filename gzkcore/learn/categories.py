@@ -1,0 +1,77 @@
+"""Columns of text and categories: their levels, and the columns of 0 and 1 that stand for them."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gzkcore._util.typing import Doubles
+
+LEVELS = 32  # columns for the levels of a category, at most
+# Levels of a column that was text of true and false: booleans and numbers are spelt so there.
+SPELT = {"1": "True", "0": "False"}
+
+Values = NDArray[Any]
+
+
+def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[str, Any]:
+    """Describe a column of text, with the levels that get a column each."""
+    levels, counts = np.unique(texts_of(values, missing), return_counts=True)
+    if len(levels) < 2:
+        return {"name": name, "kind": "constant"}
+    if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
+        return {"name": name, "kind": "name"}
+    kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
+    found = {"name": name, "kind": "category", "levels": kept}
+    return found | {"levels": kept[1:], "first": kept[0]} if len(kept) == 2 else found
+
+
+def mostly_different(n_levels: int, n_values: int) -> bool:
+    """Say whether so many different texts among values tell rows apart, and nothing else."""
+    return n_levels > max(LEVELS, n_values / 2)
+
+
+def new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
+    """Return where a level is that no row of the fit had; False of columns with rare levels.
+
+    A new one is as good as a rare one there: both have zeros.
+    """
+    known = _known_levels(column)
+    # Models of earlier versions have one of two levels, and don't tell the other.
+    if len(known) == 1 or len(known) >= LEVELS:
+        return np.zeros(len(texts), dtype=bool)
+    return ~np.isin(texts, known)
+
+
+def _known_levels(column: dict[str, Any]) -> list[str]:
+    return [*column["levels"], *([column["first"]] if "first" in column else [])]
+
+
+def spelt_as(column: dict[str, Any], texts: Values) -> Values:
+    """Return levels as the column had them in `fit`: the command reads true and false as text."""
+    if not {*_known_levels(column)} <= {*SPELT.values(), ""}:
+        return texts
+    return np.array([SPELT.get(text, text) for text in texts], dtype=object)
+
+
+def encode_category(column: dict[str, Any], texts: Values) -> list[Doubles]:
+    """Return a column of 0 and 1 for each level."""
+    return [(texts == level).astype(np.float64) for level in column["levels"]]
+
+
+def texts_of(values: Values, missing: NDArray[np.bool_]) -> Values:
+    """Return levels as text; a missing one has none."""
+    texts = np.full(len(values), "", dtype=object)  # not padded to the longest
+    texts[~missing] = [_text(value) for value in values[~missing]]
+    return texts
+
+
+def _text(value: Any) -> str:
+    """Return one text for a value whatever its type: True, 1 and 1.0 are the same level."""
+    if isinstance(value, numbers.Integral | np.bool_):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    return str(value)
