@@ -107,6 +107,7 @@ def test_other_processes_compute_the_same_bits(ways):
 
 
 @needs_fork
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_has_one_thread_and_free_locks():
     with limit_threads(5), _threads._blas_lock:  # as if another thread were in limit_blas
         child = os.fork()
