@@ -1,5 +1,6 @@
 """The whole kernel beside features: its cost is measured, its predictions are those it names."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -85,7 +86,9 @@ def test_plan_says_what_the_whole_kernel_takes():
     assert plan.statistical_dimension == plan.whole.statistical_dimension > 640
     assert {row["n_components"] for row in plan.table} == {16, 64}
     text = str(plan)
-    assert "whole kernel (KernelRidge): error 0; a fit with alpha=0.1 takes about" in text
+    assert re.search(
+        r"whole kernel \(KernelRidge\): error 0; a fit with alpha=0.1 takes (about|<)", text
+    )
     assert "no features of these widths are enough" in plan.recommendation
     assert "and the widest have 64. Use the whole kernel: KernelRidge" in plan.recommendation
     smooth = gzkcore.plan(X, Gaussian(0.01), lam=1.0, n_components=[256])

@@ -231,6 +231,7 @@ def test_groups_and_splitters_need_rows_in_memory():
         KernelRegressor().fit(batches, np.arange(20))
 
 
+@pytest.mark.filterwarnings("ignore:KernelRegressor was fitted to one row")
 def test_one_row_and_constant_targets_are_predicted_as_the_mean():
     one = KernelRegressor().fit([(np.ones((1, 2)), np.array([3.0]))])
     assert one.predict(np.ones((2, 2))).tolist() == [3.0, 3.0]
