@@ -88,7 +88,8 @@ def chosen_columns(
         chosen = table.names if target is None else table.beside(target)
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
-        raise ValueError("a column is named twice; target and columns must all differ")
+        twice = next(name for name in chosen if name == target or chosen.count(name) > 1)
+        raise ValueError(f"column {twice!r} is named twice; target and columns must all differ")
     if not chosen:
         raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
     return chosen, lat is not None

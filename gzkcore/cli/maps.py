@@ -129,7 +129,7 @@ def draw_map(
     )  # fmt: skip
     axes.set_title(as_written(title))
     dots = f"dots: {counted(len(places), 'training point')}"
-    axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < 1 else dots, loc="left")
+    axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < HATCHED else dots, loc="left")
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
         draw(axes, std, np.ones(len(std)), *_steps(std), f"± {label}")

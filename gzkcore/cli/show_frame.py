@@ -67,6 +67,7 @@ def print_frame(result: dict[str, Any]) -> None:
         print_lines(title)
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
     *told, _ = result["report"]  # the last is the time
+    region = any(line.startswith(NO_PLACES) for line in told)
     told = [
         f"{line} With --lat and --lon they can be drawn as a map."
         if line.startswith(NO_PLACES)
@@ -76,7 +77,8 @@ def print_frame(result: dict[str, Any]) -> None:
         and not (line.startswith(RATE_OF_CHOICE) and result["methods"])  # the table tells another
     ]
     if result["lengthscale_km"]:
-        told.append(f"Lengthscale: {told_km(result['lengthscale_km'])}.")
+        shorter = " in the direction in which it is shorter" if region else ""
+        told.append(f"Lengthscale{shorter}: {told_km(result['lengthscale_km'])}.")
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
     print_lines(*_about_columns(result, written), *_about_sureness(result["sure"]))
     print_lines(

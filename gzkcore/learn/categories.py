@@ -1,6 +1,8 @@
 """Columns of text and categories: their levels, and the columns of 0 and 1 that stand for them."""
 
 import numbers
+import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,13 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
 
+SEEN = 20  # texts that tell what a column seems to hold
+LOST = {
+    r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-]\d{2,4}": (
+        "for dates pass pandas.to_datetime of the column"
+    ),
+    r"[+-]?\d+,\d+": "for numbers replace the decimal comma by a point, and convert them",
+}
 LEVELS = 32  # columns for the levels of a category, at most
 # Levels of a column that was text of true and false: booleans and numbers are spelt so there.
 SPELT = {"1": "True", "0": "False"}
@@ -21,10 +30,24 @@ def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[s
     if len(levels) < 2:
         return {"name": name, "kind": "constant"}
     if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
+        _warn_of_lost(name, levels[-SEEN:].tolist())
         return {"name": name, "kind": "name"}
     kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
     found = {"name": name, "kind": "category", "levels": kept}
     return found | {"levels": kept[1:], "first": kept[0]} if len(kept) == 2 else found
+
+
+def _warn_of_lost(name: str, texts: list[str]) -> None:
+    """Warn where texts that are left out seem to be dates, or numbers with a decimal comma."""
+    for like, remedy in LOST.items():
+        if all(re.fullmatch(like, text) for text in texts):
+            warnings.warn(
+                f"column {name!r} is left out: it holds text, and nearly every row has another, "
+                f"such as {texts[0]!r}; {remedy}",
+                UserWarning,
+                stacklevel=2,
+            )
+            return
 
 
 def mostly_different(n_levels: int, n_values: int) -> bool:

@@ -2,6 +2,8 @@
 
 import datetime
 import decimal
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -420,3 +422,21 @@ def test_names_are_left_out():
     )
     few = table.assign(owner=[f"owner {i % 90}" for i in range(200)])
     assert "owner=owner 3" in TableEncoder().fit(few).get_feature_names_out()
+
+
+@pytest.mark.parametrize(
+    ("texts", "remedy"),
+    [
+        ([f"2026-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(84)], r"pandas\.to_datetime"),
+        ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], r"pandas\.to_datetime"),
+        ([f"{i},5" for i in range(84)], "decimal comma"),
+        ([f"Town {i}" for i in range(84)], ""),
+    ],
+)
+def test_dates_and_numbers_in_text_are_not_left_out_silently(texts, remedy):
+    X = np.array([texts, np.arange(84)], dtype=object).T
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder = TableEncoder().fit(X)
+    assert encoder.columns_[0]["kind"] == "name"
+    assert [bool(re.search(remedy, str(each.message))) for each in caught] == [True] * bool(remedy)
