@@ -222,7 +222,9 @@ def sanitize(*options: str) -> int:
     thread = "--thread" in options
     compiler = ENVIRONMENT.setdefault("CC", "clang" if thread else "gcc")
     kind = "thread" if thread else "address"
-    quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", "-Dc_args=-march=native")
+    # Arrays may begin anywhere, as x86-64 and arm64 load them; of the two only clang tells of that.
+    flags = "-march=native" + (",-fno-sanitize=alignment" if "clang" in compiler else "")
+    quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", f"-Dc_args={flags}")
     faults = kind if thread else "address,undefined"
     setup = (f"-Db_sanitize={faults}", "-Db_lundef=false", *quick)
     install("test", folder=f"build-{Path(shlex.split(compiler)[0]).name}-{kind}", setup=setup)

@@ -63,8 +63,7 @@ def interpolate(
     cdef double s
     for i in prange(norms.shape[0], schedule="static", nogil=True, num_threads=n_threads):
         s = (norms[i] - low) * inverse
-        bin = <Py_ssize_t> s
-        bin = 0 if bin < 0 else bins - 1 if bin >= bins else bin
+        bin = <Py_ssize_t> s if 1 <= s < bins else bins - 1 if s >= bins else 0
         s = 2.0 * (s - bin) - 1.0
         _local(&table[bin, 0, 0], s, top, K, &out[i, 0])
 

@@ -189,7 +189,7 @@ class Comparison:
         if self.predicts and (whole := self._whole) is not None:
             error = whole["rmse"] / self.best["rmse"] if self.best["rmse"] else math.inf
             yield (
-                f"The whole kernel: {_short(error, 2)} times its rmse, and "
+                f"The whole kernel: {_short(error, 3)} times its rmse, and "
                 f"{_short(whole['seconds'] / self.best['seconds'], 2)} times its time"
             )
 
