@@ -176,7 +176,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
         (["--features", "64"], "--features 64 can't be combined with --whole"),
         (["--centers", "0"], "Invalid value for '--centers'"),
         (["--gamma", "wide"], "--gamma must be auto, scale or a positive number; got wide"),
-        (["--columns", "y"], "a column is named twice"),
+        (["--columns", "y"], "is named twice"),
     ],
 )
 def test_bad_options(capsys, plain, options, reason):
