@@ -223,7 +223,7 @@ def sanitize(*options: str) -> int:
     compiler = ENVIRONMENT.setdefault("CC", "clang" if thread else "gcc")
     kind = "thread" if thread else "address"
     # Arrays may begin anywhere, as x86-64 and arm64 load them; of the two only clang tells of that.
-    flags = "-march=native" + (",-fno-sanitize=alignment" if "clang" in compiler else "")
+    flags = "-march=native" + (" -fno-sanitize=alignment" if "clang" in compiler else "")
     quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", f"-Dc_args={flags}")
     faults = kind if thread else "address,undefined"
     setup = (f"-Db_sanitize={faults}", "-Db_lundef=false", *quick)
