@@ -8,6 +8,7 @@ import pytest
 from tolerances import TWINS
 
 from gzkcore import Matern, RationalQuadratic, Zonal
+from gzkcore._compiled import series as _series
 from gzkcore.kernels.truncation import angular_energy
 from gzkcore.sphere.series import gegenbauer_series, radial_series, zonal_sum
 from gzkcore.sphere.special import alpha
@@ -195,3 +196,11 @@ def test_series_in_high_dimension(dim):
     assert (np.abs(found - wanted) < 4 * noise).all()
     radial = radial_series(lambda r: np.exp(-r * r / 2), 1.0, 1.0, dim, 3)
     assert (np.abs(radial - wanted / np.e) < 4 * noise).all()
+
+
+def test_a_table_has_its_last_piece_at_the_end_and_beyond():
+    table = np.arange(4.0)[:, None, None]  # four pieces, each the constant of its number
+    norms = np.array([1.0, 1.5, 2.9, 3.0, 7.0, 1e300, -2.0])
+    out = np.empty((len(norms), 1))
+    _series.interpolate(table, norms, 1.0, 3.0, out, 1)
+    assert out[:, 0].tolist() == [0, 1, 3, 3, 3, 3, 0]
