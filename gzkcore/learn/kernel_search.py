@@ -3,7 +3,8 @@
 1. Kernels: Matern with one length per column and with one for all, Laplacian with one per column
    (a product over columns, which suits tables with jumps along these), by the marginal likelihood
    of 1,000 rows (`learn_kernel`), of each split from the rows that are fitted to alone, so that
-   rows held out say nothing of the lengths they judge. A thousand rows see only the coarser of two
+   rows held out say nothing of the lengths they judge. Fewer than 50 rows hardly tell lengths:
+   there a kernel that is nearly linear is tried too. A thousand rows see only the coarser of two
    scales and fit much noise, so:
 2. Lengths and alpha: multiples of the lengths, shorter or longer as long as that helps, and alphas
    in half decades, on some thousands of rows; all alphas are columns of one block solve.
@@ -46,6 +47,10 @@ FORGOTTEN = 1e-5  # the same where the search starts from lengths that know rows
 GUARD_ROWS = 500  # that one length for all is learned from, and others start on
 MOST_LENGTHS = 1000  # columns beyond which they share one length
 LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
+# To fit to, below which lengths learned from them are often worse than a linear regression. For 160
+# samples of 30 rows the kernel for that made 86 models better and 29 worse; of 100 rows 43 and 47.
+FEW_ROWS = 50
+NEARLY_LINEAR = 10.0  # lengths in root mean square distances of rows from their mean
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
 
@@ -311,6 +316,8 @@ def choose_kernel(
     kernels = _learned_kernels(trials, one_length=one_length, rng=rng)
     if not kernels:
         return None
+    if trials.n_fitted < FEW_ROWS:
+        kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
     seconds = time.perf_counter() - began
     trials.report.say(f"The lengthscales of all kernels tried were learned in {seconds:.1f} s.")
     if trials.n_fitted < HALVED:
@@ -358,6 +365,17 @@ def _learned_kernels(
         start = _learned(trials, fewer[-1], Laplacian("learn"), found)
         learn("one lengthscale per column", Laplacian("learn"), looked_at, start)
     return kernels
+
+
+def _nearly_linear(trials: Trials) -> tuple[Kernel, list[Kernel]]:
+    """Return a kernel whose ridge regression is nearly a linear one, for all rows and each split.
+
+    Of rows much closer than a length L, exp(-|x - y|^2 / (2 L^2)) is about a constant, and <x, y>
+    / L^2 for centred rows: alphas from 1e-5 are ridges from 1e-5 L^2.
+    """
+    length = NEARLY_LINEAR * math.sqrt(trials.X.var(axis=0).sum())
+    kernel = Matern(math.inf, length)
+    return kernel, [kernel] * len(trials.splits)
 
 
 def coordinates(X: Doubles) -> Doubles:

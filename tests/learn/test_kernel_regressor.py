@@ -15,12 +15,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gzkcore import (
     KernelClassifier,
     KernelRegressor,
+    KernelRidge,
     KernelRidgeClassifier,
     Laplacian,
     Matern,
@@ -31,7 +33,13 @@ from gzkcore import (
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
 from gzkcore.learn.kernel_regressor import widening
-from gzkcore.learn.kernel_search import Report, Trials, coordinates, some_that_vary
+from gzkcore.learn.kernel_search import (
+    Report,
+    Trials,
+    _nearly_linear,
+    coordinates,
+    some_that_vary,
+)
 from gzkcore.learn.table_learner import _fitted
 from gzkcore.learn.table_rows import TableRows
 
@@ -737,6 +745,21 @@ def test_the_walk_starts_from_the_error_with_finer_alphas():
     names = [each.name for each in fitted(100).report_.candidates]
     assert names[3] == "the same kernel, finer alphas"
     assert names[4].startswith("the same kernel, lengthscales times")
+
+
+@pytest.mark.parametrize(("n", "tried"), [(40, True), (100, False)])
+def test_of_few_rows_a_kernel_is_tried_that_is_nearly_linear(n, tried):
+    names = [each.name for each in fitted(n).report_.candidates]
+    assert any("nearly linear" in name for name in names) is tried
+
+
+def test_the_kernel_that_is_nearly_linear_is():
+    trials, alpha = trials_of(), 0.1
+    kernel, _ = _nearly_linear(trials)
+    X, y = trials.X - trials.X.mean(axis=0), trials.Y[:, 0] - trials.Y[:, 0].mean()
+    predicted = KernelRidge(kernel, alpha, fit_intercept=True, tol=1e-10).fit(X, y).predict(X)
+    linear = Ridge(alpha * kernel.scale() ** -2).fit(X, y).predict(X)
+    assert np.sqrt(np.mean((predicted - linear) ** 2)) < 0.02 * y.std()
 
 
 def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
