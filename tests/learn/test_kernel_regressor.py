@@ -249,13 +249,34 @@ def test_variances_of_weighted_columns_are_those_of_as_many_rows():
     np.testing.assert_allclose(weighted, repeated.variances(), rtol=1e-12)
 
 
+def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
+    model = fitted(100)
+    model.save(tmp_path / "model.gzk")
+    for report in (model.report_, load(tmp_path / "model.gzk").report_):
+        first, _, *others = str(report).splitlines()
+        (marked,) = [line for line in others if line.startswith(">")]
+        assert first.startswith("Chosen: ")
+        error, alpha = marked[1:].split()[:2]
+        assert f"alpha={alpha}, with an error of {error} " in first
+        assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
+
+
+def test_the_report_marks_nothing_where_the_mean_is_predicted():
+    X, y = np.random.default_rng(0).standard_normal((2, 100, 1))
+    report = KernelRegressor(random_state=0).fit(X, y[:, 0]).report_
+    assert "The model predicts the mean" in str(report)
+    assert "Chosen" not in str(report)
+    assert not any(each.chosen for each in report.candidates)
+
+
 def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     """Half of those of all rows, which may be fewer than the most."""
-    names = []
+    names, made = [], []
 
     def tried(_, __, name, ___):
         names.append(name)
-        return SimpleNamespace(error=0.5)
+        made.append(SimpleNamespace(error=0.5, chosen=False))
+        return made[-1]
 
     monkeypatch.setattr(table_learner, "try_model", tried)
     room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
@@ -264,6 +285,7 @@ def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     form, _ = KernelRegressor()._within(room, trials, best, 1.0)
     assert form.trial(Matern(), 2400).features.n_components == 1500
     assert names == ["1,500 features of it"]
+    assert made[0].chosen
 
 
 @pytest.mark.slow
