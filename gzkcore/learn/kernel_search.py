@@ -151,8 +151,16 @@ class Trials:
         self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 0.6]
 
     def halved(self) -> "Trials":
-        """Return trials with every other row to fit to, and the alphas tried last."""
-        splits = [(rows[::2], held_out) for rows, held_out in self.splits]
+        """Return trials with half the rows to fit to, and the alphas tried last.
+
+        At random, in their order, since every other row may be of one kind: where day and night, or
+        a case and its control, take turns. Rows held out, and so groups and times, stay apart.
+        """
+        rng = np.random.default_rng(self.seed)
+        splits = [
+            (np.sort(rng.choice(rows, (len(rows) + 1) // 2, replace=False)), held_out)
+            for rows, held_out in self.splits
+        ]
         half = Trials(
             self.X, self.Y, self.weight, splits, self.report, self.seed, "with half the rows: "
         )

@@ -716,6 +716,28 @@ def trials_of(shift=0.0, n=90):
     return Trials(X / [1e-3, 1, 1e4, 1], Y, None, folds, Report(), 0)
 
 
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3)])
+def test_half_of_the_rows_keep_their_order_and_groups_and_are_of_all_kinds(cv):
+    n, groups = 600, np.arange(600) // 4
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    in_order = isinstance(cv, TimeSeriesSplit)
+    splits = list(cv.split(X, groups=None if in_order else groups))
+    half = Trials(X, X[:, :1], None, splits, Report(), 0).halved()
+    for (rows, held_out), (fewer, same) in zip(splits, half.splits, strict=True):
+        np.testing.assert_array_equal(same, held_out)
+        assert len(fewer) == len(rows) // 2
+        assert (np.diff(fewer) > 0).all()
+        assert set(fewer) <= set(rows)
+        if in_order:
+            assert fewer.max() < held_out.min()
+        else:
+            assert not set(groups[fewer]) & set(groups[held_out])
+        # Every second row may be a control, every fourth of one hour: five sigmas of what is drawn.
+        for period in (2, 3, 4):
+            counts = np.bincount(fewer % period)
+            assert np.abs(counts - len(fewer) / period).max() < 5 * np.sqrt(len(fewer) / period / 2)
+
+
 def test_errors_do_not_depend_on_the_mean_of_targets():
     kernel = Matern(1.5, length_scale=2.0)
     one, two = (trials_of(shift).run("", kernel, [kernel] * 2) for shift in (0, 30))
