@@ -67,6 +67,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         offsets=doubles("t").kept_as("_offsets"),
     )
 
+    # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
         self,
         budget: float | None = None,
