@@ -22,6 +22,7 @@ from gzkcore.datasets import load
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 source_pages = importlib.import_module("source_pages")
+cards = importlib.import_module("cards")
 
 project = "gzkcore"
 author = "the gzkcore developers"
@@ -150,7 +151,7 @@ def read_page(app, docname, source):
         text = (ROOT / FROM_THE_ROOT[docname]).read_text(encoding="utf-8").replace("](docs/", "](")
     if docname == "index":  # a comment, so that the menu is not seen where the file is read as text
         menu = re.compile(r"<!-- The menu of the site.*?$(.*)^-->", re.MULTILINE | re.DOTALL)
-        text = menu.sub(r"\1", text)
+        text = cards.with_pictures(menu.sub(r"\1", text), ROOT / "docs")
     # The empty line that ends a doctest is not to be seen.
     text = re.sub(r"^(```pycon\n(?:.*\n)*?)\n```$", r"\1```", text, flags=re.MULTILINE)
     for page, name in FROM_THE_ROOT.items():

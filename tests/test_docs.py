@@ -7,9 +7,11 @@ root of a tree and yields what is wrong there, as in test_layout.py.
 import ast
 import builtins
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
+import shutil
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -201,6 +203,35 @@ def test_snippets():
     assert list(check_snippets((ROOT / "README.md").read_text(encoding="utf-8"))) == []
     wrong = "```python\nX = 1\n```\n```python\nprint(X, Y)\n```\n"
     assert list(check_snippets(wrong)) == ["block 1 needs X, Y"]
+
+
+# ---- the landing page
+
+
+@pytest.fixture
+def cards():
+    spec = importlib.util.spec_from_file_location("cards", ROOT / "docs" / "cards.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@needs_checkout
+def test_each_card_has_the_picture_of_an_example_that_was_drawn(cards, tmp_path):
+    """And none where the gallery was not built: a page without a picture has no broken one."""
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^<div>\n\n\*\*(.+)\*\*$", text.partition("gz-cards")[2], re.MULTILINE)
+    assert sorted(titles) == sorted(cards.EXAMPLES)
+    assert len(set(cards.EXAMPLES.values())) == len(titles)
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "examples")
+    images = tmp_path / cards.IMAGES
+    images.mkdir(parents=True)
+    assert cards.with_pictures(text, tmp_path) == text
+    for number, example in enumerate(cards.EXAMPLES.values(), 1):
+        (images / f"sphx_glr_{example}_001.png").touch()
+        made = cards.with_pictures(text, tmp_path)
+        assert made.count("sphx_glr_") == number
+        assert f"thumb/sphx_glr_{example}_thumb.png)](gallery/{example}.rst)" in made
 
 
 # ---- the API

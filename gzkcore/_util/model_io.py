@@ -38,6 +38,7 @@ __all__ = ["load", "save"]
 FORMAT = "gzkcore model"
 VERSION = 1
 DIGEST_BYTES = 64
+ZIP = b"PK\x03\x04"  # how an archive begins
 # Types of arrays: numbers, booleans, text, dates and durations.
 DTYPES = r"[<>|=]([biufcU]\d{1,6}|[mM]8\[\d{0,6}([YMWDhms]|[munpfa]s)\])"
 DEEPEST = 64  # a model in a model, and its lists: the deepest there are have a dozen
@@ -168,9 +169,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     object
-        The model. ValueError if the file is cut short, altered, or not a gzkcore model.
+        The model. ValueError if the file is cut short, altered, or not a gzkcore model;
+        FileNotFoundError if there is none, IsADirectoryError if it is a folder.
     """
-    with Path(path).open("rb") as file:
+    with _opened(Path(path)) as file:
         try:
             return _read(file)
         except OSError:
@@ -179,9 +181,29 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
 
 
+def _opened(path: Path) -> BinaryIO:
+    """Open a file to read, or say in words what stands at this path."""
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot load {str(path)!r}: it is a folder; name a file in it")
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        folder = path.parent.resolve()
+        where = f"file of this name in {folder}" if folder.is_dir() else f"folder {folder}"
+        raise FileNotFoundError(f"cannot load {str(path)!r}: there is no {where}") from None
+
+
 def _read(file: BinaryIO) -> Any:
     if not zipfile.is_zipfile(file):
-        raise ValueError("it is not a gzkcore model, or its end is missing")
+        file.seek(0)
+        start = file.read(len(ZIP))
+        if not start:
+            raise ValueError("it is empty; save the model again")
+        if ZIP.startswith(start):
+            raise ValueError("it is not a gzkcore model, or its end is missing")
+        raise ValueError(
+            "it is not a gzkcore model; name a file that save() or the command gzkcore fit wrote"
+        )
     with zipfile.ZipFile(file) as archive:
         if len(archive.comment) != DIGEST_BYTES or "model.json" not in archive.namelist():
             raise ValueError("it is a zip archive, but not a gzkcore model, or its end is missing")

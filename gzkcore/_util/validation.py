@@ -19,6 +19,7 @@ from .wording import counted
 
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
+NO_ROWS = "{} has no rows; pass one or more"
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 
@@ -229,9 +230,15 @@ def check_matrix(name: str, values: Any) -> Doubles:
     return matrix
 
 
+def check_some_rows(X: Any) -> None:
+    """Raise if X has no rows: before y is looked at, which then has none either."""
+    if getattr(X, "shape", ())[:1] == (0,) or (isinstance(X, list) and not X):
+        raise ValueError(NO_ROWS.format("X"))
+
+
 @contextlib.contextmanager
 def told_plainly(name: str, values: Any) -> Iterator[None]:
-    """Tell in a sentence that values are complex or ragged; scikit-learn prints all of them."""
+    """Tell in a sentence that values are complex, ragged or none; scikit-learn prints them all."""
     try:
         yield
     except ValueError as error:
@@ -244,9 +251,23 @@ def told_plainly(name: str, values: Any) -> Iterator[None]:
             )
         elif "inhomogeneous" in str(error):
             told = _ragged(name, values)
+        else:
+            told = _empty(name, values, str(error))
         if told:
             raise ValueError(told) from None
         raise
+
+
+def _empty(name: str, values: Any, said: str) -> str:
+    """Say that there are no rows, or no columns; "" if there are some."""
+    of_no_types = said == "at least one array or dtype is required"  # an empty frame
+    no_values = said.startswith("Expected 2D array") and np.size(values) == 0
+    if "0 sample(s)" in said or no_values or (of_no_types and len(values) == 0):
+        return NO_ROWS.format(name)
+    if of_no_types:
+        said = f"Found array with 0 feature(s) (shape=({len(values)}, 0))"
+    # Callers know these words: scikit-learn's checks of estimators ask for them.
+    return f"{name} has no columns; pass one or more. {said}" if "0 feature(s)" in said else ""
 
 
 def _ragged(name: str, values: Any) -> str:
@@ -407,6 +428,7 @@ def check_labels(labels: Any, remedy: str) -> None:
 
 def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
+    check_some_rows(X)
     _refuse_dates(y)
     try:
         y = check_array(

@@ -1,6 +1,7 @@
-"""How messages say numbers."""
+"""How messages say numbers and names."""
 
 import re
+from collections.abc import Sequence
 
 _LONG = re.compile(r"(?<![\w.])\d+\.\d{4,}(?:e[+-]?\d+)?")
 
@@ -15,6 +16,20 @@ def counted(number: int, noun: str) -> str:
     ('1 row', '28,000 rows')
     """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def named_columns(names: Sequence[str], most: int = 10) -> str:
+    """Return columns by their names, the first ones of many.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import named_columns
+    >>> named_columns(["age"]), named_columns(["age", "town"]), named_columns(["a", "b", "c"], 2)
+    ("column 'age'", "columns 'age', 'town'", "columns 'a', 'b' and 1 more")
+    """
+    listed = ", ".join(map(repr, names[:most]))
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"column{'s' * (len(names) > 1)} {listed}{more}"
 
 
 def as_plain(value: float, digits: int) -> str:

@@ -13,7 +13,7 @@ from scipy.ndimage import zoom
 from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import as_plain, counted
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
 from gzkcore.evaluate.draw import save_picture
 from gzkcore.evaluate.style import NOTHING, as_written, styled
@@ -24,12 +24,15 @@ from .recipes import PLACE
 
 ENDINGS = (".png", ".pdf", ".svg")
 
-# Blue below zero; above it green, brown and at last white, as on a physical map.
-TERRAIN = (
-    (0.0, "#08306b"), (0.3, "#3f8fc5"), (0.498, "#a6cfe4"),
-    (0.5, "#7fae8b"), (0.54, "#a9c99a"), (0.6, "#d3dfae"), (0.66, "#ecdfae"), (0.74, "#d9b87c"),
-    (0.83, "#b98d57"), (0.92, "#8f6239"), (1.0, "#f4f1ec"),
+# Green at sea level, then brown, at last so dark that it is no surface that fades; blue below.
+LAND = (
+    (0.0, "#7fae8b"), (0.08, "#a9c99a"), (0.2, "#d3dfae"), (0.32, "#ecdfae"), (0.48, "#d9b87c"),
+    (0.66, "#b98d57"), (0.84, "#8f6239"), (1.0, "#4a2c14"),
 )  # fmt: skip
+SEA = ((0.0, "#08306b"), (0.6, "#3f8fc5"), (0.996, "#a6cfe4"))
+# Elevations that go below zero by less than this share of the highest are those of land: what is
+# predicted below zero there is within its error, and no water.
+DEPTHS = 0.2
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
@@ -106,7 +109,7 @@ def draw_map(
         hatched = f"hatched: more than {_rounded(2 * near)} km from all of them"
     else:
         opacity, limit = _known(std, surface.spread)
-        hatched = f"hatched: standard deviation above {limit:.3g}"
+        hatched = f"hatched: standard deviation above {as_plain(limit, 3)}"
     flat = 1 / math.cos(math.radians((south + north) / 2)) if window != GLOBE else 1.0
     shape = (east - west) / ((north - south) * flat)
     n_maps = 1 if std is None else 2
@@ -205,6 +208,7 @@ def _draw_cells(
 ) -> None:
     """Draw values of cells, hatched where they are not opaque at all."""
     from matplotlib.cm import ScalarMappable
+    from matplotlib.ticker import FuncFormatter
 
     south, north, west, east = window
     rgba = colors(norm(values))
@@ -236,6 +240,7 @@ def _draw_cells(
     ).ax.set_yscale("linear")
     if hasattr(norm, "boundaries"):
         bar.set_yticks(norm.boundaries)
+    bar.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
 
 
 def _draw_coasts(axes: Any, window: Window) -> None:
@@ -348,15 +353,21 @@ def _spacing_km(places: Doubles) -> float:
 
 
 def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
-    """Return norm and colours: about 0 if values are on both sides, by roots if skewed."""
+    """Return norm and colours: about 0 if values are on both sides, by roots if skewed.
+
+    Of terrain, those of land and sea, or of land alone.
+    """
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm, TwoSlopeNorm
 
     tail = 0.0005 if terrain else 0.005  # a few values far out leave the others their colours
     low, high = np.quantile(values, [tail, 1 - tail])
     if terrain:
-        colors = LinearSegmentedColormap.from_list("terrain", TERRAIN)
-        return TwoSlopeNorm(0, min(low, -high / 5), max(high, 1)), colors
+        if low >= -DEPTHS * high:
+            return Normalize(0, max(high, 1)), LinearSegmentedColormap.from_list("land", LAND)
+        both = [(at / 2, color) for at, color in SEA] + [(0.5 + at / 2, c) for at, c in LAND]
+        colors = LinearSegmentedColormap.from_list("terrain", both)
+        return TwoSlopeNorm(0, low, max(high, 1)), colors
     most = max(-low, high)
     if min(-low, high) > most / 2:
         return Normalize(-most, most), colormaps["RdBu_r"]
@@ -376,6 +387,11 @@ def _name_degrees(axis: Any, below: str, above: str) -> None:
 
     axis.set_major_locator(MaxNLocator(6, steps=[1, 1.5, 2, 3, 5, 6, 10]))
     axis.set_major_formatter(FuncFormatter(name))
+
+
+def _tick(value: float) -> str:
+    """Return a number beside colours as one prints it, without the rest of a sum of steps."""
+    return f"{value:,.10g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _rounded(km: float) -> str:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, labels, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
+from gzkcore._util.validation import check_some_rows
 from gzkcore.rows.sources import is_source
 
 from .classification import (
@@ -66,6 +67,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         offsets=doubles("t").kept_as("_offsets"),
     )
 
+    # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
         self,
         budget: float | None = None,
@@ -133,6 +135,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
             raise ValueError(
                 "requires y to be passed, but the target y is None: KernelClassifier needs labels"
             )
+        check_some_rows(X)
         labels = label_column(y, warn=True)
         assert_all_finite(labels, input_name="y")
         classes, _ = distinct(labels)

@@ -232,6 +232,7 @@ class KernelPoissonRegressor(LossRegressor):
 
     _state = stored(intercept_=number(finite=False))
 
+    # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
         self,
         kernel: str | Kernel | KernelFunction = "gaussian",

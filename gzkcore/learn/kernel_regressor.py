@@ -108,6 +108,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         flat=flag().kept_as("_flat"),
     )
 
+    # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
         self,
         budget: float | None = None,

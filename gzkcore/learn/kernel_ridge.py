@@ -335,7 +335,10 @@ class WholeKernelRegressor(WholeKernel):
         prior, corrections = draws
         drawn = prior(X)
         left = drawn - corrections[alpha].at(self.kernel_, X, self.X_fit_)
-        return mean_square(left, drawn, kernel_diagonal(self.kernel_, X))
+        prior_variance = kernel_diagonal(self.kernel_, X)
+        found = mean_square(left, drawn, prior_variance)
+        # y takes away from what is unknown beforehand, but for the intercept.
+        return found if self._as_fitted("fit_intercept") else np.minimum(found, prior_variance)
 
     def _center_system(self) -> KernelSystem:
         """Return the system of the centres, each of which stands for its share of the rows."""

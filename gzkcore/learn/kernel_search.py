@@ -66,6 +66,7 @@ class Candidate:
         seconds=number(0),
         of_splits=sequence(holds(Kernel)),
         least_alpha=flag().if_there(),
+        chosen=flag().if_there(),
     )
 
     name: str
@@ -75,14 +76,24 @@ class Candidate:
     seconds: float
     of_splits: list[Kernel] = field(default_factory=list, repr=False, compare=False)
     least_alpha: bool = field(default=False, repr=False, compare=False)  # none below was solved for
+    chosen: bool = field(default=False, repr=False, compare=False)  # the model is made of it
 
     def __str__(self) -> str:
-        return f"{self.error:8.4f} {self.alpha:9.2g} {self.seconds:8.1f} s   {self.name}"
+        mark = ">" if self.chosen else " "
+        return f"{mark}{self.error:8.4f} {self.alpha:9.2g} {self.seconds:8.1f} s   {self.name}"
+
+    def summary(self) -> str:
+        """Return a sentence about it that needs no table: names of later rows lean on others."""
+        lengths = "one lengthscale" + " per column" * (np.size(self.kernel.scale()) > 1)
+        return (
+            f"Chosen: {plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}, with an error "
+            f"of {self.error:.4f} on the held-out rows; it is marked > below."
+        )
 
 
 @dataclass
 class Report:
-    """What a fit did and why: printed, a table of what was tried and some sentences."""
+    """What a fit did and why: printed, what was chosen, a table of what was tried, sentences."""
 
     _state = stored(
         candidates=sequence(holds(Candidate)),
@@ -97,8 +108,9 @@ class Report:
         self.sentences.append(sentence)
 
     def __str__(self) -> str:
-        head = "   error     alpha     time   candidate"
-        table = [head, *map(str, self.candidates)] if self.candidates else []
+        head = "    error     alpha     time   candidate"
+        chosen = [each.summary() for each in self.candidates if each.chosen]
+        table = [*chosen, head, *map(str, self.candidates)] if self.candidates else []
         return "\n".join([*table, *self.sentences])
 
     __repr__ = __str__
@@ -144,8 +156,16 @@ class Trials:
         self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 0.6]
 
     def halved(self) -> "Trials":
-        """Return trials with every other row to fit to, and the alphas tried last."""
-        splits = [(rows[::2], held_out) for rows, held_out in self.splits]
+        """Return trials with half the rows to fit to, and the alphas tried last.
+
+        At random, in their order, since every other row may be of one kind: where day and night, or
+        a case and its control, take turns. Rows held out, and so groups and times, stay apart.
+        """
+        rng = np.random.default_rng(self.seed)
+        splits = [
+            (np.sort(rng.choice(rows, (len(rows) + 1) // 2, replace=False)), held_out)
+            for rows, held_out in self.splits
+        ]
         half = Trials(
             self.X, self.Y, self.weight, splits, self.report, self.seed, "with half the rows: "
         )

@@ -32,8 +32,14 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, stored, text, whole
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_array, check_choice, check_sparse, told_plainly
-from gzkcore._util.wording import counted
+from gzkcore._util.validation import (
+    NO_ROWS,
+    check_array,
+    check_choice,
+    check_sparse,
+    told_plainly,
+)
+from gzkcore._util.wording import counted, named_columns
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
 
@@ -345,9 +351,9 @@ def columns_of(
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"X has two columns of the name {twice!r}; rename one")
         if len(X) == 0:
-            raise ValueError("Found array with 0 sample(s): X has no rows; pass one or more")
+            raise ValueError(NO_ROWS.format("X"))
         if not names:
-            raise ValueError("Found array with 0 feature(s): X has no columns; pass one or more")
+            raise ValueError("X has no columns; pass one or more")
         wanted = names if fitted is None else _wanted(names, fitted, caller)
         places = {name: i for i, name in enumerate(names)}
         originals = list(X.columns)
@@ -355,6 +361,7 @@ def columns_of(
         return wanted, columns, True
     array = _array_of(X)
     if fitted is not None and array.shape[1] != fitted.n_features_in_:
+        # "1 features" too: scikit-learn's checks of estimators ask for these words.
         raise ValueError(
             f"X has {array.shape[1]} features, but {caller} is expecting "
             f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
@@ -381,6 +388,8 @@ def _array_of(X: Any) -> Values:
         array = np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
+    if array.shape == (0,):
+        raise ValueError(NO_ROWS.format("X"))
     if array.ndim == 1:
         reshaped = "X.to_frame()", "a frame's iloc[[0]]"
         if not hasattr(X, "to_frame"):
@@ -407,9 +416,11 @@ def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
         return names
     wanted: list[str] = fitted.feature_names_in_.tolist()
     if missing := [name for name in wanted if name not in names]:
+        new = [name for name in names if name not in wanted]
+        unknown = f"has {named_columns(new)}, which the fit did not see, but " if new else "has "
         raise ValueError(
-            "The feature names should match those that were passed during fit: X has no column "
-            f"{missing[0]!r}; pass the same columns as to fit"
+            f"The feature names should match those that were passed during fit: X {unknown}"
+            f"no {named_columns(missing)}; pass the same columns as to fit"
         )
     return wanted
 

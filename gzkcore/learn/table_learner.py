@@ -269,6 +269,7 @@ class TableLearner(BaseEstimator):
             return
         _tell_rate(trials, of, best, of_half)
         form = self._form(table, trials, best, seconds)
+        best.chosen = not any(each.chosen for each in report.candidates)
         self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.variances())
@@ -310,6 +311,7 @@ class TableLearner(BaseEstimator):
             name = f"{most_features // 2:,} features of it"
             tried = try_model(trials, best, name, features.trial)
             if tried.error < FEATURES_WIN * best.error:
+                tried.chosen = True
                 percent = 100 * (1 - tried.error / best.error)
                 return features, (
                     f"features. Their error is {percent:.0f} % smaller than that of the whole "

@@ -209,7 +209,7 @@ def test_every_changed_byte_is_noticed(saved, tmp_path):
 
 
 def test_cut_short_or_longer(saved, tmp_path):
-    for length in (0, 1, 100, len(saved) // 2, len(saved) - 65, len(saved) - 1):
+    for length in (1, 100, len(saved) // 2, len(saved) - 65, len(saved) - 1):
         refused(saved[:length], tmp_path, "or its end is missing")
     refused(saved + b"x", tmp_path, "")
     refused(b"x" + saved, tmp_path, "checksum is wrong")
@@ -217,7 +217,8 @@ def test_cut_short_or_longer(saved, tmp_path):
 
 def test_foreign_files(tmp_path):
     refused(pickle.dumps({"a": 1}), tmp_path, "not a gzkcore model")
-    refused(b"a,b\n1,2\n", tmp_path, "not a gzkcore model")
+    refused(b"a,b\n1,2\n", tmp_path, r"not a gzkcore model; name a file that save\(\)")
+    refused(b"", tmp_path, "it is empty")
     archive = io.BytesIO()
     np.savez(archive, a=np.ones(3))
     refused(archive.getvalue(), tmp_path, "zip archive, but not a gzkcore model")
@@ -280,8 +281,15 @@ def test_a_forged_file_that_changes_nothing_is_read(saved, tmp_path):
 
 
 def test_a_missing_file_is_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"none\.gzk': there is no file of this name in /"):
         load(tmp_path / "none.gzk")
+    with pytest.raises(FileNotFoundError, match=r"none\.gzk': there is no folder /.*not_there$"):
+        load(tmp_path / "not_there" / "none.gzk")
+
+
+def test_a_folder_is_no_model(tmp_path):
+    with pytest.raises(IsADirectoryError, match=r"cannot load .*: it is a folder; name a file"):
+        load(tmp_path)
 
 
 def test_an_interrupted_save_leaves_the_old_file(saved, tmp_path, monkeypatch):

@@ -3,9 +3,11 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
+from gzkcore import KernelClassifier, KernelRegressor, KernelRidge, TableEncoder
 from gzkcore._util.validation import (
     LOOKED_AT,
     check_array,
@@ -80,6 +82,28 @@ def test_complex_values_are_not_printed(kind):
 def test_ragged_rows_are_told_by_their_lengths(values, told):
     with pytest.raises(ValueError, match=rf"^rows (has rows of different lengths: )?{told}"):
         check_array(values, input_name="rows")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[], np.empty((0, 3)), sparse.csr_array((0, 3)), pd.DataFrame(), pd.DataFrame(columns=["a"])],
+    ids=["list", "array", "sparse", "frame", "names"],
+)
+def test_no_rows_are_told_in_a_sentence(rows):
+    with pytest.raises(ValueError, match=r"^X has no rows; pass one or more$"):
+        check_array(rows, accept_sparse=True)
+    for model in (KernelRegressor(), KernelClassifier(), KernelRidge(), TableEncoder()):
+        with pytest.raises(ValueError, match=r"^X has no rows; pass one or more$"):
+            model.fit(rows, [])
+
+
+@pytest.mark.parametrize("rows", [[[], []], np.empty((4, 0)), pd.DataFrame(index=range(4))])
+def test_no_columns_are_told_in_a_sentence(rows):
+    with pytest.raises(ValueError, match=r"^X has no columns; pass one or more"):
+        check_array(rows)
+    for model in (KernelRegressor(), KernelClassifier(), KernelRidge(), TableEncoder()):
+        with pytest.raises(ValueError, match=r"^X has no columns; pass one or more"):
+            model.fit(rows, np.arange(len(rows)))
 
 
 def test_numbers_are_no_labels():

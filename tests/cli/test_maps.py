@@ -65,13 +65,53 @@ def test_maps_fade_by_the_spacing_of_the_data():
         (-3, 30, False, "viridis", (-2.835, 29.835)),
         (-20, 30, False, "RdBu_r", (-29.75, 29.75)),
         (-4, 3, False, "RdBu_r", (-3.965, 3.965)),
-        (-300, 4000, True, "terrain", (-800, 4000)),
+        (-300, 4000, True, "land", (0, 3997.85)),
+        (-5000, 4000, True, "terrain", (-4995.5, 3995.5)),
     ],
 )
 def test_colors_suit_the_values(low, high, terrain, name, limits):
     norm, colors = maps._colors(np.linspace(low, high, 10_001), terrain)
     assert colors.name == name
     np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=1e-3)
+
+
+def test_land_is_not_blue_where_a_prediction_is_a_little_below_zero():
+    norm, colors = maps._colors(np.linspace(-20, 3000, 10_001), terrain=True)
+    red, green, blue = colors(norm(-150.0))[:3]
+    assert green > blue
+    norm, colors = maps._colors(np.linspace(-4000, 3000, 10_001), terrain=True)
+    red, green, blue = colors(norm(-150.0))[:3]
+    assert blue > green > red
+    np.testing.assert_allclose(colors(norm(0.0)), colors(norm(30.0)), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(35000.0, "35,000"), (1.25e6, "1,250,000"), (0.1 + 0.2, "0.3"), (-40.0, "\N{MINUS SIGN}40")],
+)
+def test_numbers_beside_colors_are_printed_plainly(value, told):
+    assert maps._tick(value) == told
+
+
+def test_a_large_standard_deviation_is_printed_plainly(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+
+    def std(cells):
+        return 30_000 + 1e4 * maps._distance_km(places, cells)
+
+    surface = maps.Surface(lambda cells: 1e5 * cells[:, 0], std, places, 30.0, 60_000.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    figures[0].canvas.draw()
+    texts = [figures[0].axes[0].get_xlabel()]
+    for axes in figures[0].axes:
+        for each in (axes, *axes.child_axes):
+            texts += [tick.get_text() for tick in each.get_yticklabels()]
+    assert not [text for text in texts if "e+" in text]
+    assert any(",000" in text for text in texts)
 
 
 def test_skewed_values_share_the_colors():

@@ -827,7 +827,7 @@ zonal = {"kernel": Zonal(np.exp)}
         (lambda: fit(center=["a", "b", "c"]), TypeError, r"center is not numeric .*; pass numbers"),
         (lambda: fit(random_state=-1, basis="random"), ValueError, r"random_state=-1 is negative"),
         (lambda: fit(random_state="x", basis="random"), TypeError, r"random_state='x' cannot seed"),
-        (lambda: fit(np.zeros((0, 3))), ValueError, r"Found array with 0 sample\(s\)"),
+        (lambda: fit(np.zeros((0, 3))), ValueError, "X has no rows; pass one or more"),
         (lambda: fit(np.full((4, 3), np.nan)), ValueError, r"Input X contains NaN"),
         (lambda: fit(np.full((4, 3), np.inf)), ValueError, r"Input X contains infinity"),
         (lambda: fit([["a", "b"]]), ValueError, r"could not convert string to float"),

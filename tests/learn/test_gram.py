@@ -384,7 +384,7 @@ FEATURES = Cosines(4).fit(X)
         (X[:9], np.where(np.arange(9) == 3, np.nan, 1), None, ValueError, "y contains NaN.*row 3"),
         (X[:9], ["a"] * 9, None, ValueError, "y must be one number"),
         (X[:9], Y[:8], None, ValueError, r"inconsistent numbers of samples: \[9, 8\]"),
-        (X[:0], Y[:0], None, ValueError, "0 sample"),
+        (X[:0], Y[:0], None, ValueError, "X has no rows"),
         (X[0], Y[:3], None, ValueError, "Expected 2D array"),
         (X[:3], Y[:3], [1, -2, 3], ValueError, r"sample_weight\[1\] = -2.0 is not a finite number"),
         (X[:3], Y[:3], [1, 1, np.nan], ValueError, r"sample_weight\[2\] = nan is not"),

@@ -257,13 +257,34 @@ def test_variances_of_weighted_columns_are_those_of_as_many_rows():
     np.testing.assert_allclose(weighted, repeated.variances(), rtol=1e-12)
 
 
+def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
+    model = fitted(100)
+    model.save(tmp_path / "model.gzk")
+    for report in (model.report_, load(tmp_path / "model.gzk").report_):
+        first, _, *others = str(report).splitlines()
+        (marked,) = [line for line in others if line.startswith(">")]
+        assert first.startswith("Chosen: ")
+        error, alpha = marked[1:].split()[:2]
+        assert f"alpha={alpha}, with an error of {error} " in first
+        assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
+
+
+def test_the_report_marks_nothing_where_the_mean_is_predicted():
+    X, y = np.random.default_rng(0).standard_normal((2, 100, 1))
+    report = KernelRegressor(random_state=0).fit(X, y[:, 0]).report_
+    assert "The model predicts the mean" in str(report)
+    assert "Chosen" not in str(report)
+    assert not any(each.chosen for each in report.candidates)
+
+
 def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     """Half of those of all rows, which may be fewer than the most."""
-    names = []
+    names, made = [], []
 
     def tried(_, __, name, ___):
         names.append(name)
-        return SimpleNamespace(error=0.5)
+        made.append(SimpleNamespace(error=0.5, chosen=False))
+        return made[-1]
 
     monkeypatch.setattr(table_learner, "try_model", tried)
     room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
@@ -272,6 +293,7 @@ def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     form, _ = KernelRegressor()._within(room, trials, best, 1.0)
     assert form.trial(Matern(), 2400).features.n_components == 1500
     assert names == ["1,500 features of it"]
+    assert made[0].chosen
 
 
 @pytest.mark.slow
@@ -700,6 +722,28 @@ def trials_of(shift=0.0, n=90):
     folds = [(np.flatnonzero(np.arange(n) % 3 != i), np.arange(i, n, 3)) for i in range(2)]
     Y = ((y - 100) / 7)[:, None] + shift
     return Trials(X / [1e-3, 1, 1e4, 1], Y, None, folds, Report(), 0)
+
+
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3)])
+def test_half_of_the_rows_keep_their_order_and_groups_and_are_of_all_kinds(cv):
+    n, groups = 600, np.arange(600) // 4
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    in_order = isinstance(cv, TimeSeriesSplit)
+    splits = list(cv.split(X, groups=None if in_order else groups))
+    half = Trials(X, X[:, :1], None, splits, Report(), 0).halved()
+    for (rows, held_out), (fewer, same) in zip(splits, half.splits, strict=True):
+        np.testing.assert_array_equal(same, held_out)
+        assert len(fewer) == len(rows) // 2
+        assert (np.diff(fewer) > 0).all()
+        assert set(fewer) <= set(rows)
+        if in_order:
+            assert fewer.max() < held_out.min()
+        else:
+            assert not set(groups[fewer]) & set(groups[held_out])
+        # Every second row may be a control, every fourth of one hour: five sigmas of what is drawn.
+        for period in (2, 3, 4):
+            counts = np.bincount(fewer % period)
+            assert np.abs(counts - len(fewer) / period).max() < 5 * np.sqrt(len(fewer) / period / 2)
 
 
 def test_errors_do_not_depend_on_the_mean_of_targets():

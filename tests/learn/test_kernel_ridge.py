@@ -323,6 +323,14 @@ def test_variances_by_draws_are_exact_where_nothing_is_known():
     close(std**2, np.full(1200, model.noise_variance_ / 0.1 * 1.1), "tight")
 
 
+def test_variances_by_draws_are_no_larger_than_before_y_was_seen():
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-1, 1, (1100, 2)), rng.uniform(-3, 3, (1200, 2))
+    model = KernelRidge(Matern(1.5, 0.5), 0.1, preconditioner=300, random_state=0)
+    _, std = model.fit(X, np.sin(3 * X[:, 0])).predict(new, return_std=True)
+    assert (std**2).max() <= model.noise_variance_ / 0.1 * 1.1 * (1 + 1e-12)
+
+
 def test_variances_by_draws_of_rows_that_a_kernel_gives_none():
     """x^T y is 0 for a row of zeros, and so is every draw there."""
     X, y, _ = data(1100)

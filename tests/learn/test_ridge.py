@@ -645,7 +645,7 @@ X, Y, _ = data(40)
         (X, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
         (X, Y[:39], "inconsistent numbers"),
         (X, ["a"] * 40, "y must be one number"),
-        (X[:0], Y[:0], "0 sample"),
+        (X[:0], Y[:0], "X has no rows"),
         ([["a", "b"]] * 40, Y, "numeric"),
         (X, Y[:, :, None], "Found array with dim 3"),
     ],

@@ -127,6 +127,13 @@ def test_columns_are_found_by_name_in_any_order():
     np.testing.assert_array_equal(encoder.transform(turned), encoder.transform(table))
     with pytest.raises(ValueError, match="no column 'size'"):
         encoder.transform(table.drop(columns="size"))
+    renamed = table.rename(columns={"size": "length", table.columns[-1]: "other"})
+    wanted = (
+        "X has columns 'length', 'other', which the fit did not see, but no columns 'size', "
+        f"{table.columns[-1]!r}; pass"
+    )
+    with pytest.raises(ValueError, match=wanted):
+        encoder.transform(renamed)
 
 
 def test_places_all_over_the_globe_become_points_of_the_sphere():
