@@ -15,6 +15,7 @@ from .arguments import (
     Classify,
     Data,
     DecimalComma,
+    Force,
     Lat,
     Limits,
     Lon,
@@ -47,9 +48,7 @@ def fit(
         str | None, typer.Option(help="The columns a,b,c to predict from; by default all others.")
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("model.gzk"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the model if it is there already.")
-    ] = False,
+    force: Force = False,
     drop_missing: Annotated[
         bool,
         typer.Option(
@@ -127,9 +126,9 @@ def fit(
 
     table = open_table(data, decimal_comma=decimal_comma)
     table.require([target])
-    check_picture(plot)
     check_not_the_table(table, "--model", model)
     check_new_model("--model", model, force)
+    check_picture(plot, force)
     check_not_the_table(table, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,

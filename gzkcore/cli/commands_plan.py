@@ -14,6 +14,7 @@ from .arguments import (
     Data,
     DecimalComma,
     ErrorPlot,
+    ForcePlot,
     InputColumns,
     KernelGamma,
     KernelName,
@@ -63,6 +64,7 @@ def plan(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
     decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which features, and how many, a kernel needs on the columns of a table.
@@ -82,7 +84,7 @@ def plan(
         raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
-    check_picture(plot)
+    check_picture(plot, force)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
@@ -181,6 +183,7 @@ def compare(
     ] = None,
     decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare error, time and memory of every method on the columns of a table.
@@ -199,7 +202,7 @@ def compare(
 
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
-    check_picture(plot)
+    check_picture(plot, force)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     check_positive("--max-seconds", max_seconds)
     names = _methods_in(methods)

@@ -8,7 +8,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, Width, check_picture, check_results
+from .arguments import AsJson, ForcePlot, Width, check_picture, check_results
 from .output import (
     collected_notes,
     picture_note,
@@ -29,6 +29,7 @@ def demo(
     plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
         "elevation.png"
     ),
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the elevation of 28,000 airports from latitude and longitude.
@@ -41,7 +42,7 @@ def demo(
     from . import demo as airports
 
     started = time.perf_counter()
-    check_picture(plot)
+    check_picture(plot, force)
     with progress() as report:
         result = airports.compare(n_components, seeds, report)
         airports.draw(plot)
@@ -103,6 +104,7 @@ def papers(
     plot: Annotated[
         Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")
     ] = None,
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the papers' tables and figures: published beside measured, with a verdict.
@@ -114,7 +116,8 @@ def papers(
     from gzkcore.papers import reproduce
 
     names = reproduce.choose(paper, experiment)
-    check_picture(plot)
+    for picture in _pictures(plot, names).values():
+        check_picture(picture, force)
     output = output or Path("papers-quick.json" if quick else "papers.json")
     check_results(output)
     with collected_notes() as notes:
@@ -145,19 +148,22 @@ def papers(
 
 def _draw_all(results: "list[reproduce.Result]", plot: Path, notes: list[str]) -> dict[str, Path]:
     """Draw each experiment that has results; of several, each in a file with its name."""
-    pictures = {
-        result.name: plot
-        if len(results) == 1
-        else plot.with_name(f"{plot.stem}-{result.name.replace(' ', '-')}{plot.suffix}")
-        for result in results
-        if result.cells
-    }
+    pictures = _pictures(plot, [result.name for result in results])
     for result in results:
         if result.cells:
             result.plot(pictures[result.name])
         else:
             notes.append(f"Note: {result.name} has no results, and so no picture")
+            del pictures[result.name]
     return pictures
+
+
+def _pictures(plot: Path | None, names: list[str]) -> dict[str, Path]:
+    """Return where each experiment is drawn: of several, each in a file with its name."""
+    if plot is None or len(names) == 1:
+        return {name: plot for name in names if plot is not None}
+    ends = {name: name.replace(" ", "-") for name in names}
+    return {name: plot.with_name(f"{plot.stem}-{end}{plot.suffix}") for name, end in ends.items()}
 
 
 def info(as_json: AsJson = False) -> None:

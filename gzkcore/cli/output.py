@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from .arguments import listed, origin
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gzkcore.rows.tables import Table
 
     from .recipes import Recipe
 
 MOST_NAMED = 20  # columns, in a message
+TEXT_DIGITS = 9  # of numbers in files of text: as many as tell single precision apart
 
 
 class InterruptedWorkError(Exception):
@@ -216,6 +219,15 @@ def tell(line: str) -> None:
     """Tell people something before the work is done, on stderr; bars go on below it."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+def rounded(column: "NDArray[Any]") -> "NDArray[Any]":
+    """Return numbers with as many digits as a file of text has; text and whole numbers as given."""
+    import numpy as np
+
+    if column.dtype.kind != "f":
+        return column
+    return np.array([float(f"{value:.{TEXT_DIGITS}g}") for value in column.tolist()])
 
 
 def print_json(result: dict[str, Any]) -> None:
