@@ -121,12 +121,12 @@ def test_columns_with_commas_and_spaces(capsys):
 
 
 @pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])
-def test_columns_that_are_not_used_are_named(capsys, globe, options):
+def test_columns_that_are_left_out_are_named(capsys, globe, options):
     write("data.csv", {name: values[:60] for name, values in globe.items()} | {"b": ["u"] * 60})
     arguments = ["fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *options]
     assert run(capsys, *arguments)["unused"] == ["b"]
     assert cli.main([*arguments, "--force"]) == 0
-    assert re.search("(?i)not used:? +b", capsys.readouterr().out)
+    assert re.search("(?i)left out:? +b", capsys.readouterr().out)
 
 
 NUMBERED = {
