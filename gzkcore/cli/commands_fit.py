@@ -60,16 +60,15 @@ def fit(
         float | None,
         typer.Option(
             "--time",
-            help="Approximate time limit of the final fit, in seconds; in Python budget.",
-            show_default="600",
+            help="Approximate time limit of the final fit, in seconds, by default 600; in Python "
+            "budget.",
         ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; in "
-            "Python max_memory.",
-            show_default="what is free, for the fit half of it",
+            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; by "
+            "default what is free, and half of it; in Python max_memory.",
         ),
     ] = None,
     classify: Classify = False,
@@ -97,9 +96,8 @@ def fit(
     gamma: Annotated[
         str | None,
         typer.Option(
-            help="For --features and --whole: 1 / (2 lengthscale²); auto chooses it, scale is "
-            "1 / (d var), or a number.",
-            show_default="auto",
+            help="For --features and --whole: 1 / (2 lengthscale²); auto, the default, "
+            "chooses it, scale is 1 / (d var), or a number.",
         ),
     ] = None,
     test_fraction: Annotated[

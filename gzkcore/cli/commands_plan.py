@@ -179,7 +179,9 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of rows and features.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .json file that saves results, to resume from; DATA-compare.json."),
+        typer.Option(
+            help="A .json file that saves results, to resume from; by default DATA-compare.json."
+        ),
     ] = None,
     decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,

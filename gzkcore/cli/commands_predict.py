@@ -37,8 +37,7 @@ def predict(
         Path | None,
         typer.Argument(
             metavar="DATA",
-            help="A table with the columns of the fit.",
-            show_default="none: --grid",
+            help="A table with the columns of the fit; none with --grid.",
         ),
     ] = None,
     *,
@@ -52,7 +51,9 @@ def predict(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option(help="South,north,west,east of the grid.", show_default="-90,90,-180,180"),
+        typer.Option(
+            help="South,north,west,east of the grid; by default the globe, -90,90,-180,180."
+        ),
     ] = None,
     name: Annotated[
         str | None,

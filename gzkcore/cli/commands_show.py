@@ -22,6 +22,20 @@ from .output import (
 if TYPE_CHECKING:
     from gzkcore.papers import reproduce
 
+LABELS = {  # of what show_config returns
+    "version": "gzkcore",
+    "python": "Python",
+    "numpy": "NumPy",
+    "scipy": "SciPy",
+    "scikit-learn": "scikit-learn",
+    "isa": "instruction set in use",
+    "supported_isa": "instruction sets that work here",
+    "compiler": "C compiler",
+    "openmp": "OpenMP",
+    "n_threads": "threads",
+    "blas": "BLAS libraries",
+}
+
 
 def demo(
     n_components: Width = 1024,
@@ -43,9 +57,11 @@ def demo(
 
     started = time.perf_counter()
     check_picture(plot, force)
-    with progress() as report:
+    with progress(lines=True) as report:
         result = airports.compare(n_components, seeds, report)
+        report("map", 0)
         airports.draw(plot)
+        report("map", 1)
     result |= {"plot": str(plot), "seconds": time.perf_counter() - started}
     if as_json:
         print_json(result)
@@ -99,7 +115,9 @@ def papers(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .json file that saves results, to resume from; papers[-quick].json."),
+        typer.Option(
+            help="A .json file that saves results, to resume from; by default papers[-quick].json."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")
@@ -121,7 +139,7 @@ def papers(
     output = output or Path("papers-quick.json" if quick else "papers.json")
     check_results(output)
     with collected_notes() as notes:
-        with resumable(output), progress() as report:
+        with resumable(output), progress(lines=True) as report:
             results = [
                 reproduce.run(
                     name, quick=quick, seeds=seeds, download=download, output=output, report=report
@@ -167,7 +185,7 @@ def _pictures(plot: Path | None, names: list[str]) -> dict[str, Path]:
 
 
 def info(as_json: AsJson = False) -> None:
-    """Print version, instruction set, compiler, threads and BLAS, for bug reports."""
+    """Print versions, instruction set, compiler, threads and BLAS, for bug reports."""
     from gzkcore._util.config import show_config
 
     config = show_config()
@@ -175,11 +193,13 @@ def info(as_json: AsJson = False) -> None:
         print_json(config)
         return
     print_table(
-        "gzkcore",
+        "What gzkcore runs on",
         ["", ""],
-        [[key, ", ".join(map(_brief, value)) if isinstance(value, list) else str(value)]
-         for key, value in config.items()],
-    )  # fmt: skip
+        [
+            [LABELS[key], ", ".join(map(_brief, value if isinstance(value, list) else [value]))]
+            for key, value in config.items()
+        ],
+    )
 
 
 def _brief(value: Any) -> str:

@@ -90,8 +90,11 @@ def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr for each kind of work that is reported as (label, share, what now)."""
+def progress(*, lines: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr for each kind of work that is reported as (label, share, what now).
+
+    Where stderr is no terminal, such as a file, nothing is shown, or if asked for plain lines.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -103,7 +106,7 @@ def progress() -> Iterator[Callable[..., None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:  # rich 13.8 ends even disabled bars by a line
-        yield lambda label, share, now="": None
+        yield _report_in_lines if lines else lambda label, share, now="": None
         return
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
@@ -117,6 +120,11 @@ def progress() -> Iterator[Callable[..., None]]:
             bars.update(tasks[label], completed=share, description=f"{label} {now}".rstrip())
 
         yield report
+
+
+def _report_in_lines(label: str, share: float, now: str = "") -> None:
+    """Tell what share of some work is done, in a line of its own."""
+    tell(f"{label}: {100 * share:.0f} % {now}".rstrip())
 
 
 @contextlib.contextmanager

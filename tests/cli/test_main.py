@@ -23,6 +23,7 @@ def test_help_has_an_example(command):
     assert result.exit_code == 0
     assert f"Example: gzkcore {command}" in result.output
     assert "<bool>" not in result.output
+    assert "[default: (" not in result.output
 
 
 def test_no_command(capsys):

@@ -130,7 +130,7 @@ def test_extrapolation():
         (["a"] * 59, "inconsistent"),
         (["a"] * 60, r"y has one class, \['a'\], and plan needs two or more"),
         ([np.nan, *range(59)], "leave out rows without a target"),
-        (["a", None, *"ab" * 29], "y has no label in row 1"),
+        (["a", None, *"ab" * 29], "y has no label in row 1.*X.y.notna"),
     ],
 )
 def test_bad_targets(y, message):
