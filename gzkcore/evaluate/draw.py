@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gzkcore._util.files import replacing
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import as_plain, counted
 
 from .style import COLORS, INK, MARKERS, PAPER, styled
 from .summary import name_of
@@ -15,6 +15,7 @@ from .summary import name_of
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
 MOST_ABOVE = 6  # methods whose errors are above a picture, by name
+FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
 MOST_NAMED = 5  # methods of a comparison
 GREY = "#c3cad3"  # of the others
 # Where a name may stand: horizontal and vertical alignment, offset in points.
@@ -151,6 +152,19 @@ def plain_ticks(axis: Any, whole: bool = False) -> None:
     axis.set_major_locator(LogLocator(subs=digits, numticks=30))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def plain_numbers(axis: Any) -> None:
+    """Write few numbers at an axis, as one prints them: 40,000, and years without a comma."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    large = max(map(abs, axis.get_view_interval())) >= FROM_COMMAS
+
+    def written(value: float, _: Any) -> str:
+        return (as_plain(value, 10) if large else f"{value:.10g}").replace("-", "\N{MINUS SIGN}")
+
+    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(written))
 
 
 def _points(rows: list[dict[str, Any]], method: str, key: str) -> tuple[list[float], ...]:
