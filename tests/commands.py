@@ -22,8 +22,8 @@ def read(path):
 
 
 def run(capsys, *arguments):
-    """Run a command that should succeed, a fit in place of an earlier one; return its JSON."""
-    force = ["--force"] if arguments[0] == "fit" else []
+    """Run a command that should succeed, in place of an earlier one; return its JSON."""
+    force = [] if arguments[0] == "info" else ["--force"]
     code = cli.main([*map(str, arguments), *force, "--json"])
     out, err = capsys.readouterr()
     assert code == 0, err

@@ -203,7 +203,7 @@ def fig1():
 
 JOBS = {name: fitting(*given) for name, given in FITS.items()} | {
     "save": Job(save),
-    "fit": Job(  # by force: a kill may meet it once its model is there
+    "fit": Job(  # by force, as predict: a kill may meet them once their files are there
         command(
             "fit",
             "table.csv",
@@ -218,7 +218,8 @@ JOBS = {name: fitting(*given) for name, given in FITS.items()} | {
         write_table,
     ),
     "predict": Job(
-        command("predict", "model.gzk", "table.csv", "--output", "out.csv"), write_table_and_model
+        command("predict", "model.gzk", "table.csv", "--output", "out.csv", "--force"),
+        write_table_and_model,
     ),
     "compare": Job(compare, told=without_times),
     "papers": Job(fig1, told=without_times),

@@ -60,6 +60,7 @@ TOO_LONG = {
     "gzkcore/cli/commands_fit.py:fit": "the options of a command, with their help",
     "gzkcore/cli/commands_predict.py:predict": "the options of a command, with their help",
     "gzkcore/cli/commands_plan.py:compare": "the options of a command, with their help",
+    "gzkcore/cli/commands_plan.py:plan": "the options of a command, with their help",
     "gzkcore/_compiled/gegenbauer.pyx:gegenbauer_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/harmonics.pyx:harmonic_features": "scratch buffers, taken and freed around one loop",
     "gzkcore/_compiled/products.pyx:kernel_product": "scratch buffers, taken and freed around one loop",

@@ -17,6 +17,8 @@ from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
 from .wording import counted
 
+# What to do with a y that has gaps.
+WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
 NO_ROWS = "{} has no rows; pass one or more"
@@ -441,5 +443,5 @@ def check_targets(y: Any, X: Any) -> Any:
             f"y must be one number, or row of numbers, per row of X: {error}{remedy}"
         ) from None
     check_consistent_length(X, y)
-    raise_not_finite(y, "y", "leave out rows without a target")
+    raise_not_finite(y, "y", WITHOUT_TARGET)
     return y

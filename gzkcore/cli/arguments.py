@@ -39,6 +39,10 @@ Classify = Annotated[
 DecimalComma = Annotated[
     bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
+ForcePlot = Annotated[
+    bool, typer.Option("--force", help="Replace a picture that is there already.")
+]
 ErrorPlot = Annotated[
     Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
 ]
@@ -169,13 +173,18 @@ def check_new_model(name: str, path: Path, force: bool) -> None:
     if path.suffix.lower() != MODEL:
         raise ValueError(f"{name} {path} should end with {MODEL}")
     check_place(path)
+    check_free(name, path, force)
+
+
+def check_free(name: str, path: Path, force: bool) -> None:
+    """Raise if a file is there already, and nobody asked to replace it."""
     if path.exists() and not force:
         raise ValueError(
             f"{name} {path} is there already; give another name by {name}, or --force to replace it"
         )
 
 
-def check_picture(path: Path | None) -> None:
+def check_picture(path: Path | None, force: bool) -> None:
     """Raise unless a picture can be written there: now, not after the work."""
     from .maps import ENDINGS
 
@@ -183,6 +192,7 @@ def check_picture(path: Path | None) -> None:
         if path.suffix.lower() not in ENDINGS:
             raise ValueError(f"--plot {path} should end with one of {', '.join(ENDINGS)}")
         check_place(path)
+        check_free("--plot", path, force)
 
 
 def check_results(path: Path) -> None:
@@ -204,7 +214,7 @@ def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
         raise ValueError(f"{name} {path} would overwrite the table; give another name")
 
 
-def check_output(table: "Table", output: Path, names: list[str]) -> None:
+def check_output(table: "Table", output: Path, names: list[str], force: bool) -> None:
     """Raise unless the table can be written there with new columns of these names."""
     from gzkcore.rows.tables import ending
 
@@ -215,6 +225,7 @@ def check_output(table: "Table", output: Path, names: list[str]) -> None:
             f"{ending(table.path)} file"
         )
     check_not_the_table(table, "--output", output)
+    check_free("--output", output, force)
     for name in names:
         if name in table.names:
             raise ValueError(f"{table.path} has a column {name!r} already; choose a --name")

@@ -15,6 +15,7 @@ from .arguments import (
     Classify,
     Data,
     DecimalComma,
+    Force,
     Lat,
     Limits,
     Lon,
@@ -47,9 +48,7 @@ def fit(
         str | None, typer.Option(help="The columns a,b,c to predict from; by default all others.")
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("model.gzk"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the model if it is there already.")
-    ] = False,
+    force: Force = False,
     drop_missing: Annotated[
         bool,
         typer.Option(
@@ -61,16 +60,15 @@ def fit(
         float | None,
         typer.Option(
             "--time",
-            help="Approximate time limit of the final fit, in seconds; in Python budget.",
-            show_default="600",
+            help="Approximate time limit of the final fit, in seconds, by default 600; in Python "
+            "budget.",
         ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; in "
-            "Python max_memory.",
-            show_default="what is free, for the fit half of it",
+            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; by "
+            "default what is free, and half of it; in Python max_memory.",
         ),
     ] = None,
     classify: Classify = False,
@@ -98,9 +96,8 @@ def fit(
     gamma: Annotated[
         str | None,
         typer.Option(
-            help="For --features and --whole: 1 / (2 lengthscale²); auto chooses it, scale is "
-            "1 / (d var), or a number.",
-            show_default="auto",
+            help="For --features and --whole: 1 / (2 lengthscale²); auto, the default, "
+            "chooses it, scale is 1 / (d var), or a number.",
         ),
     ] = None,
     test_fraction: Annotated[
@@ -127,9 +124,9 @@ def fit(
 
     table = open_table(data, decimal_comma=decimal_comma)
     table.require([target])
-    check_picture(plot)
     check_not_the_table(table, "--model", model)
     check_new_model("--model", model, force)
+    check_picture(plot, force)
     check_not_the_table(table, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,

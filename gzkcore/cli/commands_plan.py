@@ -1,6 +1,7 @@
 """The commands `plan` and `compare`: which features a kernel needs on a table, and how many."""
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from .arguments import (
     Data,
     DecimalComma,
     ErrorPlot,
+    ForcePlot,
     InputColumns,
     KernelGamma,
     KernelName,
@@ -58,19 +60,24 @@ def plan(
     kernel: KernelName = "gaussian",
     gamma: KernelGamma = "scale",
     max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
-    lam: Annotated[float, typer.Option(help="Ridge, for the statistical dimension.")] = 1.0,
+    lam: Annotated[
+        float, typer.Option(help="The ridge (alpha of KernelRidge) to tell about.")
+    ] = 1.0,
     n_components: Widths = "64,256,1024,4096",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
     decimal_comma: DecimalComma = False,
-    plot: ErrorPlot = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw error against features: .png, .pdf or .svg.")
+    ] = None,
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which features, and how many, a kernel needs on the columns of a table.
 
     With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
     read once, in pieces; the answer comes from a random sample of its rows. Below the table is the
-    cost of the whole kernel, without features (gzkcore fit --whole). --target adds the expected
-    error, time and memory of gzkcore fit, which learns its kernel: whole, on centres and on
+    cost of the whole kernel, without features (gzkcore fit --whole). With --target the expected
+    error, time and memory of gzkcore fit come first: it learns its kernel, whole, on centres or on
     features. With a target columns may hold text, dates and gaps too; such a table is read whole.
     """
     from gzkcore.evaluate.plan import plan as make_plan
@@ -82,7 +89,7 @@ def plan(
         raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
-    check_picture(plot)
+    check_picture(plot, force)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
@@ -92,6 +99,8 @@ def plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
         )  # fmt: skip
+        if recipe.sphere:
+            found = replace(found, n_columns=len(recipe.columns))
         picture, failed = drawn(plot, found.plot)
     if as_json:
         print_json(
@@ -100,9 +109,20 @@ def plan(
             | {"plot": picture, "notes": notes}
         )
     else:
+        if target is not None:
+            given = {"--target": target, "--lat": lat, "--lon": lon, "--columns": columns}
+            flags = {"--classify": classify, "--decimal-comma": decimal_comma}
+            print_lines(_fit_with(data, given, flags), "")
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
     if failed:
         raise ValueError(failed)
+
+
+def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) -> str:
+    """Say how to fit with the options that were given."""
+    words = [word for name, value in given.items() if value is not None for word in (name, value)]
+    words += [name for name, is_given in flags.items() if is_given]
+    return f"Next: gzkcore fit {shlex.join([str(data), *words])}"
 
 
 def _methods_in(text: str) -> list[str]:
@@ -177,10 +197,13 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of rows and features.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .json file that saves results, to resume from; DATA-compare.json."),
+        typer.Option(
+            help="A .json file that saves results, to resume from; by default DATA-compare.json."
+        ),
     ] = None,
     decimal_comma: DecimalComma = False,
     plot: ErrorPlot = None,
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare error, time and memory of every method on the columns of a table.
@@ -199,7 +222,7 @@ def compare(
 
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
-    check_picture(plot)
+    check_picture(plot, force)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     check_positive("--max-seconds", max_seconds)
     names = _methods_in(methods)

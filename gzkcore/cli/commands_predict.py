@@ -10,10 +10,19 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, DecimalComma, check_output
-from .output import collected_notes, first_of, options_named, print_json, print_lines, progress
+from .arguments import AsJson, DecimalComma, Force, check_output
+from .output import (
+    collected_notes,
+    first_of,
+    options_named,
+    print_json,
+    print_lines,
+    progress,
+    rounded,
+)
 
 MOST_NEW = 4  # columns that are named one by one
+OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +37,7 @@ def predict(
         Path | None,
         typer.Argument(
             metavar="DATA",
-            help="A table with the columns of the fit.",
-            show_default="none: --grid",
+            help="A table with the columns of the fit; none with --grid.",
         ),
     ] = None,
     *,
@@ -43,7 +51,9 @@ def predict(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option(help="South,north,west,east of the grid.", show_default="-90,90,-180,180"),
+        typer.Option(
+            help="South,north,west,east of the grid; by default the globe, -90,90,-180,180."
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -56,12 +66,13 @@ def predict(
         bool, typer.Option("--probabilities", help="For labels, add the probability of each.")
     ] = False,
     decimal_comma: DecimalComma = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
-    A .csv file is copied unchanged, with the new column added; a .parquet file becomes .parquet or
-    .csv; for a .npy or .npz file only the predictions are written, as .npy.
+    A .csv file is copied unchanged, with the new column added, of nine digits; a .parquet file
+    becomes .parquet or .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load
 
@@ -78,12 +89,12 @@ def predict(
     recipe = recipe_in(model, fitted)
     _check_asked(model, fitted, std=std, probabilities=probabilities)
     new = _new_columns(fitted, name or f"PREDICTED_{recipe.target}", std, probabilities)
-    predictor = _Predictor(fitted, std, probabilities)
+    predictor = _Predictor(fitted, std, probabilities, output.suffix.lower() in OF_TEXT)
     with collected_notes() as notes:
         if data is not None:
-            done = _predict_table(data, output, recipe, predictor, new, decimal_comma, notes)
+            done = _predict_table(data, output, recipe, predictor, new, decimal_comma, force, notes)
         else:
-            done = _predict_grid(model, grid or 0.0, window, output, recipe, predictor, new)
+            done = _predict_grid(model, grid or 0.0, window, output, recipe, predictor, new, force)
     result: dict[str, Any] = {
         "output": str(output),
         **done,
@@ -113,6 +124,7 @@ def _predict_table(
     predictor: "_Predictor",
     new: "dict[str, np.dtype[Any]]",
     decimal_comma: bool,
+    force: bool,
     notes: list[str],
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
@@ -122,7 +134,7 @@ def _predict_table(
 
     table = open_table(data, decimal_comma=decimal_comma)
     table.require(recipe.columns)
-    check_output(table, output, list(new))
+    check_output(table, output, list(new), force)
     if output.suffix.lower() == ".npy" and len({dtype.kind for dtype in new.values()}) > 1:
         raise ValueError(
             f"--output {output}: a .npy file holds numbers or text, but --probabilities writes "
@@ -159,6 +171,7 @@ def _predict_grid(
     recipe: "Recipe | FrameRecipe",
     predictor: "_Predictor",
     new: "dict[str, np.dtype[Any]]",
+    force: bool,
 ) -> dict[str, Any]:
     """Write predictions on a grid; return what is to be told."""
     from .grid import check_grid_output, grid_of, predict_grid, write_grid
@@ -171,7 +184,8 @@ def _predict_grid(
             f"--grid: {model} predicts from {first_of(recipe.columns)} as plain columns; fit again "
             "with the options --lat and --lon, or give a table of places"
         )
-    check_grid_output(output, labels=hasattr(predictor.fitted, "classes_"), names=list(new))
+    labels = hasattr(predictor.fitted, "classes_")
+    check_grid_output(output, labels=labels, names=list(new), force=force)
     with progress() as report:
         columns = predict_grid(cells, take, predictor, report)
         write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
@@ -203,12 +217,16 @@ def _new_columns(
 
 
 class _Predictor:
-    """Rows, as the model takes them, to new columns."""
+    """Rows, as the model takes them, to new columns, of a file of text rounded ones."""
 
-    def __init__(self, fitted: Any, std: bool, shares: bool) -> None:
-        self.fitted, self.std, self.shares = fitted, std, shares
+    def __init__(self, fitted: Any, std: bool, shares: bool, of_text: bool) -> None:
+        self.fitted, self.std, self.shares, self.of_text = fitted, std, shares, of_text
 
     def __call__(self, rows: Any) -> "list[NDArray[Any]]":
+        columns = self._columns(rows)
+        return [rounded(column) for column in columns] if self.of_text else columns
+
+    def _columns(self, rows: Any) -> "list[NDArray[Any]]":
         if self.std:
             return list(self.fitted.predict(rows, return_std=True))
         if not self.shares:

@@ -8,7 +8,7 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, Width, check_picture, check_results
+from .arguments import AsJson, ForcePlot, Width, check_picture, check_results
 from .output import (
     collected_notes,
     picture_note,
@@ -22,6 +22,20 @@ from .output import (
 if TYPE_CHECKING:
     from gzkcore.papers import reproduce
 
+LABELS = {  # of what show_config returns
+    "version": "gzkcore",
+    "python": "Python",
+    "numpy": "NumPy",
+    "scipy": "SciPy",
+    "scikit-learn": "scikit-learn",
+    "isa": "instruction set in use",
+    "supported_isa": "instruction sets that work here",
+    "compiler": "C compiler",
+    "openmp": "OpenMP",
+    "n_threads": "threads",
+    "blas": "BLAS libraries",
+}
+
 
 def demo(
     n_components: Width = 1024,
@@ -29,6 +43,7 @@ def demo(
     plot: Annotated[Path, typer.Option(help="Where to draw the map: .png, .pdf or .svg.")] = Path(
         "elevation.png"
     ),
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the elevation of 28,000 airports from latitude and longitude.
@@ -41,10 +56,12 @@ def demo(
     from . import demo as airports
 
     started = time.perf_counter()
-    check_picture(plot)
-    with progress() as report:
+    check_picture(plot, force)
+    with progress(lines=True) as report:
         result = airports.compare(n_components, seeds, report)
+        report("map", 0)
         airports.draw(plot)
+        report("map", 1)
     result |= {"plot": str(plot), "seconds": time.perf_counter() - started}
     if as_json:
         print_json(result)
@@ -98,11 +115,14 @@ def papers(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="A .json file that saves results, to resume from; papers[-quick].json."),
+        typer.Option(
+            help="A .json file that saves results, to resume from; by default papers[-quick].json."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")
     ] = None,
+    force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the papers' tables and figures: published beside measured, with a verdict.
@@ -114,11 +134,12 @@ def papers(
     from gzkcore.papers import reproduce
 
     names = reproduce.choose(paper, experiment)
-    check_picture(plot)
+    for picture in _pictures(plot, names).values():
+        check_picture(picture, force)
     output = output or Path("papers-quick.json" if quick else "papers.json")
     check_results(output)
     with collected_notes() as notes:
-        with resumable(output), progress() as report:
+        with resumable(output), progress(lines=True) as report:
             results = [
                 reproduce.run(
                     name, quick=quick, seeds=seeds, download=download, output=output, report=report
@@ -145,23 +166,26 @@ def papers(
 
 def _draw_all(results: "list[reproduce.Result]", plot: Path, notes: list[str]) -> dict[str, Path]:
     """Draw each experiment that has results; of several, each in a file with its name."""
-    pictures = {
-        result.name: plot
-        if len(results) == 1
-        else plot.with_name(f"{plot.stem}-{result.name.replace(' ', '-')}{plot.suffix}")
-        for result in results
-        if result.cells
-    }
+    pictures = _pictures(plot, [result.name for result in results])
     for result in results:
         if result.cells:
             result.plot(pictures[result.name])
         else:
             notes.append(f"Note: {result.name} has no results, and so no picture")
+            del pictures[result.name]
     return pictures
 
 
+def _pictures(plot: Path | None, names: list[str]) -> dict[str, Path]:
+    """Return where each experiment is drawn: of several, each in a file with its name."""
+    if plot is None or len(names) == 1:
+        return {name: plot for name in names if plot is not None}
+    ends = {name: name.replace(" ", "-") for name in names}
+    return {name: plot.with_name(f"{plot.stem}-{end}{plot.suffix}") for name, end in ends.items()}
+
+
 def info(as_json: AsJson = False) -> None:
-    """Print version, instruction set, compiler, threads and BLAS, for bug reports."""
+    """Print versions, instruction set, compiler, threads and BLAS, for bug reports."""
     from gzkcore._util.config import show_config
 
     config = show_config()
@@ -169,11 +193,13 @@ def info(as_json: AsJson = False) -> None:
         print_json(config)
         return
     print_table(
-        "gzkcore",
+        "What gzkcore runs on",
         ["", ""],
-        [[key, ", ".join(map(_brief, value)) if isinstance(value, list) else str(value)]
-         for key, value in config.items()],
-    )  # fmt: skip
+        [
+            [LABELS[key], ", ".join(map(_brief, value if isinstance(value, list) else [value]))]
+            for key, value in config.items()
+        ],
+    )
 
 
 def _brief(value: Any) -> str:

@@ -167,6 +167,9 @@ def _survey_training(split: "_Split", recipe: Recipe) -> Survey:
     check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
     check_shares(split.test_fraction, survey.n_used, survey.n_rows - survey.n_used)
     check_scales(table, names, survey.scaler.scale_)
+    told = survey.row_numbers(recipe.columns)
+    if told and {*recipe.columns} == {*table.beside(recipe.target)}:  # who names them knows them
+        warnings.warn(told, UserWarning, stacklevel=3)
     return survey
 
 

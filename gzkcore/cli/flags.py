@@ -1,6 +1,5 @@
 """Commands whose help shows flags without a value, and whose complaints say what was given."""
 
-import contextlib
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -23,30 +22,32 @@ def _given(parameter: Any, arguments: list[str]) -> str:
 
 
 def _columns_in(parameters: dict[str, Any]) -> str:
-    """Say which columns the table of a command has, "" if it can't be read."""
+    """Say which columns the table of a command has, or why it can't be read."""
     from gzkcore.rows.tables import open_table
 
     from .show_fit import some_of
 
-    with contextlib.suppress(ValueError, OSError, ImportError, KeyError):
+    try:
         table = open_table(parameters["data"])
-        return f"The columns of {table.path} are {some_of(table.names)}."
-    return ""
+    except (ValueError, OSError, ImportError) as error:
+        return "" if isinstance(error, OSError) else f"{error}."
+    return f"The columns of {table.path} are {some_of(table.names)}."
 
 
 class Command(TyperCommand):
     """A command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; complaints name the value, of a missing target the columns."""
+        """Read the arguments; complaints name the value, the columns or an example."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
             parameter = getattr(error, "param", None)
             if parameter is not None and type(error).__name__ == "MissingParameter":
-                if parameter.name == "target":
-                    error.message = _columns_in(ctx.params)  # type: ignore[attr-defined]
+                known = parameter.name == "target" and ctx.params.get("data")
+                hint = _columns_in(ctx.params) if known else str(self.epilog or "")
+                error.message = hint  # type: ignore[attr-defined]
             elif parameter is not None and (value := _given(parameter, given)):
                 told = str(getattr(error, "message", ""))
                 if value not in told:

@@ -23,6 +23,7 @@ from gzkcore.rows.tables import Table
 
 from .cells import from_west, widest_gap
 from .held_out import FEWEST_ROWS, check_rows, check_shares, check_targets_differ, held_out
+from .hints import about_row_numbers, doubtful_texts, numbers_rows
 from .recipes import FrameRecipe
 from .reports import Report, Say
 
@@ -151,9 +152,18 @@ def _prepared(
     names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
     if empty:
         say(f"left out, since they have no value: {', '.join(name or repr('') for name in empty)}")
-    if names:
-        say(f"left out, since more than half of their texts differ: {', '.join(names)}")
+    doubts = {name: doubtful_texts(whole[name]) for name in columns if kinds[name] == TEXT}
+    if plain := [name for name in names if not doubts[name]]:
+        say(f"left out, since more than half of their texts differ: {', '.join(plain)}")
+    for name, doubt in doubts.items():
+        if doubt:
+            done = "left out" if name in names else "taken for categories"
+            say(f"column {name!r} is {done}: its {doubt}")
     kept = [name for name in columns if name not in (*empty, *names)]
+    alike = [name for name in kept if numbers_rows(name, whole[name], numbers)]
+    if alike and {*columns} == {*table.beside(target)}:  # who names them knows them
+        ranges = {name: (whole[name].min(), whole[name].max()) for name in alike}
+        say(about_row_numbers(ranges, columns))
     if not kept:
         raise ValueError(
             f"{table.path}: every column has no value, or texts of which more than half differ, so "
@@ -233,5 +243,5 @@ def _check_target(table: Table, target: str, y: Values) -> None:
     if y.dtype.kind != "f" and len(values) > len(y) / 2:
         raise ValueError(
             f"{table.path}: column {target!r} has {len(values):,} different labels in "
-            f"{len(y):,} rows, too many to learn; choose another target"
+            f"{len(y):,} rows, too many to learn; {doubtful_texts(y) or 'choose another target'}"
         )

@@ -12,7 +12,9 @@ import numpy as np
 from gzkcore._util.files import check_place, replacing
 from gzkcore._util.typing import Doubles
 
+from .arguments import check_free
 from .cells import GLOBE, Cells, Window
+from .output import rounded
 from .recipes import PLACE
 from .reports import Report
 
@@ -64,11 +66,12 @@ def predict_grid(
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def check_grid_output(output: Path, labels: bool, names: list[str]) -> None:
+def check_grid_output(output: Path, labels: bool, names: list[str], force: bool) -> None:
     """Raise ValueError unless a grid can be written there, with columns of these names."""
     check_place(output)
     if output.suffix.lower() not in OUTPUTS:
         raise ValueError(f"--output {output} should end with .nc (NetCDF) or .csv for a grid")
+    check_free("--output", output, force)
     if labels and output.suffix.lower() == ".nc":
         raise ValueError(f"--output {output}: a NetCDF grid holds numbers, not labels; use .csv")
     for name in names:
@@ -90,7 +93,7 @@ def _write_csv(file: TextIO, cells: Cells, columns: dict[str, Any]) -> None:
     """Write longitude, latitude and values, in the order that GDAL's XYZ driver reads as one."""
     writer = csv.writer(file)
     writer.writerow(["longitude", "latitude", *columns])
-    latitude, longitude = cells.places.T
+    latitude, longitude = (rounded(degrees) for degrees in cells.places.T)
     values = [column.tolist() for column in columns.values()]
     writer.writerows(zip(longitude.tolist(), latitude.tolist(), *values, strict=True))
 

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from .arguments import listed, origin
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gzkcore.rows.tables import Table
 
     from .recipes import Recipe
 
 MOST_NAMED = 20  # columns, in a message
+TEXT_DIGITS = 9  # of numbers in files of text: as many as tell single precision apart
 
 
 class InterruptedWorkError(Exception):
@@ -87,8 +90,11 @@ def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr for each kind of work that is reported as (label, share, what now)."""
+def progress(*, lines: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr for each kind of work that is reported as (label, share, what now).
+
+    Where stderr is no terminal, such as a file, nothing is shown, or if asked for plain lines.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -100,7 +106,7 @@ def progress() -> Iterator[Callable[..., None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:  # rich 13.8 ends even disabled bars by a line
-        yield lambda label, share, now="": None
+        yield _report_in_lines if lines else lambda label, share, now="": None
         return
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
@@ -114,6 +120,11 @@ def progress() -> Iterator[Callable[..., None]]:
             bars.update(tasks[label], completed=share, description=f"{label} {now}".rstrip())
 
         yield report
+
+
+def _report_in_lines(label: str, share: float, now: str = "") -> None:
+    """Tell what share of some work is done, in a line of its own."""
+    tell(f"{label}: {100 * share:.0f} % {now}".rstrip())
 
 
 @contextlib.contextmanager
@@ -216,6 +227,15 @@ def tell(line: str) -> None:
     """Tell people something before the work is done, on stderr; bars go on below it."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+def rounded(column: "NDArray[Any]") -> "NDArray[Any]":
+    """Return numbers with as many digits as a file of text has; text and whole numbers as given."""
+    import numpy as np
+
+    if column.dtype.kind != "f":
+        return column
+    return np.array([float(f"{value:.{TEXT_DIGITS}g}") for value in column.tolist()])
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles
-from gzkcore.evaluate.draw import plain_ticks, save_picture
+from gzkcore._util.wording import as_plain
+from gzkcore.evaluate.draw import plain_numbers, plain_ticks, save_picture
 from gzkcore.evaluate.style import FAINT, INK, as_written, styled
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Values
@@ -80,6 +81,8 @@ def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
         plain_ticks(bar.ax.yaxis, whole=True)
     axes.axline((both[0], both[0]), slope=1, color=INK, linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        plain_numbers(axis)
     label, rows = as_written(label), as_written(rows)
     axes.set(xlabel=f"actual {label}", ylabel=f"predicted {label}")
     more = f", {outside:,} of them outside the picture" if outside else ""
@@ -120,7 +123,10 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), map(as_written, names))
     error = (
-        f"error rate of {least:.3g} %" if classify else f"root mean squared error of {least:.3g}"
+        f"error rate of {least:.3g} %"
+        if classify
+        else f"root mean squared error of {as_plain(least, 3)}"
     )
+    plain_numbers(axes.xaxis)
     axes.set_xlabel(f"added to the {error}" + ", percentage points" * classify)
     axes.set_title("Which columns matter\nwhat shuffling a column adds to the error")

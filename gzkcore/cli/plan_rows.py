@@ -29,7 +29,7 @@ def drawn_rows(
 ) -> tuple[Any, Any, int]:
     """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
     try:
-        return _rows_of_numbers(table, recipe, seed, report)
+        return _rows_of_numbers(table, recipe, seed, report, notes)
     except BadValueError as error:
         if error.is_missing and not recipe.target:
             encodes = "or add --target: text, dates and gaps are then encoded"
@@ -57,7 +57,7 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
 
 
 def _rows_of_numbers(
-    table: Table, recipe: Recipe, seed: int, report: Report
+    table: Table, recipe: Recipe, seed: int, report: Report, notes: list[str]
 ) -> tuple[Doubles, Doubles | None, int]:
     """Do so of a table of numbers, every value of which is checked."""
     width = len(recipe.columns)
@@ -75,6 +75,8 @@ def _rows_of_numbers(
             f"{table.path}: every column is constant, so there is nothing to predict from; "
             "choose other columns"
         )
+    if {*recipe.columns} == {*table.beside(recipe.target)}:
+        notes += [f"Note: {told}" for told in [survey.row_numbers(recipe.columns)] if told]
     if recipe.target:
         check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
     recipe = replace(

@@ -63,7 +63,7 @@ def print_fit(result: FitResult) -> None:
     rows = {
         "rows": f"{result.train['rows']:,} for training, {result.test['rows']:,} held out",
         "columns": used,
-        "not used": some_of(result.unused),
+        "left out": some_of(result.unused),
         "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
         "gamma": about_gamma(result.gamma, result.gamma_from, *chosen),
         "lengthscale": told_km(result.lengthscale_km) if result.lengthscale_km else "",

@@ -82,7 +82,7 @@ def print_frame(result: dict[str, Any]) -> None:
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
     print_lines(*_about_columns(result, written), *_about_sureness(result["sure"]))
     print_lines(
-        *([f"Not used: {some_of(result['unused'])}"] if result["unused"] else []),
+        *([f"Left out: {some_of(result['unused'])}"] if result["unused"] else []),
         *result["notes"],
         *picture_note(result["plot"]),
         next_step(result["model"], result["data"]),

@@ -8,6 +8,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore.rows.tables import Table
 
 from .held_out import RowNumbers, hashed
+from .hints import about_row_numbers, means_something
 
 # Random rows that the ridge sees first, so that they settle the centre and the radius for all that
 # follow, and in which plan and compare try features; and their values.
@@ -24,6 +25,8 @@ class Survey:
         self.scaler = StandardScaler()
         self.n_rows = self.n_used = 0
         self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
+        self._start = np.full(width, np.nan)  # value - number of the first row
+        self._counts = np.ones(width, dtype=bool)  # whether it is so in all rows
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
     def add(
@@ -36,6 +39,9 @@ class Survey:
         if not len(values):
             return
         self.n_used += len(values)
+        starts = values - numbers[:, np.newaxis]
+        self._start = np.where(np.isnan(self._start), starts[0], self._start)
+        self._counts &= (starts == self._start).all(axis=0)
         self.low = np.minimum(self.low, values.min(axis=0))
         self.high = np.maximum(self.high, values.max(axis=0))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -44,6 +50,17 @@ class Survey:
         self.values = np.concatenate([self.values, values])
         kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
         self.numbers, self.values = self.numbers[kept], self.values[kept]
+
+    def row_numbers(self, columns: list[str]) -> str:
+        """Say which of the first columns seem to number the rows, "" if none does."""
+        found = {
+            name: (float(low), float(high))
+            for name, low, high, counts in zip(
+                columns, self.low, self.high, self._counts, strict=False
+            )
+            if counts and float(low).is_integer() and not means_something(name, low, high)
+        }
+        return about_row_numbers(found, columns) if found else ""
 
 
 def check_scales(table: Table, names: list[str], scales: Doubles) -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gzkcore._util.files import replacing
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import as_plain, counted
 
 from .style import COLORS, INK, MARKERS, PAPER, styled
 from .summary import name_of
 
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
+FAR_BELOW = 1000.0  # times less than asked for: an error that a plan draws no lower
+BESIDE = 1.08  # by which methods of a plan stand side by side at each number of features, at most
 MOST_ABOVE = 6  # methods whose errors are above a picture, by name
+FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
 MOST_NAMED = 5  # methods of a comparison
 GREY = "#c3cad3"  # of the others
 # Where a name may stand: horizontal and vertical alignment, offset in points.
@@ -35,38 +38,55 @@ class _Named(NamedTuple):
 
 @styled
 def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: str) -> None:
-    """Draw error against time, one line a method; the widths stand at the points."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Draw error against the number of features, one line a method.
+
+    Errors far below `max_error` are drawn at the lower end, side by side.
+    """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     figure = Figure(figsize=(7.6, 5.6), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    methods = dict.fromkeys(row["method"] for row in table)
-    named: list[_Named] = []
-    for method, marker, color in zip(
-        methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), strict=False
+    methods = list(dict.fromkeys(row["method"] for row in table))
+    least = min(row["error"] for row in table)
+    widths = sorted({row["n_components"] for row in table})
+    closest = min((b / a for a, b in itertools.pairwise(widths)), default=4.0)
+    step = min(BESIDE, closest ** (0.5 / len(methods)))
+    floor = 10.0 ** math.floor(math.log10(max_error / FAR_BELOW))
+    for number, (method, marker, color) in enumerate(
+        zip(methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), strict=False)
     ):
-        *points, widths = _points(table, method, "error")
-        axes.plot(*points, marker=marker, color=color, label=method)
-        named += [
-            _Named((x, y), f"{width:,}", color) for x, y, width in zip(*points, widths, strict=True)
-        ]
+        beside = step ** (number - (len(methods) - 1) / 2)
+        _, errors, tried = _points(table, method, "error")
+        axes.plot(
+            [beside * width for width in tried], [max(error, floor) for error in errors],
+            marker=marker, color=color, label=method, clip_on=False, zorder=3,
+        )  # fmt: skip
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
     axes.annotate(
-        f"max_error {max_error:g}", (1, max_error), (-2, 5), xycoords=("axes fraction", "data"),
+        f"asked for: {max_error:g}", (1, max_error), (-2, 5), xycoords=("axes fraction", "data"),
         textcoords="offset points", ha="right", size=9,
     )  # fmt: skip
     axes.set(xscale="log", yscale="log")
-    axes.set_xlabel("seconds to make the features of all rows")
+    axes.set_xlabel("number of features")
     axes.set_ylabel("relative error of the kernel matrix")
     axes.margins(0.08, 0.12)
-    plain_ticks(axes.xaxis)
+    if least < floor:
+        axes.set_ylim(bottom=floor)
     plain_ticks(axes.yaxis)
+    written = axes.yaxis.get_major_formatter()
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(
+            lambda value, place: (
+                ("≤ " if least < floor and value <= 1.001 * floor else "") + written(value, place)
+            )
+        )
+    )
+    axes.xaxis.set_major_locator(FixedLocator(widths))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_title(f"How many features each method needs\n{title}")
     figure.legend(loc="outside lower center", ncols=3, fontsize=9)
-    figure.draw_without_rendering()  # the places of labels depend on the layout
-    _name(axes, named, canvas.get_renderer())  # type: ignore[no-untyped-call]
     save_picture(figure, path)
 
 
@@ -151,6 +171,19 @@ def plain_ticks(axis: Any, whole: bool = False) -> None:
     axis.set_major_locator(LogLocator(subs=digits, numticks=30))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def plain_numbers(axis: Any) -> None:
+    """Write few numbers at an axis, as one prints them: 40,000, and years without a comma."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    large = max(map(abs, axis.get_view_interval())) >= FROM_COMMAS
+
+    def written(value: float, _: Any) -> str:
+        return (as_plain(value, 10) if large else f"{value:.10g}").replace("-", "\N{MINUS SIGN}")
+
+    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(written))
 
 
 def _points(rows: list[dict[str, Any]], method: str, key: str) -> tuple[list[float], ...]:

@@ -45,7 +45,9 @@ class Plan:
     ----------
     kernel : Kernel
         Resolved.
-    n_samples, n_features : int
+    n_samples : int
+    n_features, n_columns : int
+        Columns as the kernel is given them, and before text, dates and gaps were encoded.
     norms : tuple of float
         Smallest, median and largest distance from the mean, in the units of the data.
     effective_dimension : float
@@ -83,6 +85,7 @@ class Plan:
     classify: bool
     table: list[dict[str, Any]]
     recommendation: str
+    n_columns: int
     _estimator: Any = field(repr=False)
 
     def build(self) -> Any:
@@ -90,7 +93,7 @@ class Plan:
         return clone(self._estimator)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw error against cost, one line a method, to a .png, .pdf or .svg file.
+        """Draw error against the number of features, one line a method: .png, .pdf or .svg.
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
@@ -103,18 +106,20 @@ class Plan:
         return counted(self.n_samples, "row")
 
     def _size(self, between: str) -> str:
-        return between.join([self._rows(), counted(self.n_features, "column")])
+        size = between.join([self._rows(), counted(self.n_columns, "column")])
+        encoded = f" ({self.n_features:,} when encoded)"
+        return size + (encoded if self.n_features != self.n_columns else "")
 
     def __str__(self) -> str:
-        low, middle, high = self.norms
-        lines = [
-            f"{self._size(' of ')}, {shortened(repr(self.kernel))}",
-            "",
+        lines = [f"{self._size(' of ')}, {shortened(repr(self.kernel))}", ""]
+        if self.forecasts:
+            lines += [*self._about_forecasts(), "", "Features, for those who choose the kernel:"]
+        lines += [
             self.recommendation,
             "",
             f"of each method the fewest features that reach {self.max_error:g}, or the most tried:",
         ]
-        header = ["method", "n_components", "error", "seconds", "MB"]
+        header = ["method", "features", "error of the kernel", "seconds", "MB"]
         cells = [
             [
                 row["method"],
@@ -128,15 +133,16 @@ class Plan:
         lines += aligned(header, cells)
         if self.whole is not None:
             lines.append(
-                f"whole kernel (KernelRidge): error 0; a fit with alpha={self.lam:g} takes "
+                f"whole kernel (KernelRidge): error 0; a fit with a ridge of {self.lam:g} takes "
                 f"{self.whole.about}"
             )
+        low, middle, high = self.norms
         about_data = (
-            f"distance from the mean: {low:.4g} to {high:.4g}, median {middle:.4g}; effective "
-            f"dimension: {self.effective_dimension:.3g}; statistical dimension at "
-            f"lam={self.lam:g}: {self.statistical_dimension:.3g}"
+            f"The rows are {low:.3g} to {high:.3g} from their mean (median {middle:.3g}), in "
+            f"about {_counted_about(self.effective_dimension, 'direction')}. A ridge of "
+            f"{self.lam:g} can use about {_counted_about(self.statistical_dimension, 'feature')}."
         )
-        return "\n".join([*lines, "", about_data, *self._about_forecasts()])
+        return "\n".join([*lines, "", about_data])
 
     def _shown(self) -> list[dict[str, Any]]:
         """Return of each method the narrowest row that reaches the error, or the widest."""
@@ -149,28 +155,36 @@ class Plan:
 
     def _about_forecasts(self) -> Iterator[str]:
         """Say what predictions will be worth."""
-        if not self.forecasts:
-            return
+        learner = "KernelClassifier" if self.classify else "KernelRegressor"
+        scale, unit = (100.0, " % wrong") if self.classify else (1.0, "")
+        errors = [as_plain(scale * each.error, 3) for each in self.forecasts]
+        first = self.forecasts[0]
+        seconds = seconds_told(first.seconds).replace("<", "less than")
+        yield (
+            f"{learner}, which learns its own kernel, is expected to have an error of "
+            f"{errors[0]}{unit} on new rows, after a fit of {seconds} s with "
+            f"{_megabytes(first.megabytes).replace('<', 'less than')} MB."
+        )
         yield ""
-        what, learner, scale = "predictions", "KernelRegressor", 1.0
-        if self.classify:
-            what, learner, scale = "labels", "KernelClassifier", 100.0
-        yield f"{what} with a learned kernel ({learner}), expected of {self._rows()}"
-        if not self.classify:
-            yield "error: root mean squared, on new rows, in units of y"
         yield from aligned(
-            ["form", "size", "wrong, %" if self.classify else "error", "seconds", "MB"],
+            ["model", "wrong, %" if self.classify else "error", "seconds", "MB"],
             [
                 [
-                    each.form,
-                    f"{each.size:,}" if each.size else "",
-                    as_plain(scale * each.error, 3),
+                    f"{each.size:,} {each.form}" if each.size else "whole kernel",
+                    error,
                     seconds_told(each.seconds),
                     _megabytes(each.megabytes),
                 ]
-                for each in self.forecasts
+                for each, error in zip(self.forecasts, errors, strict=True)
             ],
         )
+        if not self.classify:
+            yield "error: root mean squared, in units of y"
+
+
+def _counted_about(number: float, noun: str) -> str:
+    """Return a number of two digits with its noun."""
+    return f"{as_plain(number, 2)} {noun}" + ("" if as_plain(number, 2) == "1" else "s")
 
 
 def _megabytes(number: float) -> str:
@@ -285,6 +299,7 @@ def plan(
         classify=classify,
         table=table,
         recommendation=" ".join(advice),
+        n_columns=_n_columns(X, rows),
         _estimator=best.candidate.features,
     )
 
@@ -339,6 +354,12 @@ def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> s
     return f"{text}. No method reaches {max_error:g} at these widths" + (
         f"; this one would need about {more:,} components." if more else "."
     )
+
+
+def _n_columns(X: Data, rows: Rows) -> int:
+    """Return how many columns were given."""
+    names, shape = getattr(X, "columns", None), getattr(X, "shape", rows.shape)
+    return int(shape[1] if names is None else len(names))
 
 
 def _whole(kernel: Kernel, X: Rows, lam: float, n_samples: int, seed: int) -> WholeCost | None:

@@ -23,6 +23,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import (
+    WITHOUT_TARGET,
     check_array,
     check_bool,
     check_choice,
@@ -374,7 +375,7 @@ def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) ->
         given = given[chosen]
         targets = (given[:, None] == np.unique(given)).astype(np.float64)
     elif given.dtype.kind in "iuf":
-        raise_not_finite(given, "y", "leave out rows without a target")
+        raise_not_finite(given, "y", WITHOUT_TARGET)
         targets = given[chosen].reshape(chosen.size, -1).astype(np.float64)
     else:
         raise TypeError(f"y has dtype {given.dtype}; pass numbers or labels")

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles
 
 SEEN = 20  # texts that tell what a column seems to hold
+DATES = r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-]\d{2,4}( .*)?"
+SIGN = r"(?:[€$£¥₹%]|EUR|USD|GBP|CHF|JPY)"
+GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands
+NUMBERS = rf"[+-]?{SIGN}?\s*[+-]?(?:{GROUPED}+|\d+)(?:[.,]\d+)?\s*{SIGN}?"
+SEPARATED_TWICE = rf"[+-]?(?:{GROUPED}+[.,]\d+|{GROUPED}{{2,}})"
 LOST = {
-    r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-]\d{2,4}": (
-        "for dates pass pandas.to_datetime of the column"
-    ),
-    r"[+-]?\d+,\d+": "for numbers replace the decimal comma by a point, and convert them",
+    "dates": "for dates pass pandas.to_datetime of the column",
+    "numbers": "for numbers remove signs and separators of thousands, and convert them",
+    "decimal commas": "for numbers replace the decimal comma by a point, and convert them",
 }
 LEVELS = 32  # columns for the levels of a category, at most
 # Levels of a column that was text of true and false: booleans and numbers are spelt so there.
@@ -37,17 +41,33 @@ def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[s
     return found | {"levels": kept[1:], "first": kept[0]} if len(kept) == 2 else found
 
 
+def what_texts_seem(texts: list[str]) -> str:
+    """Return what all of these texts seem to be, a key of LOST; "" if they are just text."""
+
+    def some(like: str) -> bool:
+        return any(re.search(like, text) for text in texts)
+
+    def every(like: str) -> bool:
+        return bool(texts) and all(re.fullmatch(like, text) for text in texts)
+
+    if every(DATES):
+        return "dates"
+    if not every(NUMBERS):
+        return ""
+    if some(SIGN) or some(rf"^{SEPARATED_TWICE}$") or every(rf"[+-]?{GROUPED}"):
+        return "numbers"
+    return "decimal commas" if some(",") else ""
+
+
 def _warn_of_lost(name: str, texts: list[str]) -> None:
-    """Warn where texts that are left out seem to be dates, or numbers with a decimal comma."""
-    for like, remedy in LOST.items():
-        if all(re.fullmatch(like, text) for text in texts):
-            warnings.warn(
-                f"column {name!r} is left out: it holds text, and nearly every row has another, "
-                f"such as {texts[0]!r}; {remedy}",
-                UserWarning,
-                stacklevel=2,
-            )
-            return
+    """Warn where texts that are left out seem to be dates, or numbers."""
+    if seem := what_texts_seem(texts):
+        warnings.warn(
+            f"column {name!r} is left out: it holds text, and nearly every row has another, "
+            f"such as {texts[0]!r}; {LOST[seem]}",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def mostly_different(n_levels: int, n_values: int) -> bool:

@@ -12,6 +12,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from gzkcore._util.state import doubles, gone, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import (
+    WITHOUT_TARGET,
     check_labels,
     check_not_negative,
     check_some_weight,
@@ -243,9 +244,7 @@ def distinct(labels: ArrayLike) -> tuple[NDArray[Any], Integers]:
     if given.dtype.kind == "O":
         gaps = [row for row, label in enumerate(given) if label is None]
         if gaps:
-            raise ValueError(
-                f"y has no label in row {gaps[0]} (counted from 0); leave out rows without one"
-            )
+            raise ValueError(f"y has no label in row {gaps[0]} (counted from 0); {WITHOUT_TARGET}")
     try:
         found = np.unique(given, return_inverse=True)
     except TypeError as error:  # numbers among texts, say

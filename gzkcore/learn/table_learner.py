@@ -294,7 +294,7 @@ class TableLearner(BaseEstimator):
         form, why = self._within(room, trials, best, seconds)
         if left_out := room.left_out():
             trials.report.say(left_out)
-        trials.report.say(f"Form: {why}")
+        trials.report.say(f"Model: {why}")
         return form
 
     def _within(
@@ -321,7 +321,8 @@ class TableLearner(BaseEstimator):
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         fits = room.whole()
-        told = f"the whole kernel on {counted(n, 'row')}, {about} {_rounded(expected)} s."
+        takes = f"whose fit takes {about} {_rounded(expected)} s."
+        told = f"the whole kernel on {counted(n, 'row')}, {takes}"
         if fits and expected <= seconds:
             return Form(best.alpha, seed), told
         why = f"since the whole kernel would take about {expected:,.1f} s."
@@ -406,6 +407,9 @@ def _rounded(seconds: float) -> str:
     return f"{float(f'{seconds:.1g}'):,g}"
 
 
+_MEANS = {"y": "the mean", "labels": "the shares of the classes"}
+
+
 def _tell_rate(trials: Trials, of: str, best: Candidate, half: Candidate | None) -> None:
     """Say what more rows would bring, by what half of them bring."""
     if half is None:
@@ -413,9 +417,8 @@ def _tell_rate(trials: Trials, of: str, best: Candidate, half: Candidate | None)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         trials.report.say(
-            f"The root mean squared error of standardised {of} is {half.error:.4g} with "
-            f"{n // 2:,} training rows and {best.error:.4g} with {n:,}; at this rate {2 * n:,} "
-            "rows would "
+            f"The error is {half.error:.4g} with {n // 2:,} training rows and {best.error:.4g} "
+            f"with {n:,}, where that of {_MEANS[of]} is 1; at this rate {2 * n:,} rows would "
             + (f"lower it by another {percent:.0f} %." if percent >= 1 else "hardly lower it.")
         )
 

@@ -62,6 +62,9 @@ COMPRESSED = (".gz", ".zst")  # how the names of such files end
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
     """Open the table in a file, whose ending tells the format; text may have decimal commas."""
     path = Path(path)
+    if not path.is_file():
+        what = "this is a folder; name a file" if path.is_dir() else "there is no such file"
+        raise ValueError(f"{path}: {what}")
     refuse_by_name(path)
     kind = KINDS.get(ending(path))
     if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
@@ -70,8 +73,6 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
             f"{path}: the name should end with one of {', '.join(KINDS)}; compressed, {text} and "
             f"one of {', '.join(COMPRESSED)}"
         )
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file")
     with path.open("rb") as file:  # the error of one that may not be read names it
         if not file.read(1):
             raise ValueError(f"{path} is empty")

@@ -126,8 +126,9 @@ def test_predictions_are_the_models(capsys, globe):
     rows = read("out.csv")
     X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
     mean, std = load("model.gzk").predict(X, return_std=True)
-    np.testing.assert_allclose([float(row["PREDICTED_y"]) for row in rows], mean, rtol=1e-9)
-    np.testing.assert_allclose([float(row["PREDICTED_y_STD"]) for row in rows], std, rtol=1e-9)
+    for name, values in (("PREDICTED_y", mean), ("PREDICTED_y_STD", std)):
+        written = [row[name] for row in rows]
+        assert written == [repr(float(f"{value:.9g}")) for value in values.tolist()]
 
     assert cli.main(["predict", "model.gzk", "data.csv", "--output", "o.csv", "--name", "p"]) == 0
     assert "400 rows with p: o.csv" in capsys.readouterr().out
@@ -247,7 +248,8 @@ def test_no_more_features_than_rows(capsys, plain):
     assert "Note: 54 features instead of 1,024" in " ".join(result["notes"])
 
 
-def test_a_model_is_not_replaced_by_accident(capsys, plain):
+def test_files_are_not_replaced_by_accident(capsys, plain):
+    """One rule for all commands: the model, the predictions and the pictures need --force."""
     write("data.csv", plain)
     Path("model.gzk").write_bytes(b"precious")
     arguments = ["fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK]
@@ -259,6 +261,26 @@ def test_a_model_is_not_replaced_by_accident(capsys, plain):
     assert cli.main([*arguments, "--model", "other.gzk"]) == 0
     assert cli.main([*arguments, "--force"]) == 0
     assert Path("model.gzk").read_bytes() == Path("other.gzk").read_bytes()
+    capsys.readouterr()
+    for name in ("out.csv", "a.png", "a-block-fig1.png"):
+        Path(name).write_bytes(b"precious")
+    for option, name, command in (
+        ("--plot", "a.png", [*arguments, "--model", "third.gzk"]),
+        ("--plot", "a.png", ["plan", "data.csv", "--target", "y"]),
+        ("--plot", "a.png", ["compare", "data.csv"]),
+        ("--plot", "a.png", ["papers", "block", "table4"]),
+        ("--plot", "a.png", ["demo"]),
+        ("--output", "out.csv", ["predict", "model.gzk", "data.csv"]),
+    ):
+        assert refuse(capsys, *command, option, name) == (
+            f"{option} {name} is there already; give another name by {option}, or --force to "
+            "replace it"
+        )
+        assert Path(name).read_bytes() == b"precious"
+    assert "a-block-fig1.png is there" in refuse(capsys, "papers", "block", "--plot", "a.png")
+    predict = ["predict", "model.gzk", "data.csv", "--output", "out.csv"]
+    assert cli.main([*predict, "--force"]) == 0
+    assert len(read("out.csv")) == 500
 
 
 @pytest.mark.parametrize("options", [QUICK, ["--whole"], []], ids=["features", "whole", "default"])

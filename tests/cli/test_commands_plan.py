@@ -49,6 +49,10 @@ def test_plan_of_predictions(capsys, plain):
     write("plain.csv", plain)
     found = run(capsys, "plan", "plain.csv", "--target", "y", "--n-components", "32")
     assert found["columns"] == ["a", "b", "c"]
+    assert cli.main(["plan", "plain.csv", "--target", "y", "--n-components", "32"]) == 0
+    first, _, size, *_ = capsys.readouterr().out.split("\n")
+    assert first == "Next: gzkcore fit plain.csv --target y"
+    assert size.startswith("500 rows of 3 columns, ")
     whole, *others = found["forecasts"]
     assert (whole["form"], whole["size"]) == ("whole", None)
     assert {each["form"] for each in others} == {"centres", "features"}

@@ -1,6 +1,7 @@
 """The commands demo and info; those of papers are beside the papers."""
 
 import json
+import re
 
 import pytest
 from commands import files, run, start
@@ -16,7 +17,10 @@ def test_info(capsys):
     config = run(capsys, "info")
     assert config == json.loads(json.dumps(gzkcore.show_config()))
     assert cli.main(["info"]) == 0
-    assert config["compiler"] in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert config["compiler"] in out
+    assert "instruction set in use" in out
+    assert not re.search("isa|openmp|n_threads|blas:", out)  # the names of JSON
 
 
 @pytest.mark.slow
@@ -25,6 +29,8 @@ def test_demo():
     process = start("demo", "--n-components", "32", "--seeds", "1", "--plot", "m.png", "--json")
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
+    assert err.startswith("KernelRegressor: 0 %\nKernelRegressor: 100 %\n")
+    assert err.endswith("map: 0 %\nmap: 100 %\n")
     result = json.loads(out)
     methods = {row["method"]: row for row in result["methods"]}
     assert list(methods) == [*airports.METHODS, "predicting the mean"]

@@ -9,7 +9,7 @@ import pytest
 from commands import QUICK, read, refuse, run, write
 
 from gzkcore._util.model_io import load
-from gzkcore.cli import frame_rows
+from gzkcore.cli import frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 
@@ -121,9 +121,70 @@ def test_columns_with_commas_and_spaces(capsys):
 
 
 @pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])
-def test_columns_that_are_not_used_are_named(capsys, globe, options):
+def test_columns_that_are_left_out_are_named(capsys, globe, options):
     write("data.csv", {name: values[:60] for name, values in globe.items()} | {"b": ["u"] * 60})
     arguments = ["fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *options]
     assert run(capsys, *arguments)["unused"] == ["b"]
     assert cli.main([*arguments, "--force"]) == 0
-    assert re.search("(?i)not used:? +b", capsys.readouterr().out)
+    assert re.search("(?i)left out:? +b", capsys.readouterr().out)
+
+
+NUMBERED = {
+    "nr": (range(1, 61), True),
+    "shuffled": (np.random.default_rng(1).permutation(60) + 100_000, True),
+    "customer_id": (np.random.default_rng(1).permutation(90)[:60], True),
+    "orderID": (np.random.default_rng(1).permutation(90)[:60], True),
+    "rooms": (np.random.default_rng(1).integers(0, 60, 60), False),
+    "gaps": (np.random.default_rng(1).permutation(90)[:60], False),
+    "paid": (np.random.default_rng(1).permutation(90)[:60], False),
+    "founded": (range(1950, 2010), False),
+    "time step": (range(60), False),
+    "t": (range(60), False),
+}
+
+
+@pytest.mark.parametrize(("name", "values", "told"), [(k, *v) for k, v in NUMBERED.items()])
+def test_columns_that_number_the_rows_are_told(name, values, told):
+    column = np.array(values, dtype=float)
+    assert hints.numbers_rows(name, column, np.arange(60)) == told
+    column[3] = np.nan
+    assert not hints.numbers_rows(name, column, np.arange(60))
+
+
+@pytest.mark.parametrize("command", [["fit"], ["fit", *QUICK], ["plan"]], ids=" ".join)
+def test_a_column_that_numbers_the_rows_has_a_note(capsys, command):
+    a, b = np.random.default_rng(0).standard_normal((2, 60))
+    write("data.csv", {"nr": range(1, 61), "a": a, "b c": b, "y": a + b})
+    arguments = [command[0], "data.csv", "--target", "y", *command[1:]]
+    notes = run(capsys, *arguments)["notes"]
+    assert re.search(
+        r"Note: column 'nr' \(1 to \d+\) seems to number the rows; if so, leave it out: "
+        "--columns 'a,b c'",
+        "".join(notes),
+    ), notes
+    notes = run(capsys, *arguments, "--columns", "nr,b c")["notes"]  # asked for by its name
+    assert "number the rows" not in str(notes)
+
+
+def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(60)
+    rate = rng.choice(["12 %", "3 %", "5.5 %"], 60)
+    price = [f"€ {100 + i}" for i in range(60)]
+    dates = [f"{1 + i % 12:02}/{i % 28 + 1:02}/2024" for i in range(60)]
+    write("data.csv", {"a": a, "rate": rate, "price": price, "date": dates, "y": a})
+    notes = run(capsys, "fit", "data.csv", "--target", "y")["notes"]
+    what = {"rate": "taken for categories", "price": "left out", "date": "left out"}
+    assert notes == [
+        f"Note: column {name!r} is {what[name]}: its texts such as {example!r} seem to be {remedy}"
+        for name, example, remedy in (
+            ("rate", "12 %", "numbers; write the numbers alone, such as 1200.5"),
+            ("price", "€ 140", "numbers; write the numbers alone, such as 1200.5"),
+            ("date", "09/01/2024", "dates; write them as 2024-12-31"),
+        )
+    ]
+    reason = refuse(capsys, "fit", "data.csv", "--target", "price", "--force")
+    assert reason.endswith(
+        "too many to learn; texts such as '€ 137' seem to be numbers; write the numbers alone, "
+        "such as 1200.5"
+    )

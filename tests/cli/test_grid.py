@@ -44,6 +44,9 @@ def test_a_window_by_the_default_fit(capsys, globe, named):
     run(capsys, "predict", "model.gzk", *window, "--output", "map.csv")
     rows = read("map.csv")
     assert [float(row["longitude"]) for row in rows[:3]] == [175, 185, 195]
+    assert all(len(row["PREDICTED_y"]) <= len("-1.23456789e-05") for row in rows)
+    reason = refuse(capsys, "predict", "model.gzk", *window, "--output", "map.csv")
+    assert reason.startswith("--output map.csv is there already")
     write("same.csv", {names.get("lat", "lat"): [35.0], names.get("lon", "lon"): [-175.0]})
     run(capsys, "predict", "model.gzk", "same.csv", "--output", "out.csv")
     expected = float(read("out.csv")[0]["PREDICTED_y"])

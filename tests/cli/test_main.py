@@ -23,6 +23,7 @@ def test_help_has_an_example(command):
     assert result.exit_code == 0
     assert f"Example: gzkcore {command}" in result.output
     assert "<bool>" not in result.output
+    assert "[default: (" not in result.output
 
 
 def test_no_command(capsys):
@@ -132,8 +133,10 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
     ("arguments", "reason"),
     [
         (["fits"], "No such command 'fits'. Did you mean 'fit'?"),
-        (["fit"], "Missing argument"),
-        (["fit", "d.csv"], "Missing option '--target'"),
+        (["fit"], "Missing argument 'DATA'. Example: gzkcore fit houses.csv --target price"),
+        (["fit", "d.csv"], "Missing option '--target'. d.csv: there is no such file."),
+        (["fit", "d.xlsx"], "Missing option '--target'. d.xlsx: there is no such file."),
+        (["predict", "m.gzk", "d.csv"], "Missing option '--output'. Example: gzkcore predict m"),
         (["fit", "d.csv", "--target", "y", "--features", "0"], "--features"),
         (["fit", "d.csv", "--target", "y", "--test-fraction", "2"], "'--test-fraction': 2"),
         (["fit", "d.csv", "--target", "y", "--test-fraction=-3"], "'--test-fraction': -3"),

@@ -10,7 +10,7 @@ from gzkcore.evaluate import draw
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli import pictures
-from gzkcore.cli.output import collected_notes, print_lines, print_table
+from gzkcore.cli.output import collected_notes, print_lines, print_table, progress
 
 NAMES = ["speed [m/s]", "rate [/s]", "h:m:s", "[bold]"]
 
@@ -31,6 +31,14 @@ def test_different_warnings_are_different_notes():
         "Note: row 1 is far (1 more like it)",
         "Note: no luck",
     ]
+
+
+def test_progress_without_a_terminal(capsys):
+    for lines, said in ((True, "fitting: 0 %\nfitting: 50 % a\n"), (False, "")):
+        with progress(lines=lines) as report:
+            report("fitting", 0)
+            report("fitting", 0.5, "a")
+        assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])

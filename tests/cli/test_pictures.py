@@ -36,6 +36,29 @@ def test_every_row_of_few_is_drawn_and_of_many_it_is_told_how_many_are_not(monke
     assert "3,000 rows of t.csv, 5 of them outside the picture" in many.get_title("left")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (123_456, 907_654, ["200,000", "400,000", "600,000", "800,000"]),
+        (1951, 2023, ["1960", "1980", "2000", "2020"]),
+        (-0.6, 1.2, ["\N{MINUS SIGN}0.5", "0", "0.5", "1"]),
+        (1_000_000.1, 1_000_000.7, ["1,000,000.2", "1,000,000.4", "1,000,000.6"]),
+    ],
+)
+def test_numbers_at_axes_are_as_one_prints_them(monkeypatch, low, high, ticks):
+    figures = []
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    pairs = np.linspace(low, high, 20)[:, np.newaxis].repeat(2, axis=1)
+    pictures.draw_agreement(Path("a.png"), pairs, "rows of t.csv", "y")
+    figures[0].draw_without_rendering()
+    (axes,) = figures[0].axes
+    ends = axes.get_xlim()
+    shown = [
+        text for text in axes.get_xticklabels() if ends[0] <= text.get_position()[0] <= ends[1]
+    ]
+    assert [text.get_text() for text in shown] == ticks
+
+
 def test_names_are_no_formulas(tmp_path):
     pairs = np.arange(20.0).reshape(10, 2)
     pictures.draw_agreement(tmp_path / "a.svg", pairs, "rows of $x_{$.csv", "y $x_{$")

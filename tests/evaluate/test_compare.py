@@ -152,7 +152,7 @@ ROWS = gaussian(50, 3)
         (ROWS[:1], None, {}, ValueError, "X has 1 row; a comparison takes 20"),
         (np.full((50, 3), np.nan), None, {}, ValueError, "Input X contains NaN.*row 0, column 0"),
         (ROWS, np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
-        (ROWS, [*range(49), np.nan], {}, ValueError, "Input y contains NaN.*row 49"),
+        (ROWS, [*range(49), np.nan], {}, ValueError, "Input y contains NaN.*row 49.*X.y.notna"),
         (ROWS, ["a"] * 50, {}, ValueError, "y is not numeric"),
         (ROWS, np.ones(50), {}, ValueError, "nothing to predict"),
     ],

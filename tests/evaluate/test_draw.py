@@ -73,17 +73,24 @@ def test_five_methods_are_named_and_others_are_grey(monkeypatch):
     }  # fmt: skip
 
 
-def test_labels_of_a_plan_do_not_overlap(monkeypatch):
+@pytest.mark.parametrize("least", [1e-14, 0.02])
+def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(monkeypatch, least):
     figures = []
     monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     table = [
-        {"method": name, "n_components": width, "error": error / width, "seconds": width * speed}
-        for name, error, speed in (("a", 1.0, 1.0), ("b", 1.01, 1.01), ("c", 0.5, 2.0))
-        for width in (64, 256, 1024)
+        {"method": name, "n_components": width, "error": max(1 / width, least), "seconds": 1.0}
+        for name in "abc"
+        for width in (64, 100, 10**6)
     ]
-    draw.draw_plan(Path("p.png"), table, 0.01, "title")
+    draw.draw_plan(Path("p.png"), table, 0.1, "title")
     (axes,) = figures[0].axes
-    renderer = figures[0].canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in axes.texts]  # that of max_error too
-    assert len(boxes) >= 8
-    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
+    figures[0].draw_without_rendering()
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["64", "100", "1,000,000"]
+    drawn = np.array([line.get_xdata() for line in axes.lines[:3]])
+    assert np.all(np.diff(drawn, axis=1) > 0)  # no zigzag
+    assert np.all(np.diff(drawn, axis=0) > 0)  # side by side
+    assert drawn[:, 0].max() < drawn[:, 1].min()
+    low, _ = axes.get_ylim()
+    ticks = [text.get_text() for text in axes.get_yticklabels()]
+    assert ("≤ 0.0001" in ticks) == (least == 1e-14)
+    assert low == pytest.approx(1e-4) if least == 1e-14 else 0.005 < low < 0.02

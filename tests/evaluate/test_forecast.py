@@ -42,9 +42,15 @@ def test_errors_hold_with_more_rows(plan):
 
 def test_it_is_printed(plan):
     text = str(plan)
-    assert "predictions with a learned kernel (KernelRegressor), expected of 1,500 rows" in text
-    assert "\nerror: root mean squared, on new rows, in units of y\nform" in text
-    assert "centres" in text
+    title, _, answer, *_ = text.split("\n")
+    assert title.startswith("1,500 rows of ")
+    assert answer.startswith(
+        "KernelRegressor, which learns its own kernel, is expected to have an "
+    )
+    assert "\nerror: root mean squared, in units of y\n" in text
+    assert " centres" in text
+    assert text.index("whole kernel ") < text.index("Features, for those who choose the kernel:")
+    assert text.count("alpha=") == text.count("lam") == 0
 
 
 def test_where_nothing_is_learned_there_is_no_forecast():
@@ -69,7 +75,8 @@ def test_labels_and_categories(labels):
     guess = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
     assert all(0 < each.error < guess / 2 and each.seconds > 0 for each in plan.forecasts)
     text = str(plan)
-    assert "labels with a learned kernel (KernelClassifier), expected of 1,000 rows" in text
+    assert "KernelClassifier, which learns its own kernel, is expected to have an error of" in text
+    assert text.startswith("1,000 rows of 4 columns, ")
     assert "in units of y" not in text
     assert "%" in text
 
@@ -130,7 +137,7 @@ def test_extrapolation():
         (["a"] * 59, "inconsistent"),
         (["a"] * 60, r"y has one class, \['a'\], and plan needs two or more"),
         ([np.nan, *range(59)], "leave out rows without a target"),
-        (["a", None, *"ab" * 29], "y has no label in row 1"),
+        (["a", None, *"ab" * 29], "y has no label in row 1.*X.y.notna"),
     ],
 )
 def test_bad_targets(y, message):

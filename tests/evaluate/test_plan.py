@@ -70,6 +70,14 @@ def test_plan_counts_all_rows():
     assert 1 <= small.effective_dimension <= 3
 
 
+def test_plan_counts_columns_before_they_are_encoded():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": gaussian(300, 1)[:, 0], "kind": ["u", "v", "w"] * 100})
+    found = gzkcore.plan(frame, n_components=[32])
+    assert (found.n_columns, found.n_features) == (2, 4)
+    assert str(found).startswith("300 rows of 2 columns (4 when encoded), ")
+
+
 def test_plan_draws(tmp_path):
     pytest.importorskip("matplotlib")
     gzkcore.plan(gaussian(300, 3), n_components=[16, 64]).plot(tmp_path / "plan.png")

@@ -92,8 +92,8 @@ def test_the_form_is_one_there_is_room_for(learner, monkeypatch):
     least = features_bytes(300, 2, 10)
     assert least < whole
     for max_memory, form in (
-        (None, "Form: the whole kernel"),
-        (2 * whole, "Form: the whole kernel"),
+        (None, "Model: the whole kernel"),
+        (2 * whole, "Model: the whole kernel"),
         ((whole + least) / 2, "features, since there is no room for the whole kernel"),
     ):
         model = learner(max_memory=max_memory, cv=2, random_state=0).fit(X, y)
@@ -129,7 +129,7 @@ def test_time_yields_to_memory(monkeypatch):
     monkeypatch.setattr(fit_memory, "features_bytes", lambda *_: 1e12)
     X, y = wave()
     model = KernelRegressor(1e-9, max_memory=1e9, cv=2, random_state=0).fit(X, y)
-    assert "Form: the whole kernel on 300 rows" in str(model.report_)
+    assert "Model: the whole kernel on 300 rows" in str(model.report_)
 
 
 @pytest.mark.parametrize("given", [0, -1.0, np.inf, np.nan, "1 gig", "-1 GB", "GB", True])

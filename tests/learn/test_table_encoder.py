@@ -437,6 +437,9 @@ def test_names_are_left_out():
         ([f"2026-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(84)], r"pandas\.to_datetime"),
         ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], r"pandas\.to_datetime"),
         ([f"{i},5" for i in range(84)], "decimal comma"),
+        ([f"€ {i}.50" for i in range(84)], "remove signs"),
+        ([f"${i},{100 + i}" for i in range(1, 85)], "remove signs"),
+        ([f"{i},{100 + i}" for i in range(1, 85)], "separators of thousands"),
         ([f"Town {i}" for i in range(84)], ""),
     ],
 )

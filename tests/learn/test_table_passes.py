@@ -101,7 +101,9 @@ def test_all_rows_of_a_source_are_fitted_to(budget, tmp_path):
     model = KernelRegressor(budget, cv=2, random_state=0).fit(cut(X, y))
     told = str(model.report_)
     assert "200 rows drawn at random from 600" in told
-    assert ("Form: the whole kernel on 600 rows" if budget is None else "Form: 50 features") in told
+    assert (
+        "Model: the whole kernel on 600 rows" if budget is None else "Model: 50 features"
+    ) in told
     assert budget is not None or len(model.model_.X_fit_) == 600
     new, truth = wave(seed=1)
     mean, std = model.predict(new, return_std=True)

@@ -274,7 +274,9 @@ def test_bad_files():
     ):
         Path(name).write_bytes(content)
         refuse(name, [], reason)
-    refuse("n.csv", [], "n.csv: there is no such file")
+    for name in ("n.csv", "n.xlsx", "n.doc"):
+        refuse(name, [], f"{name}: there is no such file")
+    refuse(".", [], "this is a folder; name a file")
 
 
 def test_bad_values_of_binary_files():
