@@ -281,7 +281,8 @@ def plan(
     dimension = statistical_dimension(K, lam * K.shape[0] / total)
     if whole is not None and rows.shape[0] > K.shape[0]:  # more rows tell more
         dimension = whole.statistical_dimension
-    advice = [_recommendation(best, trials, max_error), *_beyond(whole, widths[-1])]
+    too_few = best.error > max_error
+    advice = [_recommendation(best, trials, max_error), *_beyond(whole, widths[-1], too_few)]
     cloud = np.asarray(dense(train), dtype=np.float64)
     cloud = cloud - cloud.mean(axis=0)
     norms = np.sqrt(np.einsum("ij,ij->i", cloud, cloud))
@@ -370,15 +371,19 @@ def _whole(kernel: Kernel, X: Rows, lam: float, n_samples: int, seed: int) -> Wh
         return None
 
 
-def _beyond(whole: WholeCost | None, widest: int) -> Iterator[str]:
-    """Say what to use where a ridge can use more features than the widest has."""
-    if whole is not None and whole.statistical_dimension > widest:
+def _beyond(whole: WholeCost | None, widest: int, too_few: bool) -> Iterator[str]:
+    """Say what to use where features are too few: for a ridge, or for the error asked for."""
+    if whole is None:
+        return
+    if whole.statistical_dimension > widest:
         usable = float(f"{whole.statistical_dimension:.2g}")
         yield (
             f"To predict with a ridge of {whole.alpha:g}, no features of these widths are enough: "
             f"{usable:,g} or more would help, and the widest have {widest:,}. Use the whole "
             f"kernel: KernelRidge with alpha={whole.alpha:g}, in {whole.about}."
         )
+    elif too_few:
+        yield f"The whole kernel has no error: KernelRidge fits it in {whole.about}."
 
 
 def _width_needed(trials: Sequence[Trial], best: Trial, max_error: float) -> int | None:

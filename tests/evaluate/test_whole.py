@@ -87,10 +87,13 @@ def test_plan_says_what_the_whole_kernel_takes():
     assert {row["n_components"] for row in plan.table} == {16, 64}
     text = str(plan)
     assert re.search(
-        r"whole kernel \(KernelRidge\): error 0; a fit with alpha=0.1 takes (about|<)", text
+        r"whole kernel \(KernelRidge\): error 0; a fit with a ridge of 0.1 takes (about|<)", text
     )
     assert "no features of these widths are enough" in plan.recommendation
     assert "and the widest have 64. Use the whole kernel: KernelRidge" in plan.recommendation
+    wide = gzkcore.plan(X, Matern(nu=1.5, length_scale=0.5), lam=10.0, n_components=[512])
+    assert "No method reaches 0.1" in wide.recommendation
+    assert "The whole kernel has no error: KernelRidge fits it in" in wide.recommendation
     smooth = gzkcore.plan(X, Gaussian(0.01), lam=1.0, n_components=[256])
     assert "whole kernel" not in smooth.recommendation
     assert "whole kernel (KernelRidge): error 0" in str(smooth)
