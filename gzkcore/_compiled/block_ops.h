@@ -10,7 +10,7 @@ static void NAME(gzk_scatter)(const REAL *const *rows, const int32_t *bucket, co
     for (; j + LANES <= d; j += LANES) {
         VEC v[LANES];
         for (int r = 0; r < LANES; r++) {
-            v[r] = *(const VEC *)(rows[r] + j);
+            v[r] = *(const MEM *)(rows[r] + j);
             GZK_PREFETCH((const char *)(rows[r] + j) + GZK_AHEAD);
         }
         NAME(gzk_transpose)(v, 0);
@@ -19,7 +19,7 @@ static void NAME(gzk_scatter)(const REAL *const *rows, const int32_t *bucket, co
             const REAL *by = w + q * d + j;
             GZK_UNROLL
             for (int c = 0; c < LANES; c++) {
-                VEC *sum = (VEC *)(acc + (ptrdiff_t)to[c] * LANES);
+                MEM *sum = (MEM *)(acc + (ptrdiff_t)to[c] * LANES);
                 *sum += by[c] * v[c];
             }
         }
@@ -28,8 +28,8 @@ static void NAME(gzk_scatter)(const REAL *const *rows, const int32_t *bucket, co
         REAL x[LANES];
         for (int r = 0; r < LANES; r++) x[r] = rows[r][j];
         for (ptrdiff_t q = 0; q < passes; q++) {
-            VEC *sum = (VEC *)(acc + (ptrdiff_t)bucket[q * d + j] * LANES);
-            *sum += w[q * d + j] * *(const VEC *)x;
+            MEM *sum = (MEM *)(acc + (ptrdiff_t)bucket[q * d + j] * LANES);
+            *sum += w[q * d + j] * *(const MEM *)x;
         }
     }
 }
@@ -39,8 +39,8 @@ static void NAME(gzk_scatter_columns)(const REAL *columns, const int32_t *bucket
                                       ptrdiff_t d, REAL *acc)
 {
     for (ptrdiff_t j = 0; j < d; j++) {
-        VEC *sum = (VEC *)(acc + (ptrdiff_t)bucket[j] * LANES);
-        *sum += w[j] * *(const VEC *)(columns + j * LANES);
+        MEM *sum = (MEM *)(acc + (ptrdiff_t)bucket[j] * LANES);
+        *sum += w[j] * *(const MEM *)(columns + j * LANES);
     }
 }
 
@@ -57,9 +57,9 @@ static void NAME(gzk_unpack)(const REAL *acc, ptrdiff_t n, int count, REAL *out,
     ptrdiff_t j = 0;
     for (; j + LANES <= n; j += LANES) {
         VEC v[LANES];
-        for (int c = 0; c < LANES; c++) v[c] = *(const VEC *)(acc + (j + c) * LANES);
+        for (int c = 0; c < LANES; c++) v[c] = *(const MEM *)(acc + (j + c) * LANES);
         NAME(gzk_transpose)(v, 0);
-        for (int r = 0; r < count; r++) *(VEC *)(out + r * ldo + j) = v[r];
+        for (int r = 0; r < count; r++) *(MEM *)(out + r * ldo + j) = v[r];
     }
     for (; j < n; j++)
         for (int r = 0; r < count; r++) out[r * ldo + j] = acc[j * LANES + r];
@@ -72,7 +72,7 @@ static int NAME(gzk_not_finite)(const REAL *x, ptrdiff_t n)
     for (int c = 0; c < 4; c++) zero[c] = NAME(gzk_splat)(0);
     ptrdiff_t j = 0;
     for (; j + 4 * LANES <= n; j += 4 * LANES)
-        for (int c = 0; c < 4; c++) zero[c] += 0 * *(const VEC *)(x + j + c * LANES);
+        for (int c = 0; c < 4; c++) zero[c] += 0 * *(const MEM *)(x + j + c * LANES);
     const VEC all = (zero[0] + zero[1]) + (zero[2] + zero[3]);
     REAL rest = 0;
     for (int c = 0; c < LANES; c++) rest += ((const REAL *)&all)[c];

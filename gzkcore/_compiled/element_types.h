@@ -1,9 +1,11 @@
 /* Includes the operations in OPS twice, for float and for double: set OPS to the file's name before.
  *
- * OPS sees the element type as REAL and IS_FLOAT, a vector of LANES of them as VEC, and writes
- * NAME(f) for what is called f_f32 or f_f64, CONSTANT(c) for a macro that is called c_F32 or c_F64.
+ * OPS sees the element type as REAL and IS_FLOAT, a vector of LANES of them as VEC, one anywhere in
+ * memory as MEM, and writes NAME(f) for what is called f_f32 or f_f64, CONSTANT(c) for a macro that is
+ * called c_F32 or c_F64.
  */
 #define VEC NAME(gzk_vec)
+#define MEM NAME(gzk_mem)
 #define LANES CONSTANT(GZK_LANES)
 
 #define REAL float
@@ -27,5 +29,6 @@
 #undef CONSTANT
 
 #undef VEC
+#undef MEM
 #undef LANES
 #undef OPS

@@ -45,10 +45,10 @@ GZK_INLINE void NAME(gzk_hadamard_block)(const REAL *x, REAL *y, const int count
 {
     VEC v[GZK_BLOCK];
     GZK_UNROLL
-    for (int i = 0; i < count; i++) v[i] = *(const VEC *)(x + i * LANES);
+    for (int i = 0; i < count; i++) v[i] = *(const MEM *)(x + i * LANES);
     NAME(gzk_butterflies)(v, count);
     GZK_UNROLL
-    for (int i = 0; i < count; i++) *(VEC *)(y + i * LANES) = NAME(gzk_lanes)(v[i]);
+    for (int i = 0; i < count; i++) *(MEM *)(y + i * LANES) = NAME(gzk_lanes)(v[i]);
 }
 
 /* The outermost log2(radix) stages of a row of radix * h elements, h a multiple of LANES. */
@@ -57,10 +57,10 @@ GZK_INLINE void NAME(gzk_hadamard_outer)(const REAL *x, REAL *y, ptrdiff_t h, co
     for (ptrdiff_t j = 0; j < h; j += LANES) {
         VEC v[GZK_BLOCK];
         GZK_UNROLL
-        for (int i = 0; i < radix; i++) v[i] = *(const VEC *)(x + i * h + j);
+        for (int i = 0; i < radix; i++) v[i] = *(const MEM *)(x + i * h + j);
         NAME(gzk_butterflies)(v, radix);
         GZK_UNROLL
-        for (int i = 0; i < radix; i++) *(VEC *)(y + i * h + j) = v[i];
+        for (int i = 0; i < radix; i++) *(MEM *)(y + i * h + j) = v[i];
     }
 }
 
@@ -114,8 +114,8 @@ static void NAME(gzk_permute)(const REAL *x, const int32_t *order, const REAL *f
 #else
         REAL lanes[LANES];
         for (int i = 0; i < LANES; i++) lanes[i] = x[order[j + i]];
-        VEC v = *(const VEC *)lanes;
+        VEC v = *(const MEM *)lanes;
 #endif
-        *(VEC *)(y + j) = *(const VEC *)(factor + j) * v;
+        *(MEM *)(y + j) = *(const MEM *)(factor + j) * v;
     }
 }

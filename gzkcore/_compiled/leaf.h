@@ -36,15 +36,20 @@
 
 #if defined(__GNUC__)
 #define GZK_INLINE static inline __attribute__((always_inline))
-/* Aligned only to the element, so that loads and stores may be anywhere. */
-typedef float gzk_vec_f32 __attribute__((vector_size(GZK_BYTES), aligned(4), may_alias));
-typedef double gzk_vec_f64 __attribute__((vector_size(GZK_BYTES), aligned(8), may_alias));
+typedef float gzk_vec_f32 __attribute__((vector_size(GZK_BYTES)));
+typedef double gzk_vec_f64 __attribute__((vector_size(GZK_BYTES)));
+/* The same in memory, aligned only to the element, so that loads and stores may be anywhere. Never an
+ * argument: for one of such a type gcc 14 on arm64 ends in an internal error. */
+typedef gzk_vec_f32 gzk_mem_f32 __attribute__((aligned(4), may_alias));
+typedef gzk_vec_f64 gzk_mem_f64 __attribute__((aligned(8), may_alias));
 #define GZK_LANES_F32 (GZK_BYTES / 4)
 #define GZK_LANES_F64 (GZK_BYTES / 8)
 #else
 #define GZK_INLINE static inline
 typedef float gzk_vec_f32;
 typedef double gzk_vec_f64;
+typedef float gzk_mem_f32;
+typedef double gzk_mem_f64;
 #define GZK_LANES_F32 1
 #define GZK_LANES_F64 1
 #endif

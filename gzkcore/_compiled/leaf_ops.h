@@ -16,18 +16,18 @@ GZK_INLINE void NAME(gzk_dots_rows)(const REAL *x, ptrdiff_t ldx, const REAL *w,
             for (int v = 0; v < WIDE; v++) acc[r][v] = (VEC){0};
         for (ptrdiff_t a = 0; a < d; a++) {
             VEC wa[WIDE];
-            for (int v = 0; v < WIDE; v++) wa[v] = *(const VEC *)(w + a * ldw + j + v * LANES);
+            for (int v = 0; v < WIDE; v++) wa[v] = *(const MEM *)(w + a * ldw + j + v * LANES);
             for (int r = 0; r < rows; r++)
                 for (int v = 0; v < WIDE; v++) acc[r][v] += x[r * ldx + a] * wa[v];
         }
         for (int r = 0; r < rows; r++)
-            for (int v = 0; v < WIDE; v++) *(VEC *)(t + r * ldt + j + v * LANES) = acc[r][v];
+            for (int v = 0; v < WIDE; v++) *(MEM *)(t + r * ldt + j + v * LANES) = acc[r][v];
     }
     for (; j < m; j += LANES)
         for (int r = 0; r < rows; r++) {
             VEC acc = (VEC){0};
-            for (ptrdiff_t a = 0; a < d; a++) acc += x[r * ldx + a] * *(const VEC *)(w + a * ldw + j);
-            *(VEC *)(t + r * ldt + j) = acc;
+            for (ptrdiff_t a = 0; a < d; a++) acc += x[r * ldx + a] * *(const MEM *)(w + a * ldw + j);
+            *(MEM *)(t + r * ldt + j) = acc;
         }
 }
 
@@ -51,7 +51,7 @@ GZK_INLINE void NAME(gzk_store)(REAL *dst, VEC v, const int stream)
         return;
     }
 #endif
-    *(VEC *)dst = v;
+    *(MEM *)dst = v;
 }
 
 /* out[j] <- sum_k c[k] p_k(t[j]),  p_0 = 1, p_1 = t, p_(k+1) = t p_k - b[k] p_(k-1)  (Clenshaw).
@@ -64,7 +64,7 @@ GZK_INLINE void NAME(gzk_clenshaw_chains)(const REAL *t, const REAL *c, const RE
     VEC x[GZK_CHAINS], even[GZK_CHAINS], odd[GZK_CHAINS];
     ptrdiff_t k = degree;
     for (int v = 0; v < chains; v++) {
-        x[v] = *(const VEC *)(t + v * LANES);
+        x[v] = *(const MEM *)(t + v * LANES);
         even[v] = NAME(gzk_splat)(c[degree]);
         odd[v] = (VEC){0};
     }
@@ -114,7 +114,7 @@ GZK_INLINE void NAME(gzk_horner_chains)(const REAL *x, ptrdiff_t ldx, const REAL
         for (int v = 0; v < chains; v++) t[r][v] = (VEC){0};
     for (ptrdiff_t a = 0; a < d; a++)
         for (int v = 0; v < chains; v++) {
-            VEC wa = *(const VEC *)(w + a * ldw + v * LANES);
+            VEC wa = *(const MEM *)(w + a * ldw + v * LANES);
             for (int r = 0; r < rows; r++) t[r][v] += x[r * ldx + a] * wa;
         }
     for (int r = 0; r < rows; r++)
@@ -172,7 +172,7 @@ GZK_INLINE void NAME(gzk_halves_chains)(const REAL *x, ptrdiff_t ldx, const REAL
         for (int v = 0; v < chains; v++) t[r][v] = (VEC){0};
     for (ptrdiff_t a = 0; a < d; a++)
         for (int v = 0; v < chains; v++) {
-            VEC wa = *(const VEC *)(w + a * ldw + v * LANES);
+            VEC wa = *(const MEM *)(w + a * ldw + v * LANES);
             for (int r = 0; r < rows; r++) t[r][v] += x[r * ldx + a] * wa;
         }
     for (int r = 0; r < rows; r++)
@@ -233,20 +233,21 @@ static void NAME(gzk_load_points)(const REAL *points, ptrdiff_t ld, int count, p
     VEC sum = (VEC){0};
     for (ptrdiff_t a = 0; a < d; a++) {
         for (int r = 0; r < LANES; r++) x[a * LANES + r] = r < count ? points[r * ld + a] : (REAL)0;
-        VEC xa = *(const VEC *)(x + a * LANES);
+        VEC xa = *(const MEM *)(x + a * LANES);
         sum += xa * xa;
-        *(VEC *)(rho2 + a * LANES) = sum;
+        *(MEM *)(rho2 + a * LANES) = sum;
     }
 }
 
 /* power[2k], power[2k+1] <- Re, Im (x_0 + i x_1)^k for k = 0..degree. */
 static void NAME(gzk_powers)(const REAL *x, const REAL *y, REAL *power, ptrdiff_t degree)
 {
-    VEC a = *(const VEC *)x, b = y ? *(const VEC *)y : (VEC){0};
+    VEC a = *(const MEM *)x, b = {0};
+    if (y) b = *(const MEM *)y;
     VEC re = NAME(gzk_splat)(1), im = (VEC){0};
     for (ptrdiff_t k = 0; k <= degree; k++) {
-        *(VEC *)(power + 2 * k * LANES) = re;
-        *(VEC *)(power + (2 * k + 1) * LANES) = im;
+        *(MEM *)(power + 2 * k * LANES) = re;
+        *(MEM *)(power + (2 * k + 1) * LANES) = im;
         VEC next = re * a - im * b;
         im = re * b + im * a;
         re = next;
@@ -258,14 +259,14 @@ static void NAME(gzk_powers)(const REAL *x, const REAL *y, REAL *power, ptrdiff_
 static void NAME(gzk_factors)(const REAL *x, const REAL *rho2, const REAL *steps, REAL *factor,
                               ptrdiff_t degree)
 {
-    VEC t = *(const VEC *)x, r = *(const VEC *)rho2;
+    VEC t = *(const MEM *)x, r = *(const MEM *)rho2;
     VEC before = (VEC){0}, value = NAME(gzk_splat)(1);
-    *(VEC *)factor = value;
+    *(MEM *)factor = value;
     for (ptrdiff_t n = 1; n <= degree; n++) {
         VEC next = steps[2 * n] * t * value - steps[2 * n + 1] * r * before;
         before = value;
         value = next;
-        *(VEC *)(factor + n * LANES) = value;
+        *(MEM *)(factor + n * LANES) = value;
     }
 }
 
@@ -275,10 +276,10 @@ static void NAME(gzk_nodes)(const REAL *power, const REAL *factor, const ptrdiff
                             const REAL *scale, REAL *node, ptrdiff_t powers, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < powers; i++)
-        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(power + tree[2 * i] * LANES);
+        *(MEM *)(node + i * LANES) = scale[i] * *(const MEM *)(power + tree[2 * i] * LANES);
     for (ptrdiff_t i = powers; i < count; i++)
-        *(VEC *)(node + i * LANES) = scale[i] * *(const VEC *)(factor + tree[2 * i] * LANES)
-                                     * *(const VEC *)(node + tree[2 * i + 1] * LANES);
+        *(MEM *)(node + i * LANES) = scale[i] * *(const MEM *)(factor + tree[2 * i] * LANES)
+                                     * *(const MEM *)(node + tree[2 * i + 1] * LANES);
 }
 
 /* v <- the transpose of the LANES x LANES matrix v: log2(LANES) rounds of interleaving. With
@@ -311,8 +312,8 @@ GZK_INLINE void NAME(gzk_transpose)(VEC *v, const int paired)
 GZK_INLINE VEC NAME(gzk_column)(const REAL *factor, const REAL *node, const REAL *radial,
                                 const int32_t *at, REAL scale)
 {
-    return scale * *(const VEC *)(radial + at[2])
-           * (*(const VEC *)(factor + at[0]) * *(const VEC *)(node + at[1]));
+    return scale * *(const MEM *)(radial + at[2])
+           * (*(const MEM *)(factor + at[0]) * *(const MEM *)(node + at[1]));
 }
 
 /* out (LANES, count) <- the columns, transposed in registers so that a point's columns adjoin.
@@ -360,9 +361,9 @@ static void NAME(gzk_load_radial)(const REAL *rows, ptrdiff_t ld, int count, ptr
 #if LANES > 1
     for (; c + LANES <= columns && count == LANES; c += LANES) {
         VEC v[LANES];
-        for (int i = 0; i < LANES; i++) v[i] = *(const VEC *)(rows + i * ld + c);
+        for (int i = 0; i < LANES; i++) v[i] = *(const MEM *)(rows + i * ld + c);
         NAME(gzk_transpose)(v, 0);
-        for (int i = 0; i < LANES; i++) *(VEC *)(out + (c + i) * LANES) = v[i];
+        for (int i = 0; i < LANES; i++) *(MEM *)(out + (c + i) * LANES) = v[i];
     }
 #endif
     for (; c < columns; c++)

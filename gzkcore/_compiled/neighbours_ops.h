@@ -13,7 +13,7 @@ GZK_INLINE void NAME(gzk_sums_of_lanes)(VEC *x, REAL *sums)
             x[v] = __builtin_shufflevector(a, b, CONSTANT(GZK_LO)) +
                    __builtin_shufflevector(a, b, CONSTANT(GZK_HI));
         }
-    *(VEC *)sums = x[0];
+    *(MEM *)sums = x[0];
 #else
     for (int v = 0; v < LANES; v++) {
         REAL part[LANES];
@@ -32,7 +32,7 @@ static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_facto
     const REAL *w = u + d * width;
     for (ptrdiff_t j = 0; j < count; j++)
         for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES) {
-            VEC value = w[j] * *(const VEC *)(w + l);
+            VEC value = w[j] * *(const MEM *)(w + l);
             for (ptrdiff_t f = 0; f < n_factors; f++) {
                 const gzk_factor *factor = factors + f;
                 const REAL sign = factor->profile == GZK_EXPONENTIAL ? -1 : 1;
@@ -40,7 +40,7 @@ static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_facto
                 if (!factor->of_distances) t += (REAL)factor->offset;
                 for (ptrdiff_t k = factor->first; k < factor->first + factor->dim; k++) {
                     REAL own = u[k * width + j];
-                    VEC other = *(const VEC *)(u + k * width + l), apart = own - other;
+                    VEC other = *(const MEM *)(u + k * width + l), apart = own - other;
                     if (!factor->of_distances) t += own * other;
                     else if (factor->metric == GZK_ABSOLUTE) t += sign * NAME(gzk_magnitude)(apart);
                     else t += sign * apart * apart;
@@ -48,7 +48,7 @@ static void NAME(gzk_kernel_of_few)(const gzk_factor *factors, ptrdiff_t n_facto
                 t = NAME(gzk_bounded)(t, factor->profile);
                 value *= NAME(gzk_profile)(t, factor->profile, factor);
             }
-            *(VEC *)(S + j * width + l) = value;
+            *(MEM *)(S + j * width + l) = value;
         }
 }
 
@@ -66,10 +66,10 @@ static void NAME(gzk_subtract_features)(const REAL **z, ptrdiff_t p, ptrdiff_t c
             for (ptrdiff_t k = 0; k < p; k += LANES) {
                 VEC own[GZK_TALL];
                 GZK_UNROLL
-                for (int r = 0; r < GZK_TALL; r++) own[r] = *(const VEC *)(z[j + r] + k);
+                for (int r = 0; r < GZK_TALL; r++) own[r] = *(const MEM *)(z[j + r] + k);
                 GZK_UNROLL
                 for (int q = 0; q < GZK_WIDE; q++) {
-                    VEC other = *(const VEC *)(z[l + q] + k);
+                    VEC other = *(const MEM *)(z[l + q] + k);
                     GZK_UNROLL
                     for (int r = 0; r < GZK_TALL; r++) acc[r * GZK_WIDE + q] += own[r] * other;
                 }
@@ -94,11 +94,11 @@ static void NAME(gzk_last_of_inverse_factor)(REAL *S, ptrdiff_t count, ptrdiff_t
         int told = row[k] >= noise[k];
         REAL scale = 1 / (REAL)sqrt((double)(told ? row[k] : noise[k]));
         for (ptrdiff_t l = k / LANES * LANES; l < width; l += LANES)
-            *(VEC *)(row + l) *= told ? scale : 0;
+            *(MEM *)(row + l) *= told ? scale : 0;
         for (ptrdiff_t j = k + 1; told && j < count; j++) {
             REAL factor = row[j];
             for (ptrdiff_t l = j / LANES * LANES; l < width; l += LANES)
-                *(VEC *)(S + j * width + l) -= factor * *(const VEC *)(row + l);
+                *(MEM *)(S + j * width + l) -= factor * *(const MEM *)(row + l);
         }
         row[k] = scale;
     }

@@ -250,12 +250,12 @@ GZK_INLINE void NAME(gzk_strip)(const REAL *u, const REAL *a, const REAL *x, con
                 GZK_UNROLL
                 for (int v = 0; v < GZK_ABREAST; v++) {
                     t[r][v] = (VEC){0};
-                    if (metric == GZK_PRODUCT) t[r][v] = a[i + r] + *(const VEC *)(b + j + v * LANES);
+                    if (metric == GZK_PRODUCT) t[r][v] = a[i + r] + *(const MEM *)(b + j + v * LANES);
                 }
             for (ptrdiff_t k = 0; k < dim; k++) {
                 GZK_UNROLL
                 for (int v = 0; v < GZK_ABREAST; v++)
-                    near[v] = *(const VEC *)(x + k * GZK_TILE + j + v * LANES);
+                    near[v] = *(const MEM *)(x + k * GZK_TILE + j + v * LANES);
                 GZK_UNROLL
                 for (int r = 0; r < GZK_ROWS; r++) {
                     const REAL far = u[k * GZK_TILE + i + r];
@@ -277,7 +277,7 @@ GZK_INLINE void NAME(gzk_strip)(const REAL *u, const REAL *a, const REAL *x, con
                 for (int v = 0; v < GZK_ABREAST; v++) {
                     if (metric != GZK_PRODUCT || profile == GZK_MATERN)
                         t[r][v] = NAME(gzk_bounded)(t[r][v], profile);
-                    *(VEC *)(out + (i + r) * GZK_TILE + j + v * LANES)
+                    *(MEM *)(out + (i + r) * GZK_TILE + j + v * LANES)
                         = NAME(gzk_profile)(t[r][v], profile, factor);
                 }
         }
@@ -289,20 +289,20 @@ GZK_INLINE void NAME(gzk_multiply)(const REAL *k, const REAL *vj, REAL *wi, cons
 {
     VEC s[GZK_STRIP];
     GZK_UNROLL
-    for (int r = 0; r < GZK_STRIP; r++) s[r] = *(const VEC *)(wi + r * LANES);
+    for (int r = 0; r < GZK_STRIP; r++) s[r] = *(const MEM *)(wi + r * LANES);
     for (ptrdiff_t j = 0; j < GZK_TILE; j += LANES) {
-        VEC v = *(const VEC *)(vj + j), w = v;
-        if (both) w = *(const VEC *)(wj + j);
+        VEC v = *(const MEM *)(vj + j), w = v;
+        if (both) w = *(const MEM *)(wj + j);
         GZK_UNROLL
         for (int r = 0; r < GZK_STRIP; r++) {
-            VEC row = *(const VEC *)(k + r * GZK_TILE + j);
+            VEC row = *(const MEM *)(k + r * GZK_TILE + j);
             s[r] += row * v;
             if (both) w += vi[r] * row;
         }
-        if (both) *(VEC *)(wj + j) = w;
+        if (both) *(MEM *)(wj + j) = w;
     }
     GZK_UNROLL
-    for (int r = 0; r < GZK_STRIP; r++) *(VEC *)(wi + r * LANES) = s[r];
+    for (int r = 0; r < GZK_STRIP; r++) *(MEM *)(wi + r * LANES) = s[r];
 }
 
 /* The same for `width` vectors at once, a multiple of LANES: vi, wi (GZK_STRIP, width), vj, wj (GZK_TILE, width). */
@@ -313,23 +313,23 @@ GZK_INLINE void NAME(gzk_multiply_many)(const REAL *k, const REAL *vj, REAL *wi,
         VEC s[GZK_STRIP], left[GZK_STRIP];
         GZK_UNROLL
         for (int r = 0; r < GZK_STRIP; r++) {
-            s[r] = *(const VEC *)(wi + r * width + q);
+            s[r] = *(const MEM *)(wi + r * width + q);
             left[r] = s[r];
-            if (both) left[r] = *(const VEC *)(vi + r * width + q);
+            if (both) left[r] = *(const MEM *)(vi + r * width + q);
         }
         for (ptrdiff_t j = 0; j < GZK_TILE; j++) {
-            VEC v = *(const VEC *)(vj + j * width + q), w = v;
-            if (both) w = *(const VEC *)(wj + j * width + q);
+            VEC v = *(const MEM *)(vj + j * width + q), w = v;
+            if (both) w = *(const MEM *)(wj + j * width + q);
             GZK_UNROLL
             for (int r = 0; r < GZK_STRIP; r++) {
                 REAL value = k[r * GZK_TILE + j];
                 s[r] += value * v;
                 if (both) w += value * left[r];
             }
-            if (both) *(VEC *)(wj + j * width + q) = w;
+            if (both) *(MEM *)(wj + j * width + q) = w;
         }
         GZK_UNROLL
-        for (int r = 0; r < GZK_STRIP; r++) *(VEC *)(wi + r * width + q) = s[r];
+        for (int r = 0; r < GZK_STRIP; r++) *(MEM *)(wi + r * width + q) = s[r];
     }
 }
 
@@ -354,7 +354,7 @@ static NAME(gzk_strip_function) NAME(gzk_strip_function_of)(int metric, int prof
 /* u = x + shift, for one coordinate of a tile. */
 static void NAME(gzk_shift)(const REAL *x, REAL shift, REAL *u)
 {
-    for (ptrdiff_t i = 0; i < GZK_TILE; i += LANES) *(VEC *)(u + i) = *(const VEC *)(x + i) + shift;
+    for (ptrdiff_t i = 0; i < GZK_TILE; i += LANES) *(MEM *)(u + i) = *(const MEM *)(x + i) + shift;
 }
 
 /* Write what PRODUCT needs beside coordinates, for a tile of rows (u, which it changes) and one of
@@ -366,13 +366,13 @@ static void NAME(gzk_expand)(const gzk_factor *factor, REAL *u, REAL *a, const R
         VEC far = {0}, near = {0};
         if (!factor->of_distances) far += (REAL)factor->offset;
         for (ptrdiff_t k = 0; factor->of_distances && k < factor->dim; k++) {
-            VEC v = *(const VEC *)(u + k * GZK_TILE + i), w = *(const VEC *)(x + k * GZK_TILE + i);
+            VEC v = *(const MEM *)(u + k * GZK_TILE + i), w = *(const MEM *)(x + k * GZK_TILE + i);
             far += sign * v * v;
             near += sign * w * w;
-            *(VEC *)(u + k * GZK_TILE + i) = -2 * sign * v;
+            *(MEM *)(u + k * GZK_TILE + i) = -2 * sign * v;
         }
-        *(VEC *)(a + i) = far;
-        *(VEC *)(b + i) = near;
+        *(MEM *)(a + i) = far;
+        *(MEM *)(b + i) = near;
     }
 }
 
@@ -415,7 +415,7 @@ static void NAME(gzk_add_lanes)(const REAL *wi, double *sums)
     for (ptrdiff_t i = 0; i < GZK_TILE; i += LANES) {
         VEC v[LANES];
         REAL total[LANES];
-        for (int l = 0; l < LANES; l++) v[l] = *(const VEC *)(wi + (i + l) * LANES);
+        for (int l = 0; l < LANES; l++) v[l] = *(const MEM *)(wi + (i + l) * LANES);
         NAME(gzk_transpose)(v, 0);
         GZK_UNROLL
         for (int half = LANES / 2; half; half /= 2)
@@ -433,8 +433,8 @@ GZK_INLINE void NAME(gzk_inner)(const REAL *left, const REAL *right, ptrdiff_t w
         for (ptrdiff_t j = 0; j < GZK_TILE; j += LANES) {
             VEC s = {0};
             for (ptrdiff_t p = 0; p < width; p++)
-                s += left[r * width + p] * *(const VEC *)(right + p * GZK_TILE + j);
-            *(VEC *)(q + r * GZK_TILE + j) = s;
+                s += left[r * width + p] * *(const MEM *)(right + p * GZK_TILE + j);
+            *(MEM *)(q + r * GZK_TILE + j) = s;
         }
 }
 
@@ -449,7 +449,7 @@ static void NAME(gzk_add_slopes)(const gzk_factor *factor, ptrdiff_t i, const RE
         VEC s = {0};
         for (ptrdiff_t r = 0; r < GZK_STRIP; r++)
             for (ptrdiff_t j = 0; j < GZK_TILE; j += LANES) {
-                VEC y = *(const VEC *)(near + j), w = *(const VEC *)(g + r * GZK_TILE + j);
+                VEC y = *(const MEM *)(near + j), w = *(const MEM *)(g + r * GZK_TILE + j);
                 VEC apart = far[r] - y;
                 if (factor->metric == GZK_PRODUCT) s += w * (far[r] * y);
                 else if (factor->metric == GZK_DIFFERENCE) s += w * apart * apart;

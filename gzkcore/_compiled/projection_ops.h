@@ -11,11 +11,11 @@ static void NAME(gzk_load_signed)(const REAL *x, ptrdiff_t ldx, int count, const
     for (; c + LANES <= columns; c += LANES) {
         VEC v[LANES];
         for (int i = 0; i < LANES; i++) {
-            v[i] = *(const VEC *)(sign + c) * *(const VEC *)(row[i] + c);
+            v[i] = *(const MEM *)(sign + c) * *(const MEM *)(row[i] + c);
             GZK_FETCH((const char *)(row[i] + c) + 512);
         }
         NAME(gzk_transpose)(v, 0);
-        for (int i = 0; i < LANES; i++) *(VEC *)(y + (c + i) * LANES) = v[i];
+        for (int i = 0; i < LANES; i++) *(MEM *)(y + (c + i) * LANES) = v[i];
     }
 #endif
     for (; c < columns; c++)
@@ -26,10 +26,10 @@ GZK_INLINE void NAME(gzk_lanes_block)(REAL *y, const int count)
 {
     VEC v[GZK_BLOCK];
     GZK_UNROLL
-    for (int i = 0; i < count; i++) v[i] = *(const VEC *)(y + i * LANES);
+    for (int i = 0; i < count; i++) v[i] = *(const MEM *)(y + i * LANES);
     NAME(gzk_butterflies)(v, count);
     GZK_UNROLL
-    for (int i = 0; i < count; i++) *(VEC *)(y + i * LANES) = v[i];
+    for (int i = 0; i < count; i++) *(MEM *)(y + i * LANES) = v[i];
 }
 
 /* y (n, LANES) <- H y for n a power of two: gzk_hadamard without its stages within a vector. */
@@ -64,9 +64,9 @@ static void NAME(gzk_add_signed)(const REAL *y, const int32_t *rows, ptrdiff_t c
 {
     const int32_t mask = ((int32_t)1 << bits) - 1;
     for (ptrdiff_t i = 0; i < count; i++) {
-        const VEC v = *(const VEC *)(y + (ptrdiff_t)(rows[i] & mask) * LANES);
+        const VEC v = *(const MEM *)(y + (ptrdiff_t)(rows[i] & mask) * LANES);
         const REAL sign = GZK_ODD((rows[i] >> bits) & (int32_t)piece) ? -1 : 1;
-        *(VEC *)(acc + i * LANES) += sign * v;
+        *(MEM *)(acc + i * LANES) += sign * v;
     }
 }
 
@@ -92,8 +92,8 @@ static void NAME(gzk_sparse_product)(const REAL *data, const int32_t *columns, c
         for (; e + 4 <= end; e += 4)
             GZK_UNROLL
             for (int j = 0; j < 4; j++)
-                sum[j] += data[e + j] * *(const VEC *)(y + (ptrdiff_t)columns[e + j] * LANES);
-        for (; e < end; e++) sum[0] += data[e] * *(const VEC *)(y + (ptrdiff_t)columns[e] * LANES);
-        *(VEC *)(acc + i * LANES) = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+                sum[j] += data[e + j] * *(const MEM *)(y + (ptrdiff_t)columns[e + j] * LANES);
+        for (; e < end; e++) sum[0] += data[e] * *(const MEM *)(y + (ptrdiff_t)columns[e] * LANES);
+        *(MEM *)(acc + i * LANES) = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
 }

@@ -8,10 +8,10 @@ static void NAME(gzk_convolve)(const REAL *x, const int32_t *hashes, const int8_
 {
     const VEC outer = *value;
     for (ptrdiff_t j = 0; j < d; j++) {
-        const VEC product = outer * ((REAL)signs[j] * *(const VEC *)(x + j * LANES));
+        const VEC product = outer * ((REAL)signs[j] * *(const MEM *)(x + j * LANES));
         const ptrdiff_t at = (place + hashes[j]) & (m - 1);
         if (factors == 1)
-            *(VEC *)(acc + at * LANES) += product;
+            *(MEM *)(acc + at * LANES) += product;
         else
             NAME(gzk_convolve)(x, hashes + d, signs + d, d, factors - 1, m, at, &product, acc);
     }
@@ -27,7 +27,7 @@ static void NAME(gzk_count)(const REAL *x, const int32_t *hashes, const int8_t *
 /* The transform of block b, of n complex numbers. */
 static void NAME(gzk_fourier)(REAL *z, ptrdiff_t n, ptrdiff_t b, const REAL *roots)
 {
-    VEC *a = (VEC *)z;
+    MEM *a = (MEM *)z;
     if (n < 2) return;
     const REAL rr = roots[2 * b], ri = roots[2 * b + 1];
     if (n == 2) {
@@ -38,7 +38,7 @@ static void NAME(gzk_fourier)(REAL *z, ptrdiff_t n, ptrdiff_t b, const REAL *roo
     }
     const REAL sr = roots[4 * b], si = roots[4 * b + 1];
     const ptrdiff_t h = n / 4;
-    VEC *a1 = a + 2 * h, *a2 = a + 4 * h, *a3 = a + 6 * h;
+    MEM *a1 = a + 2 * h, *a2 = a + 4 * h, *a3 = a + 6 * h;
     for (ptrdiff_t j = 0; j < 2 * h; j += 2) {
         const VEC r2 = rr * a2[j] - ri * a2[j + 1], i2 = rr * a2[j + 1] + ri * a2[j];
         const VEC r3 = rr * a3[j] - ri * a3[j + 1], i3 = rr * a3[j + 1] + ri * a3[j];
@@ -58,7 +58,7 @@ static void NAME(gzk_fourier)(REAL *z, ptrdiff_t n, ptrdiff_t b, const REAL *roo
 /* n times its inverse. */
 static void NAME(gzk_fourier_back)(REAL *z, ptrdiff_t n, ptrdiff_t b, const REAL *roots)
 {
-    VEC *a = (VEC *)z;
+    MEM *a = (MEM *)z;
     if (n < 2) return;
     const REAL rr = roots[2 * b], ri = roots[2 * b + 1];
     if (n == 2) {
@@ -72,7 +72,7 @@ static void NAME(gzk_fourier_back)(REAL *z, ptrdiff_t n, ptrdiff_t b, const REAL
     if (h > 1)
         for (int i = 0; i < 4; i++)
             NAME(gzk_fourier_back)(z + 2 * i * h * LANES, h, 4 * b + i, roots);
-    VEC *a1 = a + 2 * h, *a2 = a + 4 * h, *a3 = a + 6 * h;
+    MEM *a1 = a + 2 * h, *a2 = a + 4 * h, *a3 = a + 6 * h;
     for (ptrdiff_t j = 0; j < 2 * h; j += 2) {
         const VEC ur = a[j] + a1[j], ui = a[j + 1] + a1[j + 1];
         const VEC pr = a[j] - a1[j], pi = a[j + 1] - a1[j + 1];
@@ -88,7 +88,7 @@ static void NAME(gzk_fourier_back)(REAL *z, ptrdiff_t n, ptrdiff_t b, const REAL
     }
 }
 
-GZK_INLINE void NAME(gzk_times)(VEC *p, VEC re, VEC im)
+GZK_INLINE void NAME(gzk_times)(MEM *p, VEC re, VEC im)
 {
     const VEC a = p[0], b = p[1];
     p[0] = a * re - b * im;
@@ -99,7 +99,7 @@ GZK_INLINE void NAME(gzk_times)(VEC *p, VEC re, VEC im)
 static void NAME(gzk_ones)(REAL *product, ptrdiff_t m)
 {
     const VEC zero = {0}, one = zero + (REAL)1;
-    VEC *p = (VEC *)product;
+    MEM *p = (MEM *)product;
     for (ptrdiff_t q = 0; q < m; q++) p[q] = q % 2 == 0 || q == 1 ? one : zero;
 }
 
@@ -107,8 +107,8 @@ static void NAME(gzk_ones)(REAL *product, ptrdiff_t m)
  * has the two real values, at frequencies 0 and M. */
 static void NAME(gzk_multiply)(const REAL *z, ptrdiff_t m, const REAL *roots, REAL *product)
 {
-    const VEC *a = (const VEC *)z;
-    VEC *p = (VEC *)product;
+    const MEM *a = (const MEM *)z;
+    MEM *p = (MEM *)product;
     if (m == 1) {
         p[0] *= a[0];
         return;
@@ -131,7 +131,7 @@ static void NAME(gzk_multiply)(const REAL *z, ptrdiff_t m, const REAL *roots, RE
 /* From the transform of m real numbers to twice that of their M complex ones, in place. */
 static void NAME(gzk_join)(REAL *product, ptrdiff_t m, const REAL *roots)
 {
-    VEC *p = (VEC *)product;
+    MEM *p = (MEM *)product;
     if (m == 1) return;
     const VEC sum = p[0] + p[1], difference = p[0] - p[1];
     p[0] = sum, p[1] = difference;
@@ -155,7 +155,7 @@ static void NAME(gzk_store_rows)(const REAL *x, ptrdiff_t m, REAL scale, REAL *o
     ptrdiff_t c = 0;
     for (; c + LANES <= m; c += LANES) {
         VEC v[LANES];
-        for (int i = 0; i < LANES; i++) v[i] = scale * *(const VEC *)(x + (c + i) * LANES);
+        for (int i = 0; i < LANES; i++) v[i] = scale * *(const MEM *)(x + (c + i) * LANES);
         NAME(gzk_transpose)(v, 0);
         for (int i = 0; i < count; i++) NAME(gzk_store)(out + i * ldo + c, v[i], stream);
     }

@@ -72,7 +72,7 @@ GZK_INLINE void NAME(gzk_cos_sin_chains)(const REAL *h, REAL *cos_out, REAL *sin
     VEC r[4], s[4], c[4], q[4], factor[4];
     for (int v = 0; v < count; v++) {
         NAME(gzk_bits) sign, bits;
-        sign = NAME(gzk_reduce)(*(const VEC *)(h + v * LANES), &r[v]) << CONSTANT(GZK_SIGN_SHIFT);
+        sign = NAME(gzk_reduce)(*(const MEM *)(h + v * LANES), &r[v]) << CONSTANT(GZK_SIGN_SHIFT);
         memcpy(&bits, &scale, sizeof bits);
         bits ^= sign; /* the scale with the sign (-1)^k */
         memcpy(&factor[v], &bits, sizeof bits);
