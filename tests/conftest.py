@@ -1,14 +1,18 @@
-"""What all tests share: hypothesis without a clock, and threads for small jobs too."""
+"""What all tests share: hypothesis without a clock, threads for small jobs too, no workers."""
 
 import functools
 import gc
+import json
 import os
+import pickle
 import signal
+import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from gzkcore._util import threads
+from gzkcore._util.wording import plain
 
 settings.register_profile(
     "gzkcore", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
@@ -44,6 +48,11 @@ def pytest_collection():
 
 def pytest_collection_finish():
     """Leave what stays out of all later searches: one of them would take a second."""
+    # Imported here, while no garbage is looked for, and not above. Products of the whole kernel are
+    # timed on fewer rows: how long they take is not tested.
+    from gzkcore.evaluate import whole_cost
+
+    whole_cost.TIMED_SECONDS = 0.01
     gc.freeze()
     gc.enable()
 
@@ -59,3 +68,26 @@ def pytest_runtest_makereport(item, call):
         return (yield)
     finally:
         options.tbstyle, options.showlocals = given
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """No workers at all, which saves the time to start them; return what is measured."""
+    from gzkcore.evaluate.worker import RefusedError, Worker
+
+    measured = []
+
+    def run(self, method, width, seeds, limit):
+        assert limit > 0
+        measured.append((method, width, seeds))
+        work, task = pickle.loads(self._sent)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for result in work(task, method, width, seeds):
+                    yield json.loads(json.dumps(result))
+        except (TypeError, ValueError) as error:
+            raise RefusedError(plain(str(error))) from None
+
+    monkeypatch.setattr(Worker, "run", run)
+    return measured

@@ -478,12 +478,12 @@ def test_bad_models(capsys, globe):
 # ---- real processes
 
 
-def test_json_is_all_there_is_on_stdout(globe):
+def test_json_is_all_there_is_on_stdout(globe, capfd):
+    """Of the whole process: capfd has what kernels would print too."""
     write("data.csv", globe)
-    process = start("fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK, "--json")
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert json.loads(out)["model"] == "model.gzk"
+    arguments = ["fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK, "--json"]
+    assert cli.main(arguments) == 0
+    assert json.loads(capfd.readouterr().out)["model"] == "model.gzk"
 
 
 @pytest.mark.parametrize("command", ["fit", "predict"])

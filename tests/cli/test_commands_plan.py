@@ -133,6 +133,7 @@ def test_compare(capsys, plain):
         assert said.startswith(start_of + reason)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_compare_takes_text_dates_and_gaps(capsys, plain):
     gaps = np.where(np.arange(500) % 7 == 0, "", plain["a"].astype(str))
     days = np.datetime64("2024-01-01") + np.arange(500)
@@ -149,6 +150,7 @@ def test_compare_takes_text_dates_and_gaps(capsys, plain):
     assert "or add --target: text, dates and gaps are then encoded" in refuse(capsys, *arguments)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_picture_of_nothing(capsys, plain):
     """The reasons are printed all the same."""
     write("data.csv", plain)
@@ -219,6 +221,7 @@ def test_an_interrupted_comparison_says_how_to_go_on(globe):
     assert json.loads(Path("data-compare.json").read_text())["experiments"]["compare"]["jobs"]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("command", "kind"),
     [
@@ -256,6 +259,7 @@ def test_what_is_wrong_is_told_before_the_table_is_read(capsys):
         assert refuse(capsys, "compare", "data.csv", *options).startswith(options[0])
 
 
+@pytest.mark.usefixtures("in_process")
 def test_results_of_a_packed_table(capsys, plain):
     write("data.csv", plain)
     Path("a.b.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))

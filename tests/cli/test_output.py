@@ -67,6 +67,7 @@ def test_models_are_no_tables_and_no_pictures(capsys, plain):
         assert reason == f"--model {name} should end with .gzk"
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_a_picture_of_features_that_fails_comes_after_the_report(
     capsys, monkeypatch, plain, command

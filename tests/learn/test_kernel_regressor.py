@@ -30,6 +30,7 @@ from gzkcore import (
     load,
     reference,
 )
+from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
 from gzkcore.learn.kernel_regressor import widening
@@ -57,7 +58,8 @@ UNWEIGHTED = dict.fromkeys(
     expected_failed_checks=lambda _: UNWEIGHTED,
 )
 def test_scikit_learn_agrees(estimator, check, monkeypatch):
-    monkeypatch.setattr(kernel_search, "FORGOTTEN", 0.1)  # how good lengths are isn't asked here
+    monkeypatch.setattr(marginal_likelihood, "MOST_STEPS", 1)  # how good lengths are isn't asked
+    monkeypatch.setattr(kernel_search, "LONGEST_WALK", 1)
     check(estimator)
 
 
