@@ -152,8 +152,6 @@ def tests(*options: str) -> int:
         rest.insert(0, "-m=")  # no marker is left out
         if not os.environ.get("GZKCORE_DATA"):
             print("GZKCORE_DATA names no folder: tests that need data sets will be skipped.")
-    # Tests whose assertions pytest has rewritten are kept as bytecode: that takes seconds.
-    ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
     return run("pytest", "--numprocesses=auto", *rest)
 
 
