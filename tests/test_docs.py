@@ -1,7 +1,7 @@
 """The pages hang together: each is in the menu, each link leads somewhere, nothing public is left out.
 
 What `python3 run.py docs` would find in minutes, as far as the text alone tells. Each checker takes the
-root of a tree and yields what is wrong there, as in test_layout.py.
+root of a tree and yields what is wrong there, see trees.py.
 """
 
 import ast
@@ -13,17 +13,11 @@ import pkgutil
 import re
 import shutil
 from fnmatch import fnmatch
-from pathlib import Path
 
 import pytest
+from trees import ROOT, faults_of, needs_checkout, short, write_tree
 
 import gzkcore
-
-ROOT = Path(__file__).resolve().parents[1]
-needs_checkout = pytest.mark.skipif(
-    not (ROOT / "meson.build").is_file(),
-    reason="the tests run away from a checkout, so there are no pages to look at",
-)
 
 MADE = {"gallery/index"}  # pages that the build makes
 MADE_FOLDERS = ("api/", "gallery/")  # and folders of such pages
@@ -142,20 +136,6 @@ CHECKERS = {
 }
 
 
-def write_tree(root, files):
-    """Write {path: text} under a root; None leaves a file out."""
-    for path, text in files.items():
-        if text is not None:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8")
-    return root
-
-
-def short(checker):
-    """Name a checker in a test's id."""
-    return checker.__name__.removeprefix("check_")
-
-
 @needs_checkout
 @pytest.mark.parametrize("checker", CHECKERS, ids=short)
 def test_the_pages_hang_together(checker):
@@ -167,14 +147,7 @@ def test_right_pages_pass(checker, tmp_path):
     assert list(checker(write_tree(tmp_path, RIGHT))) == []
 
 
-@pytest.mark.parametrize(
-    ("checker", "path", "text", "fault"),
-    [
-        pytest.param(checker, *wrong, id=f"{short(checker)}-{number}")
-        for checker, faults in CHECKERS.items()
-        for number, wrong in enumerate(faults)
-    ],
-)
+@pytest.mark.parametrize(("checker", "path", "text", "fault"), faults_of(CHECKERS))
 def test_a_fault_is_noticed(checker, path, text, fault, tmp_path):
     found = list(checker(write_tree(tmp_path, RIGHT | {path: text})))
     assert any(fault in line for line in found), found

@@ -15,14 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from trees import ROOT, faults_of, needs_checkout, short, write_tree
 
 import gzkcore
-
-ROOT = Path(__file__).resolve().parents[1]
-needs_checkout = pytest.mark.skipif(
-    not (ROOT / "meson.build").is_file(),
-    reason="the tests run away from a checkout, so there is no tree to look at",
-)
 
 # Modules of the package that bring all public names together: they may import from any layer.
 PUBLIC_NAMES = {"__init__", "__main__"}
@@ -570,20 +565,6 @@ CHECKERS = {
 }
 
 
-def write_tree(root, files):
-    """Write {path: text} under a root; None leaves a file out."""
-    for path, text in files.items():
-        if text is not None:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8")
-    return root
-
-
-def short(checker):
-    """Name a checker in a test's id."""
-    return checker.__name__.removeprefix("check_")
-
-
 @needs_checkout
 @pytest.mark.parametrize("checker", CHECKERS, ids=short)
 def test_the_layout_holds(checker):
@@ -595,14 +576,7 @@ def test_a_right_tree_passes(checker, tmp_path):
     assert list(checker(write_tree(tmp_path, RIGHT))) == []
 
 
-@pytest.mark.parametrize(
-    ("checker", "path", "text", "fault"),
-    [
-        pytest.param(checker, *wrong, id=f"{short(checker)}-{number}")
-        for checker, faults in CHECKERS.items()
-        for number, wrong in enumerate(faults)
-    ],
-)
+@pytest.mark.parametrize(("checker", "path", "text", "fault"), faults_of(CHECKERS))
 def test_a_wrong_tree_is_noticed(checker, path, text, fault, tmp_path):
     found = list(checker(write_tree(tmp_path, RIGHT | {path: text})))
     assert any(fault in line for line in found), found
