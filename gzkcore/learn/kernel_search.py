@@ -50,6 +50,7 @@ LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 opera
 # To fit to, below which lengths learned from them are often worse than a linear regression. For 160
 # samples of 30 rows the kernel for that made 86 models better and 29 worse; of 100 rows 43 and 47.
 FEW_ROWS = 50
+DOUBTED = 100  # to fit to, below which an alpha must be better than larger ones beyond chance
 NEARLY_LINEAR = 10.0  # lengths in root mean square distances of rows from their mean
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
@@ -178,19 +179,36 @@ class Trials:
         `of_splits` has the kernel of each split, learned from the rows fitted to there.
         """
         start = time.perf_counter()
-        squares = np.zeros(len(self.alphas))
-        for its_kernel, split in zip(of_splits, self.splits, strict=True):
-            squares += self._squares_of(its_kernel, split)
+        squares = np.vstack(
+            [self._squares_of(*of_both) for of_both in zip(of_splits, self.splits, strict=True)]
+        )
         seconds = time.perf_counter() - start
-        if not np.isfinite(squares).any():
+        if not np.isfinite(squares).all(axis=0).any():
             return None
-        best = int(np.argmin(np.where(np.isnan(squares), np.inf, squares)))
+        best = self._best_alpha(squares)
+        squares = squares.sum(axis=0)
         error = math.sqrt(squares[best] / self.held_out_weight())
         alpha, below = float(self.alphas[best]), squares[:best]
         least = bool(alpha == ALPHAS[0] or (best > 0 and not np.isfinite(below).any()))
         found = Candidate(self._prefix + name, kernel, alpha, error, seconds, of_splits, least)
         self.report.candidates.append(found)
         return found
+
+    def _best_alpha(self, squares: Doubles) -> int:
+        """Return which alpha has the smallest sum of squares, of those of shape (rows, alphas).
+
+        Of few rows the largest whose sum is not larger by more than a standard error of the
+        difference. There chance favours alphas that are far too small, and with these the standard
+        deviations near rows that were fitted to vanish.
+        """
+        sums = squares.sum(axis=0)
+        solved = np.isfinite(sums)
+        best = int(np.argmin(np.where(solved, sums, np.inf)))
+        if self.n_fitted >= DOUBTED:
+            return best
+        more = np.where(solved, squares, 0) - squares[:, [best]]
+        doubt = math.sqrt(len(more)) * more.std(axis=0)
+        return int(np.flatnonzero(solved & (more.sum(axis=0) <= doubt))[-1])
 
     def run_about(
         self, alpha: float, name: str, kernel: Kernel, of_splits: list[Kernel]
@@ -279,9 +297,9 @@ class Trials:
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
     def _squares_of(self, kernel: Kernel, split: Split) -> Doubles:
-        """Return the sum of squared errors, mean over targets, of each alpha; inf if not solved."""
+        """Return weighted squared errors of rows held out, mean over targets; inf if not solved."""
         rows, held_out = split
-        found = np.full(len(self.alphas), np.inf)
+        found = np.full((len(held_out), len(self.alphas)), np.inf)
         noise = None if self.weight is None else 1.0 / self.weight[rows]
         n_targets, middle = self.Y.shape[1], self.mean(rows)
         tried = self.alphas
@@ -300,9 +318,9 @@ class Trials:
             mean = cross_product(kernel, self.X[held_out], self.X[rows], solved.coef)
             truth = (self.Y[held_out] - middle)[:, None]
             missed = mean.reshape(len(mean), tried.size, n_targets) - truth
-            sums = self._sum(np.square(missed), held_out)
+            squares = np.square(missed).mean(axis=-1) * self.weights(held_out)[:, None]
             converged = solved.converged.reshape(tried.size, n_targets).all(axis=1)
-            found[len(self.alphas) - tried.size :] = np.where(converged, sums, np.inf)
+            found[:, len(self.alphas) - tried.size :] = np.where(converged, squares, np.inf)
             break
         return found
 

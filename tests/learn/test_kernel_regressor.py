@@ -776,15 +776,34 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
 def test_an_alpha_below_which_none_was_solved_for_is_known(monkeypatch, errors, least):
     """Only then features are tried too, which can do with smaller ones."""
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
-    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.array(errors, dtype=float))
+    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.array([errors], dtype=float))
     assert trials.run("", kernel, [kernel] * 2).least_alpha is least
 
 
 def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
     trials.narrow(0.1)
-    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.arange(1.0, 1 + trials.alphas.size))
+    monkeypatch.setattr(Trials, "_squares_of", lambda *_: 1.0 + np.arange(trials.alphas.size)[None])
     assert not trials.run("", kernel, [kernel] * 2).least_alpha
+
+
+def test_few_rows_of_much_noise_are_not_taken_for_exact():
+    """With the alpha of the smallest error the median was .28, .07 and 2.7."""
+    for seed in (2, 19, 26):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40, 6))
+        y = 50 + 6 * X[:, 0] - 4 * X[:, 1] + rng.normal(0, 8, 40)
+        _, std = KernelRegressor(random_state=0).fit(X, y).predict(X, return_std=True)
+        assert np.median(std) > 5
+
+
+@pytest.mark.parametrize(("n", "best"), [(90, 2), (600, 1)])
+def test_of_few_rows_the_largest_alpha_is_taken_that_is_as_good_but_for_chance(n, best):
+    """Of four alphas the third is worse than the second in half of the rows, the fourth in all."""
+    squares = np.tile([[4.0, 3.0, 3.5, 4.0], [3.0, 3.0, 2.55, 4.0]], (50, 1))
+    assert trials_of(n=n)._best_alpha(squares) == best
+    squares[:, 2] = np.inf  # not solved
+    assert trials_of(n=n)._best_alpha(squares) == 1
 
 
 def test_the_walk_starts_from_the_error_with_finer_alphas():
