@@ -71,7 +71,7 @@ def predict(
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
-    A .csv file is copied unchanged, with the new column added, of nine digits; a .parquet file
+    A .csv file is copied unchanged, with the new column added, of twelve digits; a .parquet file
     becomes .parquet or .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load

@@ -168,7 +168,8 @@ def _survey_training(split: "_Split", recipe: Recipe) -> Survey:
     check_shares(split.test_fraction, survey.n_used, survey.n_rows - survey.n_used)
     check_scales(table, names, survey.scaler.scale_)
     told = survey.row_numbers(recipe.columns)
-    if told and {*recipe.columns} == {*table.beside(recipe.target)}:  # who names them knows them
+    named = recipe.sphere or {*recipe.columns} != {*table.beside(recipe.target)}
+    if told and not named:  # who names them knows them
         warnings.warn(told, UserWarning, stacklevel=3)
     return survey
 

@@ -163,7 +163,8 @@ def _prepared(
     alike = [name for name in kept if numbers_rows(name, whole[name], numbers)]
     if alike and {*columns} == {*table.beside(target)}:  # who names them knows them
         ranges = {name: (whole[name].min(), whole[name].max()) for name in alike}
-        say(about_row_numbers(ranges, columns))
+        if told := about_row_numbers(ranges, kept):
+            say(told)
     if not kept:
         raise ValueError(
             f"{table.path}: every column has no value, or texts of which more than half differ, so "

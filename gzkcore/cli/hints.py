@@ -14,7 +14,9 @@ from .output import MOST_NAMED
 
 # Names of numbers that rise from row to row and mean something, and of those that mean nothing.
 ORDERED = re.compile(
-    r"(?i)(.*[ _.-])?(t|time|step|second|minute|hour|day|week|month|quarter|year|age|period)s?"
+    r"(?i)(^|[ _.-])"
+    r"(t|time|step|second|minute|hour|day|week|month|quarter|year|age|period)s?"
+    r"($|[ _.-])|timestamp|epoch|elapsed|dayof|yday"
 )
 IDENTIFIER = re.compile(r"(.*[ _.-])?(?i:id)|.*[a-z]I[dD]")
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
@@ -51,18 +53,21 @@ def numbers_rows(name: str, column: Values, rows: Integers) -> bool:
 
 def means_something(name: str, low: float, high: float) -> bool:
     """Say whether numbers of this name and range mean something, although they count."""
-    return ORDERED.fullmatch(name) is not None or YEARS[0] <= low <= high <= YEARS[1]
+    return ORDERED.search(name) is not None or YEARS[0] <= low <= high <= YEARS[1]
 
 
 def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str]) -> str:
-    """Say which columns seem to number the rows, from where to where; how to leave them out."""
+    """Say which columns seem to number the rows, and how to leave them out.
+
+    "" where no other column would be left to predict from.
+    """
     told = ", ".join(f"{name!r} ({low:.0f} to {high:.0f})" for name, (low, high) in found.items())
     words = ("columns", "seem", "them") if len(found) > 1 else ("column", "seems", "it")
     rest = [name for name in columns if name not in found]
     more = ",..." if len(rest) > MOST_NAMED else ""
-    remedy = f"leave {words[2]} out: --columns {shlex.quote(listed(rest[:MOST_NAMED]))}{more}"
     if not rest:
-        remedy = "there is nothing to predict from"
+        return ""  # the only column that predicts
+    remedy = f"leave {words[2]} out: --columns {shlex.quote(listed(rest[:MOST_NAMED]))}{more}"
     return f"{words[0]} {told} {words[1]} to number the rows; if so, {remedy}"
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .recipes import Recipe
 
 MOST_NAMED = 20  # columns, in a message
-TEXT_DIGITS = 9  # of numbers in files of text: as many as tell single precision apart
+# Of numbers in files of text: enough for seconds since 1970, too few for noise of the arithmetic.
+TEXT_DIGITS = 12
 
 
 class InterruptedWorkError(Exception):

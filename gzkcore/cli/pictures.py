@@ -36,7 +36,9 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
         surface = surface_of(found.model, take, found.places, km, spread)
         draw_map(path, surface, f"{target}, fitted to {name}", target)
         return
-    wide = verdict is not None and len(verdict.shuffled) > 1
+    # Bars of errors that fall by chance would look like importances.
+    errors = [] if verdict is None else [*verdict.shuffled.values()]
+    wide = len(errors) > 1 and verdict is not None and max(errors) > verdict.error_of_some
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
     rows = f"{'training' if verdict is None else 'held-out'} rows of {name}"

@@ -75,7 +75,7 @@ def _rows_of_numbers(
             f"{table.path}: every column is constant, so there is nothing to predict from; "
             "choose other columns"
         )
-    if {*recipe.columns} == {*table.beside(recipe.target)}:
+    if not recipe.sphere and {*recipe.columns} == {*table.beside(recipe.target)}:
         notes += [f"Note: {told}" for told in [survey.row_numbers(recipe.columns)] if told]
     if recipe.target:
         check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])

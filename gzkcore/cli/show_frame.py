@@ -134,7 +134,8 @@ def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> l
         name: found for name, found in result["shuffled"].items() if found > LEAST_RISE * error
     }
     if not matter:
-        return []
+        none = "Columns that matter: none by itself; shuffling one adds nothing to the error."
+        return [none] if result["shuffled"] else []
     shown = [f"{name} {written(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
     more = f"; and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
     as_they_are = written(error)

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles
 
 SEEN = 20  # texts that tell what a column seems to hold
-DATES = r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-]\d{2,4}( .*)?"
+DAY, MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
+DATES = (
+    rf"\d{{4}}-{MONTH}-{DAY}([T ].*)?|"
+    rf"({DAY}[./-]{MONTH}|{MONTH}[./-]{DAY})[./-](\d\d|\d{{4}})( .*)?"
+)
 SIGN = r"(?:[€$£¥₹%]|EUR|USD|GBP|CHF|JPY)"
 GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands
 NUMBERS = rf"[+-]?{SIGN}?\s*[+-]?(?:{GROUPED}+|\d+)(?:[.,]\d+)?\s*{SIGN}?"
@@ -54,7 +58,9 @@ def what_texts_seem(texts: list[str]) -> str:
         return "dates"
     if not every(NUMBERS):
         return ""
-    if some(SIGN) or some(rf"^{SEPARATED_TWICE}$") or every(rf"[+-]?{GROUPED}"):
+    if some(SIGN) or some(rf"^{SEPARATED_TWICE}$"):
+        return "numbers"
+    if some(GROUPED) and every(rf"[+-]?({GROUPED}|\d{{1,3}})"):  # those below 1,000 have none
         return "numbers"
     return "decimal commas" if some(",") else ""
 

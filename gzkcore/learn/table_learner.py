@@ -267,9 +267,11 @@ class TableLearner(BaseEstimator):
                 "about y."
             )
             return
-        _tell_rate(trials, of, best, of_half)
+        _tell_rate(trials, of, best, of_half, of_mean)
         form = self._form(table, trials, best, seconds)
         best.chosen = not any(each.chosen for each in report.candidates)
+        if best.chosen and (form.features or form.centers):
+            report.say("The errors are those of the whole kernel, which this model approximates.")
         self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
         self.kernel_ = best.kernel
         self.feature_importances_ = self._importances(best.kernel, table.variances())
@@ -410,16 +412,21 @@ def _rounded(seconds: float) -> str:
 _MEANS = {"y": "the mean", "labels": "the shares of the classes"}
 
 
-def _tell_rate(trials: Trials, of: str, best: Candidate, half: Candidate | None) -> None:
+def _tell_rate(
+    trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float
+) -> None:
     """Say what more rows would bring, by what half of them bring."""
     if half is None:
         half = trials.halved().run(best.name, best.kernel, best.of_splits)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
+        lower = (
+            f"lower it by another {min(percent, 99):.0f} %" if percent >= 1 else "hardly lower it"
+        )
         trials.report.say(
-            f"The error is {half.error:.4g} with {n // 2:,} training rows and {best.error:.4g} "
-            f"with {n:,}, where that of {_MEANS[of]} is 1; at this rate {2 * n:,} rows would "
-            + (f"lower it by another {percent:.0f} %." if percent >= 1 else "hardly lower it.")
+            f"The error is {half.error:.4g} with {(n + 1) // 2:,} training rows and "
+            f"{best.error:.4g} with {n:,}, where that of {_MEANS[of]} is {of_mean:.2g}; at this "
+            f"rate {2 * n:,} rows would {lower}."
         )
 
 

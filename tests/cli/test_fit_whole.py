@@ -124,7 +124,7 @@ def test_centers(capsys, globe, monkeypatch):
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-2)
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
     predicted = np.array([float(row["PREDICTED_y"]) for row in read("out.csv")])
-    np.testing.assert_allclose(predicted, model.predict(X), rtol=5e-9)  # of nine digits
+    np.testing.assert_allclose(predicted, model.predict(X), rtol=5e-12)  # of twelve digits
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
     spread = np.array([float(row["PREDICTED_y_STD"]) for row in read("std.csv")])
     np.testing.assert_allclose(spread, model.predict(X, return_std=True)[1], rtol=1e-6)

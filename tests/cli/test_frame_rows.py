@@ -12,6 +12,7 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
+from gzkcore.learn.categories import what_texts_seem
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
@@ -140,6 +141,9 @@ NUMBERED = {
     "founded": (range(1950, 2010), False),
     "time step": (range(60), False),
     "t": (range(60), False),
+    "Time (s)": (range(60), False),
+    "hours_since": (range(60), False),
+    "timestamp": (range(1_700_000_000, 1_700_000_060), False),
 }
 
 
@@ -164,6 +168,37 @@ def test_a_column_that_numbers_the_rows_has_a_note(capsys, command):
     ), notes
     notes = run(capsys, *arguments, "--columns", "nr,b c")["notes"]  # asked for by its name
     assert "number the rows" not in str(notes)
+
+
+def test_the_only_column_to_predict_from_has_no_note():
+    assert hints.about_row_numbers({"depth": (1.0, 60.0)}, ["depth"]) == ""
+    assert "--columns load" in hints.about_row_numbers({"nr": (1.0, 60.0)}, ["nr", "load"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "seem"),
+    [
+        (["1,200", "950", "12,345"], "numbers"),
+        (["1,200", "0,5"], "decimal commas"),
+        (["2024-02-29", "2024-12-31 10:00"], "dates"),
+        (["03/25/2024", "12/01/24"], "dates"),
+        (["94-97-62", "40-17-35"], ""),
+        (["950", "12"], ""),
+    ],
+)
+def test_what_texts_seem(texts, seem):
+    assert what_texts_seem(texts) == seem
+
+
+def test_predictions_in_text_keep_what_varies_beside_a_large_mean(capsys):
+    """Of seconds since 1970 nine digits left tens of seconds."""
+    x = np.linspace(0, 6, 80)
+    write("data.csv", {"x": x, "y": 1.7e9 + 20 * np.sin(x)})
+    run(capsys, "fit", "data.csv", "--target", "y")
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
+    predicted = np.genfromtxt("out.csv", delimiter=",", names=True)["PREDICTED_y"]
+    exact = load("model.gzk").predict(x[:, None])
+    np.testing.assert_allclose(predicted, exact, rtol=0, atol=0.006)
 
 
 def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
