@@ -128,7 +128,7 @@ def test_predictions_are_the_models(capsys, globe):
     mean, std = load("model.gzk").predict(X, return_std=True)
     for name, values in (("PREDICTED_y", mean), ("PREDICTED_y_STD", std)):
         written = [row[name] for row in rows]
-        assert written == [repr(float(f"{value:.9g}")) for value in values.tolist()]
+        assert written == [repr(float(f"{value:.12g}")) for value in values.tolist()]
 
     assert cli.main(["predict", "model.gzk", "data.csv", "--output", "o.csv", "--name", "p"]) == 0
     assert "400 rows with p: o.csv" in capsys.readouterr().out
