@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gzkcore._util.wording import as_plain, plain
+from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.learn.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.learn.table_encoder import NO_PLACES
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 8  # that are named
 MOST_DIGITS = 7  # of an error
+FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 LEAST_RISE = 1.01  # of the error where a column is shuffled
 
 
@@ -31,6 +32,7 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "lengthscale_km": None if places is None else length_km(model, places),
         "learner": type(model).__name__,
         "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
+        "chosen": next((each.what() for each in model.report_.candidates if each.chosen), None),
         "alpha": model.alpha_,
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "train_rows": len(rows.y),
@@ -62,11 +64,12 @@ def print_frame(result: dict[str, Any]) -> None:
             ["", *columns.values(), "time"],
             [_row(method, list(columns), written) for method in result["methods"]],
         )
-        print_lines(*_what_columns_mean(labels))
+        print_lines(*_what_columns_mean(labels), *_about_few(result["test_rows"]))
     else:
         print_lines(title)
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
     *told, _ = result["report"]  # the last is the time
+    told = [f"Kernel: {result['chosen']}.", *told] if result["chosen"] else told
     region = any(line.startswith(NO_PLACES) for line in told)
     told = [
         f"{line} With --lat and --lon they can be drawn as a map."
@@ -125,6 +128,14 @@ def _what_columns_mean(labels: bool) -> list[str]:
     if labels:
         return ["wrong: error rate on held-out rows; log loss: 0 is perfect"]
     return ["error: root mean squared, on held-out rows; R²: 1 is perfect, 0 is as the mean"]
+
+
+def _about_few(n_test: int) -> list[str]:
+    """Say so where few rows were held out."""
+    if n_test >= FEW_TEST_ROWS:
+        return []
+    few = f"{counted(n_test, 'held-out row')} {'says' if n_test == 1 else 'say'} little"
+    return [f"{few}; --test-fraction 0.3 holds out more."]
 
 
 def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> list[str]:

@@ -83,12 +83,16 @@ class Candidate:
         mark = ">" if self.chosen else " "
         return f"{mark}{self.error:8.4f} {self.alpha:9.2g} {self.seconds:8.1f} s   {self.name}"
 
-    def summary(self) -> str:
-        """Return a sentence about it that needs no table: names of later rows lean on others."""
+    def what(self) -> str:
+        """Return what it is without a table: names of later rows lean on others."""
         lengths = "one lengthscale" + " per column" * (np.size(self.kernel.scale()) > 1)
+        return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}"
+
+    def summary(self) -> str:
+        """Return a sentence about it for the head of the table."""
         return (
-            f"Chosen: {plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}, with an error "
-            f"of {self.error:.4f} on the held-out rows; it is marked > below."
+            f"Chosen: {self.what()}, with an error of {self.error:.4f} on the held-out rows; it is "
+            "marked > below."
         )
 
 

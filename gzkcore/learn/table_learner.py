@@ -425,7 +425,7 @@ def _tell_rate(
         )
         trials.report.say(
             f"The error is {half.error:.4g} with {(n + 1) // 2:,} training rows and "
-            f"{best.error:.4g} with {n:,}, where that of {_MEANS[of]} is {of_mean:.2g}; at this "
+            f"{best.error:.4g} with {n:,}, where that of {_MEANS[of]} is {of_mean:.4g}; at this "
             f"rate {2 * n:,} rows would {lower}."
         )
 

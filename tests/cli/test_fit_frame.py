@@ -39,6 +39,7 @@ def test_numbers(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["kinds"] == ["number", "number", "date", "text"]
     assert result["learner"] == "KernelRegressor"
+    assert ", one lengthscale per column, alpha=" in result["chosen"]
     assert "where that of the mean is " in str(result["report"])
     ours, boosting, linear, mean = result["methods"]
     assert [each["method"] for each in result["methods"]] == [
