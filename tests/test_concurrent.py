@@ -4,6 +4,8 @@ Python without its global lock runs these threads truly at once; with it only th
 """
 
 import random
+import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import models
@@ -41,3 +43,18 @@ def test_one_model_is_asked_by_all_threads(name):
     with ThreadPoolExecutor(THREADS) as pool:
         for found in pool.map(lambda _: say(model, X), range(THREADS)):
             same(found, alone)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_filters_of_warnings_are_left_alone(name, monkeypatch):
+    # They are the whole process's: of two threads that set them, one shows what the other ignores.
+    enter = warnings.catch_warnings.__enter__
+
+    def checked(self):
+        caller = sys._getframe(1).f_globals["__name__"]
+        assert not caller.startswith("gzkcore."), f"{caller} sets filters of warnings"
+        return enter(self)
+
+    X, make, say = CASES[name]
+    monkeypatch.setattr(warnings.catch_warnings, "__enter__", checked)
+    say(make(X), X)

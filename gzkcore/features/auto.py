@@ -8,7 +8,6 @@ kernel matrix of some hundred rows costs nothing.
 """
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -24,6 +23,7 @@ from gzkcore._util.state import holds, mapping, number, stored, text
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import check_weights, dense
+from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -142,8 +142,7 @@ def judge(
     refusals: dict[str, ValueError] = {}
     for candidate in candidates:
         features = plain_output(clone(candidate.features))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the sample; the final fit warns of all data
+        with collected_warnings():  # of the sample; the final fit warns of all data
             try:
                 Z = features.fit(train).transform(test)
             except ValueError as reason:

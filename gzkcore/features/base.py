@@ -2,7 +2,6 @@
 
 import math
 import os
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
@@ -29,6 +28,7 @@ from gzkcore._util.validation import (
     is_finite,
     validate_data,
 )
+from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel, check_unit_norms, row_norms
 from gzkcore.rows.sources import is_dask
@@ -368,7 +368,7 @@ def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
         what, remedy = "constant (all points look alike)", "smaller lengthscale (a larger gamma)"
     else:
         return
-    warnings.warn(
+    warn(
         f"on these data {kernel!r} is numerically {what}; scale the columns or use a {remedy}",
         UserWarning,
         stacklevel=5,

@@ -10,7 +10,6 @@ are, never on how many there are. `block_report` says how large it is on given d
 """
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -32,6 +31,7 @@ from gzkcore._util.validation import (
     check_integer,
     dense,
 )
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
@@ -599,7 +599,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         self.expected_error_ = float(np.sqrt(np.mean(biases**2 + np.concatenate(variance))))
         rms = float(np.sqrt(np.mean(biases**2)))
         if doubt := self._doubt(np.concatenate(exact), rms, n_blocks):
-            warnings.warn(doubt, UserWarning, stacklevel=5)
+            warn(doubt, UserWarning, stacklevel=5)
 
     def _doubt(self, values: Doubles, rms: float, n_blocks: int) -> str:
         """Say what is wrong with these blocks, if it is, given kernel values and the bias."""

@@ -1,7 +1,6 @@
 """What blocks of coordinates would do to a kernel on given data: bias, variance, and advice."""
 
 import math
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -13,6 +12,7 @@ from scipy.stats import shapiro
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_integer, dense
+from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 
@@ -241,8 +241,7 @@ def block_report(
     features = BlockFourierFeatures(
         kernel, 2, block_size=block_size, arrangement=arrangement, mix=mix, random_state=for_mix
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the report says it
+    with collected_warnings():  # the report says it
         features.fit(X)
     X = features._validate(X, reset=False)
     if X.shape[0] < 2:

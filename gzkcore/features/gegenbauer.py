@@ -17,7 +17,6 @@ spread of the directions. `PublishedGegenbauerFeatures` is Definition 8 as print
 import copy
 import math
 import numbers
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal
@@ -41,6 +40,7 @@ from gzkcore._util.validation import (
     check_positive,
     dense,
 )
+from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE, RadialFunctions
@@ -388,7 +388,7 @@ class GegenbauerFeatures(GegenbauerMap):
             self._measure(X)
         if shell[1] > radial.reach * (1 + SPHERE):
             unit = self._polar.unit
-            warnings.warn(
+            warn(
                 f"points lie up to {shell[1] / unit:.4g} from the centre, so many lengthscales "
                 f"that features fade to 0 beyond {radial.reach / unit:.4g}; use a larger "
                 "lengthscale (a smaller gamma), or RandomFourierFeatures",

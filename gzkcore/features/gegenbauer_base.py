@@ -3,7 +3,6 @@
 import functools
 import math
 import numbers
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from gzkcore._util.state import (
 )
 from gzkcore._util.typing import Data, Doubles, Floats, Rows, Seed
 from gzkcore._util.validation import check_positive, check_weights
+from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.radial import SPHERE, RadialFunctions
@@ -126,7 +126,7 @@ class GegenbauerMap(KernelMap):
             check_weights(sample_weight, self._validate(X, reset=False))
             return self
         if self.radius is None and not as_kernel(self.kernel).unit_sphere:
-            warnings.warn(
+            warn(
                 "partial_fit without a radius freezes the centre, the radius and gamma of the "
                 "first batch; pass radius= (and a numeric gamma) if later batches reach further",
                 UserWarning,
@@ -220,7 +220,7 @@ class GegenbauerMap(KernelMap):
         if errors[worst] > max(10 * self._tol, 1e-3, 2 * usual):
             unit = self._polar.unit
             seen = f"{low / unit:.4g} to {high / unit:.4g}"
-            warnings.warn(
+            warn(
                 f"points at distance {there[worst] / unit:.4g} from the centre lie outside "
                 f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
                 "on data that reach as far, or pass radius=(smallest, largest)",

@@ -6,7 +6,6 @@ tree, where those of a TensorSketch multiply.
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -28,6 +27,7 @@ from gzkcore._util.validation import (
     check_pairs,
     check_places,
 )
+from gzkcore._util.warn import warn
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
@@ -396,7 +396,7 @@ class PolySketchFeatures(KernelMap):
             degrees, widths = _share(float(squares.max()), rows.sum(squares) / rows.total, width)
             missing = float(pdtrc(degrees[-1], squares.max()))
             if missing > 100 * _MISSING:
-                warnings.warn(
+                warn(
                     f"{width} columns hold the degrees to {degrees[-1]}, which leave out "
                     f"{missing:.2g} of the kernel at the largest norm of the scaled rows, "
                     f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, "

@@ -10,7 +10,6 @@ the energies: most of the outer product is never formed.
 """
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -23,6 +22,7 @@ from gzkcore._util.state import doubles, holds, ints, nothing, number, sequence,
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
 from gzkcore._util.validation import as_floats, check_choice, check_integer, dense
+from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.product import Parts, Product, WithParts
 
@@ -351,8 +351,7 @@ class ProductFeatures(WithParts, RowMap):
                 return parts, columns
             for k in narrow:
                 widths[k] = min(4 * widths[k], wide)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # the first fit has said it
+                with collected_warnings():  # the first fit has said it
                     parts[k] = self._fit_part(rows[k], kernels[k], widths[k])
 
     def _fit_part(self, rows: FitRows, kernel: Kernel, width: int) -> GegenbauerFeatures:

@@ -8,7 +8,6 @@ has a few steps left to go on all.
 
 import itertools
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +33,7 @@ from gzkcore._util.validation import (
     dense,
     raise_not_finite,
 )
+from gzkcore._util.warn import warn
 
 from .aliases import as_kernel
 from .base import Kernel, asks_targets
@@ -334,7 +334,7 @@ def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -
     try:
         return learned(kernel, X, y, names=names, weight=weight).kernel
     except ConstantTargetsError as constant:
-        warnings.warn(
+        warn(
             f"{constant.why}: its lengths are where a search for them starts, about the spread of "
             "the columns",
             UserWarning,

@@ -2,13 +2,13 @@
 
 import numbers
 import re
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
+from gzkcore._util.warn import warn
 
 SEEN = 20  # texts that tell what a column seems to hold
 DAY, MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
@@ -68,7 +68,7 @@ def what_texts_seem(texts: list[str]) -> str:
 def _warn_of_lost(name: str, texts: list[str]) -> None:
     """Warn where texts that are left out seem to be dates, or numbers."""
     if seem := what_texts_seem(texts):
-        warnings.warn(
+        warn(
             f"column {name!r} is left out: it holds text, and nearly every row has another, "
             f"such as {texts[0]!r}; {LOST[seem]}",
             UserWarning,

@@ -4,7 +4,6 @@ The rows are kept; `kernel_system` solves for their coefficients, `posterior` sa
 unknown.
 """
 
-import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -38,6 +37,7 @@ from gzkcore._util.validation import (
     check_sparse,
     validate_data,
 )
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import check_unit
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
@@ -123,7 +123,7 @@ class WholeKernel(WithKernel, Regressor):
     def _tell(self, trouble: str, more: str) -> None:
         """Warn of a solve that did not converge."""
         if trouble:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} may predict inaccurately: {trouble}. {more}",
                 ConvergenceWarning,
                 stacklevel=2,

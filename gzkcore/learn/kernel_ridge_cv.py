@@ -4,7 +4,6 @@ All alphas of a kernel are columns of one block: each step is one product for al
 """
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from gzkcore._util.random import generator
 from gzkcore._util.state import anything, number, stored
 from gzkcore._util.typing import Doubles, Integers, Seed
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import plain
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.base import Kernel
@@ -142,7 +142,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         self.cv_results_ = results_of(grid, alphas, errors, pooled)
         self.cv_results_["converged"] = ~np.isnan(pooled).ravel()
         if a > 0 and np.isnan(pooled[i, a - 1]):
-            warnings.warn(
+            warn(
                 f"alpha={self.alpha_:g} is the best of those that were solved for, and smaller "
                 f"ones of {plain(repr(kernels[i]))} were not; use a larger max_iter, or another "
                 "preconditioner",

@@ -15,7 +15,6 @@ Nothing here sees all rows of a long table, so that its time doesn't grow with t
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +25,7 @@ from scipy.linalg import qr
 from gzkcore._util.state import flag, holds, number, sequence, stored, text
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.warn import collected_warnings
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
@@ -259,8 +259,7 @@ class Trials:
         for kernel, (rows, held_out) in zip(best.of_splits, self.splits, strict=True):
             model = new_model(kernel, len(rows))
             middle, shape = self.mean(rows), (len(held_out), self.Y.shape[1])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # the final fit tells
+            with collected_warnings():  # the final fit tells
                 model.fit(self.X[rows], self.Y[rows] - middle, self._weight_of(rows))
                 found = model.predict(self.X[held_out], return_std=return_std)
             mean, std = found if return_std else (found, None)

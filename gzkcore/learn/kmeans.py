@@ -5,7 +5,6 @@ Several starts share the features of a pass.
 """
 
 import copy
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -30,6 +29,7 @@ from gzkcore._util.validation import (
     raise_not_finite,
     validate_data,
 )
+from gzkcore._util.warn import warn
 from gzkcore.rows.sources import Batch, is_source, type_of
 from gzkcore.rows.survey import sample_size, stack
 
@@ -229,7 +229,7 @@ default="k-means++"
         progress.end()
         found = np.unique(self.labels_).size
         if found < self.n_clusters:
-            warnings.warn(
+            warn(
                 f"Number of distinct clusters ({found}) found smaller than n_clusters "
                 f"({self.n_clusters}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,

@@ -12,7 +12,6 @@ Sums are those of `GramAccumulator`, for rows [z 1 y].
 """
 
 import contextlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from gzkcore._util.linalg import eigh
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_some_weight
+from gzkcore._util.warn import warn
 
 # A column's share of a fit is at most D_j^2 G_jj / alpha. Columns whose shares add up to less than
 # this are left out of a candidate's system: the score stays the same to rounding.
@@ -56,7 +56,7 @@ def coefficients(
         targets = np.flatnonzero(alphas == alpha)
         system = System(sums[:p, :p], alpha, dtype)
         if system.vectors is not None:
-            warnings.warn(
+            warn(
                 f"the ridge system with alpha={alpha:g} is singular to working precision; "
                 f"solved by eigenvalues, in {len(system.values)} of {p} directions. A larger "
                 "alpha avoids this",

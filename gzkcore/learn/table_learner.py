@@ -9,7 +9,6 @@ import copy
 import numbers
 import os
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -27,6 +26,7 @@ from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_positive, check_weights
+from gzkcore._util.warn import collected_warnings, warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
@@ -238,7 +238,7 @@ class TableLearner(BaseEstimator):
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
         if table.n_rows == 1 and of == "y":
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} was fitted to one row, which doesn't tell how much y "
                 "varies: standard deviations are 0, and mean nothing; pass more rows",
                 UserWarning,
@@ -432,11 +432,10 @@ def _tell_rate(
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:
     """Fit a model to all rows; report its warnings, and warn of what may be wrong."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with collected_warnings() as caught:
         model.fit(*table.all())
     for warning in caught:
         report.say(f"{warning.message}.")
         if issubclass(warning.category, ConvergenceWarning):
-            warnings.warn(str(warning.message), warning.category, stacklevel=2)
+            warn(warning.message, warning.category, stacklevel=2)
     return model

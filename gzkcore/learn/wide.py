@@ -11,7 +11,6 @@ steps few is a sketch of G, from one pass with r random vectors at once.
 """
 
 import copy
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ from gzkcore._util.linalg import eigh, orthonormal
 from gzkcore._util.state import doubles, floating_dtype, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
 from gzkcore._util.validation import check_some_weight, check_targets, check_weights
+from gzkcore._util.warn import warn
 
 from .passes import Passes, Rows, Sums, sum_tiles
 from .solve import Solution, conjugate_gradients
@@ -378,6 +378,6 @@ def solve_wide(
         **options,
     )
     if found.trouble:
-        warnings.warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning, stacklevel=6)
+        warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning, stacklevel=6)
     coef = found.coef.T
     return coef, mean_y - coef @ mean, found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.warn import warn
 
 from .tables import Table
 from .values import MISSING, as_number, has_decimal_comma, plain_value
@@ -253,7 +254,7 @@ def _of_text(
             dates = _dates(values, there)
         if caught and isinstance(dates, np.ndarray):
             said = f"times of column {name!r} that have a zone are taken as UTC"
-            warnings.warn(said, UserWarning, stacklevel=2)
+            warn(said, UserWarning, stacklevel=2)
         if isinstance(dates, np.ndarray):
             return dates
         if kind == DATE:

@@ -7,7 +7,6 @@ they differ in how evenly the whole set is spread.
 
 import inspect
 import math
-import warnings
 from contextlib import nullcontext
 from typing import Literal, TypeAlias, get_args
 
@@ -186,10 +185,9 @@ def _haar(normals: Doubles) -> Doubles:
 
 def sobol_points(m: int, dim: int, rng: np.random.Generator) -> Doubles:
     """Return m points in (0, 1)^dim of a scrambled Sobol sequence."""
-    with warnings.catch_warnings():
-        # Any m is wanted here, not only powers of two, for which alone the balance is perfect.
-        warnings.filterwarnings("ignore", message="The balance properties", category=UserWarning)
-        points = qmc.Sobol(dim, scramble=True, **{_SOBOL_RNG: rng}).random(m)
+    sequence = qmc.Sobol(dim, scramble=True, **{_SOBOL_RNG: rng})
+    # Any m is wanted here. scipy warns of other m than powers of two unless one point comes first.
+    points = np.concatenate([sequence.random(1), sequence.random(m - 1)])
     # The normal quantiles of 0 and 1 are infinite.
     inside: Doubles = np.clip(points, 2.0**-54, 1 - 2.0**-53)
     return inside

@@ -30,6 +30,7 @@ from gzkcore import (
     load,
     reference,
 )
+from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
@@ -646,7 +647,7 @@ def test_a_fit_that_fails_leaves_it_unfitted():
 def test_a_final_fit_that_did_not_converge_is_warned_of_and_reported():
     class Slow:
         def fit(self, *_):
-            warnings.warn("it may predict inaccurately", ConvergenceWarning, stacklevel=1)
+            warn("it may predict inaccurately", ConvergenceWarning)
 
     report = Report()
     with pytest.warns(ConvergenceWarning, match="predict inaccurately"):
