@@ -2,7 +2,8 @@
 """Set up everything in `.venv`, then do one job.
 
 python3 run.py demo     the main job on real data: a table and a map
-python3 run.py test     the tests; with --all the slow ones too, and those of data in $GZKCORE_DATA
+python3 run.py test     the tests; with -m slow those that take seconds each; with --all all, also
+                        those that take minutes and those of data in $GZKCORE_DATA
 python3 run.py fuzz     random inputs for formulas, estimators and files; --minutes 30 of it
 python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc;
@@ -47,6 +48,9 @@ VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN els
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
 ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+# Tests of every marker but those that take minutes.
+BUT_WEEKLY = "-m=not weekly"
 
 # Of tests that run on all processors: threads of BLAS, and threads that wait, would hold up others.
 SIDE_BY_SIDE = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
@@ -136,7 +140,7 @@ def check() -> int:
             (ROOT, ["sp-repo-review", "."]),
             (away, ["mypy", "--config-file", config]),
             (away, ["stubtest", *compiled, "--mypy-config-file", config]),
-            (away, ["pytest", "-c", config, *doctests, "--pyargs", "gzkcore", *pages]),
+            (away, ["pytest", "-nauto", "-c", config, *doctests, "--pyargs", "gzkcore", *pages]),
         ]
         failed = [
             " ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)
@@ -146,7 +150,7 @@ def check() -> int:
 
 
 def tests(*options: str) -> int:
-    """Run the tests, on all processors; with --all also what takes long."""
+    """Run the tests, on all processors; with --all also those that take long."""
     rest = [option for option in options if option != "--all"]
     if "--all" in options:
         rest.insert(0, "-m=")  # no marker is left out
@@ -245,7 +249,7 @@ def sanitize(*options: str) -> int:
             ENVIRONMENT["LD_PRELOAD"] = " ".join(paths)
         for name, value in (THREAD_REPORTS if thread else REPORTS).items():
             ENVIRONMENT[name] = f"{value}:log_path={folder}/report"
-        status = run(*pytest, "--numprocesses=auto", "-q", "--no-showlocals", *chosen)
+        status = run(*pytest, "--numprocesses=auto", BUT_WEEKLY, "-q", "--no-showlocals", *chosen)
         texts = [path.read_text(errors="replace") for path in sorted(Path(folder).iterdir())]
     # Other lines are of memory that was refused, as it should be.
     signs = ("ERROR: ", "runtime error: ", "WARNING: ThreadSanitizer")
@@ -264,7 +268,8 @@ def coverage(*options: str) -> int:
     for counts in (VENV / "build").rglob("*.gcda"):
         counts.unlink()
     ENVIRONMENT.update(SIDE_BY_SIDE | {"COVERAGE_FILE": str(VENV / "lines")})
-    chosen = ("--numprocesses=auto", "--cov", f"--cov-fail-under={REACHED}", *options)
+    report = ("--cov", f"--cov-fail-under={REACHED}")
+    chosen = ("--numprocesses=auto", BUT_WEEKLY, *report, *options)
     status = run("pytest", *chosen, "--cov-report=term:skip-covered")
     reached = compiled_lines()
     print(f"{'kernels':40}{'lines':>8}{'missed':>8}")
@@ -379,7 +384,7 @@ def main() -> int:
             constrain()
             install("test")
             ENVIRONMENT.update(SIDE_BY_SIDE)
-            return tests(*options)
+            return tests(BUT_WEEKLY, *options)
         case ["sanitize", *options]:
             return sanitize(*options)
         case ["coverage", *options]:

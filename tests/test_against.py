@@ -65,7 +65,7 @@ def version(folder, seconds, more=""):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_what_is_slower_is_confirmed_and_the_same_passes(against, tmp_path):
     old = version(tmp_path / "old", 0.004, "def function(): pass\n")
     new = version(tmp_path / "new", 0.008)

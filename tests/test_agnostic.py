@@ -513,6 +513,7 @@ def write(path):
     np.savez(path, isa=show_config()["isa"], **results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "level", [each for each in show_config()["supported_isa"] if each != show_config()["isa"]]
 )
@@ -676,7 +677,7 @@ def test_more_columns_than_the_tables_count_are_refused():
             features.fit(X)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("tensor-sketch", "poly-sketch")]
+SLOW = [pytest.param(name, marks=pytest.mark.weekly) for name in ("tensor-sketch", "poly-sketch")]
 
 
 @pytest.mark.parametrize("name", ["count-sketch", "hadamard-projection", "block", *SLOW])
@@ -695,7 +696,7 @@ def test_more_numbers_than_an_int32_counts(name):
     np.testing.assert_array_equal(Z[[0, n // 2, n - 4]], features.transform(few[:1] * 0)[[0, 0, 0]])
 
 
-@pytest.mark.slow  # it reads the 8 GB of a file of holes
+@pytest.mark.weekly  # it reads the 8 GB of a file of holes
 def test_more_mapped_numbers_than_an_int32_counts(tmp_path):
     shape = (2**20 + 3, 2049)
     with open(tmp_path / "X", "wb") as file:  # noqa: PTH123  a sparse file: it has no blocks

@@ -136,6 +136,7 @@ def kernels_below(modules):
     return kernels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("idea", reference.__all__)
 def test_kernels_are_below_their_mirrors(idea):
     mirrors = mirrors_of(idea)

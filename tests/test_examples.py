@@ -50,7 +50,7 @@ def test_example_has_a_title_and_compiles(name):
     assert text.endswith("plt.show()\n")
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", NAMES)
 def test_example_runs_in_under_a_minute(name, tmp_path):
     if name in DATA and not Path(os.environ.get("GZKCORE_DATA", ""), f"{DATA[name]}.npz").is_file():

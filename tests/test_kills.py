@@ -30,12 +30,13 @@ def trial(job, count):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["ridge", "save"])
 def test_some_kills(job):
     assert trial(job, 5)["kills"] >= 5
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("job", kills.JOBS)
 def test_a_hundred_kills(job):
     found = trial(job, 100)

@@ -611,6 +611,7 @@ def test_import_is_light(tmp_path):
     assert heavy_imports(tmp_path) == set()
 
 
+@pytest.mark.slow
 def test_a_learner_brings_in_no_evaluation(tmp_path):
     found = imported_by("from gzkcore import RandomFeatureRidge", tmp_path)
     for folder in ("evaluate", "papers", "cli"):
@@ -631,6 +632,7 @@ def test_a_heavy_import_is_noticed(tmp_path):
     assert heavy_imports(tmp_path) == {"dask"}
 
 
+@pytest.mark.slow
 def test_stubtest_notices_a_wrong_stub(tmp_path):
     """Of a module that it can't find stubtest says nothing: this shows that it looks at ours."""
     pytest.importorskip("mypy", reason="mypy is in the dependency group test")

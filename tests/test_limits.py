@@ -38,7 +38,7 @@ def test_every_public_estimator_is_limited():
     assert estimators == tried | set(limits.ENCODERS.values())
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", limits.NAMES)
 def test_too_little_memory_is_a_memory_error(name):
     found, said = outcomes(name)

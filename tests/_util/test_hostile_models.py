@@ -40,13 +40,14 @@ def outcomes(step, first, names):
     return json.loads(done.stdout)["found"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_some_changes_of_each_model_are_refused_or_answer(part):
     found = outcomes(67, part, NAMES[part::2])
     assert found["refused"] > 0.4 * sum(found.values()), found
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", NAMES)
 def test_every_change_of_a_model_is_refused_or_answers(name):
     found = outcomes(1, 0, [name])

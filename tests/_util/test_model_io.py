@@ -200,6 +200,7 @@ def refused(content, tmp_path, message):
         load(path)
 
 
+@pytest.mark.slow
 def test_every_changed_byte_is_noticed(saved, tmp_path):
     # Each region of the archive many times over: headers, JSON, arrays, directory, checksum.
     for at in {*range(0, len(saved), 37), *range(len(saved) - 200, len(saved))}:

@@ -88,6 +88,7 @@ def test_affinity_counts(monkeypatch):
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("ways", ["busy", "raw pool fork multiprocessing", "loky forkserver spawn"])
 def test_other_processes_compute_the_same_bits(ways):

@@ -47,6 +47,7 @@ def test_no_r2_where_predicting_the_constant_has_no_error():
     assert _about_errors(errors.summary()) == "1 root mean squared"
 
 
+@pytest.mark.slow
 def test_fit_on_the_globe(capsys, globe):
     write("data.csv", globe)
     arguments = ["fit", "data.csv", "--target", "y", "--lat", "lat", "--lon", "lon", *QUICK]
@@ -154,6 +155,7 @@ def test_plain_columns_are_standardised(capsys, plain):
     assert other["test"]["rmse"] == pytest.approx(result["test"]["rmse"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_constant_columns_are_left_out(capsys, plain, monkeypatch):
     """Also where the variance, summed piece by piece, is a rounding error."""
     monkeypatch.setattr(tables, "BLOCK_BYTES", 500)
@@ -486,6 +488,7 @@ def test_json_is_all_there_is_on_stdout(globe, capfd):
     assert json.loads(capfd.readouterr().out)["model"] == "model.gzk"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_interrupt(capsys, globe, command):
     """Ctrl-C in the middle of the work: exit code 130, no file, not even half of one."""

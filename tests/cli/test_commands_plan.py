@@ -45,6 +45,7 @@ def test_plan(capsys, globe, plain):
     assert Path("plan.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_plan_of_predictions(capsys, plain):
     write("plain.csv", plain)
     found = run(capsys, "plan", "plain.csv", "--target", "y", "--n-components", "32")
@@ -59,6 +60,7 @@ def test_plan_of_predictions(capsys, plain):
     assert 0 < whole["error"] < np.std(plain["y"])
 
 
+@pytest.mark.slow
 def test_plan_of_labels(capsys, plain):
     """Of text beside columns of text and gaps, of numbers by --classify, of places."""
     options, plain = ["--n-components", "32"], {name: each[:200] for name, each in plain.items()}
@@ -101,6 +103,7 @@ def test_bad_plans(capsys, plain, options, reason):
     assert reason in refuse(capsys, "plan", "data.csv", *options)
 
 
+@pytest.mark.slow
 def test_compare(capsys, plain):
     write("data.csv", plain)
     methods = "gegenbauer, fourier-qmc,tensorsketch"
@@ -203,7 +206,7 @@ def test_bad_comparisons(capsys, globe):
     assert files() == ["data.csv", "other.json"]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_an_interrupted_comparison_says_how_to_go_on(globe):
     write("data.csv", globe)
     process = start("compare", "data.csv", "--lat", "lat", "--lon", "lon", "--seeds", "5000")

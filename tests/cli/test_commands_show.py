@@ -23,7 +23,7 @@ def test_info(capsys):
     assert not re.search("isa|openmp|n_threads|blas:", out)  # the names of JSON
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_demo():
     pytest.importorskip("airportsdata")
     process = start("demo", "--n-components", "32", "--seeds", "1", "--plot", "m.png", "--json")

@@ -107,7 +107,7 @@ def test_numbers_as_labels(capsys, plain):
     assert "has fractional numbers" in reason
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_formats_agree(capsys, mixed):
     """Compressed or not, Parquet with its own types, and a new file with levels never seen."""
     write("data.csv", mixed)
@@ -158,7 +158,7 @@ def test_on_the_globe(capsys, globe, named):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_across_the_date_line(capsys):
     rng = np.random.default_rng(0)
     lat, lon = rng.uniform(-20, -15, 300), rng.uniform(175, 185, 300)

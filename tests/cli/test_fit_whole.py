@@ -46,6 +46,7 @@ def test_on_the_globe(capsys, globe):
     assert "gzkcore predict model.gzk NEW.csv" in out
 
 
+@pytest.mark.slow
 def test_it_is_kernel_ridge_on_the_rows_of_the_fit(capsys, plain):
     write("data.csv", plain)
     result = run(capsys, "fit", "data.csv", "--target", "y", "--whole", "--plot", "pairs.png")
@@ -197,7 +198,7 @@ def test_one_place(capsys):
     assert "all training rows are at the same place" in refuse(capsys, "fit", "data.csv", *ON_GLOBE)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_interrupt():
     """Ctrl-C in the middle of the work: exit code 130 and no model, not even half of one."""
     rng = np.random.default_rng(0)

@@ -89,6 +89,7 @@ def test_columns_without_a_value_are_left_out(capsys, ending):
     assert "every column has no value" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["boosting (scikit-learn)", "linear ridge"])
 def test_a_baseline_that_fails(capsys, monkeypatch, plain, name):
     def fail(*_):

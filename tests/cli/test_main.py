@@ -153,6 +153,7 @@ def test_without_a_target_the_columns_are_told(capsys):
     assert "Missing option '--target'. The columns of d.csv are a, b." in reason
 
 
+@pytest.mark.slow
 def test_without_the_extra():
     """The command says how to get what it needs; importing gzkcore needs none of it."""
     code = """

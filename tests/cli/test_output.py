@@ -41,6 +41,7 @@ def test_progress_without_a_terminal(capsys):
         assert capsys.readouterr().err == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])
 def test_a_picture_that_fails_comes_after_the_report(capsys, monkeypatch, plain, options):
     def fail(*_):

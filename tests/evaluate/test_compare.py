@@ -25,6 +25,7 @@ def in_a_script(X, Y):
 in_a_script.__module__ = "__main__"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_every_method_takes_part_or_says_why(tmp_path):
     X = gaussian(150, 3)

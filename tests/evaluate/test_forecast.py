@@ -24,6 +24,7 @@ def plan():
     return gzkcore.plan(X, y=y, n_components=[32, 1024], n_samples=1500)
 
 
+@pytest.mark.slow
 def test_errors_hold_with_more_rows(plan):
     """The whole kernel first, no size that half of the sample doesn't have; its error comes true."""
     whole, centres, features = plan.forecasts
@@ -67,6 +68,7 @@ def labels():
     return frame, np.array(["low", "middle", "top"])[np.searchsorted([-0.2, 0.2], y)]
 
 
+@pytest.mark.slow
 def test_labels_and_categories(labels):
     frame, y = labels
     plan = gzkcore.plan(frame, y=y, n_components=32, n_samples=1000)
@@ -107,6 +109,7 @@ def test_what_is_a_label(y, classify, expected):
     assert as_targets(y, np.zeros((60, 1)), classify)[1] is expected
 
 
+@pytest.mark.slow
 def test_sparse_rows():
     X, y = rows(200)
     given = sparse.coo_array(np.where(X > 0, X, 0.0))

@@ -11,6 +11,7 @@ from gzkcore.features.auto import candidates
 from gzkcore.metrics import relative_frobenius_error
 
 
+@pytest.mark.slow
 def test_plan_holds_on_other_rows():
     """Within a factor of 1.5 for nine in ten of its predictions above 1e-3."""
     ratios = []

@@ -154,6 +154,7 @@ gzkcore.compare(X, methods=["fourier-iid", "nystrom-rpcholesky"], n_components=[
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=str)
 def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):

@@ -21,6 +21,7 @@ from gzkcore.theory import statistical_dimension
 # ---- what it costs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "kernel"),
     [(300, Matern(nu=1.5, length_scale=1.0)), (2500, Matern(nu=1.5, length_scale=1.0)),
@@ -79,6 +80,7 @@ def test_a_cost_that_was_not_measured_to_the_end_is_a_bound(monkeypatch):
     assert cost.about.startswith("more than ")
 
 
+@pytest.mark.slow
 def test_plan_says_what_the_whole_kernel_takes():
     X = gaussian(1500, 5)
     plan = gzkcore.plan(X, Matern(nu=1.5, length_scale=0.5), lam=0.1, n_components=[16, 64])

@@ -16,6 +16,7 @@ from gzkcore.evaluate import worker as _worker
 from gzkcore.evaluate.worker import EndedError, LateError, RefusedError, Worker
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_peak_memory_is_that_of_the_features():
     """1,024 columns of 8,000 rows are 66 MB; scikit-learn's RBFSampler holds little else."""
@@ -42,6 +43,7 @@ def work(task, then):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_job_gives_its_results_and_says_how_it_ended(tmp_path, monkeypatch):
     (tmp_path / "some_work.py").write_text(WORK)
@@ -87,6 +89,7 @@ gzkcore.compare(np.random.default_rng(0).standard_normal((50, 3)), methods="four
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it takes a second")
 @pytest.mark.usefixtures("one_thread")
 def test_nothing_is_measured_for_a_process_that_was_killed(tmp_path):
@@ -114,6 +117,7 @@ def _runs(pid):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_methods_that_fail_are_listed(monkeypatch):
     """Too slow, killed, or broken: the others are measured all the same."""
@@ -153,6 +157,7 @@ serve()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_where_forks_are_not_safe(monkeypatch):
     """Each method has a new worker: the same numbers."""

@@ -108,6 +108,7 @@ def test_draws_have_that_law(how, seen):
     assert stats.chisquare(found, expected).pvalue > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [formulas.draw_by_modes, formulas.draw_by_rows])
 def test_draws_of_the_reference_have_that_law(draw):
     X, coefficients = gaussian(6, 2).tolist(), [0.5, 1.0, 2.0]
@@ -130,6 +131,7 @@ def test_most_columns_of_sparse_rows_go_by_pairs():
     np.testing.assert_allclose(law._next(values, form), plain._next(values, form), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_listed_and_drawn_are_of_one_law(monkeypatch):
     """How often each monomial is kept, both ways, by a test of homogeneity."""
     law = law_of(gaussian(20, 2), Polynomial(3), 3.0)
@@ -214,6 +216,7 @@ def test_unbiased(kernel, listed, n_rows, monkeypatch):
 # ---- the guarantee
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Gaussian(0.4), Polynomial(4)], ids=repr)
 def test_the_guarantee(kernel):
     """(epsilon, lambda) with F = 2 s_lambda log s_lambda / epsilon^2 columns, in 9 of 10 states."""
@@ -253,6 +256,7 @@ def test_leverage_from_some_rows():
         assert some.total == pytest.approx(full.total, rel=0.3)
 
 
+@pytest.mark.slow
 def test_better_than_sketches_that_see_no_data():
     X, kernel, seeds = clusters(), Gaussian(0.5), range(4)
     K = kernel(X)

@@ -192,6 +192,7 @@ def modified_second_moment(dim, radius, D):
     return volume * (4 * np.pi) ** (-dim / 2) * inside / (1 - outside) + beyond
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_modified_mean_and_variance(dim):
     X, Y = pairs(dim)

@@ -425,7 +425,7 @@ def published_error(cloud, width, name, seeds):
     return min(mean_over_seeds(make_order(order), cloud, seeds) for order in (1, 2, 3, 4))
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_errors(name):
     """Row a of the table of experiments: its means of 4 repetitions have 10 % noise, at d = 9 30 %."""

@@ -605,6 +605,7 @@ def test_models_pass_their_weights_on():
         np.testing.assert_allclose(model.kernel_.gamma, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [SphereMatern(2.5, "learn"), SphereHeat("learn")], ids=named)
 def test_lengths_on_the_sphere_follow_the_function(kernel):
     X, lengths = sphere(150, 3), []
@@ -638,6 +639,7 @@ def test_sphere_times_time_learns_both():
     assert of_time.shape == (1,)
 
 
+@pytest.mark.slow
 def test_a_slanted_function_gets_a_slanted_metric():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((900, 6)) * [1.0, 1.0, 1.0, 5.0, 1.0, 1.0]

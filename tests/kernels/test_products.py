@@ -693,6 +693,7 @@ def test_builds_agree(level, monkeypatch):
                 np.testing.assert_allclose(gradient, operator.gradient(V, V), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_product(tmp_path):
     code = (
         "import os, signal, threading, numpy as np\n"

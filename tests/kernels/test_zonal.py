@@ -187,7 +187,7 @@ def test_known_values_of_the_neural_tangent_kernel(depth, values):
         np.testing.assert_allclose(b(b(t)) + (b(t) + t * a(t)) * a(b(t)), values, atol=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1.0, 1e30, 1e75])
 def test_the_deepest_network_has_finite_values_and_features(scale, normalize):

@@ -82,6 +82,8 @@ def test_half_of_what_is_available_is_taken(monkeypatch):
     assert room(None).whole()
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
 def test_the_form_is_one_there_is_room_for(learner, monkeypatch):
     monkeypatch.setattr(table_learner, "FEATURES", 30)
@@ -181,7 +183,7 @@ print(peak.bytes)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks begin anew on Linux alone")
 @pytest.mark.parametrize(
     ("form", "n", "dim", "estimate"),

@@ -342,7 +342,7 @@ def relative_error(gram, exact):
     return np.abs(gram - exact).max() / np.abs(exact).max()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_ten_million_rows_of_float32():
     """Z^T Z within 1e-6 of double, entry by entry of the largest; a sum in float32 fails."""
     n, p = 10_000_000, 8

@@ -177,7 +177,7 @@ def test_the_mean_is_predicted_where_nothing_can_be_learned(X, y, reason):
     assert model.kernel_ is None
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_noise_is_told_apart_from_a_target():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((2500, 5)), rng.standard_normal(2500)
@@ -198,7 +198,7 @@ def test_frames_with_categories_and_missing_values_are_taken():
     assert model.feature_importances_.shape == (2,)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_groups_are_held_out_together():
     """Rows of a group are copies: what is held out from within groups looks far too good."""
     rng = np.random.default_rng(0)
@@ -299,7 +299,7 @@ def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     assert made[0].chosen
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_small_budget_takes_features(monkeypatch):
     monkeypatch.setattr("gzkcore.learn.table_learner.FEATURES", 256)
     X, y = waves(1200)
@@ -911,6 +911,7 @@ def test_frames_and_series_of_polars_are_taken():
     assert labels.score(frame.drop("kind"), frame["kind"]) > 0.9
 
 
+@pytest.mark.slow
 def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
     monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 60)
     monkeypatch.setattr(table_learner, "MOST_CENTERS", 60)

@@ -340,7 +340,7 @@ def test_variances_by_draws_of_rows_that_a_kernel_gives_none():
     close(std**2, np.full(1200, model.noise_variance_), "tight")
 
 
-@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.weekly)])
 def test_95_of_100_observations_are_within_two_standard_deviations(n):
     """y drawn from the model itself: f of covariance s k, noise of variance s alpha."""
     kernel, alpha, scale = Matern(1.5, 0.4), 0.2, 3.0
@@ -359,7 +359,7 @@ def test_95_of_100_observations_are_within_two_standard_deviations(n):
     assert_allclose(np.mean(noise), scale * alpha, rtol=4 * np.sqrt(2 / (5 * n)))
 
 
-@pytest.mark.parametrize("n", [200, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [200, pytest.param(5000, marks=pytest.mark.weekly)])
 def test_draws_have_the_mean_and_the_variance_of_predictions(n):
     rng = np.random.default_rng(0)
     X, new = rng.uniform(-1, 1, (n, 2)), rng.uniform(-1.2, 1.2, (30, 2))
@@ -895,7 +895,7 @@ print(written[0])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "run.gzk"
 

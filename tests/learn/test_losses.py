@@ -493,7 +493,7 @@ def test_too_few_steps_are_told():
 
 
 @pytest.mark.parametrize("name", ["poisson", "quantile", "softmax"])
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_many_rows(name):
     X, y, _ = data(name, 1300, dim=2)
     alpha = 1.0

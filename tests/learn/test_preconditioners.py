@@ -338,6 +338,7 @@ def steps(kernel, X, alpha, tol=1e-3, **options):
     return 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 0.01])
 @pytest.mark.parametrize("kernel", [Matern(nu=1.5, length_scale=0.1), Gaussian(50.0)], ids=repr)
 def test_few_steps_on_the_sphere(kernel, alpha):
@@ -400,6 +401,7 @@ def test_what_are_no_rows():
             preconditioner_for("auto", Gaussian(0.5), X, [0.1])
 
 
+@pytest.mark.slow
 def test_many_steps_take_more_features(monkeypatch):
     """A small alpha of a smooth kernel: a trial says that features will pay."""
     rng = np.random.default_rng(0)

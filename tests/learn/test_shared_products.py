@@ -75,7 +75,7 @@ class HeldHere(Held):
         return [found[number] for number in range(count)]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_same_bits_for_any_number_of_workers(monkeypatch, tmp_path):
     given, fitted = chunked(*data()), {name: [] for name in MODELS}
     came, products, read = [], [], DaskSource.__iter__
@@ -128,6 +128,7 @@ def in_this_process(monkeypatch, model, given):
         return clone(model).fit(*given)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_worker_killed_between_products_changes_nothing(monkeypatch):
     given, killed = chunked(*data()), []
@@ -148,7 +149,7 @@ def test_a_worker_killed_between_products_changes_nothing(monkeypatch):
     assert_array_equal(model.n_iter_, whole.n_iter_)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_worker_that_dies_in_a_product_changes_nothing(monkeypatch, tmp_path):
     """The kernel is a function, which ends its process in the third product."""
     calls, dead, here = str(tmp_path / "calls"), str(tmp_path / "dead"), os.getpid()

@@ -287,7 +287,7 @@ def hard_problem(seed):
     return K, B, shifts, noise, 10.0 ** rng.uniform(-8, -1), rng.random() < 0.8
 
 
-HUNDREDS = [0, 1, *(pytest.param(each, marks=pytest.mark.slow) for each in range(2, 10))]
+HUNDREDS = [0, 1, *(pytest.param(each, marks=pytest.mark.weekly) for each in range(2, 10))]
 
 
 @pytest.mark.parametrize("hundred", HUNDREDS)
@@ -479,6 +479,7 @@ def hard_solve(stop=None, **options):
     return conjugate_gradients(Counted(K, np.float32, stop), shifts=shifts, **given)
 
 
+@pytest.mark.slow
 def test_a_stopped_solution_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "run.gzk"
     whole = hard_solve()
@@ -571,7 +572,7 @@ SOLVE_AND_WAIT = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

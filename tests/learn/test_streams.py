@@ -163,6 +163,7 @@ FIT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
     """Passes 0 to 2 are the survey and the norms; in the fourth, the sums, comes the kill."""

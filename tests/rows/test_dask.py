@@ -338,6 +338,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
     (tmp_path / "fit.py").write_text(textwrap.dedent(KILLED))
@@ -362,6 +363,7 @@ def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
 # ---- a cluster of processes on this machine
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # those of Dask, about ports and clocks
 def test_processes_give_the_same_answer_whatever_their_number(tmp_path):
     X, y = data(4000)
@@ -387,6 +389,7 @@ def test_processes_give_the_same_answer_whatever_their_number(tmp_path):
     assert_array_equal(*bits)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 @pytest.mark.filterwarnings("ignore")  # those of Dask
 def test_a_lost_worker_changes_nothing(tmp_path):
