@@ -20,6 +20,7 @@ import decimal
 import itertools
 import math
 import numbers
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -34,12 +35,15 @@ from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, 
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import (
     NO_ROWS,
+    SAME_COLUMNS,
     check_array,
     check_choice,
     check_sparse,
+    one_dimension,
+    other_columns,
     told_plainly,
 )
-from gzkcore._util.wording import counted, named_columns
+from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
 
@@ -364,7 +368,15 @@ def columns_of(
         # "1 features" too: scikit-learn's checks of estimators ask for these words.
         raise ValueError(
             f"X has {array.shape[1]} features, but {caller} is expecting "
-            f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+            f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
+        )
+    if hasattr(fitted, "feature_names_in_"):
+        warnings.warn(
+            f"X does not have valid feature names, but {caller} was fitted with feature names; its "
+            "columns are taken in the order of those of the fit: pass a frame to have them found "
+            "by name",
+            UserWarning,
+            stacklevel=2,
         )
     names = [f"x{i}" for i in range(array.shape[1])]
     if array.dtype.kind == "f":
@@ -391,13 +403,7 @@ def _array_of(X: Any) -> Values:
     if array.shape == (0,):
         raise ValueError(NO_ROWS.format("X"))
     if array.ndim == 1:
-        reshaped = "X.to_frame()", "a frame's iloc[[0]]"
-        if not hasattr(X, "to_frame"):
-            reshaped = "X.reshape(-1, 1)", "X.reshape(1, -1)"
-        raise ValueError(
-            f"X has one dimension, of {counted(len(array), 'value')}, and should have rows and "
-            "columns. Reshape your data: {} is one column, {} one row".format(*reshaped)
-        )
+        raise ValueError(one_dimension(X))
     if array.dtype.kind in "biufc" or array.ndim != 2:
         array = check_array(array, dtype=np.float64, ensure_all_finite=False)
     elif array.dtype.kind not in "mM":
@@ -411,17 +417,12 @@ def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
         if len(names) != fitted.n_features_in_:
             raise ValueError(
                 f"X has {len(names)} features, but {caller} is expecting "
-                f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+                f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
             )
         return names
     wanted: list[str] = fitted.feature_names_in_.tolist()
-    if missing := [name for name in wanted if name not in names]:
-        new = [name for name in names if name not in wanted]
-        unknown = f"has {named_columns(new)}, which the fit did not see, but " if new else "has "
-        raise ValueError(
-            f"The feature names should match those that were passed during fit: X {unknown}"
-            f"no {named_columns(missing)}; pass the same columns as to fit"
-        )
+    if not {*wanted} <= {*names}:
+        raise ValueError(other_columns(names, wanted))
     return wanted
 
 

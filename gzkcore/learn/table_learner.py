@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from gzkcore._util.memory import bytes_of
@@ -26,7 +26,7 @@ from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
-from gzkcore._util.validation import check_positive, check_weights
+from gzkcore._util.validation import check_lengths, check_positive, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
@@ -188,7 +188,7 @@ class TableLearner(BaseEstimator):
         if (used := _rows_of_weight(X, sample_weight)) is not None:
             encoder.fit(_safe_indexing(X, used))
         rows = encoder.transform(X)
-        check_consistent_length(rows, y)
+        check_lengths(rows, y)
         whole = None
         if drawn is not None and not drawn.complete:
             whole = EncodedTable(source, encoder, targets, drawn)
@@ -221,7 +221,7 @@ class TableLearner(BaseEstimator):
             given = splitter or groups is not None
             if given or not on_disk(X):
                 return None
-            check_consistent_length(X, y)
+            check_lengths(X, y)
             return source_of(X, y, sample_weight)
         for name, is_given in (("groups", groups is not None), ("a splitter as cv", splitter)):
             if is_given:
