@@ -310,7 +310,7 @@ class TableLearner(BaseEstimator):
         enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
         if best.least_alpha and enough and room.features(most_features, most_features):
             features = Form(best.alpha, seed, features=most_features)
-            name = f"{most_features // 2:,} features of it"
+            name = f"{best.name}, {most_features // 2:,} features"
             tried = try_model(trials, best, name, features.trial)
             if tried.error < FEATURES_WIN * best.error:
                 tried.chosen = True
@@ -409,7 +409,10 @@ def _rounded(seconds: float) -> str:
     return f"{float(f'{seconds:.1g}'):,g}"
 
 
-_MEANS = {"y": "the mean", "labels": "the shares of the classes"}
+_MEANS = {  # what predicts the same for every row
+    "y": "that of the mean is",
+    "labels": "predicting for every row how frequent the classes are has",
+}
 
 
 def _tell_rate(
@@ -417,7 +420,7 @@ def _tell_rate(
 ) -> None:
     """Say what more rows would bring, by what half of them bring."""
     if half is None:
-        half = trials.halved().run(best.name, best.kernel, best.of_splits)
+        half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         lower = (
@@ -425,7 +428,7 @@ def _tell_rate(
         )
         trials.report.say(
             f"The error is {half.error:.4g} with {(n + 1) // 2:,} training rows and "
-            f"{best.error:.4g} with {n:,}, where that of {_MEANS[of]} is {of_mean:.4g}; at this "
+            f"{best.error:.4g} with {n:,}, where {_MEANS[of]} {of_mean:.4g}; at this "
             f"rate {2 * n:,} rows would {lower}."
         )
 

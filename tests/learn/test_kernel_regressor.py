@@ -1,6 +1,7 @@
 """Learners that choose everything: what they find, what they say, what they refuse."""
 
 import functools
+import re
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -271,6 +272,23 @@ def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
         assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_table_of_the_report_can_be_read_line_by_line(labels):
+    X, y = waves(100)
+    Learner = KernelClassifier if labels else KernelRegressor
+    report = Learner(random_state=0).fit(X, y > np.median(y) if labels else y).report_
+    _, head, *lines = str(report).splitlines()
+    assert head.split() == ["error", "alpha", "time", "rows", "kernel"]
+    end = next(i for i, line in enumerate(lines) if line.startswith("Error: root mean squared"))
+    assert len({line[1:30] + line[31:] for line in lines[:end]}) == end  # none repeats another
+    for line in lines[:end]:
+        rows, kernel = re.fullmatch(r".[\d. e+-]+ [\d<. ]+ s +(\d+)   (.*)", line).groups()
+        assert rows in ("80", "40")
+        assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
+    assert not any(" 0.0 s" in line for line in lines)
+    assert "shares of the classes" not in str(report)
+
+
 def test_the_report_marks_nothing_where_the_mean_is_predicted():
     X, y = np.random.default_rng(0).standard_normal((2, 100, 1))
     report = KernelRegressor(random_state=0).fit(X, y[:, 0]).report_
@@ -291,10 +309,10 @@ def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     monkeypatch.setattr(table_learner, "try_model", tried)
     room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
     trials = SimpleNamespace(seed=0, splits=[(range(2400), range(600))])
-    best = SimpleNamespace(alpha=1e-5, least_alpha=True, error=1.0)
+    best = SimpleNamespace(name="Gaussian", alpha=1e-5, least_alpha=True, error=1.0)
     form, _ = KernelRegressor()._within(room, trials, best, 1.0)
     assert form.trial(Matern(), 2400).features.n_components == 1500
-    assert names == ["1,500 features of it"]
+    assert names == ["Gaussian, 1,500 features"]
     assert made[0].chosen
 
 
@@ -807,9 +825,9 @@ def test_of_few_rows_the_largest_alpha_is_taken_that_is_as_good_but_for_chance(n
 
 
 def test_the_walk_starts_from_the_error_with_finer_alphas():
-    names = [each.name for each in fitted(100).report_.candidates]
-    assert names[3] == "the same kernel, finer alphas"
-    assert names[4].startswith("the same kernel, lengthscales times")
+    tried = fitted(100).report_.candidates
+    assert [each.longer == 1 for each in tried[:5]] == [True] * 4 + [False]
+    assert tried[3].name == tried[4].name == min(tried[:3], key=lambda each: each.error).name
 
 
 @pytest.mark.parametrize(("n", "tried"), [(40, True), (100, False)])
