@@ -8,7 +8,7 @@ Every input column has a kind, which `fit` finds out and `columns_` tells:
 - "category": text, booleans of data frames and categorical types. 0 and 1 of two levels; of more
   levels a column for each of the most frequent.
 - "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
-  such names and places all over the globe.
+  such names, and places all over the globe or no other columns beside them.
 - "constant": left out, and so is
 - "name": text of which more than half the values differ, more than 32: names and numbers of things.
 
@@ -56,7 +56,11 @@ OUTLYING = 10.0  # standard deviations from which on a column is encoded by its 
 NEARLY = 0.99  # of as far as one of few values can lie out
 QUANTILES = 1000  # knots of the ranks
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
-# region, within some 40 degrees of their middle, where degrees are as good.
+# region, within some 40 degrees of their middle, where degrees are as good beside other columns.
+# Without other columns they are not: with one length per degree of latitude and of longitude a
+# product of both may win, whose maps look plaid. On the sphere the errors of elevation on held-out
+# airports, five seeds, were -3.4 +- 1.4 % (Alps), -4.1 +- 2.2 (Spain), -.5 +- .2 (Germany), -4.5 +-
+# 5.1 (Colorado), -1.5 +- .9 (USA), -.2 +- .3 (Europe), +.5 +- .9 (Brazil), +.7 +- .2 (Britain).
 REGION = 0.25
 # Where values lie that are farther out than numbers go, in standard deviations of a tiny column.
 FARTHEST = float(np.finfo(np.float64).max)
@@ -303,7 +307,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 + (
                     "Some of their values are missing."
                     if gaps
-                    else "All are of one region, where numbers do as well, or some are no degrees."
+                    else "Other columns are beside places of one region, where numbers do as well, "
+                    "or some are no degrees."
                 )
             )
         return found
@@ -315,13 +320,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None:
-    """Take latitude and longitude together where they have these names and span the globe."""
+    """Take latitude and longitude together where they have these names, and are alone or far apart.
+
+    Alone they are places of one kernel of the sphere in a region too: see `REGION`.
+    """
     places = _place_columns([str(column["name"]) for column in described])
     both = [described[i] for i in places]
     if not both or any(each["kind"] != "number" or each["indicator"] for each in both):
         return
-    degrees = np.column_stack([columns[i].astype(np.float64) for i in places])
-    if off_globe(degrees) is not None or _on_sphere(degrees).var(axis=0).sum() < REGION:
+    degrees = _from_west(np.column_stack([columns[i].astype(np.float64) for i in places]))
+    if off_globe(degrees) is not None:
+        return
+    others = [column for i, column in enumerate(described) if i not in places]
+    alone = all(column["kind"] in LEFT_OUT for column in others)
+    if not alone and _on_sphere(degrees).var(axis=0).sum() < REGION:
         return
     for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
@@ -338,8 +350,18 @@ def _place_columns(names: list[str]) -> list[int]:
 
 def _on_sphere(degrees: Doubles) -> Doubles:
     """Return latitudes and longitudes as points of the unit sphere."""
-    points: Doubles = plain_output(LatLonToSphere()).transform(degrees)
+    points: Doubles = plain_output(LatLonToSphere()).transform(_from_west(degrees))
     return points
+
+
+def _from_west(degrees: Doubles) -> Doubles:
+    """Return places whose longitudes go on beyond 360 degrees with those around the globe.
+
+    The command counts them from where no data are, so that a region isn't cut apart.
+    """
+    latitude, longitude = degrees.T
+    beyond = (longitude > 360) & (longitude <= 540)
+    return np.column_stack([latitude, np.where(beyond, longitude - 360, longitude)])
 
 
 def columns_of(
