@@ -56,7 +56,7 @@ MOST_BLOCKS = 8  # of as many rows again, that lengths are refined on
 
 @dataclass(frozen=True)
 class LearnedKernel:
-    """What `learn_kernel` found.
+    """What `learn_kernel` found: the kernel, its lengthscales and the noise, with their likelihood.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ ROUNDING = 1e-12  # of the targets
 
 
 class KernelQuantileRegressor(LossRegressor):
-    """Quantile regression with the whole kernel: f is the `quantile` of the targets.
+    """Quantile regression with the whole kernel: one quantile of the targets, or several.
 
     Minimises sum_i w_i p(y_i - f_i) + alpha / 2 |f|^2 with the pinball loss p(r) = max(quantile r,
     (quantile - 1) r); f as for `KernelPoissonRegressor`.
