@@ -567,6 +567,13 @@ def test_a_category_that_is_new_is_not_sure(levels):
     assert (std[2:] >= (1 - 1e-12) * y.std()).all()
 
 
+@pytest.mark.parametrize(("n", "narrowed"), [(7, False), (30, True)])
+def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowed):
+    X = np.random.default_rng(1).uniform(0, 1, (n, 1))
+    model = KernelRegressor(random_state=0).fit(X, np.sin(4 * X[:, 0]))
+    assert (model._widening < 1).all() == narrowed
+
+
 def test_a_constant_has_no_deviation():
     X, _ = waves(50)
     mean, std = KernelRegressor().fit(X, np.full(50, 0.1)).predict(X, return_std=True)
