@@ -3,25 +3,27 @@
 import contextlib
 import math
 import numbers
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
-from sklearn.utils import check_consistent_length, validation
+from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 
 from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
-from .wording import counted
+from .wording import counted, named_columns
 
 # What to do with a y that has gaps.
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
 NO_ROWS = "{} has no rows; pass one or more"
+SAME_COLUMNS = "pass the same columns as to fit"
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 
@@ -232,15 +234,37 @@ def check_matrix(name: str, values: Any) -> Doubles:
     return matrix
 
 
+def check_scored(y: Any) -> None:
+    """Raise if there is nothing to compare predictions with."""
+    if y is None:
+        raise ValueError("y=None, and score compares predictions with y; pass one for each row")
+
+
 def check_some_rows(X: Any) -> None:
     """Raise if X has no rows: before y is looked at, which then has none either."""
     if getattr(X, "shape", ())[:1] == (0,) or (isinstance(X, list) and not X):
         raise ValueError(NO_ROWS.format("X"))
 
 
+def check_lengths(X: Any, values: Any, name: str = "y") -> None:
+    """Raise unless there are as many values as rows of X; name both numbers."""
+    n_rows, n_values = (validation._num_samples(each) for each in (X, values))
+    if n_rows != n_values:
+        raise ValueError(
+            f"X has {counted(n_rows, 'row')}, but {name} has {n_values:,}; pass as many of one as "
+            "of the other, in the same order"
+        )
+
+
+def check_column(name: str, values: Any, *, warn: bool = False) -> Any:
+    """Return values in one dimension, or raise naming their shape."""
+    with told_plainly(name, values):
+        return validation.column_or_1d(values, warn=warn)
+
+
 @contextlib.contextmanager
 def told_plainly(name: str, values: Any) -> Iterator[None]:
-    """Tell in a sentence that values are complex, ragged or none; scikit-learn prints them all."""
+    """Tell in a sentence what scikit-learn tells in its own terms, or with all values."""
     try:
         yield
     except ValueError as error:
@@ -254,7 +278,7 @@ def told_plainly(name: str, values: Any) -> Iterator[None]:
         elif "inhomogeneous" in str(error):
             told = _ragged(name, values)
         else:
-            told = _empty(name, values, str(error))
+            told = _empty(name, values, str(error)) or _misshapen(name, values, str(error))
         if told:
             raise ValueError(told) from None
         raise
@@ -270,6 +294,32 @@ def _empty(name: str, values: Any, said: str) -> str:
         said = f"Found array with 0 feature(s) (shape=({len(values)}, 0))"
     # Callers know these words: scikit-learn's checks of estimators ask for them.
     return f"{name} has no columns; pass one or more. {said}" if "0 feature(s)" in said else ""
+
+
+def _misshapen(name: str, values: Any, said: str) -> str:
+    """Say which shape is wrong, "" if none is."""
+    if said.startswith("Found array with dim"):
+        shape = np.shape(values)
+        return (
+            f"{name} has shape {shape}, of {len(shape)} dimensions, and should have rows and "
+            f"columns; pass {name}.reshape(len({name}), -1) if each {name}[i] is one row"
+        )
+    if said.startswith("Expected 2D array, got 1D array"):
+        return one_dimension(values, name)
+    if said.startswith("y should be a 1d array"):
+        return f"{name} has shape {np.shape(values)}; pass one value for each row of X"
+    return ""
+
+
+def one_dimension(values: Any, name: str = "X") -> str:
+    """Say that rows and columns are wanted, and how values of one dimension become these."""
+    reshaped = f"{name}.to_frame()", "a frame's iloc[[0]]"
+    if not hasattr(values, "to_frame"):
+        reshaped = f"{name}.reshape(-1, 1)", f"{name}.reshape(1, -1)"
+    return (
+        f"{name} has one dimension, of {counted(len(values), 'value')}, and should have rows and "
+        "columns. Reshape your data: {} is one column, {} one row".format(*reshaped)
+    )
 
 
 def _ragged(name: str, values: Any) -> str:
@@ -302,7 +352,30 @@ def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
 def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
     """Return rows as scikit-learn's `validate_data` does, or raise in a sentence."""
     with told_plainly("X", X):
-        return validation.validate_data(estimator, X, **how)
+        try:
+            return validation.validate_data(estimator, X, **how)
+        except ValueError as error:
+            if str(error).startswith("The feature names should match"):
+                told = other_columns(list(X.columns), estimator.feature_names_in_.tolist())
+            elif str(error).endswith("features as input."):
+                told = f"{str(error)[:-1]}; {SAME_COLUMNS}"
+            else:
+                raise
+            raise ValueError(told) from None
+
+
+def other_columns(names: Sequence[str], wanted: Sequence[str]) -> str:
+    """Say how a frame's columns differ from those of the fit."""
+    missing = [name for name in wanted if name not in names]
+    new = [name for name in names if name not in wanted]
+    if missing:
+        unknown = f"has {named_columns(new)}, which the fit did not see, but " if new else "has "
+        told = f"{unknown}no {named_columns(missing)}; {SAME_COLUMNS}"
+    elif new:
+        told = f"has {named_columns(new)}, which the fit did not see; {SAME_COLUMNS}"
+    else:
+        told = "has them in another order; pass X[model.feature_names_in_]"
+    return f"The feature names should match those that were passed during fit: X {told}"
 
 
 def is_finite(values: Any) -> bool:
@@ -432,6 +505,8 @@ def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
     check_some_rows(X)
     _refuse_dates(y)
+    if isinstance(y, numbers.Number):
+        raise TypeError(f"y={y!r} is no array; pass one number, or row of numbers, per row of X")
     try:
         y = check_array(
             y, input_name="y", dtype=np.float64, ensure_2d=False, ensure_all_finite=False
@@ -439,9 +514,10 @@ def check_targets(y: Any, X: Any) -> Any:
     except (TypeError, ValueError) as error:
         of_labels = any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object)))
         remedy = "; for labels use a classifier, such as KernelClassifier" if of_labels else ""
+        said = re.sub(r"np\.str_\((.*)\)", r"\1", str(error))
         raise type(error)(
-            f"y must be one number, or row of numbers, per row of X: {error}{remedy}"
+            f"y must be one number, or row of numbers, per row of X: {said}{remedy}"
         ) from None
-    check_consistent_length(X, y)
+    check_lengths(X, y)
     raise_not_finite(y, "y", WITHOUT_TARGET)
     return y

@@ -41,7 +41,10 @@ STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws o
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
 FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
-FEW_DOTS = 2000  # so many places have a rim, to be seen on any colour
+FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` along the longer side
+SQUARES = 120
+DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of how many
+RIM = 0.4  # points
 LEAST_RANGE = 0.6  # colours of standard deviations begin at this share of the largest, or lower
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
 MOST_SCALED = 4000  # places whose values choose the range of the colours
@@ -123,15 +126,11 @@ def draw_map(
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
     draw(axes, values, opacity, norm, colors, label)
-    few = len(places) <= FEW_DOTS
-    axes.plot(
-        from_west(places[:, 1], west), places[:, 0], "o" if few else ".",
-        color="black", alpha=0.8 if few else 0.45, markeredgecolor="white",
-        markeredgewidth=0.4 if few else 0,
-        markersize=min(4, max(0.6, 70 / math.sqrt(len(places)))),
-    )  # fmt: skip
+    drawn = _apart(places, window)
+    _draw_dots(axes, drawn, west)
     axes.set_title(as_written(title))
-    dots = f"dots: {counted(len(places), 'training point')}"
+    some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
+    dots = f"dots: {some}{counted(len(places), 'training point')}"
     axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < HATCHED else dots, loc="left")
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
@@ -243,6 +242,28 @@ def _draw_cells(
     bar.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
 
 
+def _apart(places: Doubles, window: Window) -> Doubles:
+    """Return the places to draw: of many only one in each square, so that dots hide no map."""
+    if len(places) <= FEW_DOTS:
+        return places
+    south, north, west, east = window
+    square = max(east - west, north - south) / SQUARES
+    columns = np.floor((from_west(places[:, 1], west) - west) / square)
+    _, first = np.unique(
+        np.column_stack([np.floor(places[:, 0] / square), columns]), axis=0, return_index=True
+    )
+    return places[np.sort(first)]
+
+
+def _draw_dots(axes: Any, places: Doubles, west: float) -> None:
+    """Draw places as dots that are seen on any colour: black, in a white rim."""
+    size = min(MOST_DOT, max(LEAST_DOT, DOTS / math.sqrt(len(places))))
+    axes.plot(
+        from_west(places[:, 1], west), places[:, 0], "o", color="black", alpha=0.85,
+        markersize=size, markeredgecolor="white", markeredgewidth=RIM,
+    )  # fmt: skip
+
+
 def _draw_coasts(axes: Any, window: Window) -> None:
     """Draw coast lines where the package basemap is installed, which has them for all the globe."""
     try:
@@ -262,7 +283,8 @@ def _draw_coasts(axes: Any, window: Window) -> None:
 def length_km(model: Any, places: Doubles) -> float:
     """Return the lengthscale of a model of latitude and longitude, 0 of one that has none.
 
-    In a region it is the shorter of the two, in the middle of the places, (n, 2).
+    Of one that takes a region in degrees, as those of earlier versions did, it is the shorter of
+    the two, in the middle of the places, (n, 2).
     """
     if model.kernel_ is None:
         return 0.0

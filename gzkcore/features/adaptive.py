@@ -107,7 +107,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
 
 
 class AdaptiveSketchFeatures(KernelMap):
-    """Monomials of the data, drawn by ridge leverage: polynomial, Gaussian, dot-product kernels.
+    """Features of Gaussian and dot-product kernels: monomials drawn by ridge leverage.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ FAR, FAR_PRODUCT = 1e4, 1e18
 
 
 class TruncationWarning(UserWarning):
-    """Points are so far out that the features no longer represent the kernel there."""
+    """Warns of points so far out that features no longer represent the kernel there."""
 
 
 class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

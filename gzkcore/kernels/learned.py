@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_consistent_length
 
 from gzkcore._util.memory import check_fits_dense
 from gzkcore._util.random import generator
@@ -27,6 +26,7 @@ from gzkcore._util.validation import (
     check_bool,
     check_choice,
     check_integer,
+    check_lengths,
     check_some_weight,
     check_sparse,
     check_weights,
@@ -56,7 +56,7 @@ MOST_BLOCKS = 8  # of as many rows again, that lengths are refined on
 
 @dataclass(frozen=True)
 class LearnedKernel:
-    """What `learn_kernel` found.
+    """What `learn_kernel` found: the kernel, its lengthscales and the noise, with their likelihood.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ def learned(
     `start` was learned of other rows of the same table: the search goes on from there. It ends with
     a step that the criterion falls less by than `settled`.
     """
-    check_consistent_length(X, y)
+    check_lengths(X, y)
     table = _Table(X, y, weight, names, settled)
     order = table.used[generator(random_state).permutation(table.used.size)]
     few = order[:n_rows]

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import svd
-from sklearn.utils import check_consistent_length
 
 from gzkcore._util.linalg import eigh
 from gzkcore._util.state import doubles, entries, has, nothing, stored, whole
@@ -15,6 +14,7 @@ from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import (
     check_array,
     check_integer,
+    check_lengths,
     check_not_negative,
     check_some_weight,
     check_sparse,
@@ -181,7 +181,7 @@ class RandomFeatureCCA(ComponentLearner):
         check_sparse(X)
         X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         y = self._validate_y(y, reset)
-        check_consistent_length(X, y)
+        check_lengths(X, y)
         return X, y
 
     def _validate_y(self, y: Any, reset: bool) -> Any:

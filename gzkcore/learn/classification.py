@@ -7,17 +7,20 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, gone, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import (
     WITHOUT_TARGET,
+    check_column,
     check_labels,
+    check_lengths,
     check_not_negative,
+    check_scored,
     check_some_weight,
     check_weights,
-    told_plainly,
 )
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
@@ -36,6 +39,25 @@ class ClassifierScore(ClassifierMixin):
         """Raise if values are no labels; of numbers say which class takes them."""
         check_labels(labels, f"to predict numbers use {self._of_numbers}")
 
+    def _check_kind(self, labels: NDArray[Any]) -> None:
+        """Raise if labels are none, or text where the classes are numbers, or the reverse."""
+        self._check_labels(labels)
+        known = self.classes_.tolist()
+        if isinstance(known[0], str) != isinstance(labels[0], str):
+            raise ValueError(
+                f"y has labels such as {labels.tolist()[0]!r}, and the classes are such as "
+                f"{known[0]!r}; pass all as text, or all as numbers"
+            )
+
+    def _without_std(self, return_std: bool) -> None:
+        """Raise if standard deviations are asked for; say what tells how sure a class is."""
+        if return_std:
+            told = "predict_proba(X) returns probabilities"
+            if not hasattr(self, "predict_proba"):
+                told = "decision_function(X) says how clear it is, and KernelClassifier and "
+                told += "KernelLogisticRegression have predict_proba"
+            raise TypeError(f"return_std={return_std!r}: a class has no standard deviation; {told}")
+
     def score(
         self, X: Data, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -51,9 +73,14 @@ class ClassifierScore(ClassifierMixin):
         float
         """
         if not is_source(X):
-            check_some_weight(sample_weight)
-            y = None if y is None else label_column(y)
-            return float(super().score(X, y, sample_weight))
+            check_scored(y)
+            labels = label_column(y)
+            check_lengths(X, labels)
+            weight = check_weights(sample_weight, labels)
+            check_some_weight(weight)
+            check_is_fitted(self)
+            self._check_kind(labels)
+            return float(super().score(X, labels, weight))
         source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
         hits = source.reduce(_count_hits, _add_pairs, model)
         if hits is None:
@@ -136,7 +163,7 @@ class Classifier(ClassifierScore, Regressor):
     def _targets(self, y: Any, X: Any, reset: bool) -> Doubles:
         """Return targets of +-1, one column for each of 3 or more classes."""
         y = label_column(y, warn=True)
-        check_consistent_length(X, y)
+        check_lengths(X, y)
         assert_all_finite(y, input_name="y")
         labels, _ = distinct(y)
         self._check_labels(y)
@@ -185,18 +212,21 @@ class Classifier(ClassifierScore, Regressor):
             return map_rows(self._for_workers().decision_function, X, self._target_shape)
         return super().predict(X)
 
-    def predict(self, X: Data) -> Any:  # type: ignore[override]  # there is no return_std
+    def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the class of each row: that of the largest decision function.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+        return_std : bool, default=False
+            True is a TypeError, which says what tells how sure a class is.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
         """
+        self._without_std(return_std)
         self._check_fitted()
         if is_source(X):
             return map_rows(self._for_workers().predict, X, (), self.classes_.dtype)
@@ -224,8 +254,9 @@ def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
     if dtype is None:  # a frame of one column has the type of that
         dtype = next(iter(getattr(y, "dtypes", ())), None)
     plain = dtype is None or (isinstance(dtype, np.dtype) and dtype.kind != "O")
-    with told_plainly("y", y):
-        values = column_or_1d(y if plain else np.asarray(y, dtype=object), warn=warn)
+    if isinstance(y, list | tuple):  # NumPy would make text of all
+        plain = len({isinstance(label, str) for label in y}) < 2
+    values = check_column("y", y if plain else np.asarray(y, dtype=object), warn=warn)
     missing = missing_of(values)
     if missing.any():
         raise ValueError(
@@ -234,6 +265,13 @@ def label_column(y: Any, *, warn: bool = False) -> NDArray[Any]:
         )
     if plain:
         return np.asarray(values)
+    are_text = np.array([isinstance(value, str) for value in values], dtype=bool)
+    if are_text.any() and not are_text.all():
+        text, other = int(are_text.argmax()), int(are_text.argmin())
+        raise ValueError(
+            f"y has text and other labels, such as {values[text]!r} in row {text} and "
+            f"{values[other]!r} in row {other}, counted from 0; make all text, or all numbers"
+        )
     numeric = values.size and all(isinstance(value, numbers.Real | np.bool_) for value in values)
     return np.array(values.tolist()) if numeric else values
 

@@ -76,7 +76,7 @@ def _triangle(size: int) -> int:
 
 
 class GramAccumulator:
-    """Sum Z^T W Z, Z^T W Y and the weighted column sums over rows that come in any batches.
+    """Sums over rows that come in any batches: Z^T W Z, Z^T W Y and weighted column sums.
 
     Z = features.transform(X) is made a tile at a time, on several threads. Sums are kept in
     float64, also for float32 features, and of Z^T W Z only the lower triangle.

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import doubles, labels, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
-from gzkcore._util.validation import check_some_rows
+from gzkcore._util.validation import check_lengths, check_some_rows
 from gzkcore.rows.sources import is_source
 
 from .classification import (
@@ -195,17 +195,20 @@ class KernelClassifier(ClassifierScore, TableLearner):
         found = self._mean(self._encoded(X)) @ self._slopes.T + self._offsets
         return found[:, 0] if found.shape[1] == 1 else found
 
-    def predict(self, X: Data) -> Any:
+    def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the class of each row: the most probable.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+        return_std : bool, default=False
+            True is a TypeError: `predict_proba` tells how sure a class is.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
+        self._without_std(return_std)
         check_is_fitted(self)
         return self._by_rows(self._model_of(X)._classes_of, X, (), self.classes_.dtype)
 
@@ -237,7 +240,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
 def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:
     """Return targets of +1 and -1: of three or more classes a column for each."""
     labels = label_column(y)
-    check_consistent_length(X, labels)
+    check_lengths(X, labels)
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     unknown = np.flatnonzero(classes[places] != labels)
     if unknown.size:

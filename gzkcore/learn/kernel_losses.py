@@ -10,11 +10,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
-from sklearn.utils import column_or_1d
 
 from gzkcore._util.state import number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_positive, check_some_weight, check_targets, check_weights
+from gzkcore._util.validation import (
+    check_column,
+    check_positive,
+    check_scored,
+    check_some_weight,
+    check_targets,
+    check_weights,
+)
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
@@ -141,20 +147,28 @@ class LossRegressor(KernelLoss):
         self.random_state = random_state
 
     def _targets(self, y: ArrayLike, X: Any, reset: bool) -> Doubles:
-        return np.asarray(check_targets(column_or_1d(y, warn=True), X))
+        return np.asarray(check_targets(check_column("y", y, warn=True), X))
 
-    def predict(self, X: Data) -> Any:  # type: ignore[override]  # there is no return_std
+    def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the target of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
+        return_std : bool, default=False
+            True is a TypeError, which says what has standard deviations.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             For an iterable of batches, an iterator of these; for a Dask collection, a Dask array.
         """
+        if return_std:
+            raise TypeError(
+                f"return_std={return_std!r}: {type(self).__name__} has no standard deviations; "
+                "KernelRegressor and KernelRidge do, and KernelQuantileRegressor(quantile=[0.05, "
+                "0.95]) predicts an interval"
+            )
         self._check_fitted()
         if is_source(X):
             return map_rows(self._for_workers().predict, X, self._target_shape)
@@ -281,6 +295,8 @@ class KernelPoissonRegressor(LossRegressor):
         float
         """
         self._check_fitted()
+        if not is_source(X):
+            check_scored(y)
         parts = as_source(X, y, sample_weight).reduce(
             _deviance_of_batch, joined, self._for_workers()
         )

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from gzkcore._util.state import doubles, number, stored
 from gzkcore._util.typing import Data, Doubles, Seed
-from gzkcore._util.validation import check_share, check_some_weight, check_weights
+from gzkcore._util.validation import check_scored, check_share, check_some_weight, check_weights
 from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
-from gzkcore.rows.sources import Batch
+from gzkcore.rows.sources import Batch, is_source
 
 from .kernel_losses import LossRegressor, joined
 from .losses import Pinball, weighted_quantile
@@ -28,7 +28,7 @@ ROUNDING = 1e-12  # of the targets
 
 
 class KernelQuantileRegressor(LossRegressor):
-    """Quantile regression with the whole kernel: f is the `quantile` of the targets.
+    """Quantile regression with the whole kernel: one quantile of the targets, or several.
 
     Minimises sum_i w_i p(y_i - f_i) + alpha / 2 |f|^2 with the pinball loss p(r) = max(quantile r,
     (quantile - 1) r); f as for `KernelPoissonRegressor`.
@@ -176,6 +176,8 @@ class KernelQuantileRegressor(LossRegressor):
             The mean over the quantiles.
         """
         self._check_fitted()
+        if not is_source(X):
+            check_scored(y)
         parts = as_source(X, y, sample_weight).reduce(_losses_of_batch, joined, self._for_workers())
         if parts is None:
             raise ValueError("the source yields no batches; give it one or more")

@@ -89,7 +89,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
 
 
 class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
-    """Kernel ridge classifier with the whole kernel, with automatic choice of alpha and kernel.
+    """Classification by whole-kernel ridge regression: `fit` chooses alpha and kernel.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ ALPHAS = tuple(np.logspace(-6, 2, 9).tolist())
 
 
 class KernelRidgeCV(WholeKernelRegressor):
-    """Kernel ridge regression with the whole kernel, with automatic choice of alpha and kernel.
+    """Kernel ridge regression with the whole kernel: `fit` chooses alpha and kernel.
 
     Parameters
     ----------

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_consistent_length
 
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_some_weight, check_weights
+from gzkcore._util.validation import check_lengths, check_some_weight, check_weights
 
 from .gram import PartialSums, pack_lower, total_of, unpack_lower
 from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width_of
@@ -201,7 +200,7 @@ class MomentsAccumulator:
         if y is None:
             return None
         y = as_rows(y)
-        check_consistent_length(X, y)
+        check_lengths(X, y)
         return y
 
     def merge(self, other: "MomentsAccumulator") -> "MomentsAccumulator":

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
 
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import (
     check_not_negatives,
+    check_scored,
     check_some_weight,
     check_sparse,
     check_targets,
@@ -46,8 +48,17 @@ class RegressorScore(RegressorMixin):
             The mean over the targets.
         """
         if not is_source(X):
-            check_some_weight(sample_weight)
-            return float(super().score(X, y, sample_weight))
+            check_scored(y)
+            targets = check_targets(y, X)
+            weight = check_weights(sample_weight, targets)
+            check_some_weight(weight)
+            found = cast(Any, self).predict(X)
+            if found[:1].size != targets[:1].size:
+                raise ValueError(
+                    f"y has {counted(targets[:1].size, 'column')}, and the model predicts "
+                    f"{found[:1].size}; pass the targets that it was fitted to"
+                )
+            return float(r2_score(targets, found, sample_weight=weight))
         source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
         scored = source.reduce(_score_of_batch, R2Sums.merge, model)
         if scored is None:

@@ -129,7 +129,7 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
 
 
 class RandomFeatureRidgeClassifierCV(FeatureClassifier, RandomFeatureRidgeCV):
-    """Ridge classifier on features, with automatic choice of alpha and the kernel's parameters.
+    """Classification by ridge regression on any features: `fit` chooses alpha and kernel.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ Candidate: TypeAlias = dict[str, Any]  # an entry of kernel_grid with its kernel
 
 
 class RandomFeatureRidgeCV(FeatureRegressor):
-    """Ridge regression on features, with automatic choice of alpha and the kernel's parameters.
+    """Ridge regression on the features of any transformer: `fit` chooses alpha and kernel.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ Every input column has a kind, which `fit` finds out and `columns_` tells:
 - "category": text, booleans of data frames and categorical types. 0 and 1 of two levels; of more
   levels a column for each of the most frequent.
 - "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
-  such names and places all over the globe.
+  such names, and places all over the globe or no other columns beside them.
 - "constant": left out, and so is
 - "name": text of which more than half the values differ, more than 32: names and numbers of things.
 
@@ -20,6 +20,7 @@ import decimal
 import itertools
 import math
 import numbers
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -34,12 +35,15 @@ from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, 
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import (
     NO_ROWS,
+    SAME_COLUMNS,
     check_array,
     check_choice,
     check_sparse,
+    one_dimension,
+    other_columns,
     told_plainly,
 )
-from gzkcore._util.wording import counted, named_columns
+from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
 
@@ -52,7 +56,11 @@ OUTLYING = 10.0  # standard deviations from which on a column is encoded by its 
 NEARLY = 0.99  # of as far as one of few values can lie out
 QUANTILES = 1000  # knots of the ranks
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
-# region, within some 40 degrees of their middle, where degrees are as good.
+# region, within some 40 degrees of their middle, where degrees are as good beside other columns.
+# Without other columns they are not: with one length per degree of latitude and of longitude a
+# product of both may win, whose maps look plaid. On the sphere the errors of elevation on held-out
+# airports, five seeds, were -3.4 +- 1.4 % (Alps), -4.1 +- 2.2 (Spain), -.5 +- .2 (Germany), -4.5 +-
+# 5.1 (Colorado), -1.5 +- .9 (USA), -.2 +- .3 (Europe), +.5 +- .9 (Brazil), +.7 +- .2 (Britain).
 REGION = 0.25
 # Where values lie that are farther out than numbers go, in standard deviations of a tiny column.
 FARTHEST = float(np.finfo(np.float64).max)
@@ -299,7 +307,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 + (
                     "Some of their values are missing."
                     if gaps
-                    else "All are of one region, where numbers do as well, or some are no degrees."
+                    else "Other columns are beside places of one region, where numbers do as well, "
+                    "or some are no degrees."
                 )
             )
         return found
@@ -311,13 +320,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None:
-    """Take latitude and longitude together where they have these names and span the globe."""
+    """Take latitude and longitude together where they have these names, and are alone or far apart.
+
+    Alone they are places of one kernel of the sphere in a region too: see `REGION`.
+    """
     places = _place_columns([str(column["name"]) for column in described])
     both = [described[i] for i in places]
     if not both or any(each["kind"] != "number" or each["indicator"] for each in both):
         return
-    degrees = np.column_stack([columns[i].astype(np.float64) for i in places])
-    if off_globe(degrees) is not None or _on_sphere(degrees).var(axis=0).sum() < REGION:
+    degrees = _from_west(np.column_stack([columns[i].astype(np.float64) for i in places]))
+    if off_globe(degrees) is not None:
+        return
+    others = [column for i, column in enumerate(described) if i not in places]
+    alone = all(column["kind"] in LEFT_OUT for column in others)
+    if not alone and _on_sphere(degrees).var(axis=0).sum() < REGION:
         return
     for column, kind, other in zip(both, ("latitude", "longitude"), places[::-1], strict=True):
         column.update(kind=kind, other=other)
@@ -334,8 +350,18 @@ def _place_columns(names: list[str]) -> list[int]:
 
 def _on_sphere(degrees: Doubles) -> Doubles:
     """Return latitudes and longitudes as points of the unit sphere."""
-    points: Doubles = plain_output(LatLonToSphere()).transform(degrees)
+    points: Doubles = plain_output(LatLonToSphere()).transform(_from_west(degrees))
     return points
+
+
+def _from_west(degrees: Doubles) -> Doubles:
+    """Return places whose longitudes go on beyond 360 degrees with those around the globe.
+
+    The command counts them from where no data are, so that a region isn't cut apart.
+    """
+    latitude, longitude = degrees.T
+    beyond = (longitude > 360) & (longitude <= 540)
+    return np.column_stack([latitude, np.where(beyond, longitude - 360, longitude)])
 
 
 def columns_of(
@@ -364,7 +390,15 @@ def columns_of(
         # "1 features" too: scikit-learn's checks of estimators ask for these words.
         raise ValueError(
             f"X has {array.shape[1]} features, but {caller} is expecting "
-            f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+            f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
+        )
+    if hasattr(fitted, "feature_names_in_"):
+        warnings.warn(
+            f"X does not have valid feature names, but {caller} was fitted with feature names; its "
+            "columns are taken in the order of those of the fit: pass a frame to have them found "
+            "by name",
+            UserWarning,
+            stacklevel=2,
         )
     names = [f"x{i}" for i in range(array.shape[1])]
     if array.dtype.kind == "f":
@@ -391,13 +425,7 @@ def _array_of(X: Any) -> Values:
     if array.shape == (0,):
         raise ValueError(NO_ROWS.format("X"))
     if array.ndim == 1:
-        reshaped = "X.to_frame()", "a frame's iloc[[0]]"
-        if not hasattr(X, "to_frame"):
-            reshaped = "X.reshape(-1, 1)", "X.reshape(1, -1)"
-        raise ValueError(
-            f"X has one dimension, of {counted(len(array), 'value')}, and should have rows and "
-            "columns. Reshape your data: {} is one column, {} one row".format(*reshaped)
-        )
+        raise ValueError(one_dimension(X))
     if array.dtype.kind in "biufc" or array.ndim != 2:
         array = check_array(array, dtype=np.float64, ensure_all_finite=False)
     elif array.dtype.kind not in "mM":
@@ -411,17 +439,12 @@ def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
         if len(names) != fitted.n_features_in_:
             raise ValueError(
                 f"X has {len(names)} features, but {caller} is expecting "
-                f"{fitted.n_features_in_} features as input; pass the same columns as to fit"
+                f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
             )
         return names
     wanted: list[str] = fitted.feature_names_in_.tolist()
-    if missing := [name for name in wanted if name not in names]:
-        new = [name for name in names if name not in wanted]
-        unknown = f"has {named_columns(new)}, which the fit did not see, but " if new else "has "
-        raise ValueError(
-            f"The feature names should match those that were passed during fit: X {unknown}"
-            f"no {named_columns(missing)}; pass the same columns as to fit"
-        )
+    if not {*wanted} <= {*names}:
+        raise ValueError(other_columns(names, wanted))
     return wanted
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from gzkcore._util.memory import bytes_of
@@ -25,7 +25,7 @@ from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
 from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
-from gzkcore._util.validation import check_positive, check_weights
+from gzkcore._util.validation import check_lengths, check_positive, check_weights
 from gzkcore._util.warn import collected_warnings, warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import plain_output
@@ -188,7 +188,7 @@ class TableLearner(BaseEstimator):
         if (used := _rows_of_weight(X, sample_weight)) is not None:
             encoder.fit(_safe_indexing(X, used))
         rows = encoder.transform(X)
-        check_consistent_length(rows, y)
+        check_lengths(rows, y)
         whole = None
         if drawn is not None and not drawn.complete:
             whole = EncodedTable(source, encoder, targets, drawn)
@@ -209,7 +209,7 @@ class TableLearner(BaseEstimator):
         self._means, self._scales = table.standardise()
         self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
-            candidate.of_splits = []  # nobody needs them any more
+            candidate.of_splits, candidate.squares = [], None  # nobody needs them any more
         report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
         self._report = report
 
@@ -221,7 +221,7 @@ class TableLearner(BaseEstimator):
             given = splitter or groups is not None
             if given or not on_disk(X):
                 return None
-            check_consistent_length(X, y)
+            check_lengths(X, y)
             return source_of(X, y, sample_weight)
         for name, is_given in (("groups", groups is not None), ("a splitter as cv", splitter)):
             if is_given:
@@ -310,7 +310,7 @@ class TableLearner(BaseEstimator):
         enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
         if best.least_alpha and enough and room.features(most_features, most_features):
             features = Form(best.alpha, seed, features=most_features)
-            name = f"{most_features // 2:,} features of it"
+            name = f"{best.name}, {most_features // 2:,} features"
             tried = try_model(trials, best, name, features.trial)
             if tried.error < FEATURES_WIN * best.error:
                 tried.chosen = True
@@ -409,7 +409,10 @@ def _rounded(seconds: float) -> str:
     return f"{float(f'{seconds:.1g}'):,g}"
 
 
-_MEANS = {"y": "the mean", "labels": "the shares of the classes"}
+_MEANS = {  # what predicts the same for every row
+    "y": "that of the mean is",
+    "labels": "predicting for every row how frequent the classes are has",
+}
 
 
 def _tell_rate(
@@ -417,7 +420,7 @@ def _tell_rate(
 ) -> None:
     """Say what more rows would bring, by what half of them bring."""
     if half is None:
-        half = trials.halved().run(best.name, best.kernel, best.of_splits)
+        half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         lower = (
@@ -425,7 +428,7 @@ def _tell_rate(
         )
         trials.report.say(
             f"The error is {half.error:.4g} with {(n + 1) // 2:,} training rows and "
-            f"{best.error:.4g} with {n:,}, where that of {_MEANS[of]} is {of_mean:.4g}; at this "
+            f"{best.error:.4g} with {n:,}, where {_MEANS[of]} {of_mean:.4g}; at this "
             f"rate {2 * n:,} rows would {lower}."
         )
 

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
-from sklearn.utils import check_consistent_length
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import check_some_weight
+from gzkcore._util.validation import check_lengths, check_some_weight
 from gzkcore._util.wording import counted
 
 from .held_out import Split, check_groups, check_splits, folds, given_splits, group_numbers
@@ -43,7 +42,7 @@ class TableRows:
         if groups is not None:
             groups = np.asarray(groups)
             self._groups = group_numbers(groups)
-            check_consistent_length(X, groups)
+            check_lengths(X, groups, "groups")
         # As they were given, which is what a splitter is to see.
         self._labels, self._given_groups = labels, groups
         self._targets = Y if labels is None else labels

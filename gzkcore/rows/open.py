@@ -23,7 +23,7 @@ def as_source(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
 
         return DaskSource(X, y, sample_weight)
     if not is_source(X):
-        return Source([(X, y, sample_weight)])
+        return Source([(X, y, sample_weight)], is_one=True)
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(

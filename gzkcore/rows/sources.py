@@ -80,10 +80,12 @@ class Source:
     ----------
     given : iterable
         Of X, (X, y) or (X, y, sample_weight).
+    is_one : bool, default=False
+        Whether it is but one array, whose errors name no batch.
     """
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, given: Any, *, is_one: bool = False) -> None:
+        self.given, self._is_one = given, is_one
         self.reread = _starts_anew(given)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
@@ -110,7 +112,7 @@ class Source:
         for number, batch in enumerate(self):
             if not has_rows(batch[0]):
                 continue
-            with in_batch(number):
+            with contextlib.nullcontext() if self._is_one else in_batch(number):
                 levels[0].append(work(Batch(*batch, number), *args))
             for level, parts in enumerate(levels):
                 if len(parts) < 2:

@@ -78,7 +78,9 @@ def test_labels(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["learner"] == "KernelClassifier"
     assert result["classes"] == ["high", "low"]
-    assert "where that of the shares of the classes is " in str(result["report"])
+    assert "where predicting for every row how frequent the classes are has " in str(
+        result["report"]
+    )
     errors = [each["error_rate"] for each in result["methods"]]
     assert errors[0] <= errors[3]
     names = ["PREDICTED_kind", "PREDICTED_kind_high", "PREDICTED_kind_low"]

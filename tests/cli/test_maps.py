@@ -201,7 +201,10 @@ def test_degrees_of_longitude_are_shorter_in_the_north(far):
     """One standard deviation of 20 degrees at 75 degrees north, even if one place is far out."""
     places = box(74, 76, 10, 30)
     places[0, 1] = 170.0 if far else places[0, 1]
-    encoder = TableEncoder().fit(Frame(dict(zip(PLACE, places.T, strict=True))))
+    frame = Frame(dict(zip(PLACE, places.T, strict=True)))
+    frame.values["height"] = np.arange(len(places)) * 1.0  # places alone are on the sphere
+    encoder = TableEncoder().fit(frame)
+    encoder.columns_.pop()
     assert ["quantiles" in column for column in encoder.columns_] == [False, far]
     model = SimpleNamespace(kernel_=Matern(1.5, [50.0, 1.0]), encoder_=encoder)
     parallel = EARTH_KM * np.radians(20) * np.cos(np.radians(75))
@@ -225,3 +228,13 @@ def test_standard_deviations_between_larger_cells():
     inside = (np.abs(cells.places - [25, 5]) < [14.5, 24.5]).all(axis=1)
     wanted = cells.places[:, 0] + 2 * cells.places[:, 1]
     np.testing.assert_allclose(found[inside], wanted[inside], rtol=0, atol=1e-9)
+
+
+def test_of_many_places_dots_are_apart_and_counted():
+    places = np.random.default_rng(0).uniform([-60, -180], [60, 180], (40_000, 2))
+    drawn = maps._apart(places, maps.GLOBE)
+    square = 360 / maps.SQUARES
+    assert 40 * 100 < len(drawn) <= 41 * 121
+    assert len(np.unique(np.floor(drawn / square), axis=0)) == len(drawn)
+    few = places[: maps.FEW_DOTS]
+    assert maps._apart(few, maps.GLOBE) is few

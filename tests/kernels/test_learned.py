@@ -350,7 +350,7 @@ def test_more_columns_than_rows():
         ({"y": np.full(300, np.nan)}, "Input y contains NaN"),
         ({"y": np.ones(300)}, "y is constant on the 300 rows looked at"),
         ({"y": ["one"] * 300}, "y is constant"),
-        ({"y": np.ones(299)}, "inconsistent numbers of samples"),
+        ({"y": np.ones(299)}, "X has 300 rows, but y has 299"),
         ({"y": np.ones((300, 2, 2))}, "y has shape"),
         ({"X": np.ones((300, 3))}, "all columns of X are constant on the 300 rows"),
         ({"X": 1e200 * gaussian(300, 3)}, "above 1e150.*scale the columns"),

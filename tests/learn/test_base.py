@@ -31,7 +31,15 @@ from gzkcore import (
     Checkpoint,
     GegenbauerFeatures,
     GramAccumulator,
+    KernelClassifier,
     KernelFeatures,
+    KernelLogisticRegression,
+    KernelPoissonRegressor,
+    KernelQuantileRegressor,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeClassifier,
+    Matern,
     MomentsAccumulator,
     RandomFeatureCCA,
     RandomFeatureKMeans,
@@ -39,6 +47,7 @@ from gzkcore import (
     RandomFeatureRidge,
     RandomFeatureRidgeClassifier,
     RandomFeatureRidgeClassifierCV,
+    RandomFeatureRidgeCV,
     RandomFourierFeatures,
     SphereHeat,
     load,
@@ -808,3 +817,111 @@ def test_sparse_rows_that_point_outside_are_refused(model, form):
     X.indices = X.indices + np.int32(10**6)
     with pytest.raises(ValueError, match="ind"):
         clone(model).fit(X, np.arange(4) % 2)
+
+
+# ---- what is told of wrong arguments, by every learner of targets or labels
+
+RIDGE = Matern(nu=1.5)
+WITH_TARGETS = [
+    KernelRegressor(random_state=0),
+    KernelRidge(RIDGE, 0.1),
+    RandomFeatureRidge(RBF9, 0.1),
+    RandomFeatureRidgeCV(RBF9),
+    KernelPoissonRegressor(RIDGE),
+    KernelQuantileRegressor(RIDGE),
+]
+WITH_LABELS = [
+    KernelClassifier(random_state=0),
+    KernelRidgeClassifier(RIDGE, 0.1),
+    KernelLogisticRegression(RIDGE),
+    RandomFeatureRidgeClassifier(RBF9, 0.1),
+]
+of_targets = pytest.mark.parametrize("given", WITH_TARGETS, ids=lambda each: type(each).__name__)
+of_labels = pytest.mark.parametrize("given", WITH_LABELS, ids=lambda each: type(each).__name__)
+of_both = pytest.mark.parametrize(
+    "given", WITH_TARGETS + WITH_LABELS, ids=lambda each: type(each).__name__
+)
+
+
+def table_of(given):
+    """Return 40 rows, and what a learner wants of them."""
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    return X, np.where(X[:, 0] > 0, "a", "b") if given in WITH_LABELS else np.exp(X[:, 0])
+
+
+def refused(error, message, work, *args, **how):
+    """Check that work raises one sentence, at once."""
+    with pytest.raises(error, match=message) as caught:
+        work(*args, **how)
+    assert "\n" not in str(caught.value)
+    assert "batch 0" not in str(caught.value)
+
+
+@of_both
+def test_wrong_shapes_are_told_in_a_sentence(given):
+    X, y = table_of(given)
+    new = clone(given)
+    refused(ValueError, "X has 40 rows, but y has 39; pass", new.fit, X, y[:39])
+    refused(ValueError, "X has 39 rows, but y has 40; pass", new.fit, X[:39], y)
+    refused(ValueError, r"X has shape \(40, 2, 1\), of 3 dim.*; pass", new.fit, X[..., None], y)
+    refused(ValueError, "requires y to be passed", new.fit, X, None)
+    refused(ValueError, r"y has shape \(40, 1, 1\)", new.fit, X, y[:, None, None])
+    model = clone(given).fit(X, y)
+    refused(ValueError, "X has 40 rows, but y has 39; pass", model.score, X, y[:39])
+    refused(ValueError, "y=None, and score compares", model.score, X)
+    refused(ValueError, "y has (shape|2 columns).*; pass", model.score, X, np.c_[y, y])
+    refused(ValueError, r"X has shape \(40, 2, 1\), of 3 dim.*; pass", model.predict, X[..., None])
+    refused(ValueError, "X has one dimension, of 2 values.*Reshape your data", model.predict, X[0])
+    refused(ValueError, "X has 1 features, .*; pass the same columns", model.predict, X[:, :1])
+    for method in (new.fit, model.score):
+        refused(ValueError, r"sample_weight has shape \(9,\), but X has 40", method, X, y, [1] * 9)
+        refused(ValueError, r"sample_weight\[0\] = -1.0 is not", method, X, y, [-1.0] * 40)
+
+
+@of_targets
+def test_wrong_targets_are_told_in_a_sentence(given):
+    X, y = table_of(given)
+    model = clone(given).fit(X, y)
+    wrong = (TypeError, ValueError)
+    refused(wrong, r"y(=3.0 is no array| has shape \(\)); pass one", clone(given).fit, X, 3.0)
+    texts, gap = np.where(y > 1, "high", "low"), np.where(np.arange(40) == 7, np.nan, y)
+    for method in (clone(given).fit, model.score):
+        refused(ValueError, "y must be one number.*'(high|low)'; for labels use", method, X, texts)
+        refused(ValueError, "Input y contains NaN.*row 7,.*; leave out", method, X, gap)
+
+
+@of_labels
+def test_wrong_labels_are_told_in_a_sentence(given):
+    X, y = table_of(given)
+    model = clone(given).fit(X, y)
+    mixed = "y has text and other labels, such as 'a' in row 1 and 1 in row 0.*; make"
+    for method in (clone(given).fit, model.score):
+        refused(ValueError, mixed, method, X, [1, "a"] * 20)
+        refused(ValueError, "y has no label in row 1 .*; leave", method, X, ["a", np.nan] * 20)
+    refused(ValueError, "such as 0, and the classes .* 'a'; pass", model.score, X, [0, 1] * 20)
+    refused(ValueError, "label type: continuous", model.score, X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "given", [*WITH_LABELS, *WITH_TARGETS[-2:]], ids=lambda each: type(each).__name__
+)
+def test_what_has_no_standard_deviation_says_what_has_one(given):
+    message = "return_std=True: .*predict_proba" if given in WITH_LABELS else "KernelRegressor and"
+    X, y = table_of(given)
+    refused(TypeError, message, clone(given).fit(X, y).predict, X, return_std=True)
+
+
+@of_both
+def test_names_of_columns_are_looked_at(given):
+    X, y = table_of(given)
+    frame = pd.DataFrame(X, columns=["p", "q"])
+    model = clone(given).fit(frame, y)
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but"):
+        model.predict(X)
+    other = frame.rename(columns={"p": "z"})
+    refused(ValueError, "has column 'z', .*no column 'p'; pass the same", model.predict, other)
+    told = "names should match .*: X has them in another order; pass"
+    if isinstance(given, KernelRegressor | KernelClassifier):  # these find columns by their names
+        assert_array_equal(model.predict(frame[["q", "p"]]), model.predict(frame))
+    else:
+        refused(ValueError, told, model.predict, frame[["q", "p"]])

@@ -156,7 +156,7 @@ def test_bad_second_views():
     model = RandomFeatureCCA(RBF9, RBF5).fit(X, y)
     with pytest.raises(ValueError, match="y has 1 column, but RandomFeatureCCA is expecting 2"):
         model.transform(X, y[:, :1])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="but y has"):
         model.partial_fit(X, y[:-1])
     with pytest.raises(ValueError, match="requires y to be passed"):
         model.fit(X, None)

@@ -1,6 +1,7 @@
 """Learners that choose everything: what they find, what they say, what they refuse."""
 
 import functools
+import re
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -36,8 +37,11 @@ from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
 from gzkcore.learn.kernel_regressor import widening
 from gzkcore.learn.kernel_search import (
+    LINEAR,
+    Candidate,
     Report,
     Trials,
+    _less_exact,
     _nearly_linear,
     coordinates,
     some_that_vary,
@@ -272,6 +276,23 @@ def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
         assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_table_of_the_report_can_be_read_line_by_line(labels):
+    X, y = waves(100)
+    Learner = KernelClassifier if labels else KernelRegressor
+    report = Learner(random_state=0).fit(X, y > np.median(y) if labels else y).report_
+    _, head, *lines = str(report).splitlines()
+    assert head.split() == ["error", "alpha", "time", "rows", "kernel"]
+    end = next(i for i, line in enumerate(lines) if line.startswith("Error: root mean squared"))
+    assert len({line[1:30] + line[31:] for line in lines[:end]}) == end  # none repeats another
+    for line in lines[:end]:
+        rows, kernel = re.fullmatch(r".[\d. e+-]+ [\d<. ]+ s +(\d+)   (.*)", line).groups()
+        assert rows in ("80", "40")
+        assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
+    assert not any(" 0.0 s" in line for line in lines)
+    assert "shares of the classes" not in str(report)
+
+
 def test_the_report_marks_nothing_where_the_mean_is_predicted():
     X, y = np.random.default_rng(0).standard_normal((2, 100, 1))
     report = KernelRegressor(random_state=0).fit(X, y[:, 0]).report_
@@ -292,10 +313,10 @@ def test_the_report_tells_how_many_features_were_tried(monkeypatch):
     monkeypatch.setattr(table_learner, "try_model", tried)
     room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
     trials = SimpleNamespace(seed=0, splits=[(range(2400), range(600))])
-    best = SimpleNamespace(alpha=1e-5, least_alpha=True, error=1.0)
+    best = SimpleNamespace(name="Gaussian", alpha=1e-5, least_alpha=True, error=1.0)
     form, _ = KernelRegressor()._within(room, trials, best, 1.0)
     assert form.trial(Matern(), 2400).features.n_components == 1500
-    assert names == ["1,500 features of it"]
+    assert names == ["Gaussian, 1,500 features"]
     assert made[0].chosen
 
 
@@ -545,6 +566,13 @@ def test_a_category_that_is_new_is_not_sure(levels):
     std = model.predict(new, return_std=True)[1]
     assert (std[:2] < 0.9 * y.std()).all()
     assert (std[2:] >= (1 - 1e-12) * y.std()).all()
+
+
+@pytest.mark.parametrize(("n", "narrowed"), [(7, False), (30, True)])
+def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowed):
+    X = np.random.default_rng(1).uniform(0, 1, (n, 1))
+    model = KernelRegressor(random_state=0).fit(X, np.sin(4 * X[:, 0]))
+    assert (model._widening < 1).all() == narrowed
 
 
 def test_a_constant_has_no_deviation():
@@ -807,10 +835,34 @@ def test_of_few_rows_the_largest_alpha_is_taken_that_is_as_good_but_for_chance(n
     assert trials_of(n=n)._best_alpha(squares) == 1
 
 
+@pytest.mark.parametrize(("n", "best"), [(90, "Matern"), (600, "Laplacian")])
+def test_of_few_rows_a_kernel_that_is_exact_must_be_better_beyond_a_hair(n, best):
+    """The Laplacian is better by 1 % of the error, by chance."""
+    ups_and_downs = np.tile([0.5, -0.5], 50)
+    exact = Candidate("Laplacian", Laplacian(), 1e-5, 0.99, 0.0, squares=1 + ups_and_downs)
+    noisy = Candidate("Matern", Matern(), 0.1, 1.0, 0.0, squares=1.02 - ups_and_downs)
+    trials = trials_of(n=n)
+    assert _less_exact(trials, [noisy, exact]).name == best
+    assert _less_exact(trials, [replace(noisy, alpha=1e-4), exact]).name == "Laplacian"
+    assert _less_exact(trials, [replace(noisy, error=1.02), exact]).name == "Laplacian"
+    beyond = replace(noisy, squares=1.02 + ups_and_downs)  # in every row
+    assert _less_exact(trials, [beyond, exact]).name == "Laplacian"
+    assert _less_exact(trials, [noisy, replace(exact, name=LINEAR)]).name == LINEAR
+
+
+def test_of_few_noisy_rows_none_is_taken_for_exact():
+    """Of 40 such tables this one ended with standard deviations of a hundredth of the noise."""
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(40, 6))
+    y = 50 + 6 * X[:, 0] - 4 * X[:, 1] + rng.normal(0, 8, 40)
+    _, std = KernelRegressor(random_state=0).fit(X, y).predict(X, return_std=True)
+    assert std.min() > 3
+
+
 def test_the_walk_starts_from_the_error_with_finer_alphas():
-    names = [each.name for each in fitted(100).report_.candidates]
-    assert names[3] == "the same kernel, finer alphas"
-    assert names[4].startswith("the same kernel, lengthscales times")
+    tried = fitted(100).report_.candidates
+    assert [each.longer == 1 for each in tried[:5]] == [True] * 4 + [False]
+    assert tried[3].name == tried[4].name == min(tried[:3], key=lambda each: each.error).name
 
 
 @pytest.mark.parametrize(("n", "tried"), [(40, True), (100, False)])

@@ -1026,7 +1026,7 @@ def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
     [
         (np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40, "X contains NaN.*row 7"),
         (X40, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
-        (X40, Y40[:39], "inconsistent numbers"),
+        (X40, Y40[:39], "X has 40 rows, but y has 39"),
         (X40, None, "requires y"),
         ([["a", "b"]] * 40, Y40, "numeric"),
     ],

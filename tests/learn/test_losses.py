@@ -630,7 +630,7 @@ def test_bad_rows():
         model.fit(np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40)
     with pytest.raises(ValueError, match=r"y contains infinity.*row 3"):
         model.fit(X40, np.where(np.arange(40) == 3, np.inf, 1.0))
-    with pytest.raises(ValueError, match="y should be a 1d array"):
+    with pytest.raises(ValueError, match=r"y has shape \(40, 2\); pass one value"):
         model.fit(X40, np.column_stack([Y40, Y40]))
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.fit(X40, Y40, np.zeros(40))

@@ -643,11 +643,11 @@ X, Y, _ = data(40)
     [
         (np.where(np.arange(40)[:, None] == 7, np.nan, X), Y, "X contains NaN.*row 7, column 0"),
         (X, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
-        (X, Y[:39], "inconsistent numbers"),
+        (X, Y[:39], "X has .* rows, but y has 39"),
         (X, ["a"] * 40, "y must be one number"),
         (X[:0], Y[:0], "X has no rows"),
         ([["a", "b"]] * 40, Y, "numeric"),
-        (X, Y[:, :, None], "Found array with dim 3"),
+        (X, Y[:, :, None], "y has shape .*, of 3 dimensions"),
     ],
 )
 def test_bad_rows(X, y, message, Model):
@@ -876,8 +876,8 @@ def test_labels_of_any_kind(labels):
     [
         (np.linspace(0, 1, 300), "label type: continuous.* numbers use RandomFeatureRidge$"),
         (np.ones(300), "y has one class, .*, and a classifier needs two"),
-        (np.ones((300, 2), int), "y should be a 1d array"),
-        (np.ones(299, int), "inconsistent numbers"),
+        (np.ones((300, 2), int), r"y has shape \(300, 2\); pass one value for each row"),
+        (np.ones(299, int), "X has 300 rows, but y has 299"),
     ],
 )
 def test_bad_labels(y, message):

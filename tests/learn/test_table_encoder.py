@@ -145,9 +145,10 @@ def test_places_all_over_the_globe_become_points_of_the_sphere():
     encoder = TableEncoder().fit(table)
     assert encoder.on_sphere_
     np.testing.assert_allclose(np.linalg.norm(encoder.transform(table), axis=1), 1)
-    region = TableEncoder().fit(table / 20)
+    beside = (table / 20).assign(height=rng.uniform(0, 1, 300))
+    region = TableEncoder().fit(beside)
     assert not region.on_sphere_
-    assert region.transform(table / 20).shape == (300, 2)
+    assert region.transform(beside).shape == (300, 3)
     for wrong in (95.0, np.nan):
         table.loc[3, "Latitude"] = wrong
         assert (
@@ -159,6 +160,23 @@ def test_places_all_over_the_globe_become_points_of_the_sphere():
     along = TableEncoder().fit(table)
     assert along.on_sphere_
     assert along.remarks() == encoder.remarks()
+
+
+@pytest.mark.parametrize(("degrees", "west"), [(20.0, 11), (20.0, 360), (5e-4, 11)])
+def test_places_of_a_region_alone_are_on_the_sphere(degrees, west):
+    """No matter how small it is, one length serves all directions; what is constant doesn't count."""
+    rng = np.random.default_rng(0)
+    P = rng.uniform(-1, 1, (300, 2))
+    y = np.sin(4 * P[:, 0]) * np.cos(3 * P[:, 1])
+    table = pd.DataFrame({
+        "lat": 48 + degrees * P[:, 0] / 2,
+        "lon": west + degrees * P[:, 1] / 2 / np.cos(np.radians(48)),
+        "source": "survey",
+    })  # fmt: skip
+    model = KernelRegressor(random_state=0).fit(table[:200], y[:200])
+    assert model.encoder_.on_sphere_
+    assert np.ndim(model.kernel_.length_scale) == 0
+    assert model.score(table[200:], y[200:]) > 0.99
 
 
 def test_infinity_and_other_objects_are_refused():

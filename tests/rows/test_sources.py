@@ -316,7 +316,7 @@ def test_an_iterator_is_one_pass_and_says_what_it_freezes():
         ((np.ones((5, 3)), np.full(5, np.inf)), "batch 1, counted from 0: Input y contains inf"),
         ((np.ones((5, 2)), np.ones(5)), "2 features"),
         ((np.ones((5, 3)), np.ones((5, 2))), r"y has shape \(5, 2\)"),
-        ((np.ones((5, 3)), np.ones(4)), "batch 1.*inconsistent numbers of samples"),
+        ((np.ones((5, 3)), np.ones(4)), "batch 1.*X has 5 rows, but y has 4"),
         ((np.ones((5, 3)), np.ones(5), -np.ones(5)), r"sample_weight\[0\] = -1"),
         ((np.ones((5, 3)),), "y"),
     ],
