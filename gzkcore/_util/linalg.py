@@ -120,6 +120,8 @@ def inverse_of(L: Matrix) -> Matrix:
 
 def eigh(matrix: Doubles, *against: Doubles, **options: Any) -> Any:
     """`scipy.linalg.eigh` on one thread, which also gives the same bits for any number of them."""
+    if len(matrix) == 1:
+        options.pop("driver", None)  # to evd SciPy 1.13 gives too little memory for one number
     with limit_blas(1):
         return scipy.linalg.eigh(matrix, *against, **options)
 
