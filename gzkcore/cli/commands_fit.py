@@ -101,8 +101,14 @@ def fit(
         ),
     ] = None,
     test_fraction: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of the rows to hold out for the test.")
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.9,
+            help="Share of the rows to hold out for the test; by default 0.1, and of fewer than "
+            "300 rows each fifth in turn.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed, also for the held-out rows.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
@@ -110,6 +116,9 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn to predict a column of a table, and test it on held-out rows beside other methods.
+
+    Of a table of fewer than 300 rows each fifth is held out in turn, and the model is then fitted
+    to all rows.
 
     You need not choose anything. Columns may hold numbers, dates, text and missing values. The
     error on held-out rows decides about kernel, lengthscales, noise and form. A text target is a
@@ -153,7 +162,7 @@ class _Asked:
     lon: str | None
     columns: str | None
     model: Path
-    test_fraction: float
+    test_fraction: float | None
     drop_missing: bool
     seed: int
     plot: Path | None
@@ -291,6 +300,7 @@ def _fit_chosen(
         preconditioner=None if found.whole is None else found.whole.preconditioner,
         train=found.train.summary(), test=found.test.summary(),
         baselines={name: errors.summary() for name, errors in found.baselines.items()},
+        folds=found.folds, of_folds=found.of_folds,
         seconds=time.perf_counter() - started,
         peak_memory_mb=peak.megabytes,
         model=str(asked.model), plot=picture, notes=notes,
@@ -321,5 +331,6 @@ def _draw(found: "TableFit", plot: Path, name: str) -> None:
         surface = surface_of(found.model, found.recipe.inputs, found.sample, km, spread)
         draw_map(plot, surface, f"{target}, fitted to {name}", target)
     else:
-        rows = "held-out" if found.test.rows else "training"
-        draw_agreement(plot, found.pairs, f"{rows} rows of {name}", target)
+        kind = "held-out" if found.test.rows else "training"
+        rows = f"rows of {name}, each held out once" if found.folds else f"{kind} rows of {name}"
+        draw_agreement(plot, found.pairs, rows, target)
