@@ -131,17 +131,25 @@ def fit(
     from gzkcore._util.memory import bytes_of
     from gzkcore.rows.tables import open_table
 
+    from .kernels import check_name
+
     table = open_table(data, decimal_comma=decimal_comma)
     table.require([target])
-    check_not_the_table(table, "--model", model)
-    check_new_model("--model", model, force)
-    check_picture(plot, force)
-    check_not_the_table(table, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
         classify=classify, kernel=kernel, gamma=gamma,
     )  # fmt: skip
+    chosen_columns(table, target, lat, lon, columns)
+    if gamma is not None:
+        check_gamma(gamma, LEARNER_RULES)
+    if kernel is not None:
+        check_name(kernel)
     limits = Limits(seconds, None if memory is None else bytes_of("--memory", memory))
+    # What is there already comes last: mistakes in the command are told before.
+    check_not_the_table(table, "--model", model)
+    check_not_the_table(table, "--plot", plot)
+    check_new_model("--model", model, force)
+    check_picture(plot, force)
     asked = _Asked(
         table, target, lat, lon, columns, model, test_fraction, drop_missing, seed, plot, as_json
     )
@@ -262,13 +270,10 @@ def _fit_chosen(
 
     from .fit import fit_table
     from .frame_rows import dropped_note
-    from .kernels import check_name
 
     table, target, plot = asked.table, asked.target, asked.plot
     started, peak = time.perf_counter(), PeakMemory()
     recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
-    check_gamma(gamma, LEARNER_RULES)
-    check_name(kernel)
     with (
         advice(table, recipe, drops=True), progress() as report, collected_notes() as notes,
     ):  # fmt: skip

@@ -71,12 +71,12 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
     check_place(output)
     if output.suffix.lower() not in OUTPUTS:
         raise ValueError(f"--output {output} should end with .nc (NetCDF) or .csv for a grid")
-    check_free("--output", output, force)
     if labels and output.suffix.lower() == ".nc":
         raise ValueError(f"--output {output}: a NetCDF grid holds numbers, not labels; use .csv")
     for name in names:
         if (_name(name) if output.suffix.lower() == ".nc" else name) in PLACE:
             raise ValueError(f"--name {name} is the name of an axis of the grid; give another")
+    check_free("--output", output, force)
 
 
 def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:

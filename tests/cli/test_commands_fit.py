@@ -267,6 +267,23 @@ def test_no_more_features_than_rows(capsys, plain):
     assert "Note: 60 features instead of 1,024" in " ".join(result["notes"])
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--columns", "a,q"], "there is no column 'q'"),
+        (["--gamma", "1"], "--gamma 1 needs --features or --whole"),
+        (["--whole", "--gamma", "x"], "--gamma must be auto, scale or a positive number"),
+        (["--whole", "--kernel", "x"], "--kernel"),
+        (["--lat", "a"], "--lat and --lon must be given together"),
+        (["--time", "0"], "--time 0 must be a positive number"),
+    ],
+)
+def test_a_mistake_is_told_before_a_file_that_is_there(capsys, plain, options, reason):
+    write("data.csv", plain)
+    Path("model.gzk").write_bytes(b"precious")
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
+
+
 def test_files_are_not_replaced_by_accident(capsys, plain):
     """One rule for all commands: the model, the predictions and the pictures need --force."""
     write("data.csv", plain)
