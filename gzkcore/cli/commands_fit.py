@@ -1,7 +1,7 @@
 """The command `fit`: learn from a table."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -270,6 +270,7 @@ def _fit_chosen(
 
     from .fit import fit_table
     from .frame_rows import dropped_note
+    from .maps import window_of
 
     table, target, plot = asked.table, asked.target, asked.plot
     started, peak = time.perf_counter(), PeakMemory()
@@ -289,7 +290,8 @@ def _fit_chosen(
             )
         if found.n_dropped:
             notes.append(f"Note: {dropped_note(found.n_dropped)}")
-        found.model.recipe_ = asdict(found.recipe)
+        window = [*window_of(found.sample)] if recipe.sphere else []
+        found.model.recipe_ = asdict(replace(found.recipe, window=window))
         found.model.save(asked.model)
         picture, failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
     result = FitResult(

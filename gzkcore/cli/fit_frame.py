@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from gzkcore.learn.kernel_regressor import KernelRegressor
 from .arguments import Limits
 from .frame_rows import FrameRows
 from .held_out import FOLDS
+from .maps import window_of
 from .recipes import place_names
 from .reports import Report
 from .verdict import Tested, Verdict, judge_model
@@ -47,7 +48,6 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
     started = time.perf_counter()
     model = _learner(rows, limits, seed).fit(rows.train, rows.y)
     took = time.perf_counter() - started
-    model.recipe_ = asdict(rows.recipe)
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
@@ -60,6 +60,10 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
         verdict = judge_model(tested, rows, took, tried, seed, report)
     names = place_names(model, rows.recipe)
     places = None if names is None else np.column_stack([rows.train[name] for name in names])
+    recipe = rows.recipe
+    if places is not None:
+        recipe = replace(recipe, window=[*window_of(places)])
+    model.recipe_ = asdict(recipe)
     return FrameFit(model, rows, importances, places, verdict)
 
 
