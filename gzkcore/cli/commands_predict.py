@@ -12,6 +12,8 @@ from gzkcore._util.wording import counted
 
 from .arguments import AsJson, DecimalComma, Force, check_output
 from .output import (
+    STD_DIGITS,
+    TEXT_DIGITS,
     collected_notes,
     first_of,
     options_named,
@@ -72,7 +74,8 @@ def predict(
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
-    A .csv file is copied unchanged, with the new column added, of twelve digits; a .parquet file
+    A .csv file is copied unchanged, with the new column added, of twelve digits, standard
+    deviations of four; a .parquet file
     becomes .parquet or .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load
@@ -237,7 +240,11 @@ class _Predictor:
 
     def __call__(self, rows: Any) -> "list[NDArray[Any]]":
         columns = self._columns(rows)
-        return [rounded(column) for column in columns] if self.of_text else columns
+        if not self.of_text:
+            return columns
+        first, *others = columns
+        digits = STD_DIGITS if self.std else TEXT_DIGITS
+        return [rounded(first), *(rounded(column, digits) for column in others)]
 
     def _columns(self, rows: Any) -> "list[NDArray[Any]]":
         if self.std:
