@@ -225,7 +225,7 @@ def check_output(table: "Table", output: Path, names: list[str], force: bool) ->
             f"{ending(table.path)} file"
         )
     check_not_the_table(table, "--output", output)
-    check_free("--output", output, force)
     for name in names:
         if name in table.names:
             raise ValueError(f"{table.path} has a column {name!r} already; choose a --name")
+    check_free("--output", output, force)

@@ -1,7 +1,7 @@
 """The command `fit`: learn from a table."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,8 +101,14 @@ def fit(
         ),
     ] = None,
     test_fraction: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of the rows to hold out for the test.")
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.9,
+            help="Share of the rows to hold out for the test; by default 0.1, and of fewer than "
+            "300 rows each fifth in turn.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed, also for the held-out rows.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
@@ -110,6 +116,9 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn to predict a column of a table, and test it on held-out rows beside other methods.
+
+    Of a table of fewer than 300 rows each fifth is held out in turn, and the model is then fitted
+    to all rows.
 
     You need not choose anything. Columns may hold numbers, dates, text and missing values. The
     error on held-out rows decides about kernel, lengthscales, noise and form. A text target is a
@@ -122,17 +131,25 @@ def fit(
     from gzkcore._util.memory import bytes_of
     from gzkcore.rows.tables import open_table
 
+    from .kernels import check_name
+
     table = open_table(data, decimal_comma=decimal_comma)
     table.require([target])
-    check_not_the_table(table, "--model", model)
-    check_new_model("--model", model, force)
-    check_picture(plot, force)
-    check_not_the_table(table, "--plot", plot)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
         classify=classify, kernel=kernel, gamma=gamma,
     )  # fmt: skip
+    chosen_columns(table, target, lat, lon, columns)
+    if gamma is not None:
+        check_gamma(gamma, LEARNER_RULES)
+    if kernel is not None:
+        check_name(kernel)
     limits = Limits(seconds, None if memory is None else bytes_of("--memory", memory))
+    # What is there already comes last: mistakes in the command are told before.
+    check_not_the_table(table, "--model", model)
+    check_not_the_table(table, "--plot", plot)
+    check_new_model("--model", model, force)
+    check_picture(plot, force)
     asked = _Asked(
         table, target, lat, lon, columns, model, test_fraction, drop_missing, seed, plot, as_json
     )
@@ -153,7 +170,7 @@ class _Asked:
     lon: str | None
     columns: str | None
     model: Path
-    test_fraction: float
+    test_fraction: float | None
     drop_missing: bool
     seed: int
     plot: Path | None
@@ -253,13 +270,11 @@ def _fit_chosen(
 
     from .fit import fit_table
     from .frame_rows import dropped_note
-    from .kernels import check_name
+    from .maps import window_of
 
     table, target, plot = asked.table, asked.target, asked.plot
     started, peak = time.perf_counter(), PeakMemory()
     recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
-    check_gamma(gamma, LEARNER_RULES)
-    check_name(kernel)
     with (
         advice(table, recipe, drops=True), progress() as report, collected_notes() as notes,
     ):  # fmt: skip
@@ -275,7 +290,8 @@ def _fit_chosen(
             )
         if found.n_dropped:
             notes.append(f"Note: {dropped_note(found.n_dropped)}")
-        found.model.recipe_ = asdict(found.recipe)
+        window = [*window_of(found.sample)] if recipe.sphere else []
+        found.model.recipe_ = asdict(replace(found.recipe, window=window))
         found.model.save(asked.model)
         picture, failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
     result = FitResult(
@@ -291,6 +307,7 @@ def _fit_chosen(
         preconditioner=None if found.whole is None else found.whole.preconditioner,
         train=found.train.summary(), test=found.test.summary(),
         baselines={name: errors.summary() for name, errors in found.baselines.items()},
+        folds=found.folds, of_folds=found.of_folds,
         seconds=time.perf_counter() - started,
         peak_memory_mb=peak.megabytes,
         model=str(asked.model), plot=picture, notes=notes,
@@ -321,5 +338,6 @@ def _draw(found: "TableFit", plot: Path, name: str) -> None:
         surface = surface_of(found.model, found.recipe.inputs, found.sample, km, spread)
         draw_map(plot, surface, f"{target}, fitted to {name}", target)
     else:
-        rows = "held-out" if found.test.rows else "training"
-        draw_agreement(plot, found.pairs, f"{rows} rows of {name}", target)
+        kind = "held-out" if found.test.rows else "training"
+        rows = f"rows of {name}, each held out once" if found.folds else f"{kind} rows of {name}"
+        draw_agreement(plot, found.pairs, rows, target)

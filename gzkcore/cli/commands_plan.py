@@ -1,5 +1,6 @@
 """The commands `plan` and `compare`: which features a kernel needs on a table, and how many."""
 
+import itertools
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 from gzkcore._util.wording import plain
 
 from .arguments import (
+    MODEL,
     AsJson,
     Classify,
     Data,
@@ -89,10 +91,10 @@ def plan(
         raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
-    check_picture(plot, force)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
+    check_picture(plot, force)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, recipe, seed, report, notes, classify=classify)
         found = make_plan(
@@ -122,6 +124,10 @@ def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) 
     """Say how to fit with the options that were given."""
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     words += [name for name, is_given in flags.items() if is_given]
+    names = itertools.chain(["model"], (f"model-{i}" for i in itertools.count(2)))
+    free = next(name for name in names if not Path(f"{name}{MODEL}").exists())
+    if free != "model":  # the one that fit would not replace
+        words += ["--model", f"{free}{MODEL}"]
     return f"Next: gzkcore fit {shlex.join([str(data), *words])}"
 
 
@@ -222,12 +228,12 @@ def compare(
 
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
-    check_picture(plot, force)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     check_positive("--max-seconds", max_seconds)
     names = _methods_in(methods)
     output = output or _beside(data)
     check_results(output)
+    check_picture(plot, force)
     with collected_notes() as notes:
         with resumable(output), advice(table, recipe), progress() as report:
             X, y, n_rows = drawn_rows(table, recipe, seed, report, notes)

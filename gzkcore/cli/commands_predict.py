@@ -12,6 +12,8 @@ from gzkcore._util.wording import counted
 
 from .arguments import AsJson, DecimalComma, Force, check_output
 from .output import (
+    STD_DIGITS,
+    TEXT_DIGITS,
     collected_notes,
     first_of,
     options_named,
@@ -52,7 +54,8 @@ def predict(
     window: Annotated[
         str | None,
         typer.Option(
-            help="South,north,west,east of the grid; by default the globe, -90,90,-180,180."
+            help="South,north,west,east of the grid; by default the region of the places of the "
+            "fit, or the globe, -90,90,-180,180."
         ),
     ] = None,
     name: Annotated[
@@ -71,7 +74,8 @@ def predict(
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
-    A .csv file is copied unchanged, with the new column added, of twelve digits; a .parquet file
+    A .csv file is copied unchanged, with the new column added, of twelve digits, standard
+    deviations of four; a .parquet file
     becomes .parquet or .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load
@@ -106,7 +110,18 @@ def predict(
         print_json(result)
     else:
         what = "row" if data is not None else "cell"
-        print_lines(f"{counted(done['rows'], what)} with {_named(list(new))}: {output}", *notes)
+        print_lines(f"{counted(done['rows'], what)} with {_named(list(new))}: {output}")
+        if grid is not None and window is None:
+            print_lines(_about_window(done["window"]))
+        print_lines(*notes)
+
+
+def _about_window(window: list[float]) -> str:
+    """Say which window was taken where none was given."""
+    from .cells import GLOBE
+
+    where = "the globe" if (*window,) == GLOBE else "around the places of the fit"
+    return f"Window: {','.join(f'{degrees:g}' for degrees in window)}, {where}; --window changes it"
 
 
 def _named(columns: list[str]) -> str:
@@ -174,10 +189,11 @@ def _predict_grid(
     force: bool,
 ) -> dict[str, Any]:
     """Write predictions on a grid; return what is to be told."""
-    from .grid import check_grid_output, grid_of, predict_grid, write_grid
+    from .grid import check_grid_output, grid_of, predict_grid, window_asked, write_grid
     from .recipes import rows_at
 
-    cells = grid_of(step, window)
+    asked = window_asked(step, window, recipe.window)
+    cells = grid_of(step, asked)
     take = rows_at(predictor.fitted, recipe)
     if take is None:
         raise ValueError(
@@ -189,7 +205,7 @@ def _predict_grid(
     with progress() as report:
         columns = predict_grid(cells, take, predictor, report)
         write_grid(output, cells, dict(zip(new, columns, strict=True)), recipe.target)
-    return {"rows": math.prod(cells.shape), "shape": list(cells.shape)}
+    return {"rows": math.prod(cells.shape), "shape": list(cells.shape), "window": [*asked]}
 
 
 def _check_asked(model: Path, fitted: Any, *, std: bool, probabilities: bool) -> None:
@@ -224,7 +240,11 @@ class _Predictor:
 
     def __call__(self, rows: Any) -> "list[NDArray[Any]]":
         columns = self._columns(rows)
-        return [rounded(column) for column in columns] if self.of_text else columns
+        if not self.of_text:
+            return columns
+        first, *others = columns
+        digits = STD_DIGITS if self.std else TEXT_DIGITS
+        return [rounded(first), *(rounded(column, digits) for column in others)]
 
     def _columns(self, rows: Any) -> "list[NDArray[Any]]":
         if self.std:

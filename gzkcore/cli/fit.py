@@ -2,10 +2,13 @@
 
 Three readings of the columns, of which only the first parses a text file: one checks every value
 and measures the columns, one feeds the rows to the ridge, one compares its predictions with the
-truth. Rows are held out by a hash of their number, see `held_out`.
+truth. Rows are held out by a hash of their number, see `held_out`. Of few rows each fifth is held
+out in turn: then all this is done for each fold, and once more for all rows.
 """
 
+import math
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -25,10 +28,14 @@ from gzkcore.rows.tables import Table
 from .baselines import SampleBaselines
 from .fit_whole import WholeFit, fit_centers, fit_whole
 from .held_out import (
+    FEW_ROWS,
+    FOLDS,
+    SHARE,
     RowNumbers,
     check_rows,
     check_shares,
     check_targets_differ,
+    folds_of,
     hashed,
     held_out,
 )
@@ -43,6 +50,7 @@ COLUMN_GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
 # In a region, see `REGION`, too few of the harmonics of the globe vary: gamma is chosen from these
 # times 1 / variance.
 REGION_GAMMAS = tuple(2.0**k for k in range(-3, 9, 2))
+OURS = "this fit"  # its name among the methods
 ONE_PLACE = 1e-20  # a variance of less than a millimetre, squared: only rounding
 
 
@@ -60,13 +68,25 @@ class Errors:
         self.squares += float(np.sum((y - predicted) ** 2))
         self.squares_of_constant += float(np.sum((y - constant) ** 2))
 
+    def __add__(self, other: "Errors") -> "Errors":
+        return Errors(
+            self.rows + other.rows,
+            self.squares + other.squares,
+            self.squares_of_constant + other.squares_of_constant,
+        )
+
     def summary(self) -> dict[str, float | None]:
         """Return rows, root mean squared error and R^2 = 1 - squares / those of the constant."""
         if not self.rows:
             return {"rows": 0, "rmse": None, "r2": None}
         constant = self.squares_of_constant
         r2 = 1 - self.squares / constant if constant else None
-        return {"rows": self.rows, "rmse": (self.squares / self.rows) ** 0.5, "r2": r2}
+        return {"rows": self.rows, "rmse": self.root, "r2": r2}
+
+    @property
+    def root(self) -> float:
+        """The root mean squared error."""
+        return math.sqrt(self.squares / self.rows)
 
 
 @dataclass(frozen=True)
@@ -85,6 +105,8 @@ class TableFit:
     baselines: dict[str, Errors]  # of the test
     n_dropped: int  # rows with missing values
     pairs: Doubles  # (y, prediction) of some rows: held-out ones, if there are any
+    folds: int | None = None  # each held out in turn
+    of_folds: dict[str, list[float]] = field(default_factory=dict)  # errors of all methods
 
 
 def fit_table(
@@ -95,13 +117,13 @@ def fit_table(
     gamma: str,
     n_components: int | None,
     centers: int | None,
-    test_fraction: float,
+    test_fraction: float | None,
     drop_missing: bool,
     seed: int,
     report: Report,
     say: Say,
 ) -> TableFit:
-    """Fit a ridge to a table, and test it on the rows that are held out.
+    """Fit a ridge to a table, and test it on the rows that are held out, or each fifth in turn.
 
     Parameters
     ----------
@@ -116,8 +138,8 @@ def fit_table(
         Features; None: the whole kernel.
     centers : int or None
         Rows to whose kernel functions the whole kernel is confined; None: all.
-    test_fraction : float
-        Share of the rows to hold out.
+    test_fraction : float or None
+        Share of the rows to hold out; None: `SHARE`, and of few rows each fifth in turn.
     drop_missing : bool
         Whether rows with missing values are left out; else they are an error.
     seed : int
@@ -128,41 +150,91 @@ def fit_table(
         Is told what a long fit with the whole kernel is going to take.
     """
     with Columns(table, [*recipe.columns, recipe.target], missing=drop_missing) as columns:
-        split = _Split(columns, test_fraction, seed, report)
-        survey = _survey_training(split, recipe)
-        kept = _varying(table, recipe, survey)
-        recipe = replace(
-            recipe,
-            columns=[recipe.columns[j] for j in kept],
-            mean=survey.scaler.mean_[kept].tolist(),
-            scale=survey.scaler.scale_[kept].tolist(),
-        )
-        split = replace(split, used=[*kept, -1])
-        survey.values = survey.values[:, split.used]
-        model: RandomFeatureRidgeCV | KernelRidge
-        whole = None
-        if n_components is None:
-            whole = _learn_whole(split, recipe, survey, kernel, gamma, centers, say)
-            model, found, alpha = whole.model, whole.gamma, whole.alpha
-        else:
-            n_components = min(n_components, survey.n_used)
-            model = _learn(split, recipe, survey, kernel, gamma, n_components)
-            found, alpha = gamma_of(model.kernel_), model.alpha_
-        judged = _judge(split, recipe, model, survey)
+        split = _Split(columns, SHARE if test_fraction is None else test_fraction, seed, report)
+        survey = _surveyed(split, recipe)
+        few = test_fraction is None and survey.n_rows < FEW_ROWS
+        if few:
+            split = replace(split, test_fraction=0)
+            survey = _surveyed(split, recipe)
+        _check_survey(split, recipe, survey)
+        wanted = _Wanted(kernel, gamma, n_components, centers, say)
+        found = _fitted(split, recipe, survey, wanted)
+        return _tested_in_turn(found, split, recipe, wanted) if few else found
+
+
+class _Wanted(NamedTuple):
+    """What is to be fitted, see `fit_table`."""
+
+    kernel: str
+    gamma: str
+    n_components: int | None
+    centers: int | None
+    say: Say
+
+
+def _fitted(split: "_Split", recipe: Recipe, survey: Survey, wanted: _Wanted) -> TableFit:
+    """Fit to the rows of the fit, and test by those held out."""
+    kept = _varying(split.columns.table, recipe, survey)
+    recipe = replace(
+        recipe,
+        columns=[recipe.columns[j] for j in kept],
+        mean=survey.scaler.mean_[kept].tolist(),
+        scale=survey.scaler.scale_[kept].tolist(),
+    )
+    split = replace(split, used=[*kept, -1])
+    survey.values = survey.values[:, split.used]
+    model: RandomFeatureRidgeCV | KernelRidge
+    whole, n_components = None, wanted.n_components
+    kernel, gamma = wanted.kernel, wanted.gamma
+    if n_components is None:
+        whole = _learn_whole(split, recipe, survey, kernel, gamma, wanted.centers, wanted.say)
+        model, found, alpha = whole.model, whole.gamma, whole.alpha
+    else:
+        n_components = min(n_components, survey.n_used)
+        model = _learn(split, recipe, survey, kernel, gamma, n_components)
+        found, alpha = gamma_of(model.kernel_), model.alpha_
+    judged = _judge(split, recipe, model, survey)
     sample = survey.values[:, :-1]
     return TableFit(model, found, alpha, n_components, whole, recipe, sample, *judged)
+
+
+def _tested_in_turn(found: TableFit, split: "_Split", recipe: Recipe, wanted: _Wanted) -> TableFit:
+    """Return a fit to all rows with the errors of fits to all rows but a fold."""
+    test, baselines = Errors(), defaultdict[str, Errors](Errors)
+    pairs, of_folds = [], defaultdict[str, list[float]](list)
+    for fold in range(FOLDS):
+        part = replace(split, fold=fold)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters is said of the fit to all rows
+            one = _fitted(part, recipe, _surveyed(part, recipe), wanted)
+        test += one.test
+        pairs.append(one.pairs)
+        for name, errors in {OURS: one.test, **one.baselines}.items():
+            of_folds[name].append(errors.root)
+            if name != OURS:
+                baselines[name] += errors
+    return replace(
+        found, test=test, baselines=dict(baselines), pairs=np.concatenate(pairs), folds=FOLDS,
+        of_folds=dict(of_folds),
+    )  # fmt: skip
 
 
 # ---- measuring the columns
 
 
-def _survey_training(split: "_Split", recipe: Recipe) -> Survey:
+def _surveyed(split: "_Split", recipe: Recipe) -> Survey:
     """Check every value; measure and sample the rows of the fit."""
     table, names = split.columns.table, split.columns.names
     survey = Survey(len(names), split.seed + 1)
     for piece in split.read("reading"):
         recipe.check(table, piece.rows, piece.values[:, :-1])
         survey.add(piece.places, piece.values, ~piece.test)
+    return survey
+
+
+def _check_survey(split: "_Split", recipe: Recipe, survey: Survey) -> None:
+    """Raise ValueError for a table that can't be learned from; warn of row numbers."""
+    table, names = split.columns.table, split.columns.names
     check_rows(table, survey.n_rows, split.counts["dropped"])
     check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
     check_shares(split.test_fraction, survey.n_used, survey.n_rows - survey.n_used)
@@ -171,7 +243,6 @@ def _survey_training(split: "_Split", recipe: Recipe) -> Survey:
     named = recipe.sphere or {*recipe.columns} != {*table.beside(recipe.target)}
     if told and not named:  # who names them knows them
         warnings.warn(told, UserWarning, stacklevel=3)
-    return survey
 
 
 def _varying(table: Table, recipe: Recipe, survey: Survey) -> list[int]:
@@ -216,7 +287,19 @@ class _Split:
     seed: int
     report: Report
     used: list[int] | None = None  # places of the columns to read, if not all
+    fold: int | None = None  # that is held out, if each is in turn
     counts: dict[str, int] = field(default_factory=dict)  # rows with gaps, once all were read
+
+    @property
+    def tests(self) -> bool:
+        """Whether rows are held out."""
+        return self.fold is not None or self.test_fraction > 0
+
+    def _held_out(self, places: RowNumbers) -> NDArray[np.bool_]:
+        """Say which of these rows are held out."""
+        if self.fold is None:
+            return held_out(places, self.test_fraction, self.seed)
+        return np.asarray(folds_of(places, self.seed) == self.fold)
 
     def read(self, label: str) -> Iterator["_Piece"]:
         """Yield the rows without gaps."""
@@ -229,7 +312,7 @@ class _Split:
             n_seen += len(rows)
             if self.used is not None:
                 chosen = chosen[:, self.used]
-            test = held_out(places, self.test_fraction, self.seed)
+            test = self._held_out(places)
             yield _Piece(rows, places, chosen, test)
             self.report(label, done)
         self.counts["dropped"] = n_rows - n_seen
@@ -361,7 +444,7 @@ def _judge(
     train, test = Errors(), Errors()
     mean_of_y = float(survey.scaler.mean_[-1])
     others = SampleBaselines(recipe.inputs(survey.values[:, :-1]), survey.values[:, -1])
-    baselines = {name: Errors() for name in others.fitted if split.test_fraction}
+    baselines = {name: Errors() for name in others.fitted if split.tests}
     pairs, keys = np.empty((0, 2)), np.empty(0)
     for _, places, values, test_rows in split.read("testing"):
         if not len(values):
@@ -373,7 +456,7 @@ def _judge(
         if test_rows.any():
             for name, errors in baselines.items():
                 errors.add(y[test_rows], others.predict(name, X[test_rows]), mean_of_y)
-        shown = test_rows if split.test_fraction else ~test_rows
+        shown = test_rows if split.tests else ~test_rows
         pairs = np.concatenate([pairs, np.column_stack([y, predicted])[shown]])
         keys = np.concatenate([keys, hashed(places[shown], split.seed + 2)])
         kept = np.argsort(keys)[: 2 * DRAWN_ROWS]

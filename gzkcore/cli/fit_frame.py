@@ -1,7 +1,8 @@
 """The default of `gzkcore fit`: everything is chosen, and judged beside what others predict."""
 
 import time
-from dataclasses import asdict, dataclass
+import warnings
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from gzkcore.learn.kernel_regressor import KernelRegressor
 
 from .arguments import Limits
 from .frame_rows import FrameRows
+from .held_out import FOLDS
+from .maps import window_of
 from .recipes import place_names
 from .reports import Report
-from .verdict import Verdict, judge_model
+from .verdict import Tested, Verdict, judge_model
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class FrameFit:
 
 
 def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> FrameFit:
-    """Learn from the rows of the fit, and test by those held out.
+    """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     Parameters
     ----------
@@ -42,19 +45,40 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
         Is told the name of the work, and the share of it that is done.
     """
     report("learning", 0)
-    learner = KernelClassifier if rows.classify else KernelRegressor
     started = time.perf_counter()
-    model: Any = learner(limits.seconds, max_memory=limits.bytes, random_state=seed)
-    model.fit(rows.train, rows.y)
+    model = _learner(rows, limits, seed).fit(rows.train, rows.y)
     took = time.perf_counter() - started
-    model.recipe_ = asdict(rows.recipe)
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
     verdict = None
     if len(rows.truth):
         tried = [] if rows.recipe.places else list(importances)
-        verdict = judge_model(model, rows, took, tried, seed, report)
+        tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
+        if rows.folds is not None:
+            tested = _learned_in_turn(rows, limits, seed, report)
+        verdict = judge_model(tested, rows, took, tried, seed, report)
     names = place_names(model, rows.recipe)
     places = None if names is None else np.column_stack([rows.train[name] for name in names])
+    recipe = rows.recipe
+    if places is not None:
+        recipe = replace(recipe, window=[*window_of(places)])
+    model.recipe_ = asdict(recipe)
     return FrameFit(model, rows, importances, places, verdict)
+
+
+def _learner(rows: FrameRows, limits: Limits, seed: int) -> Any:
+    learner = KernelClassifier if rows.classify else KernelRegressor
+    return learner(limits.seconds, max_memory=limits.bytes, random_state=seed)
+
+
+def _learned_in_turn(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Tested:
+    """Learn from all rows but a fold, for each fold: all is chosen anew."""
+    models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
+    for done, used in enumerate(fitted):
+        report("testing", done / FOLDS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters is said of the fit to all rows
+            models.append(_learner(rows, limits, seed).fit(rows.train.take(used), rows.y[used]))
+    report("testing", 1)
+    return Tested(models, fitted, np.asarray(rows.folds))

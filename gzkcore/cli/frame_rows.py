@@ -22,7 +22,19 @@ from gzkcore.rows.frames import (
 from gzkcore.rows.tables import Table
 
 from .cells import from_west, widest_gap
-from .held_out import FEWEST_ROWS, check_rows, check_shares, check_targets_differ, held_out
+from .held_out import (
+    FEW_ROWS,
+    FEWEST_ROWS,
+    FOLDS,
+    SHARE,
+    check_known,
+    check_rows,
+    check_shares,
+    check_targets_differ,
+    folds_of,
+    folds_of_labels,
+    held_out,
+)
 from .hints import about_row_numbers, doubtful_texts, numbers_rows
 from .recipes import FrameRecipe
 from .reports import Report, Say
@@ -33,7 +45,10 @@ GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
 @dataclass(frozen=True)
 class FrameRows:
-    """Rows to fit to and rows held out, as a learner takes them."""
+    """Rows to fit to and rows held out, as a learner takes them.
+
+    Where each fifth is held out in turn, both are all rows.
+    """
 
     recipe: FrameRecipe
     classify: bool  # whether targets are labels
@@ -41,6 +56,7 @@ class FrameRows:
     y: Values
     test: Frame
     truth: Values  # of the test
+    folds: Integers | None = None  # in which each row is held out, None if some are once
 
 
 def read_rows(
@@ -50,7 +66,7 @@ def read_rows(
     *,
     places: bool,
     classify: bool,
-    test_fraction: float,
+    test_fraction: float | None,
     drop_missing: bool,
     seed: int,
     report: Report,
@@ -68,8 +84,8 @@ def read_rows(
         Whether the columns are latitude and longitude.
     classify : bool
         Whether numbers of the target are labels; text always is.
-    test_fraction : float
-        Share of the rows to hold out.
+    test_fraction : float or None
+        Share of the rows to hold out; None: `SHARE`, and of few rows each fifth in turn.
     drop_missing : bool
         Whether rows with missing values are left out.
     seed : int
@@ -100,12 +116,29 @@ def read_rows(
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
     classify = classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
+    n_used = int(there.sum())
+    if test_fraction is None and n_used < FEW_ROWS:
+        check_known(table, target, n_used)
+        _check_target(table, target, y[there])
+        if (folds := _folds(y[there], classify, seed)) is not None:
+            used = frame.take(there)
+            return FrameRows(recipe, classify, used, y[there], used, y[there], folds)
+    test_fraction = SHARE if test_fraction is None else test_fraction
     test = np.zeros(len(y), dtype=bool)
-    test[there] = held_out(np.arange(there.sum()), test_fraction, seed)
+    test[there] = held_out(np.arange(n_used), test_fraction, seed)
     train = there & ~test
     check_shares(test_fraction, int(train.sum()), int(test.sum()))
     _check_target(table, target, y[train])
     return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
+
+
+def _folds(y: Values, classify: bool, seed: int) -> Integers | None:
+    """Return in which fold each row is held out, None where one would leave a single label."""
+    if not classify:
+        return folds_of(np.arange(len(y)), seed)
+    folds = folds_of_labels(y, seed)
+    left = [len(np.unique(y[folds != fold])) for fold in range(FOLDS)]
+    return folds if min(left) > 1 else None
 
 
 def _without_missing(whole: Frame, numbers: Integers, say: Say) -> tuple[Frame, Integers]:

@@ -22,9 +22,25 @@ OUTPUTS = (".nc", ".csv")
 CELLS_AT_A_TIME = 1 << 19
 
 
-def grid_of(step: float, window: str | None) -> Cells:
-    """Return cells of so many degrees, from north to south, in a window "south,north,west,east"."""
-    south, north, west, east = GLOBE if window is None else _window_of(window)
+def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window:
+    """Return the window "south,north,west,east", that of the fit in whole steps, or the globe."""
+    if window is not None:
+        return _window_of(window)
+    if not of_fit or (*of_fit,) == GLOBE or not 0 < step <= 180:
+        return GLOBE
+    south, north, west, east = of_fit
+    if west < -180:
+        west, east = west + 360, east + 360
+    south, west = (math.floor(degrees / step + 1e-9) * step for degrees in (south, west))
+    north, east = (math.ceil(degrees / step - 1e-9) * step for degrees in (north, east))
+    if east - west >= 360:
+        return GLOBE
+    return max(-90.0, south), min(90.0, north), west, east
+
+
+def grid_of(step: float, window: Window) -> Cells:
+    """Return cells of so many degrees, from north to south, in a window."""
+    south, north, west, east = window
     smallest = min(north - south, east - west)
     if not 0 < step <= smallest:
         raise ValueError(
@@ -71,12 +87,12 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
     check_place(output)
     if output.suffix.lower() not in OUTPUTS:
         raise ValueError(f"--output {output} should end with .nc (NetCDF) or .csv for a grid")
-    check_free("--output", output, force)
     if labels and output.suffix.lower() == ".nc":
         raise ValueError(f"--output {output}: a NetCDF grid holds numbers, not labels; use .csv")
     for name in names:
         if (_name(name) if output.suffix.lower() == ".nc" else name) in PLACE:
             raise ValueError(f"--name {name} is the name of an axis of the grid; give another")
+    check_free("--output", output, force)
 
 
 def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:

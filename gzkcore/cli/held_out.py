@@ -3,6 +3,9 @@
 One of each 1 / share consecutive rows is held out, drawn by a hash. So the share is what it says,
 the rows are spread over the whole table, and every reading of a file knows which they are without
 keeping a list.
+
+Of few rows a tenth says little. There each fifth is held out in turn, drawn by a hash too: of five
+consecutive rows each is in another fold.
 """
 
 from typing import Any
@@ -17,6 +20,9 @@ from gzkcore.rows.tables import Table
 RowNumbers = NDArray[np.int64]
 
 FEWEST_ROWS = 20
+SHARE = 0.1  # that is held out, unless asked otherwise
+FEW_ROWS = 300  # with fewer than these each fifth is held out in turn: a tenth is fewer than 30
+FOLDS = 5
 
 
 def held_out(rows: RowNumbers, share: float, seed: int) -> NDArray[np.bool_]:
@@ -34,6 +40,20 @@ def held_out(rows: RowNumbers, share: float, seed: int) -> NDArray[np.bool_]:
 def _first(group: RowNumbers, share: float) -> RowNumbers:
     """Return the first row of a group."""
     return np.ceil(group / share).astype(np.int64)
+
+
+def folds_of(rows: RowNumbers, seed: int) -> RowNumbers:
+    """Say in which fold each of these rows, numbered from 0, is held out."""
+    first = np.floor(hashed(rows // FOLDS, seed) * FOLDS).astype(np.int64)
+    return np.asarray((rows + first) % FOLDS)
+
+
+def folds_of_labels(y: NDArray[Any], seed: int) -> RowNumbers:
+    """Say in which fold each row is held out, so that all have about the same share of a label."""
+    order = np.argsort(y, kind="stable")
+    folds = np.empty(len(y), dtype=np.int64)
+    folds[order] = folds_of(np.arange(len(y)), seed)
+    return folds
 
 
 def hashed(numbers: RowNumbers, seed: int) -> Doubles:
@@ -62,6 +82,15 @@ def check_shares(share: float, n_fit: int, n_test: int) -> None:
         raise ValueError(
             f"--test-fraction {share:g} leaves {n_fit} of {n_fit + n_test} rows for the fit and "
             f"{n_test} for the test; choose another, or 0 for no test"
+        )
+
+
+def check_known(table: Table, target: str, n_known: int) -> None:
+    """Raise ValueError if the target is known in too few rows."""
+    if n_known < FEWEST_ROWS // 2:
+        raise ValueError(
+            f"{table.path}: column {target!r} has a value in {counted(n_known, 'row')}; at least "
+            f"{FEWEST_ROWS // 2} are needed"
         )
 
 

@@ -101,7 +101,7 @@ def draw_map(
     from matplotlib.figure import Figure
 
     places = surface.places
-    south, north, west, east = window = _window(places)
+    south, north, west, east = window = window_of(places)
     cells = _cells(window)
     middles = _middles(cells)
     values = surface.predict(middles)
@@ -341,7 +341,7 @@ def surface_of(
     return Surface(predict, std if sure else None, places, km, spread)
 
 
-def _window(places: Doubles) -> Window:
+def window_of(places: Doubles) -> Window:
     """Return south, north, west and east of a map of these places, with a margin."""
     start, end = widest_gap(places[:, 1])
     if end - start < GAP:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 20  # columns, in a message
 # Of numbers in files of text: enough for seconds since 1970, too few for noise of the arithmetic.
 TEXT_DIGITS = 12
+STD_DIGITS = 4  # of standard deviations, which are known to no more
 
 
 class InterruptedWorkError(Exception):
@@ -230,13 +231,13 @@ def tell(line: str) -> None:
     sys.stderr.flush()
 
 
-def rounded(column: "NDArray[Any]") -> "NDArray[Any]":
+def rounded(column: "NDArray[Any]", digits: int = TEXT_DIGITS) -> "NDArray[Any]":
     """Return numbers with as many digits as a file of text has; text and whole numbers as given."""
     import numpy as np
 
     if column.dtype.kind != "f":
         return column
-    return np.array([float(f"{value:.{TEXT_DIGITS}g}") for value in column.tolist()])
+    return np.array([float(f"{value:.{digits}g}") for value in column.tolist()])
 
 
 def print_json(result: dict[str, Any]) -> None:

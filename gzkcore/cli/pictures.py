@@ -41,7 +41,10 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     wide = len(errors) > 1 and verdict is not None and max(errors) > verdict.error_of_some
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
-    rows = f"{'training' if verdict is None else 'held-out'} rows of {name}"
+    kind = "training" if verdict is None else "held-out"
+    rows = f"{kind} rows of {name}"
+    if found.rows.folds is not None:
+        rows = f"rows of {name}, each held out once"
     truth = found.rows.y if verdict is None else found.rows.truth
     predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
     if isinstance(found.model, KernelClassifier):

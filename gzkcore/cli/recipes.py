@@ -31,6 +31,7 @@ class Recipe:
     sphere: bool  # the columns are latitude and longitude
     mean: list[float] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
+    window: list[float] = field(default_factory=list)  # of the places of the fit, see `cells`
 
     def check(self, table: Table, rows: Integers, values: Doubles) -> None:
         """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
@@ -60,6 +61,7 @@ class FrameRecipe:
     west: float = -180.0  # longitudes are taken from here on, where no data are cut apart
     # The values of columns of text that have few.
     seen: dict[str, list[str]] = field(default_factory=dict)
+    window: list[float] = field(default_factory=list)  # of the places of the fit, see `cells`
 
     def frame(self, table: Table, rows: Integers, values: dict[str, NDArray[Any]]) -> Frame:
         """Return columns of rows of these numbers, which have their kinds, as a frame."""
@@ -155,7 +157,7 @@ def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
 def _check(recipe: Recipe | FrameRecipe) -> None:
     """Raise TypeError or ValueError if a recipe from a file doesn't hold what it should."""
     wanted = {"target": str, "sphere": bool, "places": bool, "west": float, "seen": dict}
-    of_list = {"mean": float, "scale": float}
+    of_list = {"mean": float, "scale": float, "window": float}
     for part in fields(recipe):
         value = getattr(recipe, part.name)
         if not isinstance(value, wanted.get(part.name, list)):
@@ -173,5 +175,6 @@ def _check(recipe: Recipe | FrameRecipe) -> None:
     else:
         on_globe = recipe.sphere
         right = on_globe or len(recipe.mean) == len(recipe.scale) == n
+    right &= len(recipe.window) in (0, 4)
     if not right or n < 1 or (on_globe and n != 2):
         raise ValueError("columns")

@@ -1,6 +1,7 @@
 """What people and programs see of a fit with features or the whole kernel."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from .output import (
     print_lines,
     print_table,
 )
+
+FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 
 
 @dataclass
@@ -39,6 +42,8 @@ class FitResult:
     train: dict[str, float | None]
     test: dict[str, float | None]
     baselines: dict[str, dict[str, float | None]]  # of the same held-out rows
+    folds: int | None  # each held out in turn, None if some rows are once
+    of_folds: dict[str, list[float]]  # root mean squared errors of each fold, of all methods
     seconds: float
     peak_memory_mb: float
     model: str
@@ -60,8 +65,14 @@ def print_fit(result: FitResult) -> None:
         kept = float(result.train["rows"] or 0) if result.centers is None else result.centers
         megabytes = 8e-6 * kept * (len(result.columns) + result.sphere)
         held = f"; of these {megabytes:.2g} MB are rows kept in the model"
+    fitted, tested = (int(errors["rows"] or 0) for errors in (result.train, result.test))
+    split = f"{fitted:,} for training, {tested:,} held out"
+    error = "error on held-out rows"
+    if result.folds:
+        split = f"{fitted:,}, {result.folds}-fold cross-validation"
+        error = "cross-validated error"
     rows = {
-        "rows": f"{result.train['rows']:,} for training, {result.test['rows']:,} held out",
+        "rows": split,
         "columns": used,
         "left out": some_of(result.unused),
         "kernel": shortened(result.kernel) + (f", {where}" if result.whole else ""),
@@ -70,7 +81,7 @@ def print_fit(result: FitResult) -> None:
         "alpha": f"{result.alpha:.4g}, chosen by {(*chosen, '2-fold cross-validation')[0]}",
         "solution": _about_solution(result),
         "error on training rows": _about_errors(result.train),
-        "error on held-out rows": _about_errors(result.test),
+        error: _about_errors(result.test),
         **{f"  of {name}": _about_errors(errors) for name, errors in result.baselines.items()},
         "time": f"{result.seconds:.1f} s",
         "memory": f"at its peak {result.peak_memory_mb:.0f} MB more than at the start" + held,
@@ -83,6 +94,8 @@ def print_fit(result: FitResult) -> None:
     print_lines(
         "R² is 1 for perfect predictions and 0 for predicting the mean."
         + " Boosting and the linear model learn from up to 16,384 rows." * bool(result.baselines),
+        *(about_folds(result.of_folds, "{:.4g}".format) if result.folds else []),
+        *([] if result.folds else about_few(fitted, tested)),
         *result.notes,
         *picture_note(result.plot),
         next_step(result.model, result.data),
@@ -93,6 +106,34 @@ def some_of(names: list[str]) -> str:
     """Name some columns, and say how many more there are."""
     more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
+
+
+def about_folds(of_folds: dict[str, list[float]], written: Callable[[float], str]) -> list[str]:
+    """Say what the errors of a cross-validation are, and from what to what those of folds go."""
+    spreads = "; ".join(
+        f"{name} {written(min(errors))} to {written(max(errors))}"
+        for name, errors in of_folds.items()
+    )
+    n_folds = len(next(iter(of_folds.values())))
+    return [
+        (
+            f"Each fit learned from {n_folds - 1} of {n_folds} folds, chose everything anew, and "
+            "predicted the other fold. The saved model is a fit to all rows."
+        ),
+        f"Errors of single folds: {spreads}.",
+    ]
+
+
+def about_few(n_train: int, n_test: int) -> list[str]:
+    """Say so where few rows were held out, and how to test by more."""
+    from .held_out import FEW_ROWS
+
+    if not 0 < n_test < FEW_TEST_ROWS:
+        return []
+    few = f"{counted(n_test, 'held-out row')} {'says' if n_test == 1 else 'say'} little"
+    if n_train + n_test < FEW_ROWS:
+        return [f"{few}; without --test-fraction all rows are tested, by cross-validation."]
+    return [f"{few}; --test-fraction 0.3 holds out more."]
 
 
 def next_step(model: str, data: str) -> str:

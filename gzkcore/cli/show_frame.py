@@ -8,16 +8,16 @@ from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.learn.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.learn.table_encoder import NO_PLACES
 
+from .held_out import FOLDS
 from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table
-from .show_fit import next_step, some_of
+from .show_fit import about_few, about_folds, next_step, some_of
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
 MOST_COLUMNS = 8  # that are named
 MOST_DIGITS = 7  # of an error
-FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 LEAST_RISE = 1.01  # of the error where a column is shuffled
 
 
@@ -37,6 +37,7 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "train_rows": len(rows.y),
         "test_rows": len(rows.truth),
+        "folds": None if rows.folds is None else FOLDS,
         "methods": verdict.methods if verdict else [],
         "sure": verdict.sure if verdict else {},
         "importances": found.importances,
@@ -50,21 +51,22 @@ def print_frame(result: dict[str, Any]) -> None:
     """Print a fit for people."""
     labels = result["classes"] is not None
     written = _rate if labels else _alike(result["methods"])
-    title = (
-        f"{result['target']} from {first_of(result['columns'])}: "
-        f"{result['train_rows']:,} training rows, {result['test_rows']:,} held out"
-    )
+    title = f"{result['target']} from {first_of(result['columns'])}: {_rows_of(result)}"
     if result["methods"]:
-        columns = {"error_rate": "wrong", "interval": "95 % interval", "log_loss": "log loss"}
-        if not labels:
-            columns = {"rmse": "error", "interval": "95 % interval", "r2": "R²"}
+        error, other = ("error_rate", "log_loss") if labels else ("rmse", "r2")
+        heads = ["wrong", "log loss"] if labels else ["error", "R²"]
         print_lines(title)
         print_table(
             "",
-            ["", *columns.values(), "time"],
-            [_row(method, list(columns), written) for method in result["methods"]],
+            ["", heads[0], "95 % interval", heads[1], "time"],
+            [_row(method, [error, "interval", other], written) for method in result["methods"]],
         )
-        print_lines(*_what_columns_mean(labels), *_about_few(result["test_rows"]))
+        spreads = {method["method"]: method["of_folds"] for method in result["methods"]}
+        print_lines(_what_columns_mean(result))
+        if result["folds"]:
+            print_lines(*about_folds(spreads, written))
+        else:
+            print_lines(*about_few(result["train_rows"], result["test_rows"]))
     else:
         print_lines(title)
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
@@ -124,18 +126,18 @@ def _alike(methods: list[dict[str, Any]]) -> Callable[[float], str]:
     return lambda error: f"{round(error, decimals):,.{max(decimals, 0)}f}"
 
 
-def _what_columns_mean(labels: bool) -> list[str]:
-    if labels:
-        return ["wrong: error rate on held-out rows; log loss: 0 is perfect"]
-    return ["error: root mean squared, on held-out rows; R²: 1 is perfect, 0 is as the mean"]
+def _rows_of(result: dict[str, Any]) -> str:
+    """Say how many rows there are to learn from and to test by."""
+    if result["folds"]:
+        return f"{counted(result['train_rows'], 'row')}, {result['folds']}-fold cross-validation"
+    return f"{result['train_rows']:,} training rows, {result['test_rows']:,} held out"
 
 
-def _about_few(n_test: int) -> list[str]:
-    """Say so where few rows were held out."""
-    if n_test >= FEW_TEST_ROWS:
-        return []
-    few = f"{counted(n_test, 'held-out row')} {'says' if n_test == 1 else 'say'} little"
-    return [f"{few}; --test-fraction 0.3 holds out more."]
+def _what_columns_mean(result: dict[str, Any]) -> str:
+    rows = "of all rows, held out in turn" if result["folds"] else "on held-out rows"
+    if result["classes"] is not None:
+        return f"wrong: error rate {rows}; log loss: 0 is perfect"
+    return f"error: root mean squared, {rows}; R²: 1 is perfect, 0 is as the mean"
 
 
 def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> list[str]:

@@ -1,17 +1,17 @@
-"""What a model is worth on the rows held out, beside baselines: errors, columns, certainty."""
+"""What a learner is worth on the rows held out, beside baselines: errors, columns, certainty."""
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.frames import Frame, Values
 
-from .baselines import CLASSIFICATION, REGRESSION
+from .baselines import CLASSIFICATION, REGRESSION, Baseline
 from .columns import shuffled_errors
 from .frame_rows import FrameRows
 from .reports import Report
@@ -24,13 +24,66 @@ Judge: TypeAlias = Callable[[Values, Doubles], dict[str, float | None]]
 
 
 @dataclass(frozen=True)
+class Tested:
+    """The models that predict rows held out: one, or of each fold one that did not see it.
+
+    Attributes
+    ----------
+    models : list of KernelRegressor or KernelClassifier
+    fitted : list of ndarray or slice
+        The rows of the fit that each of them learned from.
+    folds : ndarray of shape (n_test,)
+        Which of them predicts each row held out.
+    """
+
+    models: list[Any]
+    fitted: Sequence[Integers | slice]
+    folds: Integers
+
+    @property
+    def classes(self) -> Values:
+        """All labels, in order."""
+        return np.unique(np.concatenate([model.classes_ for model in self.models]))
+
+    def predict(self, rows: Frame) -> Doubles:
+        """Predict all rows held out, or others in their place."""
+        return self.gathered(lambda _, model, held: model.predict(rows.take(held)))
+
+    def predict_proba(self, rows: Frame) -> Doubles:
+        """Return the probabilities of all labels, 0 of those that a model has not seen."""
+        return self.gathered(
+            lambda i, model, held: self.aligned(i, model.predict_proba(rows.take(held)))
+        )
+
+    def std(self, rows: Frame) -> Doubles:
+        """Return the standard deviations of all rows held out."""
+        return self.gathered(
+            lambda _, model, held: model.predict(rows.take(held), return_std=True)[1]
+        )
+
+    def aligned(self, i: int, shares: Doubles) -> Doubles:
+        """Return the probabilities that a model gives its own labels as those of all labels."""
+        found = np.zeros((len(shares), len(self.classes)))
+        found[:, np.searchsorted(self.classes, self.models[i].classes_)] = shares
+        return found
+
+    def gathered(self, work: Callable[[int, Any, Integers], Doubles]) -> Doubles:
+        """Return work(i, model, rows) of the rows that each model predicts, in their order."""
+        every = [np.flatnonzero(self.folds == i) for i in range(len(self.models))]
+        parts = [work(i, self.models[i], held) for i, held in enumerate(every)]
+        found: Doubles = np.concatenate(parts)[np.argsort(np.concatenate(every))]
+        return found
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What `judge_model` returns.
 
     Attributes
     ----------
     methods : list of dict
-        Of ours, then of each baseline, `method`, `seconds` and errors on the rows held out: for
+        Of ours, then of each baseline, `method`, `seconds` of a fit, `of_folds`, the first of the
+        errors on each fold, none without folds, and errors on the rows held out: for
         numbers `rmse`, `plus_minus` (of the 95 % interval) and `r2`, for labels `error_rate`,
         `plus_minus` (half the width of its 95 % interval, Wilson's), `low` and `high` (its ends)
         and `log_loss`.
@@ -52,13 +105,13 @@ class Verdict:
 
 
 def judge_model(
-    model: Any, rows: FrameRows, took: float, columns: list[str], seed: int, report: Report
+    tested: Tested, rows: FrameRows, took: float, columns: list[str], seed: int, report: Report
 ) -> Verdict:
-    """Judge a model by the rows held out.
+    """Judge models by the rows held out.
 
     Parameters
     ----------
-    model : KernelRegressor or KernelClassifier
+    tested : Tested
     rows : FrameRows
     took : float
         Seconds of its fit.
@@ -67,38 +120,42 @@ def judge_model(
     seed : int
     report : callable
     """
-    predict = model.predict_proba if rows.classify else model.predict
+    predict = tested.predict_proba if rows.classify else tested.predict
     predicted, truth = predict(rows.test), rows.truth
-    mean = 0.0 if rows.classify else float(np.mean(rows.y))
-    judge = _judged_labels(model.classes_) if rows.classify else _judged_numbers(mean)
-    methods = [{"method": type(model).__name__, **judge(truth, predicted), "seconds": took}]
-    baselines, failed = _baselines(rows.train, rows.y, rows.test, truth, model, judge, report)
-    methods += baselines
+    if rows.classify:
+        judge = _judged_labels(tested.classes)
+    else:
+        means = np.array([np.mean(rows.y[used]) for used in tested.fitted])
+        judge = _judged_numbers(means[tested.folds])
+    predictions, seconds, failed = _baselines(tested, rows, report)
+    name = type(tested.models[0]).__name__
+    methods = [
+        {"method": method, **judge(truth, values), "seconds": time}
+        | {"of_folds": _of_folds(tested, truth, values, rows.classify)}
+        for method, values, time in zip(
+            [name, *predictions], [predicted, *predictions.values()], [took, *seconds], strict=True
+        )
+    ]
     of_some, shuffled = shuffled_errors(
         predict, rows.test, truth, lambda *both: float(next(iter(judge(*both).values())) or 0),
         columns, np.random.default_rng(seed),
     )  # fmt: skip
-    sure = _how_sure(model, rows.test, truth, predicted)
+    sure = _how_sure(tested, rows.test, truth, predicted)
     if rows.classify:
-        predicted = model.classes_[predicted.argmax(axis=1)]
+        predicted = tested.classes[predicted.argmax(axis=1)]
     return Verdict(methods, of_some, shuffled, sure, predicted, failed)
 
 
 def _baselines(
-    rows: Frame,
-    y: Values,
-    others: Frame,
-    truth: Values,
-    model: Any,
-    judge: Judge,
-    report: Report,
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return what each baseline is worth on the rows held out, and why others could not be fitted.
+    tested: Tested, rows: FrameRows, report: Report
+) -> tuple[dict[str, Doubles], list[float], list[str]]:
+    """Return predictions of the rows held out, the seconds of a fit, and what could not be fitted.
 
     Whatever they raise: the fit before may have taken hours.
     """
-    baselines = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
-    found: list[dict[str, Any]] = []
+    baselines = CLASSIFICATION if rows.classify else REGRESSION
+    found: dict[str, Doubles] = {}
+    took: list[float] = []
     failed: list[str] = []
     for done, (name, predict) in enumerate(baselines.items()):
         report("baselines", done / len(baselines))
@@ -106,17 +163,42 @@ def _baselines(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                values = predict(rows, y, others, model.encoder_)
+                found[name] = tested.gathered(_by_baseline(predict, tested, rows))
             except Exception as error:  # noqa: BLE001  a baseline's, of any kind
                 failed.append(f"{name} could not be fitted: {' '.join(str(error).split())}")
                 continue
-        seconds = time.perf_counter() - started
-        found.append({"method": name, **judge(truth, values), "seconds": seconds})
+        took.append((time.perf_counter() - started) / len(tested.models))
     report("baselines", 1)
-    return found, failed
+    return found, took, failed
 
 
-def _judged_numbers(mean: float) -> Judge:
+def _by_baseline(
+    predict: Baseline, tested: Tested, rows: FrameRows
+) -> Callable[[int, Any, Integers], Doubles]:
+    """Return what fits a baseline to the rows of a model, and predicts those that it predicts."""
+
+    def work(i: int, model: Any, held: Integers) -> Doubles:
+        used = tested.fitted[i]
+        train = rows.train if isinstance(used, slice) else rows.train.take(used)
+        found = predict(train, rows.y[used], rows.test.take(held), model.encoder_)
+        return tested.aligned(i, found) if rows.classify else found
+
+    return work
+
+
+def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool) -> list[float]:
+    """Return the error rate, or the root mean squared error, of each fold; none without folds."""
+    if len(tested.models) == 1:
+        return []
+    if classify:
+        loss = (tested.classes[predicted.argmax(axis=1)] != truth).astype(np.float64)
+    else:
+        loss = np.square(truth - predicted)
+    means = [float(loss[tested.folds == i].mean()) for i in range(len(tested.models))]
+    return means if classify else [mean**0.5 for mean in means]
+
+
+def _judged_numbers(mean: Doubles) -> Judge:
     def judge(truth: Values, predicted: Doubles) -> dict[str, float | None]:
         squares = np.square(truth - predicted)
         of_mean = float(np.mean(np.square(truth - mean)))
@@ -154,12 +236,12 @@ def _wilson(share: float, n: int) -> tuple[float, float]:
 
 
 def _how_sure(
-    model: Any, others: Frame, truth: Values, predicted: Doubles
+    tested: Tested, others: Frame, truth: Values, predicted: Doubles
 ) -> dict[str, float | None]:
     """Return how far predictions are off, and whether their probabilities and spreads are right."""
-    if hasattr(model, "classes_"):
+    if hasattr(tested.models[0], "classes_"):
         surest = predicted.max(axis=1)
-        right = model.classes_[predicted.argmax(axis=1)] == truth
+        right = tested.classes[predicted.argmax(axis=1)] == truth
         sure = surest >= SURE
         return {
             "mean_probability": float(surest.mean()),
@@ -168,8 +250,8 @@ def _how_sure(
             "right_where_sure": float(right[sure].mean()) if sure.any() else None,
         }
     found: dict[str, float | None] = {"within": float(np.quantile(np.abs(truth - predicted), 0.95))}
-    if len(getattr(model.model_, "X_fit_", ())) <= STD_ROWS:  # features keep none
-        _, std = model.predict(others, return_std=True)
+    if len(getattr(tested.models[0].model_, "X_fit_", ())) <= STD_ROWS:  # features keep none
+        std = tested.std(others)
         found |= {
             "std_median": float(np.median(std)),
             "covered": float(np.mean(np.abs(truth - predicted) <= 1.96 * std)),

@@ -37,7 +37,17 @@ from .inputs import as_rows
 from .measure import ERRORS, Task, measure
 from .methods import NAMES, WHOLE, as_any_kernel
 from .results import Found, Settings, Store, digest
-from .summary import CONFIDENCE, PREDICTS_AS_WELL, Row, best_of, name_of, ranked, row_of
+from .summary import (
+    CONFIDENCE,
+    NO_BETTER,
+    PREDICTS_AS_WELL,
+    Row,
+    about_chance,
+    best_of,
+    name_of,
+    ranked,
+    row_of,
+)
 from .text import aligned
 from .worker import EndedError, LateError, RefusedError, Worker
 
@@ -185,6 +195,11 @@ class Comparison:
     def _advice(self) -> Iterator[str]:
         if self.best is None:
             return
+        if self.predicts and (chance := about_chance(self.rows, self.best["n_components"])):
+            yield ""
+            yield chance
+            if chance.startswith(NO_BETTER):
+                return
         times, what = (PREDICTS_AS_WELL, "rmse") if self.predicts else (AS_GOOD, "kernel error")
         yield ""
         yield (

@@ -254,6 +254,9 @@ def _name(axes: Any, points: list[_Named], renderer: Any) -> None:
     halo = [withStroke(linewidth=2.5, foreground=PAPER)]
     taken = [_around(axes.transData.transform(point.place)) for point in points]
     taken += [text.get_window_extent(renderer) for text in axes.texts]
+    for line in axes.lines:
+        if line.get_color() != GREY and line.get_marker() not in ("", "None", None):
+            taken += map(_around, axes.transData.transform(line.get_xydata()))
     for point in points:
         text = axes.annotate(
             point.name, point.place, (0, 0), textcoords="offset points", size=8, color=point.color,

@@ -138,7 +138,9 @@ class Plan:
             )
         low, middle, high = self.norms
         about_data = (
-            f"The rows are {low:.3g} to {high:.3g} from their mean (median {middle:.3g}), in "
+            f"The rows, as the kernel sees them, have distances of {low:.3g} to {high:.3g} from "
+            f"their mean (median {middle:.3g}; standardised columns are in standard deviations, "
+            "places on the globe in radii of the Earth), in "
             f"about {_counted_about(self.effective_dimension, 'direction')}. A ridge of "
             f"{self.lam:g} can use about {_counted_about(self.statistical_dimension, 'feature')}."
         )
@@ -160,9 +162,11 @@ class Plan:
         errors = [as_plain(scale * each.error, 3) for each in self.forecasts]
         first = self.forecasts[0]
         seconds = seconds_told(first.seconds).replace("<", "less than")
+        chosen = seconds_told(first.choice_seconds).replace("<", "less than")
         yield (
             f"{learner}, which learns its own kernel, is expected to have an error of "
-            f"{errors[0]}{unit} on new rows, after a fit of {seconds} s with "
+            f"{errors[0]}{unit} on new rows, after a choice of kernel and alpha of about "
+            f"{chosen} s and a fit of {seconds} s with "
             f"{_megabytes(first.megabytes).replace('<', 'less than')} MB."
         )
         yield ""
@@ -178,6 +182,7 @@ class Plan:
                 for each, error in zip(self.forecasts, errors, strict=True)
             ],
         )
+        yield "seconds: of the fit alone, after the choice"
         if not self.classify:
             yield "error: root mean squared, in units of y"
 

@@ -13,6 +13,7 @@ from .measure import ERRORS
 CONFIDENCE = 0.95
 # Predictions are as good if their error is at most this many times the least.
 PREDICTS_AS_WELL = 1.02
+NO_BETTER = "No method predicts better than the mean"
 
 Row: TypeAlias = dict[str, Any]
 
@@ -83,4 +84,30 @@ def best_of(rows: list[Row], measure: str) -> Row | None:
         lambda row: float(row[measure]),
         lambda row: float(row["seconds"]),
         AS_GOOD if measure == "error" else PREDICTS_AS_WELL,
+    )
+
+
+def about_chance(rows: list[Row], width: int | None) -> str:
+    """Say so where no method predicts better than the mean, or than others of its width.
+
+    What one seed tells has no interval: there only errors above that of the mean are told.
+    """
+    best = max(rows, key=lambda row: float(row["r2"]))
+    low, high = best["r2_low"], best["r2_high"]
+    if (best["r2"] if low is None else low) <= 0:
+        half = "" if low is None else f" ± {(high - low) / 2:.2g}"
+        surely = "" if best["r2"] <= 0 else " beyond chance"
+        name = name_of(best["method"], best["n_components"])
+        return (
+            f"{NO_BETTER}{surely}: the largest R², of {name}, is {best['r2']:.2g}{half}. "
+            "So none is recommended."
+        )
+    of_width = [row for row in rows if row["n_components"] == width]
+    least = min(of_width, key=lambda row: float(row["rmse"]))
+    alike = low is not None and all(row["rmse_low"] <= least["rmse_high"] for row in of_width)
+    if len(of_width) < 2 or not alike:
+        return ""
+    return (
+        "The errors of predictions differ by no more than chance: all their intervals overlap. "
+        "What follows goes by time."
     )

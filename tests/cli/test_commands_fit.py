@@ -47,6 +47,25 @@ def test_no_r2_where_predicting_the_constant_has_no_error():
     assert _about_errors(errors.summary()) == "1 root mean squared"
 
 
+@pytest.mark.parametrize("options", [["--features", "32"], ["--whole"]])
+def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, plain, options):
+    write("data.csv", {name: column[:60] for name, column in plain.items()})
+    arguments = ["fit", "data.csv", "--target", "y", *options]
+    result = run(capsys, *arguments, "--plot", "fit.png")
+    assert (result["train"]["rows"], result["test"]["rows"], result["folds"]) == (60, 60, 5)
+    assert result["test"]["rmse"] > result["train"]["rmse"]
+    spread = result["of_folds"]
+    assert [*spread] == ["this fit", "boosting (scikit-learn)", "linear ridge", "the mean"]
+    mean_square = np.mean(np.square(spread["this fit"]))  # folds have 12 rows each
+    assert result["test"]["rmse"] == pytest.approx(np.sqrt(mean_square))
+    assert cli.main([*arguments, "--force"]) == 0
+    out = capsys.readouterr().out
+    assert "60, 5-fold cross-validation" in out
+    assert "Errors of single folds: this fit " in out
+    result = run(capsys, *arguments, "--test-fraction", "0.1")
+    assert (result["train"]["rows"], result["test"]["rows"], result["folds"]) == (54, 6, None)
+
+
 @pytest.mark.slow
 def test_fit_on_the_globe(capsys, globe):
     write("data.csv", globe)
@@ -127,9 +146,9 @@ def test_predictions_are_the_models(capsys, globe):
     rows = read("out.csv")
     X = LatLonToSphere().transform(np.column_stack([globe["lat"], globe["lon"]]))
     mean, std = load("model.gzk").predict(X, return_std=True)
-    for name, values in (("PREDICTED_y", mean), ("PREDICTED_y_STD", std)):
+    for name, values, digits in (("PREDICTED_y", mean, 12), ("PREDICTED_y_STD", std, 4)):
         written = [row[name] for row in rows]
-        assert written == [repr(float(f"{value:.12g}")) for value in values.tolist()]
+        assert written == [repr(float(f"{value:.{digits}g}")) for value in values.tolist()]
 
     assert cli.main(["predict", "model.gzk", "data.csv", "--output", "o.csv", "--name", "p"]) == 0
     assert "400 rows with p: o.csv" in capsys.readouterr().out
@@ -246,8 +265,25 @@ def test_a_table_of_text_is_parsed_once(capsys, plain, monkeypatch):
 def test_no_more_features_than_rows(capsys, plain):
     write("data.csv", {name: column[:60] for name, column in plain.items()})
     result = run(capsys, "fit", "data.csv", "--target", "y", "--gamma", "0.1", "--features", "1024")
-    assert result["n_components"] == result["train"]["rows"] == 54
-    assert "Note: 54 features instead of 1,024" in " ".join(result["notes"])
+    assert result["n_components"] == result["train"]["rows"] == 60
+    assert "Note: 60 features instead of 1,024" in " ".join(result["notes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--columns", "a,q"], "there is no column 'q'"),
+        (["--gamma", "1"], "--gamma 1 needs --features or --whole"),
+        (["--whole", "--gamma", "x"], "--gamma must be auto, scale or a positive number"),
+        (["--whole", "--kernel", "x"], "--kernel"),
+        (["--lat", "a"], "--lat and --lon must be given together"),
+        (["--time", "0"], "--time 0 must be a positive number"),
+    ],
+)
+def test_a_mistake_is_told_before_a_file_that_is_there(capsys, plain, options, reason):
+    write("data.csv", plain)
+    Path("model.gzk").write_bytes(b"precious")
+    assert reason in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
 
 
 def test_files_are_not_replaced_by_accident(capsys, plain):

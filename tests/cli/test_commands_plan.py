@@ -12,10 +12,19 @@ import pytest
 from commands import files, refuse, run, start, write
 
 from gzkcore.cli import main as cli
+from gzkcore.cli.commands_plan import _fit_with
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
+
+
+def test_the_fit_to_run_next_replaces_no_model():
+    asked = Path("data.csv"), {"--target": "y", "--lat": None}, {"--classify": False}
+    assert _fit_with(*asked) == "Next: gzkcore fit data.csv --target y"
+    for name in ("model.gzk", "model-2.gzk"):
+        Path(name).touch()
+    assert _fit_with(*asked) == "Next: gzkcore fit data.csv --target y --model model-3.gzk"
 
 
 def test_plan(capsys, globe, plain):

@@ -10,10 +10,12 @@ from commands import files, read, refuse, run, write
 
 from gzkcore._util.model_io import load
 from gzkcore.cli import main as cli
-from gzkcore.cli.held_out import held_out
+from gzkcore.cli.held_out import folds_of, held_out
+from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.rows.frames import Frame
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
 
 
@@ -36,6 +38,7 @@ def mixed():
 def test_numbers(capsys, mixed):
     write("data.csv", mixed)
     arguments = ["fit", "data.csv", "--target", "y", "--columns", "a,b,day,color"]
+    arguments += ["--test-fraction", "0.1"]
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["kinds"] == ["number", "number", "date", "text"]
     assert result["learner"] == "KernelRegressor"
@@ -70,6 +73,53 @@ def test_numbers(capsys, mixed):
         "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv\n      --std adds",
     ):  # fmt: skip
         assert words in out, words
+
+
+def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, mixed):
+    """The errors are those of all rows, and the model is fitted to all of them."""
+    few = {name: mixed[name][:60] for name in ("a", "color", "y")}
+    write("data.csv", few)
+    arguments = ["fit", "data.csv", "--target", "y"]
+    result = run(capsys, *arguments, "--plot", "fit.png")
+    assert (result["train_rows"], result["test_rows"], result["folds"]) == (60, 60, 5)
+    assert len(load("model.gzk").model_.X_fit_) == 60
+    folds = folds_of(np.arange(60), 0)
+    X = pd.DataFrame({"a": few["a"], "color": few["color"]})
+    predicted = np.empty(60)
+    for fold in range(5):
+        held = folds == fold
+        model = KernelRegressor(random_state=0).fit(X[~held], few["y"][~held])
+        predicted[held] = model.predict(X[held])
+    squares = np.square(predicted - few["y"])
+    ours, *_, mean = result["methods"]
+    assert ours["rmse"] == pytest.approx(np.sqrt(squares.mean()), rel=1e-6)
+    of_folds = [np.sqrt(squares[folds == fold].mean()) for fold in range(5)]
+    assert ours["of_folds"] == pytest.approx(of_folds, rel=1e-6)
+    assert mean["r2"] == pytest.approx(0, abs=1e-12)
+
+    assert cli.main([*arguments, "--force"]) == 0
+    out = capsys.readouterr().out
+    assert "y from a, color: 60 rows, 5-fold cross-validation" in out
+    assert "The saved model is a fit to all rows.\nErrors of single folds: KernelReg" in out
+    result = run(capsys, *arguments, "--test-fraction", "0.2")
+    assert (result["train_rows"], result["test_rows"], result["folds"]) == (48, 12, None)
+    assert cli.main([*arguments, "--force", "--test-fraction", "0.2"]) == 0
+    told = "12 held-out rows say little; without --test-fraction all rows are tested, by cross"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rare", [1, 2])
+def test_a_rare_label_is_new_to_the_fold_that_has_it(capsys, mixed, rare):
+    few = {"a": mixed["a"][:50], "y": [*["rare"] * rare, *mixed["kind"][rare:50]]}
+    write("data.csv", few)
+    result = run(capsys, "fit", "data.csv", "--target", "y")
+    assert (result["folds"], result["classes"]) == (5, ["high", "low", "rare"])
+    assert result["methods"][0]["error_rate"] >= rare / 50 * (rare == 1)
+    assert len(result["methods"]) == 4
+    few["y"] = [*["rare"] * rare, *["low"] * (50 - rare)]
+    write("data.csv", few)
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--seed", "1")
+    assert result["folds"] == (5 if rare > 1 else None)  # where a fold would leave one label
 
 
 def test_labels(capsys, mixed):
@@ -220,7 +270,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         (
             "a,y\n" + LINE,
             ["--memory", "8kB"],
-            "--memory allows 8,000 bytes, but a model of 90 rows",
+            "--memory allows 8,000 bytes, but a model of 100 rows",
         ),
         (
             "a,y\n" + LINE,

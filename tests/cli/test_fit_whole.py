@@ -128,7 +128,7 @@ def test_centers(capsys, globe, monkeypatch):
     np.testing.assert_allclose(predicted, model.predict(X), rtol=5e-12)  # of twelve digits
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "std.csv", "--std")
     spread = np.array([float(row["PREDICTED_y_STD"]) for row in read("std.csv")])
-    np.testing.assert_allclose(spread, model.predict(X, return_std=True)[1], rtol=1e-6)
+    np.testing.assert_allclose(spread, model.predict(X, return_std=True)[1], rtol=6e-4)
 
     assert cli.main(["fit", "data.csv", *ON_GLOBE, "--force", "--centers", "1000"]) == 0
     out = capsys.readouterr().out

@@ -6,7 +6,8 @@ from commands import QUICK, read, refuse, run, write
 from scipy.io import netcdf_file
 
 from gzkcore._util.model_io import load
-from gzkcore.cli.grid import grid_of
+from gzkcore.cli import main as cli
+from gzkcore.cli.grid import grid_of, window_asked
 from gzkcore.datasets import LatLonToSphere
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
@@ -67,7 +68,7 @@ def test_netcdf_of_names_that_are_not_ascii(capsys, globe):
 
 
 def test_cells_fill_the_window():
-    cells = grid_of(7.0, "0,20,-10,30")
+    cells = grid_of(7.0, window_asked(7.0, "0,20,-10,30", []))
     assert cells.shape == (3, 6)
     middle = cells.latitude[0] + cells.latitude[-1], cells.longitude.mean()
     assert middle == pytest.approx((20, 10))
@@ -110,3 +111,30 @@ def test_what_is_refused(capsys, globe, plain):
         ),
     ):
         assert reason in refuse(capsys, "predict", *options)
+
+
+@pytest.mark.parametrize("options", [QUICK, []], ids=["features", "default"])
+def test_a_model_of_a_region_fills_its_region(capsys, options):
+    rng = np.random.default_rng(0)
+    lat, lon = rng.uniform(45, 50, 60), rng.uniform(5, 15, 60)
+    write("data.csv", {"lat": lat, "lon": lon, "y": np.sin(lat) + lon / 10})
+    run(capsys, "fit", "data.csv", *ON_GLOBE, *options)
+    result = run(capsys, "predict", "model.gzk", "--grid", "0.5", "--output", "map.csv")
+    south, north, west, east = result["window"]
+    assert 43 <= south <= lat.min() < lat.max() <= north <= 52
+    assert 3 <= west <= lon.min() < lon.max() <= east <= 17
+    assert result["shape"] == [2 * (north - south), 2 * (east - west)]
+    arguments = ["predict", "model.gzk", "--grid", "0.5", "--output", "map.csv", "--force"]
+    assert cli.main(arguments) == 0
+    assert ", around the places of the fit; --window changes it" in capsys.readouterr().out
+    assert cli.main([*arguments, "--window", "-90,90,-180,180"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("259,200 cells")
+    assert "Window" not in out
+
+
+def test_windows_of_the_fit_are_whole_steps_across_the_date_line():
+    assert window_asked(0.5, None, [-20.2, -15.1, -185.3, -174.7]) == (-20.5, -15.0, 174.5, 185.5)
+    assert window_asked(10, None, []) == (-90, 90, -180, 180)
+    assert window_asked(10, None, [81.0, 89.0, 0.0, 5.0]) == (80, 90, 0, 10)
+    assert window_asked(10, "0,10,0,20", [81.0, 89.0, 0.0, 5.0]) == (0, 10, 0, 20)

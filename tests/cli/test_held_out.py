@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gzkcore.cli.held_out import held_out
+from gzkcore.cli.held_out import folds_of, folds_of_labels, held_out
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.07, 0.1, 1 / 3, 0.5, 0.7, 0.9])
@@ -31,3 +31,19 @@ def test_places_within_a_group_are_even_and_differ_by_seed():
         0.01, abs=0.002
     )
     assert not held_out(rows, 0.0, 0).any()
+
+
+def test_of_five_rows_each_is_in_another_fold():
+    rows = np.arange(1000)
+    folds = folds_of(rows, 3)
+    assert {tuple(sorted(five)) for five in folds.reshape(-1, 5).tolist()} == {(0, 1, 2, 3, 4)}
+    assert np.abs(np.bincount(folds[::5], minlength=5) / 200 - 0.2).max() < 0.1
+    assert not np.array_equal(folds, folds_of(rows, 4))
+
+
+def test_folds_have_the_same_share_of_a_label():
+    labels = np.random.default_rng(0).choice(["a", "b"], 250, p=[0.9, 0.1])
+    folds = folds_of_labels(labels, 0)
+    for label in "ab":
+        counts = np.bincount(folds[labels == label], minlength=5)
+        assert np.ptp(counts) <= 2

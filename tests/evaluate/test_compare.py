@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from gzkcore import Gaussian, Polynomial, RandomFourierFeatures
 from gzkcore._util.wording import shortened
 from gzkcore.evaluate.methods import NAMES
+from gzkcore.evaluate.summary import about_chance
 from gzkcore.features.base import plain_output
 from gzkcore.learn.table_encoder import TableEncoder
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
@@ -174,3 +175,29 @@ def test_errors_that_are_not_finite_are_refused(tmp_path, n_seeds):
         assert found.refused[0]["reason"] == "its error is not finite; scale the columns"
         with pytest.raises(ValueError, match="no features were measured"):
             found.plot(tmp_path / "compare.png")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_no_method_is_named_where_none_predicts_better_than_the_mean():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 3)), rng.standard_normal(100)
+    methods = ["fourier-iid", "gegenbauer"]
+    found = compared(X, y, methods=methods, n_components=16, n_seeds=3)
+    notes = "\n".join(found.notes())
+    assert "No method predicts better than the mean" in notes
+    assert "The fastest of" not in notes
+    told = "\n".join(compared(X, X[:, 0], methods=methods, n_components=16).notes())
+    assert "No method predicts better" not in told
+    assert "The fastest of 16 components within 1.02 times" in told
+
+
+def test_errors_that_differ_by_chance_are_told():
+    """Where intervals overlap the least mean is no winner; where one ends below another, it may be."""
+    row = {"n_components": 16, "r2": 0.5, "r2_low": 0.4, "r2_high": 0.6}
+    rows = [
+        row | {"method": name, "rmse": rmse, "rmse_low": rmse - 0.1, "rmse_high": rmse + 0.1}
+        for name, rmse in (("a", 1.0), ("b", 1.15))
+    ]
+    assert "differ by no more than chance" in about_chance(rows, 16)
+    rows[1] |= {"rmse_low": 1.11}
+    assert about_chance(rows, 16) == ""

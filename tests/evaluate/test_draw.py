@@ -94,3 +94,28 @@ def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(monkeypa
     ticks = [text.get_text() for text in axes.get_yticklabels()]
     assert ("≤ 0.0001" in ticks) == (least == 1e-14)
     assert low == pytest.approx(1e-4) if least == 1e-14 else 0.005 < low < 0.02
+
+
+def test_names_cover_no_marker_of_a_named_method(monkeypatch):
+    pytest.importorskip("matplotlib")
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    rng, rows = np.random.default_rng(40), []
+    for i in range(40):
+        quality = rng.uniform()
+        for width in (256, 1024):
+            seconds = 10 ** rng.uniform(-2, 0.5) * width / 256
+            error = 10 ** (-1 - quality - 0.3 * np.log2(width / 256) + 0.1 * rng.normal())
+            row = {"method": f"method-{i}-long", "n_components": width, "error": error}
+            rows.append(row | {"rmse": 0.3 + error * rng.uniform(0.5, 1), "seconds": seconds})
+    draw.draw_comparison(Path("c.png"), rows, 100, False, "title")
+    (axes,) = figures[0].axes
+    renderer = figures[0].canvas.get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in axes.texts if "long" in text.get_text()]
+    assert len(boxes) > 2
+    named = [line for line in axes.lines if line.get_color() != draw.GREY]
+    places = [
+        axes.transData.transform(line.get_xydata()) for line in named if line.get_marker() != "None"
+    ]
+    for box in boxes:
+        assert not any(box.contains(*place) for place in np.concatenate(places))

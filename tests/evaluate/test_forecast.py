@@ -162,3 +162,15 @@ def test_bad_labels():
         gzkcore.plan(X, y=np.arange(60), classify="yes")
     with pytest.raises(ValueError, match="n_samples=59 is fewer than the 60 rows of X"):
         gzkcore.plan(X, n_samples=59)
+
+
+def test_the_time_of_the_choice_is_told_beside_that_of_the_fit():
+    """The choice takes seconds where the fit takes hundredths."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    found = gzkcore.plan(X, y=np.sin(X[:, 0]), n_components=16)
+    first = found.forecasts[0]
+    assert first.choice_seconds > first.seconds
+    assert "after a choice of kernel and alpha of about " in str(found)
+    assert "seconds: of the fit alone, after the choice" in str(found)
+    assert "standardised columns are in standard deviations" in str(found)
