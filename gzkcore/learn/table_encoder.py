@@ -20,7 +20,6 @@ import decimal
 import itertools
 import math
 import numbers
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +42,7 @@ from gzkcore._util.validation import (
     other_columns,
     told_plainly,
 )
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
@@ -393,7 +393,7 @@ def columns_of(
             f"{fitted.n_features_in_} features as input; {SAME_COLUMNS}"
         )
     if hasattr(fitted, "feature_names_in_"):
-        warnings.warn(
+        warn(
             f"X does not have valid feature names, but {caller} was fitted with feature names; its "
             "columns are taken in the order of those of the fit: pass a frame to have them found "
             "by name",

@@ -36,7 +36,7 @@ def grid(step):
     ids=["globe", "Alps", "Fiji", "west of 0", "one place", "a line"],
 )
 def test_a_map_shows_where_the_data_are(places, window):
-    found = maps._window(places)
+    found = maps.window_of(places)
     np.testing.assert_allclose(found, window, atol=0.02 * (window[3] - window[2]) + 0.01)
     south, north, west, east = found
     assert south <= places[:, 0].min() <= places[:, 0].max() <= north
@@ -177,7 +177,7 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
     monkeypatch.setitem(sys.modules, "mpl_toolkits.basemap", SimpleNamespace(Basemap=Basemap))
     surface = maps.Surface(lambda cells: cells[:, 0], lambda cells: cells[:, 1] + 200, places, 9, 9)
     maps.draw_map(tmp_path / "map.png", surface, "title", "y")
-    south, north, west, east = maps._window(places)
+    south, north, west, east = maps.window_of(places)
     for one in asked:
         assert (one["llcrnrlat"], one["urcrnrlat"]) == (south, north)
         assert (one["llcrnrlon"], one["urcrnrlon"]) == (west, east)
