@@ -52,16 +52,6 @@ LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 opera
 # samples of 30 rows the kernel for that made 86 models better and 29 worse; of 100 rows 43 and 47.
 FEW_ROWS = 50
 DOUBTED = 100  # to fit to, below which an alpha must be better than larger ones beyond chance
-# Below DOUBTED, a kernel whose alpha is at most EXACT, for which y has no noise, gives way to the
-# best one whose alpha is LESS_EXACT times as large or more, if the error of that is at most HAIR
-# times as large and within a standard error. Of 40 noisy tables of 40 rows one had standard
-# deviations near 0, and none has now; of 64 samples of 30 to 90 rows of ten tables and of noise 65
-# had, and 52 have. There (paired) 7 models got better and 7 worse, mean squared errors of kin40k by
-# -.010 +- .007, noise -.003 +- .003, Friedman's -.0004 +- .0009, bike +.0005 +- .0003, protein
-# +.002 +- .002, pol +.003 +- .002, others the same, and coverage by .001 at most. A standard error
-# without HAIR made bike 10 % worse, and a preference for smoother kernels 50 %.
-EXACT, LESS_EXACT, HAIR = 1e-4, 100.0, 1.02
-LINEAR = "Gaussian, nearly linear"
 NEARLY_LINEAR = 10.0  # lengths in root mean square distances of rows from their mean
 LEGEND = (
     "Error: root mean squared, of held-out rows, in standard deviations of y (of labels as +1 and "
@@ -97,7 +87,6 @@ class Candidate:
     chosen: bool = field(default=False, repr=False, compare=False)  # the model is made of it
     n_rows: int = 0  # that it was fitted to; files of earlier versions don't tell
     longer: float = 1.0  # what learned lengthscales were multiplied by
-    squares: Any = field(default=None, repr=False, compare=False)  # of the errors, while choosing
 
     def __str__(self) -> str:
         mark, (error, alpha, rows, name) = ">" if self.chosen else " ", self.told()
@@ -222,13 +211,13 @@ class Trials:
         if not np.isfinite(squares).all(axis=0).any():
             return None
         best = self._best_alpha(squares)
-        sums = squares.sum(axis=0)
-        error = math.sqrt(sums[best] / self.held_out_weight())
-        alpha, below = float(self.alphas[best]), sums[:best]
+        squares = squares.sum(axis=0)
+        error = math.sqrt(squares[best] / self.held_out_weight())
+        alpha, below = float(self.alphas[best]), squares[:best]
         least = bool(alpha == ALPHAS[0] or (best > 0 and not np.isfinite(below).any()))
         found = Candidate(
             name, kernel, alpha, error, seconds, of_splits, least, n_rows=self.n_fitted,
-            longer=longer, squares=squares[:, best],
+            longer=longer,
         )  # fmt: skip
         self.report.candidates.append(found)
         return found
@@ -246,7 +235,8 @@ class Trials:
         if self.n_fitted >= DOUBTED:
             return best
         more = np.where(solved, squares, 0) - squares[:, [best]]
-        return int(np.flatnonzero(solved & within_chance(more))[-1])
+        doubt = math.sqrt(len(more)) * more.std(axis=0)
+        return int(np.flatnonzero(solved & (more.sum(axis=0) <= doubt))[-1])
 
     def run_about(self, found: Candidate) -> Candidate | None:
         """Try an alpha and its neighbours, and go on in a direction as long as that helps."""
@@ -391,7 +381,7 @@ def choose_kernel(
     if not kernels:
         return None
     if trials.n_fitted < FEW_ROWS:
-        kernels[LINEAR] = _nearly_linear(trials)
+        kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
     seconds = time.perf_counter() - began
     trials.report.say(f"The lengthscales of all kernels tried were learned in {seconds:.1f} s.")
     if trials.n_fitted < HALVED:
@@ -474,32 +464,8 @@ def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) ->
             f"no kernel ridge regression converged, even with alpha={ALPHAS[-1]:g}: leave out rows "
             "with extreme values"
         )
-    best = _less_exact(trials, solved)
-    return trials.run_about(best) or best
-
-
-def _less_exact(trials: Trials, solved: list[Candidate]) -> Candidate:
-    """Return the best candidate; of few rows one for which y is not exact, if that is as good.
-
-    As alphas are chosen, but among kernels: see `HAIR`. Alphas of kernels differ, so that only one
-    of another size says that y is noisy; that of the kernel that is nearly linear is small anyway.
-    """
     best = min(solved, key=lambda candidate: candidate.error)
-    if trials.n_fitted >= DOUBTED or best.name == LINEAR or best.alpha > EXACT:
-        return best
-    others = [
-        each
-        for each in solved
-        if each.alpha >= LESS_EXACT * best.alpha
-        and each.error <= HAIR * best.error
-        and within_chance(each.squares - best.squares)
-    ]
-    return min(others, key=lambda candidate: candidate.error, default=best)
-
-
-def within_chance(more: Doubles) -> Any:
-    """Say whether the sums of rows, down columns, are at most their standard errors above 0."""
-    return more.sum(axis=0) <= math.sqrt(len(more)) * more.std(axis=0)
+    return trials.run_about(best) or best
 
 
 def _learned(

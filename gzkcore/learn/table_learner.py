@@ -209,7 +209,7 @@ class TableLearner(BaseEstimator):
         self._means, self._scales = table.standardise()
         self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
-            candidate.of_splits, candidate.squares = [], None  # nobody needs them any more
+            candidate.of_splits = []  # nobody needs them any more
         report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
         self._report = report
 

@@ -37,11 +37,8 @@ from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
 from gzkcore.learn.kernel_regressor import widening
 from gzkcore.learn.kernel_search import (
-    LINEAR,
-    Candidate,
     Report,
     Trials,
-    _less_exact,
     _nearly_linear,
     coordinates,
     some_that_vary,
@@ -833,30 +830,6 @@ def test_of_few_rows_the_largest_alpha_is_taken_that_is_as_good_but_for_chance(n
     assert trials_of(n=n)._best_alpha(squares) == best
     squares[:, 2] = np.inf  # not solved
     assert trials_of(n=n)._best_alpha(squares) == 1
-
-
-@pytest.mark.parametrize(("n", "best"), [(90, "Matern"), (600, "Laplacian")])
-def test_of_few_rows_a_kernel_that_is_exact_must_be_better_beyond_a_hair(n, best):
-    """The Laplacian is better by 1 % of the error, by chance."""
-    ups_and_downs = np.tile([0.5, -0.5], 50)
-    exact = Candidate("Laplacian", Laplacian(), 1e-5, 0.99, 0.0, squares=1 + ups_and_downs)
-    noisy = Candidate("Matern", Matern(), 0.1, 1.0, 0.0, squares=1.02 - ups_and_downs)
-    trials = trials_of(n=n)
-    assert _less_exact(trials, [noisy, exact]).name == best
-    assert _less_exact(trials, [replace(noisy, alpha=1e-4), exact]).name == "Laplacian"
-    assert _less_exact(trials, [replace(noisy, error=1.02), exact]).name == "Laplacian"
-    beyond = replace(noisy, squares=1.02 + ups_and_downs)  # in every row
-    assert _less_exact(trials, [beyond, exact]).name == "Laplacian"
-    assert _less_exact(trials, [noisy, replace(exact, name=LINEAR)]).name == LINEAR
-
-
-def test_of_few_noisy_rows_none_is_taken_for_exact():
-    """Of 40 such tables this one ended with standard deviations of a hundredth of the noise."""
-    rng = np.random.default_rng(14)
-    X = rng.normal(size=(40, 6))
-    y = 50 + 6 * X[:, 0] - 4 * X[:, 1] + rng.normal(0, 8, 40)
-    _, std = KernelRegressor(random_state=0).fit(X, y).predict(X, return_std=True)
-    assert std.min() > 3
 
 
 def test_the_walk_starts_from_the_error_with_finer_alphas():
