@@ -49,9 +49,10 @@ def close(found, wanted):
 
 
 SUM = Sum([([0, 1], Gaussian(0.5)), ([1, 2], Matern(1.5))], [1.0, 0.5])
+# So few rows would be factored, without a product, but for the number of features.
 MODELS = {
-    "whole": KernelRidge(SUM, 0.1, fit_intercept=True, random_state=0),
-    "alphas": KernelRidgeCV(Matern(1.5), [0.1, 1.0], random_state=0),
+    "whole": KernelRidge(SUM, 0.1, fit_intercept=True, preconditioner=64, random_state=0),
+    "alphas": KernelRidgeCV(Matern(1.5), [0.1, 1.0], preconditioner=64, random_state=0),
     "centers": KernelRidge(Gaussian(0.5), 0.1, centers=200, tol=1e-8, random_state=0),
 }
 
