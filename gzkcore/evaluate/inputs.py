@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d
 
 from gzkcore._util.typing import Data, Integers, Rows
-from gzkcore._util.validation import check_labels, check_targets, raise_not_finite
+from gzkcore._util.validation import check_labels, check_lengths, check_targets, raise_not_finite
 from gzkcore.features.base import RowMap, check_rows, plain_output
 from gzkcore.learn.classification import distinct
 from gzkcore.learn.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of, missing_of
@@ -70,7 +70,7 @@ def as_targets(y: ArrayLike, X: Data, classify: bool) -> tuple[NDArray[Any], boo
 
 def _labels(y: ArrayLike, X: Data) -> NDArray[Any]:
     labels: NDArray[Any] = column_or_1d(y, warn=True)
-    check_consistent_length(X, labels)
+    check_lengths(X, labels)
     assert_all_finite(labels, input_name="y")
     classes, _ = distinct(labels)
     check_labels(labels, "to predict numbers leave out classify=True")

@@ -137,7 +137,7 @@ ROWS = gaussian(50, 3)
         (ROWS, None, {"n_components": [[1], [1, 2]]}, TypeError, "holds no integers; give"),
         (ROWS, None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
         (ROWS, np.ones(50) * 1j, {}, TypeError, "y is complex"),
-        (ROWS[0], None, {}, ValueError, "Expected 2D array"),
+        (ROWS[0], None, {}, ValueError, "X has one dimension"),
         (np.empty((50, 0)), None, {}, ValueError, "required by compare"),
         (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
         (ROWS, None, {"methods": []}, ValueError, "names no method"),

@@ -136,8 +136,8 @@ def test_extrapolation():
     ("y", "message"),
     [
         (np.ones((60, 2)), "y has 2 columns, and plan takes one"),
-        (np.ones(59), "inconsistent"),
-        (["a"] * 59, "inconsistent"),
+        (np.ones(59), "X has 60 rows, but y has 59"),
+        (["a"] * 59, "X has 60 rows, but y has 59"),
         (["a"] * 60, r"y has one class, \['a'\], and plan needs two or more"),
         ([np.nan, *range(59)], "leave out rows without a target"),
         (["a", None, *"ab" * 29], "y has no label in row 1.*X.y.notna"),

@@ -831,7 +831,7 @@ zonal = {"kernel": Zonal(np.exp)}
         (lambda: fit(np.full((4, 3), np.nan)), ValueError, r"Input X contains NaN"),
         (lambda: fit(np.full((4, 3), np.inf)), ValueError, r"Input X contains infinity"),
         (lambda: fit([["a", "b"]]), ValueError, r"could not convert string to float"),
-        (lambda: fit(np.ones(3)), ValueError, r"Expected 2D array, got 1D array"),
+        (lambda: fit(np.ones(3)), ValueError, r"X has one dimension, of 3 values"),
         (
             lambda: fit().transform(np.ones((2, 4))),
             ValueError,
