@@ -53,6 +53,8 @@ def _constant(classify: bool) -> Baseline:
 
 
 BOOSTING, LINEAR, MEAN = "boosting (scikit-learn)", "linear ridge", "the mean"
+SHARES = "the shares of the classes"
+CONSTANTS = {MEAN, SHARES}  # which predict the same for all rows
 REGRESSION: dict[str, Baseline] = {
     BOOSTING: _boosting(False),
     LINEAR: _linear(False),
@@ -61,7 +63,7 @@ REGRESSION: dict[str, Baseline] = {
 CLASSIFICATION: dict[str, Baseline] = {
     BOOSTING: _boosting(True),
     "logistic regression": _linear(True),
-    "the shares of the classes": _constant(True),
+    SHARES: _constant(True),
 }
 
 

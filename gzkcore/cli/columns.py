@@ -9,6 +9,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore.rows.frames import Frame, Values
 
 MOST_ROWS, MOST_COLUMNS = 1000, 50  # that are tried
+LEAST_RISE = 1.01  # of the error where a column that matters is shuffled
 
 
 def shuffled_errors(

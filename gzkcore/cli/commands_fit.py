@@ -122,7 +122,7 @@ def fit(
 
     You need not choose anything. Columns may hold numbers, dates, text and missing values. The
     error on held-out rows decides about kernel, lengthscales, noise and form. A text target is a
-    label. With --lat and --lon places all over the globe are points of the sphere; those of a
+    label. With --lat and --lon places are points of the sphere; beside other columns, those of a
     region stay latitudes and longitudes.
 
     --features and --whole let you choose; they need numeric columns. With --features the file is

@@ -12,6 +12,7 @@ from gzkcore.evaluate.style import FAINT, INK, as_written, styled
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Values
 
+from .columns import LEAST_RISE
 from .maps import draw_map, length_km, surface_of
 from .recipes import rows_at
 
@@ -36,9 +37,11 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
         surface = surface_of(found.model, take, found.places, km, spread)
         draw_map(path, surface, f"{target}, fitted to {name}", target)
         return
-    # Bars of errors that fall by chance would look like importances.
+    # Bars of errors that change by chance would look like importances.
     errors = [] if verdict is None else [*verdict.shuffled.values()]
-    wide = len(errors) > 1 and verdict is not None and max(errors) > verdict.error_of_some
+    wide = (
+        verdict is not None and len(errors) > 1 and max(errors) > LEAST_RISE * verdict.error_of_some
+    )
     figure = Figure(figsize=(11.5 if wide else 6.4, 6), layout="constrained")
     axes = figure.subplots(1, 1 + wide, width_ratios=[1.3, 1][: 1 + wide], squeeze=False)[0]
     kind = "training" if verdict is None else "held-out"

@@ -8,6 +8,8 @@ from gzkcore._util.wording import as_plain, counted, plain
 from gzkcore.learn.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.learn.table_encoder import NO_PLACES
 
+from .baselines import CONSTANTS
+from .columns import LEAST_RISE
 from .held_out import FOLDS
 from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 8  # that are named
 MOST_DIGITS = 7  # of an error
-LEAST_RISE = 1.01  # of the error where a column is shuffled
 
 
 def to_dict(found: "FrameFit") -> dict[str, Any]:
@@ -159,13 +160,20 @@ def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> l
 
 
 def _about_best(result: dict[str, Any]) -> list[str]:
-    """Say so where a baseline predicts better."""
+    """Say so where a baseline predicts better, or nothing better than a constant."""
+    if not result["methods"]:
+        return []
     key = "error_rate" if result["classes"] is not None else "rmse"
-    ours, *others = result["methods"] or [{key: 0.0, "plus_minus": 0.0}]
+    ours, *others = result["methods"]
+    best = min(result["methods"], key=lambda method: float(method[key]))
+    for constant in others:
+        if constant["method"] in CONSTANTS and constant[key] - best[key] < best["plus_minus"] / 2:
+            nothing = f"the other columns may tell nothing about {result['target']}."
+            beyond = f"{constant['method']} beyond the uncertainty of the test"
+            return [f"No method predicted better than {beyond}: {nothing}"]
     better = [method for method in others if method[key] < ours[key]]
     if not better:
         return []
-    best = min(better, key=lambda method: float(method[key]))
     if ours[key] - best[key] < ours["plus_minus"] / 2:
         return [f"{best['method']} predicted better, but within the uncertainty of the test."]
     return [f"{' and '.join(method['method'] for method in better)} predicted better here."]

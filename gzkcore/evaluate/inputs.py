@@ -64,7 +64,10 @@ def as_targets(y: ArrayLike, X: Data, classify: bool) -> tuple[NDArray[Any], boo
             f"y has {targets.shape[1]} columns, and plan takes one; plan each by itself"
         )
     if len(targets) < FEWEST_ROWS:
-        raise ValueError(f"plan with y needs {FEWEST_ROWS} rows or more; got {len(targets)}")
+        raise ValueError(
+            f"a plan for a target (y) needs {FEWEST_ROWS} rows or more; got {len(targets)}, whose "
+            "fit takes seconds: fit them (gzkcore fit, KernelRegressor)"
+        )
     return targets.reshape(-1), classify
 
 

@@ -25,6 +25,15 @@ def test_where_another_method_is_better_it_is_said(error, told):
     assert _about_best({"classes": None, "methods": []}) == []
 
 
+@pytest.mark.parametrize(("of_mean", "said"), [(0.209, True), (0.211, False), (0.19, True)])
+def test_where_nothing_is_better_than_the_mean_it_is_said(of_mean, said):
+    ours = {"method": "KernelRegressor", "rmse": 0.2, "plus_minus": 0.02}
+    mean = {"method": "the mean", "rmse": of_mean, "plus_minus": 0.02}
+    told = _about_best({"classes": None, "methods": [ours, mean], "target": "y"})
+    found = [line.startswith("No method predicted better than the mean") for line in told]
+    assert found == [True] * said
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(1258.34, "1,258"), (0.000123456, "0.0001235"), (0.0, "0"), (2.0, "2"), (1e-7, "1e-07")],

@@ -150,7 +150,7 @@ def test_bad_targets(y, message):
 
 @pytest.mark.parametrize("y", [np.arange(3.0), ["a", "b", "a"]])
 def test_few_rows(y):
-    with pytest.raises(ValueError, match="plan with y needs 50 rows or more; got 3"):
+    with pytest.raises(ValueError, match="needs 50 rows or more; got 3, whose"):
         gzkcore.plan(rows(3)[0], y=y, n_components=16)
 
 
