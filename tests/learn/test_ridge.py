@@ -330,6 +330,25 @@ def test_noise_and_degrees_of_freedom_by_definition():
     assert std.shape == mean.shape == y.shape
 
 
+def test_weights_count_rows_in_coefficients_and_are_precisions_of_the_noise():
+    X, y, _ = data(200, n_targets=1)
+    rows = np.repeat(np.arange(200), weight := np.arange(200) % 3 + 1)
+    features = FrozenEstimator(RBF9.fit(X))
+    weighted = RandomFeatureRidge(features, 0.1).fit(X, y, weight)
+    repeated = RandomFeatureRidge(features, 0.1).fit(X[rows], y[rows])
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=RIDGE["solved"]())
+    freedom = weighted.degrees_of_freedom_
+    assert_allclose(freedom, repeated.degrees_of_freedom_, rtol=RIDGE["solved"]())
+    squares = [
+        (200 - freedom) * weighted.noise_variance_,
+        (399 - freedom) * repeated.noise_variance_,
+    ]
+    assert_allclose(*squares, rtol=RIDGE["solved"]())
+    twice = RandomFeatureRidge(features, 0.2).fit(X, y, np.full(200, 2.0))
+    once = RandomFeatureRidge(features, 0.1).fit(X, y)
+    assert_allclose(twice.noise_variance_, 2 * once.noise_variance_, rtol=RIDGE["solved"]())
+
+
 def test_what_the_features_leave_out_widens_the_spread():
     X, y = sphere(150)
     few = GegenbauerFeatures(Gaussian(0.5), 9, basis="harmonic")
