@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, eigvalsh
 from scipy.special import stdtrit
+from sklearn.utils import _safe_indexing
 
 from gzkcore._util.linalg import eigh
 from gzkcore._util.random import generator
@@ -462,18 +463,19 @@ def estimate(
     confidence = check_share("confidence", confidence)
     rows: Any = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     transform = getattr(features, "transform", features)
+    named = hasattr(X, "columns") and hasattr(features, "feature_names_in_")
 
-    def measure(sample: Any) -> float:
-        return float(metric(sample if kernel is None else kernel(sample), transform(sample)))
+    def measure(chosen: Any) -> float:
+        sample = rows[chosen]
+        Z = transform(_safe_indexing(X, chosen) if named else sample)
+        return float(metric(sample if kernel is None else kernel(sample), Z))
 
     n = rows.shape[0]
     if n <= n_samples:
-        value = measure(rows)
+        value = measure(np.arange(n))
         return Estimate(value, value, value)
     draws = generator(rng)
-    values = [
-        measure(rows[np.sort(draws.choice(n, n_samples, replace=False))]) for _ in range(n_repeats)
-    ]
+    values = [measure(np.sort(draws.choice(n, n_samples, replace=False))) for _ in range(n_repeats)]
     mean = float(np.mean(values))
     error = float(np.std(values, ddof=1)) / math.sqrt(n_repeats)
     half = float(stdtrit(n_repeats - 1, (1 + confidence) / 2)) * error  # Student's quantile

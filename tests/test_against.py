@@ -5,10 +5,15 @@ The versions are modules that sleep; asv_bench/against_itself.py does the same w
 
 import importlib.util
 import os
+import re
+import shutil
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from trees import ROOT, needs_checkout
 
 SCRIPT = Path(__file__).resolve().parents[1] / "asv_bench" / "against.py"
 pytestmark = pytest.mark.skipif(not SCRIPT.is_file(), reason="there are no benchmarks here")
@@ -136,3 +141,34 @@ def test_the_subset_of_ci_finds_benchmarks(against):
     for one in against.QUICK.split("|^"):
         module = one.lstrip("^").split("\\.")[0]
         assert (folder / f"{module}.py").is_file(), module
+
+
+@needs_checkout
+@pytest.mark.skipif(not (shutil.which("git") and shutil.which("bash")), reason="no git, or no bash")
+def test_ci_compares_with_a_commit_that_is_there(tmp_path):
+    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    job = text.partition("\n  slower:\n")[2].partition("\n\n")[0]
+    step = re.search(r"- run: (?:\|\n)?((?:.*\n)+?)        env:\n", job)[1]
+    script = textwrap.dedent(step).replace("python run.py", "echo")
+
+    def git(*command):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+        done = ["git", *who, *command]
+        return subprocess.check_output(done, cwd=tmp_path, text=True).strip()
+
+    def compared(before):
+        done = subprocess.run(
+            ["bash", "-e", "-c", script], cwd=tmp_path, env=os.environ | {"BEFORE": before},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout.splitlines()[-1]
+
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "first")
+    missing = ["0" * 40, "1" * 40, "HEAD^1"]
+    assert {compared(each) for each in missing} == {"There is no commit before this one."}
+    first = git("rev-parse", "HEAD")
+    for message in ("second", "third"):
+        git("commit", "--quiet", "--allow-empty", "-m", message)
+    assert {compared(each) for each in missing} == {"bench --against HEAD^1 --quick"}
+    assert compared(first) == f"bench --against {first} --quick"

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from points import ball, gaussian
 from scipy import sparse
@@ -248,6 +249,19 @@ def test_estimate_takes_functions_sparse_rows_and_no_kernel():
         rng=1,
     )
     assert again == pytest.approx(half, rel=exact)
+
+
+def test_features_fitted_to_a_frame_are_given_frames():
+    X = gaussian(60, 3)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    found = []
+    for fitted, rows in ((X, X), (frame, frame), (X, frame)):  # a warning is an error
+        features = GegenbauerFeatures(Gaussian(0.5), 24, random_state=0).fit(fitted)
+        measure = partial(
+            metrics.estimate, metrics.mean_kernel_error, features, features.kernel_, rows, rng=0
+        )
+        found += [measure(n_samples=20), measure(n_samples=60)]
+    np.testing.assert_allclose(found, found[:2] * 3, rtol=exact)
 
 
 def test_labels_of_any_kind_are_clusters():

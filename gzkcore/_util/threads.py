@@ -70,35 +70,57 @@ def limit_threads(limit: int) -> Iterator[None]:
 
 
 _blas_lock = threading.Lock()
-# Of each block under way its limit and Python thread, and what it found before it: None where that
-# is the same limit of the same thread. Whoever leaves takes the last.
-_blas_limits: list[tuple[tuple[int, int], Any]] = []
+
+
+class _Block:
+    """A block of `limit_blas` under way: its limit and Python thread, and what it found before.
+
+    That is None where it is the same limit of the same thread.
+    """
+
+    def __init__(self, wanted: tuple[int, int], found: Any) -> None:
+        self.wanted, self.found = wanted, found
+
+
+_blas_blocks: list[_Block] = []
 
 
 @contextmanager
 def limit_blas(limit: int) -> Iterator[None]:
     """Hold BLAS to `limit` threads, in all of this process, within a `with` block.
 
-    Blocks of several Python threads may overlap: the last to come sets the limit, and the last to
-    go brings back what was before the first. From version 3.8 on threadpoolctl lets one Python
-    thread alone set limits, and ignores others without a word; so each takes control first. Setting
-    a limit takes about .1 ms, so a block within one of the same limit sets none.
+    Blocks of several Python threads may overlap, and end in any order: the limit is that of the
+    newest under way, and the last to go brings back what was before the first. From version 3.8 on
+    threadpoolctl lets one Python thread alone set limits, and ignores others without a word; so
+    each takes control first. Setting a limit takes about .1 ms, so a block within one of the same
+    limit sets none.
     """
     wanted, found = (limit, threading.get_ident()), None
     with _blas_lock:
-        if not _blas_limits or _blas_limits[-1][0] != wanted:
+        if not _blas_blocks or _blas_blocks[-1].wanted != wanted:
             _take_control()
             found = _controller().limit(limits=limit, user_api="blas")
-        _blas_limits.append((wanted, found))
+        block = _Block(wanted, found)
+        _blas_blocks.append(block)
     try:
         yield
     finally:
         with _blas_lock:
-            _, found = _blas_limits.pop()
-            if found is not None:
-                _take_control()
-                found.restore_original_limits()
-                _take_control()
+            _end(block)
+
+
+def _end(block: _Block) -> None:
+    """Take a block out of those under way, and bring back what it found if it is the newest."""
+    place = _blas_blocks.index(block)
+    del _blas_blocks[place]
+    if block.found is None:
+        return
+    if place < len(_blas_blocks):
+        _blas_blocks[place].found = block.found  # what the next is to bring back in its place
+        return
+    _take_control()
+    block.found.restore_original_limits()
+    _take_control()
 
 
 def _take_control() -> None:

@@ -16,6 +16,8 @@ from .tiles import as_rows, for_each_tile, thread_count, width_of
 
 __all__ = ["ClusterAccumulator", "Clusters"]
 
+ROOM = 8.0  # what squares and products are below the largest number by, so that sums have place
+
 _SUMS = ("counts", "sums", "inertia", "squares")
 
 
@@ -238,10 +240,16 @@ class _PartialSums:
 
     def add(self, Z: Floats, weight: Doubles | None) -> NDArray[np.int32]:
         """Add a tile, and return the nearest centres (n, n_starts)."""
-        V = self.centred(Z)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            V = self.centred(Z)
+            products = V @ (-2.0 * self.centers.T).astype(V.dtype)
+            lengths = self.lengths.astype(V.dtype)
         nearest = np.empty((len(Z), self.shape[0]), dtype=np.int32)
+        used = products if weight is None else products[weight > 0]
+        if not (in_range(used, V.dtype) and in_range(lengths, V.dtype)):
+            _refuse(Z if weight is None else Z[weight > 0])
         self.squares += _kmeans.nearest_centers(
-            V, V @ (-2.0 * self.centers.T).astype(V.dtype), self.lengths.astype(V.dtype),
+            V, products, lengths,
             np.ones(len(Z)) if weight is None else weight,
             nearest, self.counts, self.sums, self.inertia,
         )  # fmt: skip
@@ -250,9 +258,61 @@ class _PartialSums:
 
 def squared_distances(Z: Floats, about: Doubles, middle: Doubles) -> Any:
     """Return |z - c|^2 for all rows and centres, both about the mean of the centres."""
-    V = Z - middle.astype(Z.dtype)
-    squares = np.einsum("ij,ij->i", V, V)[:, None] + np.einsum("ij,ij->i", about, about)
-    return np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        V = Z - middle.astype(Z.dtype)
+        squares = np.einsum("ij,ij->i", V, V)[:, None] + np.einsum("ij,ij->i", about, about)
+        found = np.maximum(squares - 2.0 * (V @ about.T.astype(V.dtype)), 0.0)
+    if not in_range(found, Z.dtype):
+        _refuse(Z)
+    return found
+
+
+def in_range(values: Floats, dtype: Any) -> bool:
+    """Tell whether values, a few of which are to be added up, leave room for that in a type."""
+    most = float(np.finfo(dtype).max) / ROOM
+    return bool(-most <= values.min(initial=0) and values.max(initial=0) <= most)
+
+
+def check_spread(Z: Floats) -> None:
+    """Raise if squares of the distances between rows, or their sum, overflow the type of Z."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = Z - Z.mean(axis=0, dtype=np.float64)
+        total = np.einsum("ij,ij->", apart, apart)
+    if not in_range(total[None], Z.dtype):
+        _refuse(Z)
+
+
+def _refuse(Z: Floats) -> None:
+    """Raise for features that are finite, but too large; of others sums tell by themselves."""
+    if not np.isfinite(Z).all():
+        return
+    remedy = ", or pass float64" if Z.dtype == np.float32 else ""
+    raise ValueError(
+        f"features, or centres, are up to {np.abs(Z).max():.3g} in size, and squares of their "
+        f"distances overflow {Z.dtype}; scale the columns (sklearn.preprocessing.StandardScaler)"
+        f"{remedy}"
+    )
+
+
+def given_centers(init: Any, shape: tuple[int, int]) -> Doubles:
+    """Return the centres that a user gave, checked."""
+    wanted = (
+        "pass finite centres in the space of the features, of shape (n_clusters, n_components) = "
+        f"{shape}"
+    )
+    try:
+        given = np.asarray(init)
+        numeric = given.dtype.kind in "biufO"
+        centers = given.astype(np.float64) if numeric else None
+    except (TypeError, ValueError) as error:  # of different lengths, or objects
+        raise ValueError(f"init is no array of real numbers; {wanted}") from error
+    if centers is None:
+        raise ValueError(
+            f"init has values of type {given.dtype}, which are no real numbers; {wanted}"
+        )
+    if centers.shape != shape or not np.isfinite(centers).all():
+        raise ValueError(f"init has shape {centers.shape}; {wanted}")
+    return centers
 
 
 def farthest(

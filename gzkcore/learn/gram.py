@@ -13,16 +13,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_integer, check_targets, check_weights
+from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
+from gzkcore.features.base import KernelMap
+from gzkcore.features.product import ProductFeatures
 
-from .tiles import as_rows, for_each_tile, thread_count, width_of
+from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width_of
 
 __all__ = ["GramAccumulator", "Moments"]
+
+# Sums of products lose of a column's variance what rounding is to its mean square: more than this
+# share is told of. Of a tile so many rows are looked at, evenly spread; all take ten times as long.
+MOST_LOST = 1e-3
+ROUNDING = 32.0  # units in the last place, up to which a column is constant
+LEAST_SEEN, MOST_SEEN = 16, 128
 
 
 @dataclass(frozen=True)
@@ -106,6 +117,9 @@ class GramAccumulator:
     (on fewer threads where that would exceed 1 GiB) and a tile of Z per thread. Rows split over
     several accumulators and merged give the same sums to rounding.
 
+    Products are summed as they are and taken about the mean afterwards: of a column whose mean is
+    far above its spread few digits remain. A warning tells of such a column in the first tile.
+
     Examples
     --------
     >>> import numpy as np
@@ -163,8 +177,11 @@ class GramAccumulator:
         shape = (self.n_folds, p + 1 + y.shape[1], p + 2)
         self._check_shape(shape)
         parts = [PartialSums(shape) for _ in range(thread_count(X, 8 * math.prod(shape)))]
+        doubts = []
 
         def add(thread: int, rows: slice, Z: Floats) -> None:
+            if self.n_rows == 0 and rows.start == 0:
+                doubts.append(_doubt(self.features, Z, None if weight is None else weight[rows]))
             first_fold = (self.n_rows + rows.start) % self.n_folds
             parts[thread].add(Z, y[rows], None if weight is None else weight[rows], first_fold)
 
@@ -175,8 +192,16 @@ class GramAccumulator:
                 f"y is so large that sums of its squares, or of its products with {dtype} "
                 "features, overflow; scale it"
             )
+        _tell(doubts)
         self._add(added, X.shape[0], dtype)
         return self
+
+    def look(self, X: Any, weight: Doubles | None) -> None:
+        """Warn as `add` does of the first rows, where others are to sum them."""
+        if self.n_rows == 0:
+            rows = slice(0, tile_rows(self.features, X, 1))
+            Z = Tiles(self.features, X, rows.stop)(rows)
+            _tell([_doubt(self.features, Z, None if weight is None else weight[rows])])
 
     def merge(self, other: "GramAccumulator") -> "GramAccumulator":
         """Add the rows of another accumulator with the same features, as if they came after ours.
@@ -268,6 +293,55 @@ class GramAccumulator:
             self.sums += sums  # the one step that changes what was there
         self.n_rows += n_rows
         self.dtype = np.result_type(self.dtype, dtype)
+
+
+def _doubt(features: Any, Z: Floats, weight: Doubles | None) -> str | None:
+    """Say of which column in a tile the sums keep few digits, if there is one.
+
+    Features of a kernel are left out: that a few of their columns hardly vary does no harm, since
+    all have one scale, and the others make up nearly all of the kernel.
+    """
+    if _of_a_kernel(features):
+        return None
+    Z = Z if weight is None else Z[weight > 0]
+    Z = Z[:: max(1, len(Z) // MOST_SEEN)]
+    if len(Z) < LEAST_SEEN:
+        return None
+    eps = float(np.finfo(Z.dtype).eps)
+    with np.errstate(all="ignore"):  # what is no number is refused elsewhere
+        mean = Z.mean(axis=0, dtype=np.float64)
+        apart = Z - mean
+        variance = np.einsum("ij,ij->j", apart, apart) / len(Z)
+        square = np.square(mean)
+        lost = eps * (square + variance) > MOST_LOST * variance
+        lost &= variance > np.square(ROUNDING * eps) * square  # else constant, which does no harm
+    if not lost.any():
+        return None
+    worst = int(np.argmax(np.where(lost, square / np.where(lost, variance, 1.0), 0.0)))
+    remedy = ", or pass float64 rows" if Z.dtype == np.float32 else ""
+    return (
+        f"column {worst} of the features has the mean {mean[worst]:.3g} and the standard deviation "
+        f"{math.sqrt(variance[worst]):.3g}, and sums of {Z.dtype} products keep few digits of "
+        "that: coefficients may be wrong. Centre the columns, such as by a StandardScaler in front "
+        f"of the features{remedy}"
+    )
+
+
+def _tell(doubts: Sequence[str | None]) -> None:
+    for doubt in doubts:
+        if doubt is not None:
+            warn(doubt, UserWarning, stacklevel=12)  # of fit
+
+
+def _of_a_kernel(features: Any) -> bool:
+    """Tell whether features stand for a kernel: ours, or those of scikit-learn."""
+    while isinstance(features, FrozenEstimator | Pipeline):
+        frozen = isinstance(features, FrozenEstimator)
+        features = features.estimator if frozen else features.steps[-1][1]
+    kinds = {kind.__module__ for kind in type(features).__mro__}
+    return isinstance(features, KernelMap | ProductFeatures) or (
+        "sklearn.kernel_approximation" in kinds
+    )
 
 
 def pack_lower(matrices: Doubles) -> Doubles:

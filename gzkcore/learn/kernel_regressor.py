@@ -145,7 +145,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             None for an iterable of batches; for a Dask collection, another one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows. As y for sources.
+            Not negative. In what is minimised, and in errors of rows held out, a row of weight 2
+            counts as two rows. It is held out as one row, and for estimates of the noise it is one
+            row, whose noise has half the variance. As y for sources.
         groups : array-like of shape (n_samples,), optional
             Rows of a group are held out together, or fitted to together. None for sources.
 

@@ -35,7 +35,13 @@ from gzkcore.rows.survey import sample_size, stack
 
 from . import streams
 from .base import FeatureLearner, new_features
-from .clusters import ClusterAccumulator, farthest, squared_distances
+from .clusters import (
+    ClusterAccumulator,
+    check_spread,
+    farthest,
+    given_centers,
+    squared_distances,
+)
 from .streams import Reader, fit_on_rows, map_rows
 from .tiles import for_each_tile, width_of
 
@@ -239,14 +245,9 @@ default="k-means++"
     def _starts(self, Z: Floats, weight: Doubles | None, rng: np.random.RandomState) -> Doubles:
         """Return first centres, (n_starts, n_clusters, n_features)."""
         k = self.n_clusters
+        check_spread(Z)
         if not isinstance(self.init, str):
-            centers = np.asarray(self.init, dtype=np.float64)
-            if centers.shape != (k, Z.shape[1]) or not np.isfinite(centers).all():
-                raise ValueError(
-                    f"init has shape {centers.shape}; pass finite centres in the space of the "
-                    f"features, of shape (n_clusters, n_components) = {(k, Z.shape[1])}"
-                )
-            return centers[None]
+            return given_centers(self.init, (k, Z.shape[1]))[None]
         starts = []
         for _ in range(self.n_init):
             if self.init == "random":
@@ -412,6 +413,7 @@ default="k-means++"
             Reader(X, y, sample_weight).accumulate(self._without_labels(), sums)
         else:
             _Arrays(self._validate(X, reset=False), sample_weight).add_to(sums)
+        check_some_weight(sums.counts)
         return -float(sums.inertia[0])
 
 

@@ -132,7 +132,7 @@ class RandomFeaturePCA(ComponentLearner):
 
     def _check_parameters(self) -> None:
         k = self.n_components
-        share = isinstance(k, float) and 0 < k < 1
+        share = isinstance(k, numbers.Real) and 0 < float(k) < 1
         whole = not isinstance(k, bool) and isinstance(k, numbers.Integral) and int(k) >= 1
         if not (k is None or share or whole):
             raise ValueError(
@@ -157,11 +157,13 @@ class RandomFeaturePCA(ComponentLearner):
         values, vectors = eigh(variance, subset_by_index=[p - wanted, p - 1])
         values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
         lost = p * float(np.finfo(self.moments_.dtype).eps) * values.max(initial=0.0)
+        some = max(1, int(np.count_nonzero(values > lost)))  # with variance, or else one
         if k is None:
-            wanted = max(1, int(np.count_nonzero(values > lost)))
+            wanted = some
         ratio = values / total if total > 0 else np.zeros_like(values)
         if k is not None and not isinstance(k, numbers.Integral):
-            wanted = min(int(np.searchsorted(np.cumsum(ratio), k, side="right")) + 1, most)
+            reached = int(np.searchsorted(np.cumsum(ratio), float(k), side="right"))
+            wanted = min(reached + 1, some)
         axes = axes * signs_of(axes)[:, None]
         return {
             "components_": np.ascontiguousarray(axes[:wanted]),

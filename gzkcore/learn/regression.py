@@ -97,7 +97,9 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
             Targets; of a classifier labels, numbers or strings, of shape (n_samples,). None for an
             iterable of batches; for a Dask collection, another one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows. As y for sources.
+            Not negative. In what is minimised a row of weight 2 counts as two rows. For estimates
+            of the noise, standard deviations and generalised cross-validation it is one row, whose
+            noise has half the variance. As y for sources.
         checkpoint : Checkpoint, str or path, optional
             File that the state of the fit is written to every minute (see `Checkpoint`). If it is
             there already, the fit goes on where it was: it must be of the same data, in the same

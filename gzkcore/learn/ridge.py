@@ -323,7 +323,8 @@ class RandomFeatureRidge(FeatureRegressor):
     Time n p^2 + p^3 / 3, memory about 8 p^2 bytes per thread for p components. The coefficients
     come from a Cholesky factorisation. Where that fails, or the matrix is singular to working
     precision, they come from its eigenvalues: directions lost in rounding errors are left out, and
-    a warning says so.
+    a warning says so. Sums keep few digits of columns whose mean is far above their spread: centre
+    such columns, or use float64, as a warning says where the first rows show one.
 
     "cg" takes n p operations in each step, and the making of the features; memory for a tile of
     features and a few hundred vectors of p numbers, most of them a sketch of the Gram matrix that

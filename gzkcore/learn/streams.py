@@ -39,6 +39,7 @@ from gzkcore._util.validation import (
     float_dtype,
     raise_not_finite,
 )
+from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import counted
 from gzkcore.features.base import RowMap
 from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
@@ -319,6 +320,8 @@ class Reader:
         empty, afar = accumulator._emptied(), copy.copy(learner)
         if hasattr(afar, "moments_"):
             afar.moments_ = empty
+        if hasattr(accumulator, "look"):  # here, since warnings of workers stay with them
+            accumulator.look(self.rows, self.weight)
         if self.checkpoint is None:
             total = self.source.reduce(_add, _merge, afar, empty)
             if total is not None:
@@ -582,7 +585,8 @@ def _of_summands(
 
 def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
     """Return an accumulator of one batch, without the features: all that travels."""
-    part = copy.copy(accumulator).add(*learner._summands(*learner._rows(*batch[:3])))
+    with collected_warnings():  # each chunk is the first here
+        part = copy.copy(accumulator).add(*learner._summands(*learner._rows(*batch[:3])))
     for name in ("features", "features_y"):
         if hasattr(part, name):
             setattr(part, name, None)

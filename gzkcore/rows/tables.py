@@ -622,7 +622,11 @@ class ArrayTable(Table):
             shape, by_column, dtype = _npy_header(file)
             if not by_column and not dtype.hasobject:
                 row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
-                while block := file.read(rows * row_bytes):
+                for start in range(0, shape[0], rows):  # other bytes may follow the array
+                    size = min(rows, shape[0] - start) * row_bytes
+                    block = file.read(size)
+                    if len(block) < size:
+                        raise EOFError(f"it has fewer than the {shape[0]} rows that its head says")
                     yield np.frombuffer(block, dtype).reshape(-1, *shape[1:])
                 return
         loaded = np.load(self.path, mmap_mode="r", allow_pickle=False)

@@ -1,5 +1,6 @@
 """One place decides the number of threads: limits, environment, OpenMP, and small jobs on one."""
 
+import contextlib
 import inspect
 import os
 import subprocess
@@ -158,6 +159,45 @@ def test_blas_stays_limited_in_blocks_within_others():
                 assert set(blas_threads()) == {1}
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_the_newest_block_keeps_its_limit_when_older_ones_end(again):
+    entered, left, done = (threading.Event() for _ in range(3))
+    seen = []
+
+    def newest():
+        with contextlib.ExitStack() as blocks:
+            for _ in range(1 + again):
+                blocks.enter_context(limit_blas(2))
+            seen.append(blas_threads())
+            entered.set()
+            left.wait(60)
+            seen.append(blas_threads())
+            with limit_blas(1):
+                pass
+            seen.append(blas_threads())
+        done.set()
+
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        other = threading.Thread(target=newest)
+        with limit_blas(1):
+            other.start()
+            entered.wait(60)
+        left.set()
+        assert done.wait(60)
+        other.join()
+        assert seen == [before] * 3
+        assert blas_threads() == before
+    with threadpool_limits(2, user_api="blas"), limit_blas(1):
+        other = threading.Thread(target=newest)
+        entered.clear(), left.clear(), done.clear()
+        other.start()
+        entered.wait(60)
+        left.set()
+        other.join()
+        assert set(blas_threads()) == {1}
 
 
 @pytest.mark.parametrize("centers", [None, 200])

@@ -200,6 +200,49 @@ def test_features_far_from_zero_lose_no_digits():
     assert_allclose(far.inertia_, near.inertia_, rtol=LEARNERS["offset"]())
 
 
+@pytest.mark.parametrize("init", ["k-means++", "random", "given"])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float32, 1e19), (np.float32, 1e20), (np.float32, 1e37), (np.float64, 1e155)],
+)
+def test_rows_whose_squares_overflow_are_refused(dtype, size, init):
+    X, _ = data()
+    centers = X[:3] * size if init == "given" else init
+    model = RandomFeatureKMeans(IDENTITY, 3, init=centers, random_state=0)
+    large = (X * size).astype(dtype)
+    message = f"features, or centres, .* overflow float{8 * large.itemsize}; scale the columns"
+    with pytest.raises(ValueError, match=message) as told:
+        model.fit(large)
+    assert ("pass float64" in str(told.value)) == (dtype == np.float32)
+    some = X.astype(dtype)
+    some[-1] = large[-1]
+    sums = ClusterAccumulator(IDENTITY.fit(X), large[:3].astype(np.float64))
+    with pytest.raises(ValueError, match=message):
+        sums.update(some)
+    assert sums.n_rows == 0
+    small = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(X.astype(dtype))
+    with pytest.raises(ValueError, match=message):
+        small.transform(some)
+
+
+def test_rows_as_large_as_their_squares_allow():
+    X, _ = data()
+    for dtype, size in ((np.float32, 2.0**55), (np.float64, 2.0**490)):
+        rows = X.astype(dtype)
+        wanted = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(rows)
+        model = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(rows * dtype(size))
+        assert_array_equal(model.labels_, wanted.labels_)
+
+
+@pytest.mark.parametrize("source", [False, True], ids=["array", "batches"])
+def test_a_score_needs_some_weight(source):
+    X, _ = data()
+    model = RandomFeatureKMeans(IDENTITY, 3, random_state=0).fit(X)
+    given = ([(X, None, np.zeros(300))],) if source else (X, None, np.zeros(300))
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        model.score(*given)
+
+
 def test_random_states():
     X, _ = data(500)
 
@@ -220,6 +263,10 @@ def test_random_states():
         ({"max_iter": 0}, ValueError, "max_iter=0 is too small; use an integer >= 1"),
         ({"tol": -1.0}, ValueError, "tol=-1.0 is not usable; use a finite number >= 0"),
         ({"init": "best"}, ValueError, "init='best' must be"),
+        ({"init": np.full((3, 9), 1j)}, ValueError, "init has values of type complex128, .* real"),
+        ({"init": [[1j] * 9] * 2 + [[None] * 9]}, ValueError, "init is no array of real numbers"),
+        ({"init": [["a"] * 9] * 3}, ValueError, "init has values of type <U1, .* real numbers"),
+        ({"init": [[1, 2], [3]]}, ValueError, "init is no array of real numbers"),
         ({"init": np.ones((3, 2))}, ValueError, r"init has shape \(3, 2\); pass finite centres"),
     ],
 )

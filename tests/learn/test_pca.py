@@ -1,5 +1,7 @@
 """Principal components from moments: as scikit-learn's on explicit features, and kernel PCA."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -104,8 +106,20 @@ def test_axes_without_variance_are_left_out_and_never_blown_up():
     V = RandomFeaturePCA(twice, 7, whiten=True).fit_transform(X)
     close(V[:, :3].std(axis=0, ddof=1), np.ones(3))
     assert not V[:, 3:].any()
+    assert RandomFeaturePCA(twice, 1 - 1e-16).fit(X).n_components_ == 3
     constant = FunctionTransformer(np.ones_like)
+    for n_components in (None, 0.1, 0.9, 1 - 1e-16):
+        assert RandomFeaturePCA(constant, n_components).fit(X).n_components_ == 1
     assert not RandomFeaturePCA(constant, 2, whiten=True).fit_transform(X).any()
+
+
+@pytest.mark.parametrize("number", [np.float16, np.float32, np.float64, Fraction])
+def test_a_share_of_the_variance_is_any_kind_of_number(number):
+    X, _ = data()
+    wanted = RandomFeaturePCA(RBF9, 0.75).fit(X)
+    assert RandomFeaturePCA(RBF9, number(0.75)).fit(X).n_components_ == wanted.n_components_
+    with pytest.raises(ValueError, match="a share of the variance between 0 and 1"):
+        RandomFeaturePCA(RBF9, number(1.5)).fit(X)
 
 
 def test_an_axis_for_each_of_few_rows():

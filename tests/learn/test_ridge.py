@@ -1,6 +1,7 @@
 """Ridge regressions from moments: as scikit-learn's on explicit features, and by brute force."""
 
 import pickle
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tolerances import RIDGE
 
@@ -28,6 +29,7 @@ from gzkcore import (
     Gaussian,
     GegenbauerFeatures,
     KernelFeatures,
+    ProductFeatures,
     RandomFourierFeatures,
     reference,
 )
@@ -328,6 +330,25 @@ def test_noise_and_degrees_of_freedom_by_definition():
     assert std.shape == mean.shape == y.shape
 
 
+def test_weights_count_rows_in_coefficients_and_are_precisions_of_the_noise():
+    X, y, _ = data(200, n_targets=1)
+    rows = np.repeat(np.arange(200), weight := np.arange(200) % 3 + 1)
+    features = FrozenEstimator(RBF9.fit(X))
+    weighted = RandomFeatureRidge(features, 0.1).fit(X, y, weight)
+    repeated = RandomFeatureRidge(features, 0.1).fit(X[rows], y[rows])
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=RIDGE["solved"]())
+    freedom = weighted.degrees_of_freedom_
+    assert_allclose(freedom, repeated.degrees_of_freedom_, rtol=RIDGE["solved"]())
+    squares = [
+        (200 - freedom) * weighted.noise_variance_,
+        (399 - freedom) * repeated.noise_variance_,
+    ]
+    assert_allclose(*squares, rtol=RIDGE["solved"]())
+    twice = RandomFeatureRidge(features, 0.2).fit(X, y, np.full(200, 2.0))
+    once = RandomFeatureRidge(features, 0.1).fit(X, y)
+    assert_allclose(twice.noise_variance_, 2 * once.noise_variance_, rtol=RIDGE["solved"]())
+
+
 def test_what_the_features_leave_out_widens_the_spread():
     X, y = sphere(150)
     few = GegenbauerFeatures(Gaussian(0.5), 9, basis="harmonic")
@@ -385,6 +406,80 @@ def test_features_that_are_constant():
     X, y, _ = data(50)
     model = RandomFeatureRidge(FunctionTransformer(np.ones_like)).fit(X, y)
     assert_allclose(model.predict(X), np.broadcast_to(y.mean(axis=0), y.shape))
+
+
+def far_from_zero(offset, dtype):
+    X, y, _ = data(2000, n_targets=1)
+    return (X + offset).astype(dtype), y
+
+
+FEW_DIGITS = "keep few digits"
+ON_SUMS = [
+    RandomFeatureRidge(FunctionTransformer()),
+    RandomFeatureRidgeCV(FunctionTransformer(), cv=2),
+    RandomFeatureRidgeClassifier(FunctionTransformer()),
+    RandomFeatureRidgeClassifierCV(FunctionTransformer()),
+]
+
+
+@pytest.mark.parametrize("model", ON_SUMS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(("offset", "dtype"), [(300, np.float32), (1e7, np.float64)])
+def test_columns_whose_digits_are_lost_are_told_of_once(offset, dtype, model):
+    X, y = far_from_zero(offset, dtype)
+    X[:, 0] -= dtype(offset)
+    y = np.where(y > 5, "high", "low") if is_classifier(model) else y
+    number = "float32" if dtype == np.float32 else "float64"
+    mean = re.escape(f"the mean {offset:.3g} ")
+    wanted = rf"column [12] of the features has {mean}.*{number} products {FEW_DIGITS}"
+    with pytest.warns(UserWarning, match=wanted) as told:
+        clone(model).fit(X, y)
+    assert len(told) == 1
+    assert ("pass float64 rows" in str(told[0].message)) == (dtype == np.float32)
+    batches = [(X[i : i + 500], y[i : i + 500]) for i in range(0, 2000, 500)]
+    with pytest.warns(UserWarning, match=FEW_DIGITS) as told:
+        clone(model).fit(batches)
+    assert len(told) == 1
+    clone(model).fit(StandardScaler().fit_transform(X), y)
+    clone(model).set_params(features=make_pipeline(StandardScaler(), FunctionTransformer())).fit(
+        X, y
+    )
+
+
+def test_rows_without_weight_say_nothing_of_digits():
+    X, y = far_from_zero(300, np.float32)
+    X[::2] = 0
+    weight = np.arange(len(X)) % 2
+    RandomFeatureRidge(FunctionTransformer()).fit(X, y)  # half 0, half 300
+    with pytest.warns(UserWarning, match=FEW_DIGITS):
+        RandomFeatureRidge(FunctionTransformer()).fit(X, y, weight)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "features",
+    [
+        PolynomialFeatures(3),
+        StandardScaler(),
+        FunctionTransformer(lambda X: np.full_like(X, 0.7)),
+        FunctionTransformer(
+            lambda X: np.where(X > 0, X.dtype.type(0.7), np.nextafter(X.dtype.type(0.7), 1))
+        ),
+        RBFSampler(gamma=0.01, n_components=1000, random_state=0),
+        make_pipeline(StandardScaler(), RBFSampler(gamma=0.01, random_state=0)),
+        Nystroem(gamma=1e-3, random_state=0),
+        KernelFeatures(random_state=0),
+        RandomFourierFeatures(Gaussian(0.01), 500, random_state=0),
+        ProductFeatures("gaussian", 90),
+        FrozenEstimator(
+            RandomFourierFeatures(Gaussian(1e-4), 50, random_state=0).fit(data()[0][:, :1])
+        ),
+    ],
+    ids=lambda features: type(features).__name__,
+)
+def test_features_that_lose_no_digits_are_not_told_of(features, dtype):
+    X, y, _ = data(1000, n_targets=1, dtype=dtype)
+    RandomFeatureRidge(features).fit(X[:, :1], y)
+    RandomFeatureRidge(FunctionTransformer()).fit(X[:10] + dtype(3), y[:10])  # few rows tell little
 
 
 # ---- choosing alpha and the kernel

@@ -17,10 +17,12 @@ from batched import data
 from cluster import cluster
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 from tolerances import RIDGE
 
 from gzkcore import (
     Checkpoint,
+    CountSketch,
     Gaussian,
     GegenbauerFeatures,
     RandomFeaturePCA,
@@ -91,6 +93,18 @@ def test_float32():
     Z = one.features_.transform(Xd)
     assert Z.dtype == np.float32
     assert_array_equal(Z.compute(), one.features_.transform(X))
+
+
+@pytest.mark.usefixtures("threads")
+def test_columns_whose_digits_are_lost_are_told_of_once(tmp_path):
+    X, y = data(1000)
+    Xd, yd = chunked((X + 300).astype(np.float32), y, 100)
+    sketch = CountSketch(5, random_state=0)
+    for features, place in ((FunctionTransformer(), None), (sketch, tmp_path / "run.gzk")):
+        model = RandomFeatureRidge(features)
+        with pytest.warns(UserWarning, match="float32 products keep few digits") as told:
+            model.fit(Xd, yd, checkpoint=place)
+        assert len(told) == 1
 
 
 @pytest.mark.usefixtures("threads")

@@ -1,5 +1,6 @@
 """Files as batches."""
 
+import os
 import re
 
 import numpy as np
@@ -90,6 +91,26 @@ def test_a_file_that_lost_a_column_says_so(tmp_path):
     source = open_batches(path)
     np.save(path, np.ones((4, 2)))
     with pytest.raises(ValueError, match="there is no column '2'"):
+        list(source)
+
+
+def test_rows_are_those_of_the_array_whatever_comes_after(tmp_path):
+    path = tmp_path / "t.npy"
+    values = np.arange(14.0).reshape(7, 2)
+    with path.open("wb") as file:  # numpy.load reads the first array too
+        np.save(file, values)
+        np.save(file, -np.ones((50, 2)))
+    for batch_rows in (3, 7, 100):
+        source = open_batches(path, batch_rows=batch_rows)
+        assert_array_equal(np.concatenate([X for (X,) in source]), values)
+
+
+def test_an_array_that_was_cut_while_it_was_read_is_damaged(tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, np.ones((6, 2)))
+    source = open_batches(path, batch_rows=2)
+    os.truncate(path, path.stat().st_size - 2 * 16)
+    with pytest.raises(ValueError, match=r"t\.npy is (damaged|not a \.npy)"):
         list(source)
 
 
