@@ -78,11 +78,21 @@ def check_dim(dim: Any) -> int:
     return check_integer("dim", dim, 1)
 
 
+def _as_float(name: str, value: Any, wanted: str) -> float:
+    """Return a real number as a float, or raise naming it: integers and fractions have no end."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{name} is beyond the largest float, 1.8e+308; use a finite number {wanted}"
+        ) from None
+
+
 def check_positive(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is no finite number > 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number > 0")
-    number = float(value)
+    number = _as_float(name, value, "> 0")
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name}={value} is not usable; use a finite number > 0")
     return number
@@ -92,7 +102,7 @@ def check_not_negative(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is no finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
-    number = float(value)
+    number = _as_float(name, value, ">= 0")
     if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"{name}={value} is not usable; use a finite number >= 0")
     return number
@@ -117,7 +127,7 @@ def check_not_negatives(name: str, values: Any) -> Doubles:
     """Return values as an array of finite doubles >= 0, or raise naming them."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0") from None
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name}={values!r} must be finite and >= 0")
@@ -164,7 +174,7 @@ def as_floats(name: str, values: ArrayLike) -> Floats:
         if array.dtype.kind != "c":
             floats: Floats = array.astype(float_dtype(array), copy=False)
             return floats
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
     raise TypeError(f"{name} is complex; pass real numbers")
 
@@ -224,7 +234,7 @@ def check_matrix(name: str, values: Any) -> Doubles:
         if given.dtype.kind == "c":
             raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
         matrix: Doubles = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")
