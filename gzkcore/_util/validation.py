@@ -116,6 +116,13 @@ def check_share(name: str, value: Any) -> float:
     return number
 
 
+def check_same_class(ours: Any, theirs: Any) -> None:
+    """Raise unless another object, to be merged, is of our class."""
+    if not (isinstance(theirs, type(ours)) or isinstance(ours, type(theirs))):
+        name = type(ours).__name__
+        raise TypeError(f"other is a {type(theirs).__name__}; pass another {name} to merge")
+
+
 def check_bool(name: str, value: Any) -> bool:
     """Return value as a bool, or raise naming it if it is none."""
     if not isinstance(value, (bool, np.bool_)):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_integer, check_targets, check_weights
+from gzkcore._util.validation import check_integer, check_same_class, check_targets, check_weights
 from gzkcore._util.wording import counted
 
 from .tiles import as_rows, for_each_tile, thread_count, width_of
@@ -185,6 +185,7 @@ class GramAccumulator:
         -------
         self
         """
+        check_same_class(self, other)
         if other.n_folds != self.n_folds:
             raise ValueError(f"cannot merge {other.n_folds} folds into {self.n_folds}; use as many")
         if other.sums is not None:
