@@ -3,6 +3,7 @@
 import contextlib
 import math
 import numbers
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from .wording import counted
 # What to do with a y that has gaps.
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
+MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a Py_ssize_t
 UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
 NO_ROWS = "{} has no rows; pass one or more"
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
@@ -48,7 +50,10 @@ def check_integers(name: str, values: Any) -> Integers:
 
 def check_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Doubles, Doubles]:
     """Return two points, or as many in one as in the other, as rows in double, or raise."""
-    X, Y = (np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in (x, y))
+    try:
+        X, Y = (np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in (x, y))
+    except OverflowError as error:
+        raise TypeError(f"x and y are not numeric ({error}); pass numbers") from None
     if X.ndim != 2 or X.shape != Y.shape or X.shape[1] < 1 or np.ndim(x) != np.ndim(y):
         raise ValueError(
             f"x and y have shapes {np.shape(x)} and {np.shape(y)}; pass two points of one width, "
@@ -73,9 +78,23 @@ def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None
         raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
 
 
-def check_dim(dim: Any) -> int:
-    """Return the dimension of the space as an int >= 1."""
-    return check_integer("dim", dim, 1)
+def check_dim(dim: Any, minimum: int = 1) -> int:
+    """Return the dimension of the space as an int >= 1 that kernels can count to."""
+    return _check_counted("dim", dim, minimum)
+
+
+def check_degree(degree: Any) -> int:
+    """Return a degree as an int >= 0 that kernels can count to."""
+    return _check_counted("degree", degree, 0)
+
+
+def _check_counted(name: str, value: Any, minimum: int) -> int:
+    """Return value as an int that is below a quarter of what kernels count in, or raise."""
+    number = check_integer(name, value, minimum)
+    if number >= MOST_COUNTED:
+        said = f"{name}={number}" if number < 10**30 else f"{name}, of {number.bit_length()} bits,"
+        raise ValueError(f"{said} is too large; use an integer below {MOST_COUNTED:,}")
+    return number
 
 
 def _as_float(name: str, value: Any, wanted: str) -> float:
