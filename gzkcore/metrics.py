@@ -5,11 +5,11 @@ n is beyond memory, `estimate` measures on random subsamples and gives an interv
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, eigvalsh
 from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
@@ -165,14 +165,15 @@ def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
     exact, features = _pair(K, Z)
     if not exact.any():
         raise ValueError("K is 0, so there is no relative error; pass the exact kernel matrix")
-    half = int(np.frexp(np.abs(exact).max())[1]) // 2  # squares of K / 4^half are in range
+    alone, half = _half([exact]), _half([exact], [features])
+    own = np.ldexp(exact, -2 * alone)
+    size = math.sqrt(np.vdot(own, own))
     exact, features = np.ldexp(exact, -2 * half), np.ldexp(features, -half)
-    size = math.sqrt(np.vdot(exact, exact))
     error = sum(
         float(np.square(features[tile] @ features.T - exact[tile]).sum())
         for tile in _tiles(len(exact))
     )
-    return math.sqrt(error) / size
+    return _times_power(math.sqrt(error) / size, 2 * (half - alone))
 
 
 def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
@@ -209,12 +210,13 @@ def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     0.5
     """
     exact, features = _pair(K, Z)
-    n = _check_pairs("K", exact)
+    n, half = _check_pairs("K", exact), _half([exact], [features])
+    exact, features = np.ldexp(exact, -2 * half), np.ldexp(features, -half)
     total = 0.0
     for tile in _tiles(n):
         error = np.abs(features[tile] @ features.T - exact[tile])
         total += float(error.sum() - np.diagonal(error, tile.start).sum())
-    return total / (n * (n - 1))
+    return _times_power(total / (n * (n - 1)), 2 * half)
 
 
 def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
@@ -258,12 +260,14 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
             "projections of the same points"
         )
     n = _check_pairs("X", points)
+    half = _half([], [points, projected])
+    points, projected = np.ldexp(points, -half), np.ldexp(projected, -half)
     points, projected = points - points.mean(axis=0), projected - projected.mean(axis=0)
     total = 0.0
     for tile in _tiles(n):
         error = np.abs(_squared_distances(points, tile) - _squared_distances(projected, tile))
         total += float(error.sum() - np.diagonal(error, tile.start).sum())
-    return total / (n * (n - 1))
+    return _times_power(total / (n * (n - 1)), 2 * half)
 
 
 def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
@@ -315,6 +319,8 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
         raise ValueError(
             f"rank={rank} leaves nothing of {counted(n, 'point')}; use a rank below {n}"
         )
+    alone, half = _half([exact]), _half([], [features])
+    exact, features = np.ldexp(exact, -2 * alone), np.ldexp(features, -half)
     energies = eigvalsh(exact)
     if energies[: n - rank].sum() <= 1e-14 * max(energies.sum(), 0.0):
         raise ValueError(
@@ -324,11 +330,11 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     gram = features @ features.T
     # What P keeps are the lowest directions of Z Z^T - rho K for the largest ratio of what it
     # leaves, the highest for the smallest.
-    return max(
-        0.0,
-        _extreme_ratio(gram, exact, rank, lowest=True) - 1,
-        1 - _extreme_ratio(gram, exact, rank, lowest=False),
+    largest, smallest = (
+        _times_power(_extreme_ratio(gram, exact, rank, lowest=lowest), 2 * (half - alone))
+        for lowest in (True, False)
     )
+    return max(0.0, largest - 1, 1 - smallest)
 
 
 def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
@@ -351,7 +357,7 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If there isn't one label for each point, or K isn't finite and square.
 
     Notes
@@ -370,20 +376,19 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     2.0
     """
     exact = check_square("K", K)
-    names = np.asarray(labels)
+    names = _as_labels(labels)
     if names.shape != (len(exact),):
         raise ValueError(
             f"labels has shape {names.shape}, but K has {counted(len(exact), 'row')}; "
             "pass one label for each"
         )
-    missing = np.flatnonzero(names != names)  # noqa: PLR0124  NaN
-    if missing.size:
-        raise ValueError(f"labels[{missing[0]}] is NaN; give every point a label")
+    half = _half([exact])
+    exact = np.ldexp(exact, -2 * half)
     members: dict[Any, list[int]] = {}
     for row, label in enumerate(names.tolist()):
         members.setdefault(label, []).append(row)
     within = sum(float(exact[np.ix_(rows, rows)].sum()) / len(rows) for rows in members.values())
-    return float(np.trace(exact)) - within
+    return _times_power(float(np.trace(exact)) - within, 2 * half)
 
 
 class Estimate(NamedTuple):
@@ -505,6 +510,52 @@ def _check_pairs(name: str, matrix: Doubles) -> int:
     return len(matrix)
 
 
+# Numbers between 2^-100 and 2^100 have sums of squares of squares that a float holds.
+_ORDINARY = 100
+
+
+def _half(kernels: Sequence[Doubles], features: Sequence[Doubles] = ()) -> int:
+    """Return h such that kernel values / 4^h and features / 2^h are at most ordinary numbers.
+
+    0 where they are ordinary as they are.
+    """
+    exponents = [-(-int(np.frexp(np.abs(K).max())[1]) // 2) for K in kernels if K.any()]
+    exponents += [int(np.frexp(np.abs(Z).max())[1]) for Z in features if Z.any()]
+    half = max(exponents, default=0)
+    return half if abs(half) > _ORDINARY // 2 else 0
+
+
+def _times_power(value: float, exponent: int) -> float:
+    """Return value 2^exponent, inf beyond the largest float."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(value, exponent))
+
+
+def _as_labels(labels: ArrayLike) -> NDArray[Any]:
+    """Return labels as an array, or raise naming one that is none."""
+    try:
+        names = np.asarray(labels)
+    except ValueError:
+        raise ValueError(
+            "labels has parts of different lengths; pass one label for each point"
+        ) from None
+    for i, label in enumerate(names.ravel()):
+        try:
+            hash(label)
+        except TypeError:
+            raise TypeError(
+                f"labels[{i}]={label!r} is a {type(label).__name__}; use text or numbers"
+            ) from None
+        try:
+            missing = bool(label != label)  # noqa: PLR0124  NaN and NaT
+        except TypeError:  # NA of pandas is neither equal to itself nor not
+            missing = True
+        if missing:
+            said = "NaN" if str(label) == "nan" else label
+            raise ValueError(f"labels[{i}] is {said}; give every point a label")
+    return names
+
+
 def _tiles(n: int) -> Iterator[slice]:
     """Yield slices of rows whose kernel values fit into the cache."""
     step = max(1, _TILE // n)
@@ -523,14 +574,20 @@ def _ratios(K: Any, Z: Any, lam: float) -> Doubles:
     """Return the eigenvalues of Z Z^T + lam I relative to K + lam I, in increasing order."""
     exact, features = _pair(check_symmetric("K", K), Z)
     ridge = check_positive("lam", lam) * np.eye(len(exact))
+    alone, half = _half([exact, ridge]), _half([ridge], [features])
+    features = np.ldexp(features, -half)
+    right = np.ldexp(exact, -2 * alone) + np.ldexp(ridge, -2 * alone)
     try:
-        mu: Doubles = eigh(features @ features.T + ridge, exact + ridge, eigvals_only=True)
+        mu: Doubles = eigh(
+            features @ features.T + np.ldexp(ridge, -2 * half), right, eigvals_only=True
+        )
     except LinAlgError:
         raise ValueError(
             f"K + lam I is not positive definite at lam={lam}; pass the exact matrix of a positive "
             "definite kernel, or a larger lam"
         ) from None
-    return mu
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(mu, 2 * (half - alone))
 
 
 def _extreme_ratio(A: Doubles, B: Doubles, rank: int, lowest: bool) -> float:

@@ -6,8 +6,9 @@ They are worst cases, far above what practice needs: `leverage_bound` alone is 5
 large. Choose n_components by measuring (`gzkcore.metrics`), and read here what can be promised.
 """
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -65,7 +66,8 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     Returns
     -------
     float
-        Between 0 and the rank of K. Fewer features than this cannot approximate K at this ridge.
+        Between 0 and the rank of K, up to rounding. Fewer features than this cannot approximate K
+        at this ridge.
 
     Raises
     ------
@@ -74,7 +76,8 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
 
     Notes
     -----
-    O(n^3) operations. Eigenvalues that rounding made negative count as 0.
+    O(n^3) operations. Eigenvalues up to n 2.2e-16 times the largest, which rounding may have made,
+    count as 0, and are no part of the rank.
 
     References
     ----------
@@ -87,8 +90,7 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     1.25
     """
     lam = check_positive("lam", lam)
-    energies = np.maximum(eigvalsh(check_symmetric("K", K)), 0.0)
-    return float(np.sum(energies / (energies + lam)))
+    return float(np.sum(_shares(check_symmetric("K", K), lam)))
 
 
 def ridge_leverage(
@@ -202,10 +204,13 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
         )
     raise_not_finite(table.reshape(len(table), -1), "radial", "pass finite numbers")
     lam, dim = check_positive("lam", lam), check_dim(dim)
-    energies = np.einsum("jli,jli->l", table, table)
     degrees = np.arange(table.shape[1])
-    shares = np.minimum(math.pi**2 * (degrees + 1) ** 2 / (6 * lam) * energies, table.shape[2])
-    return float(alpha(degrees, dim) @ shares)
+    with np.errstate(over="ignore"):
+        table = table / math.sqrt(lam)
+        energies = np.einsum("jli,jli->l", table, table)
+        shares = np.minimum(math.pi**2 * (degrees + 1) ** 2 / 6 * energies, table.shape[2])
+        some = shares > 0  # of these alone: there may be more harmonics than a float counts
+        return float(alpha(degrees[some], dim) @ shares[some])
 
 
 # ---- how many directions
@@ -257,14 +262,14 @@ def matrix_bernstein(
     0.000678546
     """
     deviation, bound = check_positive("deviation", deviation), check_positive("bound", bound)
-    m = check_integer("n_samples", n_samples, 1)
+    m = _or_inf(float, check_integer("n_samples", n_samples, 1))
     first, second = check_symmetric("M1", M1), check_symmetric("M2", M2)
     largest = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
     if largest == 0:
         raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
     if deviation < math.sqrt(largest / m) + 2 * bound / (3 * m):
         return 1.0
-    exponent = m * deviation**2 / 2 / (largest + 2 * bound * deviation / 3)
+    exponent = m * deviation / 2 * (deviation / (largest + 2 * bound * deviation / 3))
     return min(1.0, float(4 * (np.trace(first) + np.trace(second)) / largest * math.exp(-exponent)))
 
 
@@ -321,10 +326,10 @@ def required_directions(
     """
     epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
+    size = _log(lambda s_lam, delta: 16 * s_lam / delta, s_lam, delta)
     if printed:
-        return math.ceil(8 / (3 * epsilon**2) * leverage * math.log(16 * s_lam / delta))
-    e = epsilon / (1 + epsilon)
-    return math.ceil((2 + 4 * e / 3) / e**2 * leverage * math.log(16 * s_lam / delta))
+        return _ceil(lambda eps, L, size: 8 / (3 * eps**2) * L * size, epsilon, leverage, size)
+    return _ceil(_theorem_9, epsilon, leverage, size)
 
 
 def projection_directions(
@@ -389,10 +394,18 @@ def projection_directions(
     rank = check_integer("rank", rank, 1)
     if printed:
         return required_directions(epsilon, delta, leverage, s_lam, printed=True)
-    e = check_share("epsilon", epsilon) / 24
-    spectral = required_directions(e, check_share("delta", delta) / 2, leverage, s_lam)
-    trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * math.log(4 / delta)
-    return max(spectral, math.ceil(trace))
+    epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
+    leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
+
+    def trace(e: Any, leverage: Any, size: Any, rank: Any) -> Any:
+        return (8 + 4 * e / 3) / (rank * e**2) * leverage * size
+
+    spectral = _log(lambda s_lam, delta: 16 * s_lam / (delta / 2), s_lam, delta)
+    chernoff = _log(lambda delta: 4 / delta, delta)
+    return max(
+        _ceil(lambda eps, *others: _theorem_9(eps / 24, *others), epsilon, leverage, spectral),
+        _ceil(lambda eps, *others: trace(eps / 24, *others), epsilon, leverage, chernoff, rank),
+    )
 
 
 def dot_product_directions(
@@ -470,9 +483,10 @@ def dot_product_directions(
     epsilon, base = check_share("epsilon", epsilon), check_positive("base", base)
     if base < 1:
         raise ValueError(f"base={base} is below 1, which Assumption 1 excludes; use 1")
-    reach = radius**2 * base
-    size = math.log(check_positive("growth", growth) * n / (epsilon * lam))
-    degree = math.ceil(max(dim, 3.7 * reach, reach + dim / 2 * math.log(3 * reach / dim) + size))
+    growth, reach = check_positive("growth", growth), _reach(radius, base)
+    size = _log(lambda C, n, eps, lam: C * n / (eps * lam), growth, n, epsilon, lam)
+    spread = _log(lambda r, beta: 3 * (r**2 * beta) / dim, radius, base)
+    degree = math.ceil(max(dim, 3.7 * reach, reach + dim / 2 * spread + size))
     order = math.ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
     if printed:
         return degree, order, _printed_directions(degree, dim, epsilon, delta, s_lam)
@@ -543,9 +557,9 @@ def gaussian_directions(
     epsilon = check_share("epsilon", epsilon)
     if lam > n:
         raise ValueError(f"lam={lam:g} is above n={n}, and so above |K|; use a smaller lam")
-    size = math.log(n / (epsilon * lam))
-    degree = _gaussian_degree(dim, radius, size)
-    order = math.ceil(max(dim / 2, 3.7 * radius**2, size / 2))
+    reach, size = _reach(radius), _log(lambda n, eps, lam: n / (eps * lam), n, epsilon, lam)
+    degree = math.ceil(_gaussian_degree(dim, reach, size))
+    order = math.ceil(max(dim / 2, 3.7 * reach, size / 2))
     if printed:
         return degree, order, _printed_directions(degree, dim, epsilon, delta, s_lam)
     return degree, order, _truncated_directions(degree, order, dim, epsilon, delta, s_lam)
@@ -581,7 +595,8 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
 
     Notes
     -----
-    O(n^3) operations.
+    O(n^3) operations. In the second term the eigenvalues that `statistical_dimension` takes for
+    rounding count as 0.
 
     References
     ----------
@@ -597,9 +612,8 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     lam, n = check_positive("lam", lam), len(exact)
     f = _signal(signal, n)
     residual = lam * _solve(exact, lam, f)
-    energies = np.maximum(eigvalsh(exact), 0.0)
-    variance = np.sum(np.square(energies / (energies + lam)))
-    return float((residual @ residual + check_not_negative("noise", noise) ** 2 * variance) / n)
+    sigma, variance = check_not_negative("noise", noise), float(np.sum(_shares(exact, lam) ** 2))
+    return float(residual @ residual) / n + sigma * (variance / n) * sigma
 
 
 def risk_bound(
@@ -665,11 +679,13 @@ def risk_bound(
     epsilon, sigma = _epsilon(epsilon), check_not_negative("noise", noise)
     if printed:
         risk = ridge_risk(exact, lam, signal, noise)
-        return risk / (1 - epsilon) + epsilon / (1 + epsilon) * rank / n * sigma**2
+        share = _or_inf(lambda eps, rank: eps / (1 + eps) * rank / n, epsilon, rank)
+        return risk / (1 - epsilon) + (sigma * share * sigma if sigma else 0.0)
     f = _signal(signal, n)
     bias = lam / n * float(f @ _solve(exact, lam, f))
-    variance = sigma**2 / n * (statistical_dimension(exact, lam) + epsilon * rank)
-    return (1 + epsilon) * bias + variance
+    features = _or_inf(lambda eps, rank: eps * rank, epsilon, rank)
+    share = (statistical_dimension(exact, lam) + features) / n
+    return (1 + epsilon) * bias + (sigma * share * sigma if sigma else 0.0)
 
 
 def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool = False) -> float:
@@ -714,7 +730,7 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     """
     cost, epsilon = check_not_negative("cost", cost), _epsilon(epsilon)
     factor = (1 + check_not_negative("gamma", gamma)) * (1 + epsilon)
-    return cost * (factor if printed else factor / (1 - epsilon))
+    return cost * (factor if printed else factor / (1 - epsilon)) if cost else 0.0
 
 
 def table_1(
@@ -781,25 +797,35 @@ def table_1(
         raise ValueError(
             f"lam={lam} is not below n={n}, so a ridge leaves nothing; use a smaller lam"
         )
-    size = math.log(n / lam)
-    fourier = n / lam
-    modified = _or_inf(pow, 248 * radius, dim) * _or_inf(pow, size, dim / 2)
-    modified += _or_inf(pow, 200 * size, 2 * dim)
+    size = _log(lambda n, lam: n / lam, n, lam)
+    modified = _powers(
+        [[(248 * radius, dim), (size, dim / 2)], [(200 * size, 2 * dim)]],
+        1 if printed else dim / 2 + 1,
+    )
     if printed:
-        ours = _or_inf(pow, 2 * size, dim) + _or_inf(pow, 1.93 * radius, 2 * dim)
-        ours = _over(ours, _or_inf(float, math.factorial(dim - 1)))
-        our_time = ours * nnz
+        ours = _powers([[(2 * size, dim)], [(1.93 * radius, 2 * dim)]], dim)
+        our_time = _times(ours, nnz)
     else:
-        modified = _over(modified, _or_inf(math.gamma, dim / 2 + 1))
-        q = _gaussian_degree(dim, radius, size)
-        ours = _or_inf(float, q**2 * math.comb(q + dim - 1, q))
-        our_time = ours / q * (nnz + n * q + n * q * q)  # m = rows / q directions, s = q
+        ours, our_time = _gegenbauer_row(n, dim, radius, size, nnz)
+
+    def row(formula: Callable[..., Any]) -> float:
+        return _or_inf(formula, n, lam, radius, s_lam, nnz)
+
     return {
-        "Fourier": (fourier, fourier * nnz),
-        "Modified Fourier": (modified, modified * nnz),
-        "Nystrom": (s_lam, n * s_lam**2 + s_lam * nnz),
-        "PolySketch": (radius**10 * s_lam, radius**12 * (n * s_lam + nnz)),
-        "Adaptive Sketch": (s_lam, radius**15 * s_lam**2 * n + radius**5 * nnz),
+        "Fourier": (
+            row(lambda n, lam, r, s, nnz: n / lam),
+            row(lambda n, lam, r, s, nnz: n / lam * nnz),
+        ),
+        "Modified Fourier": (modified, _times(modified, nnz)),
+        "Nystrom": (s_lam, row(lambda n, lam, r, s, nnz: n * s**2 + s * nnz)),
+        "PolySketch": (
+            row(lambda n, lam, r, s, nnz: r**10 * s),
+            row(lambda n, lam, r, s, nnz: r**12 * (n * s + nnz)),
+        ),
+        "Adaptive Sketch": (
+            s_lam,
+            row(lambda n, lam, r, s, nnz: r**15 * s**2 * n + r**5 * nnz),
+        ),
         "Gegenbauer": (ours, our_time),
     }
 
@@ -846,7 +872,12 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     """
     n, epsilon = check_integer("n", n, 2), check_share("epsilon", epsilon)
     gamma = check_not_negative("gamma", gamma)
-    return math.ceil((4 + 2 * gamma) / (epsilon**2 / 2 - epsilon**3 / 3) * math.log(n))
+    return _ceil(
+        lambda eps, gamma, size: (4 + 2 * gamma) / (eps**2 / 2 - eps**3 / 3) * size,
+        epsilon,
+        gamma,
+        math.log(n),
+    )
 
 
 def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = False) -> float:
@@ -944,7 +975,7 @@ def iterations_bound(condition: float, tol: float) -> int:
     root = math.sqrt(condition)
     if root == 1:
         return 1
-    return math.ceil(math.log(2 / tol) / (2 * math.atanh(1 / root)))
+    return math.ceil(_log(lambda tol: 2 / tol, tol) / (2 * math.atanh(1 / root)))
 
 
 # ---- what they share
@@ -993,44 +1024,138 @@ def _truncated_directions(
     (1 - eps/10)(K + lam) <= K' + lam <= K + lam, so that a whitened error of e for K' is Eq 1 for
     K if (1 - e)(1 - eps/10) >= 1 / (1 + eps); lam / |K'| is at most 1 / (1 - eps/10).
     """
-    e = 1 - 1 / ((1 + epsilon) * (1 - epsilon / 10))
+    delta, s_lam = check_share("delta", delta), _dimension(s_lam)
     alphas = math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, dim - 1)
     leverage = order * alphas  # those of degrees 0 to q, summed
-    size = 8 * (1 + 1 / (1 - epsilon / 10)) * _dimension(s_lam)
-    return _ceil((2 + 4 * e / 3) / e**2, leverage, math.log(size / check_share("delta", delta)))
+    size = _log(
+        lambda eps, s_lam, delta: 8 * (1 + 1 / (1 - eps / 10)) * s_lam / delta,
+        epsilon,
+        s_lam,
+        delta,
+    )
+
+    def directions(eps: Any, leverage: Any, size: Any) -> Any:
+        e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # as above, without a difference of ones
+        return (2 + 4 * e / 3) / e**2 * leverage * size
+
+    return _ceil(directions, epsilon, leverage, size)
 
 
 def _printed_directions(degree: int, dim: int, epsilon: float, delta: float, s_lam: float) -> int:
     """Return 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
-    size = math.log(16 * _dimension(s_lam) / check_share("delta", delta))
-    return _ceil(5 * degree**2 / (4 * epsilon**2), math.comb(degree + dim - 1, degree), size)
+    delta, s_lam = check_share("delta", delta), _dimension(s_lam)
+    size = _log(lambda s_lam, delta: 16 * s_lam / delta, s_lam, delta)
+    return _ceil(
+        lambda q, eps, count, size: 5 * q**2 / (4 * eps**2) * count * size,
+        degree,
+        epsilon,
+        math.comb(degree + dim - 1, degree),
+        size,
+    )
 
 
-def _ceil(factor: float, count: int, size: float) -> int:
-    """Round the product up, where it is more than a float holds, too."""
+def _theorem_9(epsilon: Any, leverage: Any, size: Any) -> Any:
+    """Return (2 + 4e/3) / e^2 L log(...) with e = eps / (1 + eps), not rounded."""
+    e = epsilon / (1 + epsilon)
+    return (2 + 4 * e / 3) / e**2 * leverage * size
+
+
+def _ceil(formula: Callable[..., Any], *numbers: float) -> int:
+    """Round the value of a formula up; by fractions where floats don't hold a part of it."""
     try:
-        return math.ceil(factor * count * size)
-    except OverflowError:
-        return math.ceil(Fraction(factor * size) * count)
+        count: int = math.ceil(formula(*numbers))
+    except (OverflowError, ZeroDivisionError):
+        count = math.ceil(formula(*map(Fraction, numbers)))
+    return count
 
 
-def _or_inf(function: Callable[..., Any], *args: float) -> float:
-    """Return a value, or inf where it is beyond the largest float."""
+def _log(formula: Callable[..., Any], *numbers: float) -> float:
+    """Return the logarithm of a formula's value > 0, which floats need not hold."""
+    with contextlib.suppress(OverflowError, ZeroDivisionError):
+        value = formula(*numbers)
+        if 0 < value < math.inf:
+            return math.log(value)
+    exact = formula(*map(Fraction, numbers))
+    return math.log(exact.numerator) - math.log(exact.denominator)
+
+
+def _or_inf(formula: Callable[..., Any], *numbers: float) -> float:
+    """Return the value of a formula, or inf where it is beyond the largest float."""
+    with contextlib.suppress(OverflowError):
+        value = formula(*numbers)
+        if math.isfinite(value):
+            return float(value)
     try:
-        return float(function(*args))
+        return float(formula(*map(Fraction, numbers)))
     except OverflowError:
         return math.inf
 
 
-def _over(count: float, divisor: float) -> float:
-    """Return a quotient; inf stays inf, whatever it is divided by."""
-    return count if math.isinf(count) else count / divisor
+def _times(count: float, nnz: int) -> float:
+    """Return a product; what is beyond the largest float is still a number, and 0 times that 0."""
+    return _or_inf(lambda count, nnz: count * nnz, count, nnz) if nnz else 0.0
 
 
-def _gaussian_degree(dim: int, radius: float, size: float) -> int:
-    """Return q of Theorem 12, for size = log(n / (eps lam))."""
-    spread = 2.8 * (radius**2 + size + dim) / dim
-    return math.ceil(max(3.7 * radius**2, dim / 2 * math.log(spread) + size))
+def _powers(terms: Sequence[Sequence[tuple[float, float]]], argument: float) -> float:
+    """Return a sum of products of powers, over Gamma(argument); inf beyond the largest float.
+
+    By logarithms where floats don't hold a part of it.
+    """
+    with contextlib.suppress(OverflowError):
+        total = sum(math.prod(base**power for base, power in term) for term in terms)
+        if math.isfinite(total):
+            whole = isinstance(argument, int)
+            divisor = math.factorial(int(argument) - 1) if whole else math.gamma(argument)
+            return float(total / divisor)
+    logs = [sum(p * (math.log(b) if b else -math.inf) for b, p in term) for term in terms]
+    return sum(_or_inf(math.exp, each - math.lgamma(argument)) for each in logs)
+
+
+def _gegenbauer_row(n: int, dim: int, radius: float, size: float, nnz: int) -> tuple[float, float]:
+    """Return q^2 (q+d-1 choose q) features of Theorem 12, and their operations."""
+    bound = _gaussian_degree(dim, _or_inf(lambda r: r**2, radius), size)
+    if math.isinf(bound):
+        return math.inf, math.inf
+    q = math.ceil(bound)
+    count = q**2 * math.comb(q + dim - 1, q)
+    rows = _or_inf(float, count)
+    time = _or_inf(
+        lambda rows, q, n, nnz: rows / q * (nnz + n * q + n * q * q),  # m = rows / q, s = q
+        count if math.isinf(rows) else rows,
+        q,
+        n,
+        nnz,
+    )
+    return rows, time
+
+
+def _gaussian_degree(dim: int, reach: float, size: float) -> float:
+    """Return q of Theorem 12, not rounded, for reach = r^2 and size = log(n / (eps lam))."""
+    spread = 2.8 * (reach + size + dim) / dim
+    return max(3.7 * reach, dim / 2 * math.log(spread) + size)
+
+
+def _reach(radius: float, base: float = 1.0) -> float:
+    """Return r^2 beta, of which the degree is a multiple."""
+    reach = _or_inf(lambda r, beta: r**2 * beta, radius, base)
+    if math.isinf(8 * reach):
+        by = "" if base == 1 else f" with base={base:g}"
+        raise ValueError(
+            f"radius={radius:g}{by} needs a degree beyond the largest float; use points of smaller "
+            "norms, or a kernel of longer lengthscale"
+        )
+    return reach
+
+
+def _shares(K: Doubles, lam: float) -> Doubles:
+    """Return lam_i / (lam_i + lam) of the eigenvalues, 0 of those that may be rounding alone."""
+    exponent = int(np.frexp(np.abs(K).max())[1])  # so that no sum of entries is beyond floats
+    energies = eigvalsh(np.ldexp(K, -exponent))
+    rounding = len(K) * np.finfo(np.float64).eps * max(energies[-1], 0.0)
+    energies = energies[energies > rounding]
+    with np.errstate(over="ignore"):
+        shares: Doubles = energies / (energies + np.ldexp(lam, -exponent))
+    return shares
 
 
 def _signal(signal: ArrayLike, n: int) -> Doubles:

@@ -37,6 +37,12 @@ def regularised(K, lam):
     return K + lam * np.eye(len(K))
 
 
+def eigenvalues(K):
+    """Return the eigenvalues of a kernel matrix that are above what rounding may have made."""
+    energies = np.linalg.eigvalsh(np.array(K, dtype=float))
+    return [energy for energy in energies if energy > len(K) * 2.0**-52 * max(energies)]
+
+
 def statistical_dimension(K, lam):
     """Count the directions of a kernel matrix that a ridge leaves.
 
@@ -52,14 +58,14 @@ def statistical_dimension(K, lam):
     Returns
     -------
     float
-        Between 0 and the rank of K.
+        Between 0 and the rank of K: what may be rounding alone is no part of it.
 
     Examples
     --------
     >>> statistical_dimension([[3, 0], [0, 1]], 1.0)  # 3/4 + 1/2
     1.25
     """
-    return float(np.trace(np.array(K, dtype=float) @ np.linalg.inv(regularised(K, lam))))
+    return float(sum(energy / (energy + lam) for energy in eigenvalues(K)))
 
 
 def ridge_leverage(operator, K, lam, w):
@@ -321,7 +327,7 @@ def truncated_directions(degree, order, dim, epsilon, delta, s_lam):
     e = 1 - 1 / ((1 + eps)(1 - eps/10)) that is Eq 1. L <= s sum_(l<=q) alpha_(l,d). As
     ||K'||_op >= lam (1 - eps/10) only, 16 becomes 8 (1 + 1/(1 - eps/10)).
     """
-    e = 1 - 1 / ((1 + epsilon) * (1 - epsilon / 10))
+    e = epsilon * (9 - epsilon) / ((1 + epsilon) * (10 - epsilon))  # without a difference of ones
     leverage = order * sum(alpha(ell, dim) for ell in range(degree + 1))
     size = 8 * (1 + 1 / (1 - epsilon / 10)) * s_lam / delta
     return ceil((2 + 4 * e / 3) / e**2 * leverage * log(size))
@@ -463,7 +469,8 @@ def ridge_risk(K, lam, signal, noise):
     K, signal, n = np.array(K, dtype=float), np.array(signal, dtype=float), len(K)
     inverse = np.linalg.inv(regularised(K, lam))
     bias = lam**2 / n * signal @ inverse @ inverse @ signal
-    return float(bias + noise**2 / n * np.trace(K @ K @ inverse @ inverse))
+    variance = sum((energy / (energy + lam)) ** 2 for energy in eigenvalues(K))
+    return float(bias + noise**2 / n * variance)
 
 
 def risk_bound(K, lam, signal, noise, epsilon, rank, *, printed=False):

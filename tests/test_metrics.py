@@ -152,6 +152,42 @@ def test_squares_of_the_kernel_beyond_doubles(scale):
     assert metrics.relative_frobenius_error(K, Z) == pytest.approx(0.21)
 
 
+@pytest.mark.parametrize("scale", [1.7e308, 1e300, 1e-300, 1e-320])
+def test_kernels_of_any_size(scale):
+    """K times a number, and Z times its root, have the same ratios and that times the differences."""
+    _, K, Z = approximation()
+    root = scale**0.5
+    K = np.clip(K, None, 1)
+    near = partial(pytest.approx, rel=1e-3 if scale < 1e-310 else 1e-9)
+    ratios = [partial(metrics.spectral_error, lam=0.3), partial(metrics.whitened_error, lam=0.3),
+              metrics.relative_frobenius_error, partial(metrics.projection_cost_error, rank=2)]  # fmt: skip
+    for i, metric in enumerate(ratios):
+        lam = {"lam": 0.3 * scale} if i < 2 else {}
+        assert metric(scale * K, root * Z, **lam) == near(metric(K, Z)), metric
+    assert metrics.mean_kernel_error(scale * K, root * Z) == near(
+        scale * metrics.mean_kernel_error(K, Z)
+    )
+    assert metrics.clustering_cost(scale * K, [0] * 6 + [1] * 6) == near(
+        scale * metrics.clustering_cost(K, [0] * 6 + [1] * 6)
+    )
+    assert metrics.mean_distance_error(root * Z / 9, 0 * Z) == near(
+        scale * metrics.mean_distance_error(Z / 9, 0 * Z)
+    )
+
+
+def test_what_is_beyond_the_largest_float_is_infinite():
+    eye, huge = np.eye(4), 1e200 * np.eye(4)
+    assert metrics.mean_kernel_error(1e308 * np.ones((4, 4)), np.zeros((4, 1))) == 1e308
+    assert metrics.mean_distance_error(1e160 * np.eye(3), np.eye(3)) == np.inf
+    assert metrics.mean_kernel_error(np.ones((4, 4)), 1e200 * np.ones((4, 1))) == np.inf
+    assert metrics.clustering_cost(1e308 * eye, [0] * 4) == np.inf
+    assert metrics.projection_cost_error(eye, huge, 1) == np.inf
+    assert metrics.whitened_error(eye, huge, 1.0) == np.inf
+    assert metrics.spectral_error(eye, huge, 1.0) == 1
+    assert metrics.relative_frobenius_error(eye, huge) == np.inf
+    assert metrics.relative_frobenius_error(eye, 1e100 * eye) == pytest.approx(1e200)
+
+
 @both
 def test_a_lost_direction_costs_lam_over_lam_plus_energy(impl):
     K, Z = np.diag([2.0, 1.0]), np.array([[2**0.5], [0.0]])
@@ -307,6 +343,12 @@ def test_rows_to_measure_on_may_be_sparse_of_any_layout():
         (lambda: metrics.projection_cost_error(np.ones((3, 3)), np.eye(3), 1), ValueError, "rank of K"),
         (lambda: metrics.clustering_cost(np.eye(2), [0]), ValueError, "labels has shape"),
         (lambda: metrics.clustering_cost(np.eye(2), [0.0, np.nan]), ValueError, r"labels\[1\] is NaN"),
+        (lambda: metrics.clustering_cost(np.eye(4), pd.array(["a", pd.NA, "b", "a"])), ValueError, r"labels\[1\] is <NA>; give every point a label"),
+        (lambda: metrics.clustering_cost(np.eye(2), np.array(["2020-01-01", "NaT"], "M8[D]")), ValueError, r"labels\[1\] is NaT; give"),
+        (lambda: metrics.clustering_cost(np.eye(2), np.array([{1}, {2}])), TypeError, r"labels\[0\]=.1. is a set; use text or numbers"),
+        (lambda: metrics.clustering_cost(np.eye(2), [[1], [1, 2]]), ValueError, "labels has parts of different lengths"),
+        (lambda: metrics.spectral_error(np.eye(2), np.eye(2), 10**400), ValueError, "lam is beyond the largest float, 1.8e.308; use a finite number > 0"),
+        (lambda: metrics.mean_kernel_error([[10**400] * 2] * 2, np.eye(2)), TypeError, "K is not numeric .int too large to convert to float.; pass"),
         (lambda: metrics.spectral_error([[1, 0.5], [0, 1]], np.eye(2), 1), ValueError, r"K is not symmetric: K\[0, 1\] = 0.5 and K\[1, 0\] = 0;"),
         (lambda: metrics.projection_cost_error([[1, 0.5], [0, 1]], np.eye(2), 1), ValueError, "K is not symmetric"),
         (lambda: metrics.estimate(metrics.mean_kernel_error, abs, abs, np.eye(3), confidence="95%"), TypeError, "confidence='95%'"),

@@ -1,6 +1,7 @@
 """Leverage, theorems and bounds: formula against fast path; corrected ones hold, printed ones fail."""
 
-from math import ceil, comb, exp, factorial, inf, log, pi, sqrt
+from fractions import Fraction
+from math import ceil, comb, exp, factorial, inf, lgamma, log, pi, prod, sqrt
 
 import numpy as np
 import pytest
@@ -54,6 +55,30 @@ def test_statistical_dimension_counts_what_is_above_the_ridge(impl):
     expected = np.sum(energies / (energies + 0.3))
     assert impl.statistical_dimension(K, 0.3) == pytest.approx(expected, rel=exact)
     assert impl.statistical_dimension(K, 1e-9) == pytest.approx(4, abs=1e-6)
+
+
+@both
+@pytest.mark.parametrize("lam", [1e-9, 1e-13, 1e-20, 1e-300])
+def test_rounding_adds_no_dimensions(impl, lam):
+    """The eigenvalues of a matrix of rank 1 that aren't 0 by rounding alone."""
+    K = np.ones((100, 100))
+    assert impl.statistical_dimension(K, lam) == pytest.approx(1, rel=1e-6)
+    assert impl.statistical_dimension(np.zeros((3, 3)), lam) == 0
+
+
+def test_rounding_adds_no_risk():
+    K, f = np.ones((50, 50)), np.ones(50)
+    for impl in (reference.theory, theory):
+        assert impl.ridge_risk(K, 1e-12, f, 1.0) == pytest.approx(1 / 50)
+        assert impl.risk_bound(K, 1e-12, f, 1.0, 0.0, 1) == pytest.approx(1 / 50)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300, 1e306])
+def test_statistical_dimensions_have_no_units(scale):
+    K = ball(9, 4) @ ball(9, 4).T
+    expected = theory.statistical_dimension(K, 0.3)
+    assert theory.statistical_dimension(scale * K, 0.3 * scale) == pytest.approx(expected)
+    assert theory.statistical_dimension(1e308 * np.ones((9, 9)), 1e-300) == pytest.approx(1)
 
 
 def test_leverage_is_the_same_by_operator_by_rows_and_by_lemma_17():
@@ -293,6 +318,65 @@ def test_counts_of_directions_may_be_large():
         assert m > 10**1000
 
 
+def exactly(count, *factors):
+    """Return a count of directions times numbers, which floats need not hold."""
+    return float(prod(map(Fraction, factors), start=Fraction(count)))
+
+
+def test_counts_of_directions_at_extreme_arguments():
+    """Beyond what a float holds is no error: counts are whole numbers of any size."""
+    tiny, least, most = 1e-170, 5e-324, 1.7e308
+    by_9, by_10, jl = theory.required_directions, theory.projection_directions, theory.johnson_lindenstrauss  # fmt: skip
+    near = pytest.approx
+    assert exactly(by_9(tiny, 0.1, 20.0, 10.0), tiny, tiny) == near(40 * log(1600))
+    assert exactly(by_9(tiny, 0.1, 20.0, 10.0, printed=True), tiny, tiny) == near(
+        160 / 3 * log(1600)
+    )
+    assert exactly(by_9(least, 0.1, 20.0, 10.0), least, least) == near(40 * log(1600))
+    assert exactly(by_9(0.5, 0.1, most, 10.0), 20 / most) == near(
+        by_9(0.5, 0.1, 20.0, 10.0), rel=1e-3
+    )
+    small, large = log(160) - log(least), log(16) + log(most) - log(0.1)
+    assert by_9(0.5, least, 20.0, 10.0) == near((2 + 4 / 9) * 9 * 20 * small)
+    assert by_9(0.5, 0.1, 20.0, most) == near((2 + 4 / 9) * 9 * 20 * large)
+    assert exactly(by_10(least, 0.1, 20.0, 10.0, 3), least, least) == near(576 * 40 * log(3200))
+    assert exactly(by_10(0.5, 0.1, most, 10.0, 3), 20 / most) == near(
+        by_10(0.5, 0.1, 20.0, 10.0, 3)
+    )
+    assert by_10(0.5, least, 20.0, 10.0, 10**400) == by_9(0.5 / 24, least, 20.0, 20.0)
+    assert exactly(jl(1000, least), least, least) == near(12 * log(1000))
+    assert exactly(jl(1000, 0.5, most), 1 / most) == near(2 / (1 / 8 - 1 / 24) * log(1000))
+    assert theory.iterations_bound(9.0, least) == ceil((log(2) - log(least)) / log(2))
+
+
+def test_theorems_11_and_12_at_extreme_arguments():
+    dot, gauss = theory.dot_product_directions, theory.gaussian_directions
+    few = (0.1, 0.5, 0.1, 20.0)
+    assert dot(1000, 3, 1e-170, *few)[:2] == (3, 5)
+    size = log(1000) - log(5e-324) - log(0.5)
+    assert dot(1000, 3, 1.0, 5e-324, *few[1:])[:2] == (ceil(1 + size), ceil(0.25 + size / 2))
+    assert dot(10**400, 3, 1.0, *few)[1] == ceil(0.25 + (400 * log(10) + log(20)) / 2)
+    assert dot(1000, 3, 1.0, 0.1, 0.5, 5e-324, 1.7e308)[:2] == dot(1000, 3, 1.0, *few)[:2]
+    assert gauss(1000, 3, 1.0, 5e-324, *few[1:])[1] == ceil(size / 2)
+    for directions in (dot, gauss):
+        for printed in (False, True):
+            q, s, m = directions(1000, 3, 1.0, 0.1, 1e-200, 0.1, 20.0, printed=printed)
+            assert q > s > 230
+            assert 10**400 < m < 10**420
+        with pytest.raises(ValueError, match=r"radius=1e[+]160 needs a degree beyond the largest"):
+            directions(1000, 3, 1e160, *few)
+    with pytest.raises(ValueError, match=r"radius=10 with base=1e[+]308 needs a degree"):
+        dot(1000, 3, 10.0, *few, 1.0, 1e308)
+
+
+@both
+def test_truncation_leaves_all_of_a_small_epsilon(impl):
+    """1 - 1 / ((1 + eps)(1 - eps/10)) is .9 eps, of which rounding left nothing."""
+    q, s, m = impl.gaussian_directions(1000, 3, 1.0, 0.1, 1e-20, 0.1, 20.0)
+    alphas = comb(q + 2, q) + comb(q + 1, q - 1)
+    assert m == pytest.approx(2 / 0.81 * 1e40 * s * alphas * log(16 * 20 / 0.1))
+
+
 def test_theorem_12s_sum_exceeds_what_its_proof_allows():
     """With its own q and s, and all points on the rim."""
 
@@ -429,6 +513,30 @@ def test_ridge_risk_is_the_mean_over_noise():
     assert abs(risks.mean() - expected) <= 5 * risks.std() / sqrt(len(risks))
 
 
+@pytest.mark.parametrize("printed", [False, True])
+def test_risks_beyond_floats_are_infinite(printed):
+    K, f = np.eye(2), [1.0, 1.0]
+    assert theory.ridge_risk(K, 1.0, f, 1e200) == inf
+    assert theory.risk_bound(K, 1.0, f, 1e200, 0.1, 2, printed=printed) == inf
+    assert theory.risk_bound(K, 1.0, f, 1.0, 0.1, 10**400, printed=printed) == inf
+    assert theory.risk_bound(K, 1.0, f, 0.0, 0.1, 10**400, printed=printed) < 1
+    assert theory.ridge_risk(np.zeros((2, 2)), 1.0, f, 1e200) == 1
+
+
+@pytest.mark.parametrize("lam", [1e-320, 1.0, 1e308])
+def test_leverage_bounds_at_extreme_sizes(lam):
+    assert theory.leverage_bound(np.zeros((3, 4, 2)), 3, lam) == 0
+    assert theory.leverage_bound(np.full((3, 4, 2), 1e200), 3, lam) == 2 * (1 + 3 + 5 + 7)
+    assert theory.leverage_bound(np.zeros((1, 400, 1)), 10**6, lam) == 0
+
+
+def test_lemma_18_at_extreme_sizes():
+    eye = np.eye(2)
+    assert theory.matrix_bernstein(1e200, 10, 1.0, eye, eye) == 8 * exp(-1e200)
+    assert theory.matrix_bernstein(0.5, 10**400, 1.0, eye, eye) == 0
+    assert theory.clustering_bound(0.0, 0.5, 1.7e308) == 0
+
+
 # ---- Lemma 14, Table 1, Johnson and Lindenstrauss
 
 
@@ -497,6 +605,41 @@ def test_johnson_lindenstrauss(impl):
     pairs = comb(n, 2)
     failure = pairs * (stats.chi2.sf((1 + eps) * k, k) + stats.chi2.cdf((1 - eps) * k, k))
     assert failure <= n**-gamma
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize(
+    "args",
+    [
+        (1000, 0.1, 3, 1e21, 20.0, 3000),
+        (1000, 0.1, 3, 1e26, 20.0, 3000),
+        (1000, 0.1, 3, 1e160, 20.0, 3000),
+        (1000, 0.1, 3, 1e308, 1e308, 0),
+        (1000, 5e-324, 3, 1.0, 20.0, 3000),
+        (1000, 0.1, 100_000, 1.0, 20.0, 0),
+        (1000, 1e-300, 500, 1.0, 20.0, 0),
+        (1000, 0.1, 3, 1.0, 1e200, 3000),
+        (10**400, 1e300, 3, 1.0, 20.0, 10**400),
+    ],
+)
+def test_tables_beyond_floats_are_infinite_not_an_error(printed, args):
+    found = theory.table_1(*args, printed=printed)
+    features, operations = np.array(list(found.values())).T
+    assert (features >= 0).all()
+    assert (operations >= 0).all()
+    if args[-1] == 0:
+        assert found["Modified Fourier"][1] == found["Fourier"][1] == 0
+
+
+def test_a_table_is_finite_where_its_numbers_are():
+    """Where a float holds no part of them: 10^340 over 10^33, and radii of 10^21."""
+    found = theory.table_1(1000, 0.1, 48, 1.0, 20.0, 3000)
+    size = log(1e4)
+    expected = exp(96 * log(200 * size) - lgamma(25))
+    assert found["Modified Fourier"][0] == pytest.approx(expected, rel=1e-9)
+    assert found["Modified Fourier"][1] == pytest.approx(3000 * expected, rel=1e-9)
+    small = theory.table_1(1000, 0.1, 3, 1e21, 1e-300, 3000)["PolySketch"]
+    assert small == (pytest.approx(1e-90), pytest.approx(3e255))
 
 
 @pytest.mark.parametrize("printed", [False, True])

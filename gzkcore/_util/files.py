@@ -4,6 +4,7 @@ Every file of the package is written by `replacing`: models, checkpoints, tables
 """
 
 import contextlib
+import errno
 import itertools
 import os
 import re
@@ -19,11 +20,21 @@ except ImportError:  # Windows, where an open file can't be removed, so that non
     fcntl = None
 
 _NUMBERS = itertools.count()  # of the files that this process has written
+# Of 255 bytes of a name what the other name may share with it; the rest is numbers and ".part".
+_NAME_BYTES = 220
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError, with the remedy, unless a file can be written to this path."""
     path = Path(path)
+    try:
+        path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise OSError(
+                error.errno,
+                f"cannot save to {str(path)!r}: the name is too long; use a shorter one",
+            ) from None
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
     if path.is_dir():
@@ -71,7 +82,7 @@ def _new_part(path: Path) -> tuple[Path, int]:
     """Make an empty file beside `path` that is locked as long as what is returned is open."""
     while True:
         number = f"{os.getpid()}-{next(_NUMBERS)}"
-        beside = path.with_name(f".{path.stem}.{number}.part{path.suffix}")
+        beside = path.with_name(f".{_short_stem(path)}.{number}.part{path.suffix}")
         try:
             lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:  # of a process of this number on another machine, or long gone
@@ -84,6 +95,12 @@ def _new_part(path: Path) -> tuple[Path, int]:
         if os.fstat(lock).st_nlink:
             return beside, lock
         os.close(lock)  # another has taken it for left over before it was locked
+
+
+def _short_stem(path: Path) -> str:
+    """Return what a name begins with, cut where the other name would be too long for the system."""
+    longest = _NAME_BYTES - len(os.fsencode(path.suffix))
+    return os.fsdecode(os.fsencode(path.stem)[: max(longest, 0)])
 
 
 def _sync_folder(folder: Path) -> None:
@@ -101,7 +118,9 @@ def _sync_folder(folder: Path) -> None:
 def remove_parts(path: str | os.PathLike[str]) -> None:
     """Remove what processes that were killed while they wrote `path` have left beside it."""
     path = Path(path)
-    part = re.compile(rf"\.{re.escape(path.stem)}\.\d+(-\d+)?\.part{re.escape(path.suffix)}")
+    part = re.compile(
+        rf"\.{re.escape(_short_stem(path))}\.\d+(-\d+)?\.part{re.escape(path.suffix)}"
+    )
     with contextlib.suppress(OSError):  # a folder that nobody may list
         for beside in list(path.parent.iterdir()):
             if part.fullmatch(beside.name):

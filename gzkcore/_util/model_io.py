@@ -187,7 +187,7 @@ def _opened(path: Path) -> BinaryIO:
         raise IsADirectoryError(f"cannot load {str(path)!r}: it is a folder; name a file in it")
     try:
         return path.open("rb")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         folder = path.parent.resolve()
         where = f"file of this name in {folder}" if folder.is_dir() else f"folder {folder}"
         raise FileNotFoundError(f"cannot load {str(path)!r}: there is no {where}") from None

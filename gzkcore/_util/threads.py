@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +50,8 @@ def _limit() -> int:
         return int(limit)
     asked = os.environ.get("GZKCORE_NUM_THREADS")
     if asked:
-        if not asked.isdigit() or int(asked) < 1:
+        # Digits of ASCII alone, and no more than a C int holds.
+        if not re.fullmatch("[0-9]{1,9}", asked) or int(asked) < 1:
             raise ValueError(
                 f"GZKCORE_NUM_THREADS={asked!r} is not a positive whole number; "
                 "set it to the number of threads or unset it"

@@ -4,6 +4,7 @@ import contextlib
 import math
 import numbers
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from .wording import counted, named_columns
 # What to do with a y that has gaps.
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
+MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a Py_ssize_t
 UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
 NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
@@ -50,7 +52,10 @@ def check_integers(name: str, values: Any) -> Integers:
 
 def check_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Doubles, Doubles]:
     """Return two points, or as many in one as in the other, as rows in double, or raise."""
-    X, Y = (np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in (x, y))
+    try:
+        X, Y = (np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in (x, y))
+    except OverflowError as error:
+        raise TypeError(f"x and y are not numeric ({error}); pass numbers") from None
     if X.ndim != 2 or X.shape != Y.shape or X.shape[1] < 1 or np.ndim(x) != np.ndim(y):
         raise ValueError(
             f"x and y have shapes {np.shape(x)} and {np.shape(y)}; pass two points of one width, "
@@ -75,16 +80,40 @@ def check_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None
         raise ValueError(f"{name}={value!r} is unknown; use one of {choices}")
 
 
-def check_dim(dim: Any) -> int:
-    """Return the dimension of the space as an int >= 1."""
-    return check_integer("dim", dim, 1)
+def check_dim(dim: Any, minimum: int = 1) -> int:
+    """Return the dimension of the space as an int >= 1 that kernels can count to."""
+    return _check_counted("dim", dim, minimum)
+
+
+def check_degree(degree: Any) -> int:
+    """Return a degree as an int >= 0 that kernels can count to."""
+    return _check_counted("degree", degree, 0)
+
+
+def _check_counted(name: str, value: Any, minimum: int) -> int:
+    """Return value as an int that is below a quarter of what kernels count in, or raise."""
+    number = check_integer(name, value, minimum)
+    if number >= MOST_COUNTED:
+        said = f"{name}={number}" if number < 10**30 else f"{name}, of {number.bit_length()} bits,"
+        raise ValueError(f"{said} is too large; use an integer below {MOST_COUNTED:,}")
+    return number
+
+
+def _as_float(name: str, value: Any, wanted: str) -> float:
+    """Return a real number as a float, or raise naming it: integers and fractions have no end."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{name} is beyond the largest float, 1.8e+308; use a finite number {wanted}"
+        ) from None
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is no finite number > 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number > 0")
-    number = float(value)
+    number = _as_float(name, value, "> 0")
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name}={value} is not usable; use a finite number > 0")
     return number
@@ -94,7 +123,7 @@ def check_not_negative(name: str, value: Any) -> float:
     """Return value as a float, or raise naming it if it is no finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
-    number = float(value)
+    number = _as_float(name, value, ">= 0")
     if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"{name}={value} is not usable; use a finite number >= 0")
     return number
@@ -108,6 +137,13 @@ def check_share(name: str, value: Any) -> float:
     return number
 
 
+def check_same_class(ours: Any, theirs: Any) -> None:
+    """Raise unless another object, to be merged, is of our class."""
+    if not (isinstance(theirs, type(ours)) or isinstance(ours, type(theirs))):
+        name = type(ours).__name__
+        raise TypeError(f"other is a {type(theirs).__name__}; pass another {name} to merge")
+
+
 def check_bool(name: str, value: Any) -> bool:
     """Return value as a bool, or raise naming it if it is none."""
     if not isinstance(value, (bool, np.bool_)):
@@ -119,7 +155,7 @@ def check_not_negatives(name: str, values: Any) -> Doubles:
     """Return values as an array of finite doubles >= 0, or raise naming them."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0") from None
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name}={values!r} must be finite and >= 0")
@@ -166,7 +202,7 @@ def as_floats(name: str, values: ArrayLike) -> Floats:
         if array.dtype.kind != "c":
             floats: Floats = array.astype(float_dtype(array), copy=False)
             return floats
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass numbers") from None
     raise TypeError(f"{name} is complex; pass real numbers")
 
@@ -226,7 +262,7 @@ def check_matrix(name: str, values: Any) -> Doubles:
         if given.dtype.kind == "c":
             raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
         matrix: Doubles = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} is not numeric ({error}); pass a matrix of numbers") from None
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix with one row per point")

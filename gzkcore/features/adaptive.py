@@ -95,7 +95,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
             f"columns go up to {tuples.max()}, but X has {X.shape[1]}, numbered from 0; use "
             "smaller ones"
         )
-    ordered, order = _ordered(tuples.astype(np.int32))
+    ordered, order = _ordered(np.maximum(tuples, -1).astype(np.int32))
     used, tree, entries = _plan(ordered)
     columns_of = np.empty_like(entries)
     columns_of[order] = entries

@@ -268,7 +268,7 @@ def _check_radius(radius: float | tuple[float, float]) -> tuple[float, float]:
         return 0.0, check_positive("radius", radius)
     try:
         low, high = (float(value) for value in radius)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"radius={radius!r} is neither a number nor a pair of numbers") from None
     if not 0 <= low <= high or not 0 < high < math.inf:
         raise ValueError(f"radius={radius!r} must satisfy 0 <= smallest <= largest and largest > 0")

@@ -173,7 +173,7 @@ def double_rows(X: Data) -> Doubles:
         if given.dtype.kind == "c":
             raise TypeError("it is complex")  # noqa: TRY301  told below, with the remedy
         rows: Doubles = given.astype(np.float64, order="C", copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"X is not numeric ({error}); pass rows of numbers") from None
     check_rows_shape(rows.shape)
     raise_not_finite(rows)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from gzkcore._compiled import kmeans as _kmeans
 from gzkcore._util.state import doubles, floats, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_weights
+from gzkcore._util.validation import check_same_class, check_weights
 from gzkcore._util.wording import counted
 
 from .tiles import as_rows, for_each_tile, thread_count, width_of
@@ -179,6 +179,7 @@ class ClusterAccumulator:
         -------
         self
         """
+        check_same_class(self, other)
         same = np.array_equal(self.centers, other.centers)
         if not (same and np.array_equal(self.about, other.about)):
             raise ValueError("cannot merge sums around other centers; start both from the same")

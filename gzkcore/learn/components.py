@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from gzkcore._util.callbacks import Progress, with_callbacks
 from gzkcore._util.state import holds, stored
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_weights, float_dtype
+from gzkcore._util.validation import check_same_class, check_weights, float_dtype
 from gzkcore.rows.sources import type_of
 
 from .base import FeatureLearner, check_one_batch, check_same_features
@@ -120,6 +120,7 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         -------
         self
         """
+        check_same_class(self, other)
         self._check_fitted()
         other._check_fitted()
         self._check_same_features(other)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles
-from gzkcore._util.validation import check_weights, dense, raise_not_finite
+from gzkcore._util.validation import check_same_class, check_weights, dense, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.gradients import gradients
@@ -115,6 +115,7 @@ class GradientAccumulator:
         -------
         self
         """
+        check_same_class(self, other)
         if other.sums is not None:
             if self.sums is not None:
                 _check_columns(other.sums, self.sums)

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_integer, check_targets, check_weights
+from gzkcore._util.validation import check_integer, check_same_class, check_targets, check_weights
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.features.base import KernelMap
@@ -210,6 +210,7 @@ class GramAccumulator:
         -------
         self
         """
+        check_same_class(self, other)
         if other.n_folds != self.n_folds:
             raise ValueError(f"cannot merge {other.n_folds} folds into {self.n_folds}; use as many")
         if other.sums is not None:

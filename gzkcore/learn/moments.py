@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import gram as _gram
 from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
-from gzkcore._util.validation import check_lengths, check_some_weight, check_weights
+from gzkcore._util.validation import (
+    check_lengths,
+    check_same_class,
+    check_some_weight,
+    check_weights,
+)
 
 from .gram import PartialSums, pack_lower, total_of, unpack_lower
 from .tiles import Tiles, as_rows, for_each_tile, thread_count, tile_rows, width_of
@@ -210,6 +215,7 @@ class MomentsAccumulator:
         -------
         self
         """
+        check_same_class(self, other)
         if other.mean is not None:
             self._check_width(other.width, len(other.mean))
             self._add(

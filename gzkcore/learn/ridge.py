@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
-from gzkcore._util.validation import check_choice, check_integer, check_positive
+from gzkcore._util.validation import check_choice, check_integer, check_positive, check_same_class
 
 from .base import FeatureLearner, Solved, check_one_batch, check_same_features, new_features
 from .gram import GramAccumulator
@@ -125,6 +125,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
         -------
         self
         """
+        check_same_class(self, other)
         for model in (self, other):
             if not model.__sklearn_is_fitted__():
                 raise NotFittedError(f"a {type(model).__name__} to be merged is not fitted yet")

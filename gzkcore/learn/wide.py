@@ -21,7 +21,12 @@ from sklearn.exceptions import ConvergenceWarning
 from gzkcore._util.linalg import eigh, orthonormal
 from gzkcore._util.state import doubles, floating_dtype, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers
-from gzkcore._util.validation import check_some_weight, check_targets, check_weights
+from gzkcore._util.validation import (
+    check_same_class,
+    check_some_weight,
+    check_targets,
+    check_weights,
+)
 from gzkcore._util.warn import warn
 
 from .passes import Passes, Rows, Sums, sum_tiles
@@ -132,6 +137,7 @@ class CrossAccumulator:
         -------
         self
         """
+        check_same_class(self, other)
         if other.sums is not None:
             self._add(other.sums, other.n_rows, other.dtype)
         return self

@@ -620,7 +620,13 @@ class ArrayTable(Table):
                 archive = stack.enter_context(zipfile.ZipFile(self.path))
                 file = stack.enter_context(archive.open(f"{array}.npy"))
             shape, by_column, dtype = _npy_header(file)
-            if not by_column and not dtype.hasobject:
+            if dtype.hasobject:
+                raise ValueError(
+                    f"{self.path}: {array} is an array of Python objects, which a file may hold as "
+                    f"code alone; save numbers or text instead, {array}.astype(float) or "
+                    f"{array}.astype(str)"
+                )
+            if not by_column:
                 row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
                 for start in range(0, shape[0], rows):  # other bytes may follow the array
                     size = min(rows, shape[0] - start) * row_bytes

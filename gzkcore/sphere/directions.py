@@ -18,7 +18,7 @@ from gzkcore._compiled import directions as _directions
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Doubles, Seed
-from gzkcore._util.validation import check_choice, check_dim, check_integer
+from gzkcore._util.validation import check_choice, check_degree, check_dim, check_integer
 
 __all__ = ["best_method", "sample_directions", "sphere_quadrature"]
 
@@ -132,8 +132,9 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     0.2
     """
     dim = check_dim(dim)
-    degree = check_integer("degree", degree, 0)
-    if dim > 2 and (degree + 1) * (degree // 2 + 1) ** (dim - 2) > 10**7:
+    degree = check_degree(degree)
+    n_nodes = math.log(degree + 1) + (dim - 2) * math.log(degree // 2 + 1)
+    if dim > 1 and n_nodes > math.log(10**7):
         raise ValueError(
             f"a rule of degree={degree} in dim={dim} needs more than 10^7 nodes; use a lower "
             "degree, or sample_directions"

@@ -29,8 +29,8 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import (
     as_floats,
+    check_degree,
     check_dim,
-    check_integer,
     first_not_finite,
     is_finite,
 )
@@ -77,12 +77,13 @@ def n_harmonics(degree: int, dim: int) -> int:
     >>> n_harmonics(31, 3)
     1024
     """
-    degree = check_integer("degree", degree, 0)
+    degree = check_degree(degree)
     dim = check_dim(dim)
     count = _special.n_harmonics(degree, dim) if max(degree, dim) < SMALL else -1
     if count >= 0:
         return count
-    return math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, degree - 1)
+    below = math.comb(degree + dim - 2, degree - 1) if degree else 0
+    return math.comb(degree + dim - 1, degree) + below
 
 
 def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
@@ -118,7 +119,7 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     >>> spherical_harmonics([[1.0, 0.0, 0.0]], 1).round(6)
     array([[1.      , 0.      , 1.732051, 0.      ]])
     """
-    degree = check_integer("degree", degree, 0)
+    degree = check_degree(degree)
     X = np.ascontiguousarray(as_floats("X", X))
     if X.ndim != 2 or X.shape[1] < 1:
         raise ValueError(f"X has shape {X.shape}; pass points as rows, (n_samples, dim)")

@@ -16,7 +16,7 @@ from scipy.special import roots_legendre
 from gzkcore._compiled import series as _series
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Function
-from gzkcore._util.validation import as_floating, check_dim, check_integer, check_positive
+from gzkcore._util.validation import as_floating, check_degree, check_dim, check_positive
 
 from .special import log_alpha
 
@@ -67,7 +67,7 @@ def gegenbauer_series(
     array([1.81343 , 2.923148, 1.75928 ])
     """
     dim = check_dim(dim)
-    degree = check_integer("degree", degree, 0)
+    degree = check_degree(degree)
     if derivatives is not None:
         given = check_numbers("derivatives", derivatives)
         taylor = np.array([float(v) * math.exp(-math.lgamma(j + 1)) for j, v in enumerate(given)])
@@ -176,10 +176,14 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     True
     """
     dim = check_dim(dim)
-    degree = check_integer("degree", degree, 0)
+    degree = check_degree(degree)
     if not callable(function):
         raise TypeError(f"function={function!r} is not callable; pass f itself")
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    try:
+        norms = [np.asarray(each, dtype=np.float64) for each in (a, b)]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"a and b are not numeric ({error}); pass norms >= 0") from None
+    a, b = np.broadcast_arrays(*norms)
     if not (np.isfinite(a).all() and np.isfinite(b).all() and (a >= 0).all() and (b >= 0).all()):
         raise ValueError("a and b must be finite norms >= 0")
     shape = a.shape
@@ -219,7 +223,7 @@ def check_numbers(name: str, values: ArrayLike, *, empty: bool = False) -> Doubl
     try:
         array = np.asarray(values)
         real = array if array.dtype.kind in "biuf" else np.asarray([float(v) for v in array])
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} is no list of real numbers ({error}); pass numbers") from None
     if array.ndim != 1 or (array.size == 0 and not empty):
         raise ValueError(f"{name} has shape {array.shape}; pass a list of one or more numbers")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from gzkcore._compiled import special as _special
 from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats
-from gzkcore._util.validation import as_floating, check_dim, check_integer, check_integers
+from gzkcore._util.validation import as_floating, check_degree, check_dim, check_integers
 
 __all__ = [
     "alpha",
@@ -76,10 +76,12 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
         out = np.empty(degrees.shape)
         _special.alpha(degrees.ravel(), dim, out.ravel(), n_threads(32 * degrees.size))
         return out
-    level = check_integer("degree", degree, 0)
+    level = check_degree(degree)
     count = _special.exact_alpha(level, dim) if max(level, dim) < SMALL else -1
     if count >= 0:
         return count
+    if level < 2:
+        return 1 if level == 0 else dim
     return math.comb(dim + level - 1, level) - math.comb(dim + level - 3, level - 2)
 
 
@@ -129,7 +131,7 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     >>> gegenbauer(2, 3, [0.0, 0.5, 1.0])
     array([-0.5  , -0.125,  1.   ])
     """
-    degree = check_integer("degree", degree, 0)
+    degree = check_degree(degree)
     dim = check_dim(dim)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
@@ -169,7 +171,7 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     >>> gegenbauer_coefficients(4, 3)
     array([ 1.   , -3.   ,  0.375])
     """
-    degree = check_integer("degree", degree, 0)
+    degree = check_degree(degree)
     dim = check_dim(dim)
     out = np.empty(degree // 2 + 1)
     _special.gegenbauer_coefficients(degree, dim, out)
@@ -218,8 +220,8 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     >>> round(float(rodrigues(6, 5, 0.3)), 12)  # 3453241/64000000
     0.053956890625
     """
-    degree = check_integer("degree", degree, 0)
-    dim = check_integer("dim", dim, 2)
+    degree = check_degree(degree)
+    dim = check_dim(dim, 2)
     t, shape = as_floating("t", t)
     out = np.empty_like(t)
     factors = np.empty(degree + 1)

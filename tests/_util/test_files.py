@@ -44,6 +44,27 @@ def test_only_its_own_parts_are_removed(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])
 
 
+@pytest.mark.parametrize(
+    "name", ["x" * 246 + ".gzk", "é" * 125 + ".gzk", "x" * 255, "a." + "b" * 200]
+)
+def test_names_as_long_as_there_are(tmp_path, name):
+    path = tmp_path / name
+    for text in ("one", "two"):
+        with replacing(path) as beside:
+            assert beside.name.endswith(path.suffix)
+            left = beside.with_name(beside.name.replace(str(os.getpid()), "7"))
+            beside.write_text(text)
+        left.touch()  # as if one of number 7 had been killed
+    remove_parts(path)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert path.read_text() == "two"
+
+
+def test_names_that_are_too_long(tmp_path):
+    with pytest.raises(OSError, match=r"cannot save to '.*x': the name is too long; use a shorter"):
+        check_place(tmp_path / ("x" * 256))
+
+
 def test_places_where_nothing_can_be_written(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         check_place(tmp_path / "no" / "a.txt")

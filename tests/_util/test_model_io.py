@@ -286,6 +286,9 @@ def test_a_missing_file_is_a_missing_file(tmp_path):
         load(tmp_path / "none.gzk")
     with pytest.raises(FileNotFoundError, match=r"none\.gzk': there is no folder /.*not_there$"):
         load(tmp_path / "not_there" / "none.gzk")
+    (tmp_path / "m.gzk").touch()
+    with pytest.raises(FileNotFoundError, match=r"x\.gzk': there is no folder /.*m\.gzk$"):
+        load(tmp_path / "m.gzk" / "x.gzk")
 
 
 def test_a_folder_is_no_model(tmp_path):

@@ -29,7 +29,7 @@ def test_the_environment_decides(monkeypatch):
     assert show_config()["n_threads"] == 7
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", " "])
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", " ", "²", "٣", "9" * 10, "9" * 5000])
 def test_a_wrong_environment_is_refused(monkeypatch, value):
     monkeypatch.setenv("GZKCORE_NUM_THREADS", value)
     with pytest.raises(ValueError, match=rf"GZKCORE_NUM_THREADS='{value}' is not a positive whole"):

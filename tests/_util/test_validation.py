@@ -1,6 +1,7 @@
 """Where a value is not finite: the same words for every kind of rows."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,13 @@ from scipy import sparse
 from gzkcore import KernelClassifier, KernelRegressor, KernelRidge, TableEncoder
 from gzkcore._util.validation import (
     LOOKED_AT,
+    as_floats,
     check_array,
     check_labels,
+    check_matrix,
+    check_not_negative,
+    check_not_negatives,
+    check_positive,
     first_not_finite,
     is_finite,
     raise_not_finite,
@@ -19,6 +25,20 @@ from gzkcore._util.validation import (
 
 N = 2 * LOOKED_AT + 5
 AS_ONE = [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csr_matrix]
+
+
+@pytest.mark.parametrize(
+    "number", [10**400, -(10**400), Fraction(10**400, 3)], ids=["large", "small", "fraction"]
+)
+def test_numbers_beyond_floats(number):
+    for check, wanted in ((check_positive, "> 0"), (check_not_negative, ">= 0")):
+        with pytest.raises(
+            ValueError, match=f"^lam is beyond the largest float, .*; use a finite number {wanted}$"
+        ):
+            check("lam", number)
+    for check in (check_matrix, as_floats, check_not_negatives):
+        with pytest.raises(TypeError, match=r"^lam.* is not numeric"):
+            check("lam", [[number]])
 
 
 @pytest.mark.parametrize("kind", AS_ONE, ids=lambda kind: kind.__name__)

@@ -427,3 +427,9 @@ def test_degrees_without_a_monomial_are_no_error():
     degrees = np.count_nonzero(features.columns_ >= 0, axis=1)
     assert degrees.min() > 0
     assert np.isfinite(features.transform(X)).all()
+
+
+@pytest.mark.parametrize("none", [-1, -2, -(2**31) - 1, -(2**32)])
+def test_any_number_below_zero_is_no_factor(none):
+    found = module.monomial_features([[2.0, 3.0]], [[none, 1], [none, none]], [1.0, 1.0])
+    np.testing.assert_array_equal(found, [[3.0, 1.0]])

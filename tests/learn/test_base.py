@@ -302,6 +302,23 @@ def test_models_of_different_features_are_not_merged(name):
     one.merge(pickle.loads(pickle.dumps(one)))  # equal, if not the same
 
 
+@streaming
+def test_models_of_other_classes_are_not_merged(name):
+    X, _ = data()
+    one = LEARNERS_ON[name](RBF9).fit(X, second(name, X))
+    kind = type(one).__name__
+    before = output(one, X)
+    different = RandomFeatureCCA() if kind == "RandomFeaturePCA" else RandomFeaturePCA()
+    for other in (None, different, X):
+        wanted = f"^other is a {type(other).__name__}; pass another {kind} to merge$"
+        with pytest.raises(TypeError, match=wanted):
+            one.merge(other)
+        sums = type(one.moments_).__name__
+        with pytest.raises(TypeError, match=f"pass another {sums} to merge$"):
+            one.moments_.merge(other)
+    assert_array_equal(output(one, X), before)
+
+
 def of_whole_numbers(X, power):
     """Features that refuse all points but whole numbers."""
     if (np.round(X) != X).any():

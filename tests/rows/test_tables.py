@@ -286,6 +286,8 @@ def test_bad_values_of_binary_files():
     refuse("uneven.npz", ["a", "y"], "the arrays differ in length: a has 3, y has 4")
     np.savez("text.npz", a=np.array(["x", "y"]), y=np.ones(2))
     refuse("text.npz", ["a", "y"], "column 'a' holds <U1, not numbers")
+    np.savez("objects.npz", X=np.ones((2, 2)), y=np.array(["a", 1], dtype=object))
+    refuse("objects.npz", ["X0", "y"], "objects.npz: y is an array of Python objects, which a file")
     np.savez("cube.npz", X=np.ones((4, 2, 2)), y=np.ones(4))
     with pytest.raises(ValueError, match=r"cube.npz: X has shape \(4, 2, 2\), and columns come fr"):
         open_batches("cube.npz", target="y")

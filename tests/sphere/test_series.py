@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tolerances import TWINS
 
-from gzkcore import Matern, RationalQuadratic, Zonal
+from gzkcore import Gaussian, Matern, RationalQuadratic, Zonal
 from gzkcore._compiled import series as _series
 from gzkcore.kernels.truncation import angular_energy
 from gzkcore.sphere.series import gegenbauer_series, radial_series, zonal_sum
@@ -204,3 +204,14 @@ def test_a_table_has_its_last_piece_at_the_end_and_beyond():
     out = np.empty((len(norms), 1))
     _series.interpolate(table, norms, 1.0, 3.0, out, 1)
     assert out[:, 0].tolist() == [0, 1, 3, 3, 3, 3, 0]
+
+
+def test_whole_numbers_beyond_floats():
+    for call in (
+        lambda: zonal_sum([10**400], 3, 0.5),
+        lambda: gegenbauer_series(None, 3, 2, derivatives=[10**400]),
+        lambda: radial_series(np.exp, 10**400, 1.0, 3, 2),
+        lambda: Gaussian(0.5)([[10**400]]),
+    ):
+        with pytest.raises(TypeError, match=r"\(int too large to convert to float\); pass"):
+            call()

@@ -1,5 +1,6 @@
 """The constants and polynomials on the fast path: known values, high degrees, awkward input."""
 
+import sys
 from fractions import Fraction
 from math import isclose
 
@@ -10,6 +11,7 @@ from tolerances import TWINS
 
 from gzkcore import reference
 from gzkcore.sphere import special
+from gzkcore.sphere.harmonics import n_harmonics
 
 
 @pytest.mark.parametrize(
@@ -165,6 +167,32 @@ def test_nothing_is_written_to_t():
     t = np.linspace(-1, 1, 50)
     t.flags.writeable = False
     special.gegenbauer(5, 3, t)
+
+
+@pytest.mark.parametrize("number", [2**61, 10**20, 10**400], ids=["2^61", "10^20", "10^400"])
+def test_dimensions_and_degrees_beyond_what_kernels_count(number):
+    for function in (special.alpha, special.gegenbauer_coefficients, special.gegenbauer, special.mu,
+                     special.log_mu, special.rodrigues, special.sphere_area):  # fmt: skip
+        args = {special.sphere_area: (), special.gegenbauer_coefficients: (2,), special.alpha: (2,),
+                special.mu: (2, 4), special.log_mu: (2, 4)}  # fmt: skip
+        given = {"dim": number, "t": [0.5]} if function not in args else {"dim": number}
+        with pytest.raises(ValueError, match=r"^dim.* is too large; use an integer below [\d,]+$"):
+            function(*args.get(function, (2,)), **given)
+    for function in (special.gegenbauer, special.rodrigues):
+        with pytest.raises(
+            ValueError, match=r"^degree.* is too large; use an integer below [\d,]+$"
+        ):
+            function(number, 3, [])
+
+
+def test_the_largest_dimension():
+    dim = sys.maxsize // 4
+    assert special.gegenbauer(2, dim, [0.5, 1.0]) == pytest.approx([0.25, 1.0])
+    assert special.gegenbauer_coefficients(2, dim) == pytest.approx([1, 0], abs=1e-15)
+    assert special.alpha([1], dim) == dim
+    assert special.alpha(1, dim) == dim
+    assert special.alpha(0, dim) == n_harmonics(0, dim) == 1
+    assert n_harmonics(1, dim) == dim + 1
 
 
 @pytest.mark.parametrize(
