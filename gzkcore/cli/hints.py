@@ -6,7 +6,7 @@ import shlex
 import numpy as np
 
 from gzkcore._util.typing import Integers
-from gzkcore.learn.categories import SEEN, what_texts_seem
+from gzkcore.learn.categories import example_of, spread, what_texts_seem
 from gzkcore.rows.frames import Values
 
 from .arguments import listed
@@ -73,9 +73,9 @@ def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str])
 
 def doubtful_texts(column: Values) -> str:
     """Say what the texts of a column seem to be, and the remedy; "" if they are just text."""
-    texts = sorted({str(text) for text in column if text is not None})[-SEEN:]
+    texts = spread(sorted({str(text) for text in column if text is not None}))
     seem = what_texts_seem(texts)
     if not seem:
         return ""
     kind = "numbers" if seem == "decimal commas" else seem
-    return f"texts such as {texts[0]!r} seem to be {kind}; {REMEDIES[seem]}"
+    return f"texts such as {example_of(texts)!r} seem to be {kind}; {REMEDIES[seem]}"

@@ -185,6 +185,12 @@ def test_the_only_column_to_predict_from_has_no_note():
         (["03/25/2024", "12/01/24"], "dates"),
         (["94-97-62", "40-17-35"], ""),
         (["950", "12"], ""),
+        (["1,4", "2,3", "4"], ""),
+        (["1,4", "3,2", "4"], "decimal commas"),
+        (["3.14.17", "2.7.1", "10.4.12"], ""),
+        (["25.03.24", "01.12.24"], "dates"),
+        ([f"{i:02}/03/2024" for i in range(1, 29)] + ["unknown"], "dates"),
+        (["03/25/2024", "12/01/24", "unknown"], ""),
     ],
 )
 def test_what_texts_seem(texts, seem):
@@ -215,12 +221,27 @@ def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
         f"Note: column {name!r} is {what[name]}: its texts such as {example!r} seem to be {remedy}"
         for name, example, remedy in (
             ("rate", "12 %", "numbers; write the numbers alone, such as 1200.5"),
-            ("price", "€ 140", "numbers; write the numbers alone, such as 1200.5"),
-            ("date", "09/01/2024", "dates; write them as 2024-12-31"),
+            ("price", "€ 100", "numbers; write the numbers alone, such as 1200.5"),
+            ("date", "01/01/2024", "dates; write them as 2024-12-31"),
         )
     ]
     reason = refuse(capsys, "fit", "data.csv", "--target", "price", "--force")
     assert reason.endswith(
-        "too many to learn; texts such as '€ 140' seem to be numbers; write the numbers alone, "
+        "too many to learn; texts such as '€ 100' seem to be numbers; write the numbers alone, "
         "such as 1200.5"
     )
+
+
+def test_a_few_texts_with_signs_do_not_tell_of_the_others():
+    """Sorted, the signs come last."""
+    texts = np.array([f"flat {i}" for i in range(25)] + [f"€ {i}" for i in range(25)], dtype=object)
+    assert hints.doubtful_texts(texts) == ""
+
+
+@pytest.mark.parametrize("wrong", ["2024-02-31", "2024-13-01"])
+def test_a_day_that_is_none_among_dates_is_named(capsys, wrong):
+    a = np.random.default_rng(0).standard_normal(40)
+    dates = [f"2024-01-{1 + i % 28:02}" for i in range(40)]
+    write("data.csv", {"a": a, "day": [*dates[:6], wrong, *dates[7:]], "y": a})
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y")
+    assert reason.startswith(f"data.csv: data row 7, column 'day': the value is '{wrong}'"), reason
