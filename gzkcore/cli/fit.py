@@ -225,10 +225,10 @@ def _tested_in_turn(found: TableFit, split: "_Split", recipe: Recipe, wanted: _W
 def _surveyed(split: "_Split", recipe: Recipe) -> Survey:
     """Check every value; measure and sample the rows of the fit."""
     table, names = split.columns.table, split.columns.names
-    survey = Survey(len(names), split.seed + 1)
+    survey = Survey(names, split.seed + 1)
     for piece in split.read("reading"):
         recipe.check(table, piece.rows, piece.values[:, :-1])
-        survey.add(piece.places, piece.values, ~piece.test)
+        survey.add(piece.places, piece.values, ~piece.test, piece.rows)
     return survey
 
 

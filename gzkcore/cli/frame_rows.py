@@ -35,7 +35,7 @@ from .held_out import (
     folds_of_labels,
     held_out,
 )
-from .hints import about_row_numbers, doubtful_texts, numbers_rows
+from .hints import Numbering, about_row_numbers, doubtful_texts
 from .recipes import FrameRecipe
 from .reports import Report, Say
 
@@ -113,9 +113,11 @@ def read_rows(
     if drop_missing:
         whole, numbers = _without_missing(whole, numbers, say)
     check_rows(table, len(whole), n_read - len(whole))
-    recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
-    classify = classify or kind_of(whole[target]) == TEXT
+    asked, classify = classify, classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
+    if classify and not asked:
+        _doubt_labels(table, target, y[there], say)
+    recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
     n_used = int(there.sum())
     if test_fraction is None and n_used < FEW_ROWS:
         check_known(table, target, n_used)
@@ -193,10 +195,12 @@ def _prepared(
             done = "left out" if name in names else "taken for categories"
             say(f"column {name!r} is {done}: its {doubt}")
     kept = [name for name in columns if name not in (*empty, *names)]
-    alike = [name for name in kept if numbers_rows(name, whole[name], numbers)]
-    if alike and {*columns} == {*table.beside(target)}:  # who names them knows them
-        ranges = {name: (whole[name].min(), whole[name].max()) for name in alike}
-        if told := about_row_numbers(ranges, kept):
+    if {*columns} == {*table.beside(target)}:  # who names them knows them
+        numbering = Numbering([name for name in kept if kinds[name] == NUMBER])
+        if numbering.names:
+            columns_of = [whole[name] for name in numbering.names]
+            numbering.add(numbers, np.column_stack(columns_of))
+        if (ranges := numbering.found()) and (told := about_row_numbers(ranges, kept)):
             say(told)
     if not kept:
         raise ValueError(
@@ -269,6 +273,13 @@ def _targets(
     if len(np.unique(column[there])) == 2:
         say(f"{target} has two values; gzkcore fit --classify treats them as labels")
     return column, there
+
+
+def _doubt_labels(table: Table, target: str, y: Values, say: Say) -> None:
+    """Say so where labels seem to be numbers or dates, before what there is to say of columns."""
+    if doubt := doubtful_texts(y):
+        _check_target(table, target, y)
+        say(f"column {target!r}, the target, is taken for labels: its {doubt}")
 
 
 def _check_target(table: Table, target: str, y: Values) -> None:

@@ -5,11 +5,12 @@ import shlex
 
 import numpy as np
 
-from gzkcore._util.typing import Integers
-from gzkcore.learn.categories import SEEN, what_texts_seem
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore.learn.categories import example_of, spread, what_texts_seem
 from gzkcore.rows.frames import Values
 
 from .arguments import listed
+from .held_out import hashed
 from .output import MOST_NAMED
 
 # Names of numbers that rise from row to row and mean something, and of those that mean nothing.
@@ -19,6 +20,7 @@ ORDERED = re.compile(
     r"($|[ _.-])|timestamp|epoch|elapsed|dayof|yday"
 )
 IDENTIFIER = re.compile(r"(.*[ _.-])?(?i:id)|.*[a-z]I[dD]")
+KEPT = 1 << 16  # values of a column that tell whether each is there once
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 REMEDIES = {
     "dates": "write them as 2024-12-31",
@@ -27,28 +29,55 @@ REMEDIES = {
 }
 
 
-def numbers_rows(name: str, column: Values, rows: Integers) -> bool:
-    """Say whether a column seems to number the rows: whole numbers, each once, without gaps.
+class Numbering:
+    """Which columns seem to number the rows, told piece by piece, in whatever order they count.
 
-    Those called id may have gaps. Years and steps of time are no numbers of rows.
-
-    Parameters
-    ----------
-    name : str
-    column : ndarray
-    rows : ndarray of int
-        The numbers of the rows in the file.
+    These are whole numbers, each once, without gaps; those called id may have gaps, and so may
+    those that rise with the rows of the file. Years and steps of time are no numbers of rows. That
+    each is there once is told by the values of the least hashes: all up to `KEPT` of them.
     """
-    if column.dtype.kind != "f" or not np.all(column == np.round(column)):
-        return False  # NaN is not whole either
-    low, high = float(column.min()), float(column.max())
-    if means_something(name, low, high):
-        return False
-    if np.all(column - rows == column[0] - rows[0]):
-        return True
-    without_gaps = high - low == len(column) - 1
-    may_be = without_gaps or IDENTIFIER.fullmatch(name) is not None
-    return may_be and len(np.unique(column)) == len(column)
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.n_rows = 0
+        self._low, self._high = np.full(len(names), np.inf), np.full(len(names), -np.inf)
+        self._start = np.full(len(names), np.nan)  # value - number of the first row
+        self._rises = np.ones(len(names), dtype=bool)  # whether it is so in all rows
+        self._kept = {j: np.empty(0) for j in range(len(names))}  # of those that may number rows
+
+    def add(self, rows: Integers, values: Doubles) -> None:
+        """Add rows of these numbers in the file; values has a column for each name."""
+        if not len(values):
+            return
+        self.n_rows += len(values)
+        for j in [*self._kept]:
+            column = values[:, j]
+            if not np.all(column == np.round(column)):  # NaN is not whole either
+                del self._kept[j]
+                continue
+            self._low[j] = min(self._low[j], column.min())
+            self._high[j] = max(self._high[j], column.max())
+            if np.isnan(self._start[j]):
+                self._start[j] = column[0] - rows[0]
+            self._rises[j] &= bool(np.all(column - rows == self._start[j]))
+            both = np.concatenate([self._kept[j], column])
+            kept = np.unique(both)
+            if len(kept) < len(both):
+                del self._kept[j]
+                continue
+            keys = hashed(kept.astype(np.int64), 0)
+            self._kept[j] = kept[np.argsort(keys)[:KEPT]]
+
+    def found(self) -> dict[str, tuple[float, float]]:
+        """Return the columns that seem to number the rows, and their ranges."""
+        found = {}
+        for j in self._kept:
+            name, low, high = self.names[j], float(self._low[j]), float(self._high[j])
+            without_gaps = high - low == self.n_rows - 1
+            may_be = self._rises[j] or without_gaps or IDENTIFIER.fullmatch(name) is not None
+            if self.n_rows and may_be and not means_something(name, low, high):
+                found[name] = low, high
+        return found
 
 
 def means_something(name: str, low: float, high: float) -> bool:
@@ -73,9 +102,9 @@ def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str])
 
 def doubtful_texts(column: Values) -> str:
     """Say what the texts of a column seem to be, and the remedy; "" if they are just text."""
-    texts = sorted({str(text) for text in column if text is not None})[-SEEN:]
+    texts = spread(sorted({str(text) for text in column if text is not None}))
     seem = what_texts_seem(texts)
     if not seem:
         return ""
     kind = "numbers" if seem == "decimal commas" else seem
-    return f"texts such as {texts[0]!r} seem to be {kind}; {REMEDIES[seem]}"
+    return f"texts such as {example_of(texts)!r} seem to be {kind}; {REMEDIES[seem]}"

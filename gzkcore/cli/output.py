@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gzkcore.rows.tables import Table
+    from gzkcore.rows.values import BadValueError
 
     from .recipes import Recipe
 
@@ -74,13 +75,14 @@ def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator
     try:
         with options_named(drops=drops):
             yield
-    except BadValueError as error:
-        if not error.is_text or recipe.sphere:
-            raise
-        if error.column == recipe.target:
+    except BadValueError as first:
+        error = _of_target(table, recipe.target) or first
+        if error.is_text and error.column == recipe.target:
             raise ValueError(
                 f"{error.what}; mend or drop such rows, or predict another column, --target"
             ) from None
+        if not error.is_text or recipe.sphere:
+            raise
         rest = [name for name in recipe.columns if name != error.column]
         usable = table.numeric(rest[:MOST_NAMED])
         named = shlex.quote(listed(usable)) if usable else "NAMES"
@@ -89,6 +91,18 @@ def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator
             f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "
             f"--columns {named}{more}"
         ) from None
+
+
+def _of_target(table: "Table", target: str) -> "BadValueError | None":
+    """Return what is wrong with a target that holds text: it comes before any other column."""
+    from gzkcore.rows.values import BadValueError
+
+    try:
+        if target:
+            next(table.batches([target]), None)
+    except BadValueError as error:
+        return error if error.is_text else None
+    return None
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def _rows_of_numbers(
     """Do so of a table of numbers, every value of which is checked."""
     width = len(recipe.columns)
     names = [*recipe.columns, *([recipe.target] if recipe.target else [])]
-    survey = Survey(len(names), seed)
+    survey = Survey(names, seed)
     for first, values, done in table.batches(names):
         rows = np.arange(first, first + len(values))
         recipe.check(table, rows, values[:, :width])

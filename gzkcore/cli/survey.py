@@ -8,7 +8,7 @@ from gzkcore._util.typing import Doubles
 from gzkcore.rows.tables import Table
 
 from .held_out import RowNumbers, hashed
-from .hints import about_row_numbers, means_something
+from .hints import Numbering, about_row_numbers
 
 # Random rows that the ridge sees first, so that they settle the centre and the radius for all that
 # follow, and in which plan and compare try features; and their values.
@@ -19,29 +19,31 @@ DRAWN_VALUES = 1 << 22
 class Survey:
     """Means, variances, ranges and a random sample of the rows that are used."""
 
-    def __init__(self, width: int, seed: int) -> None:
+    def __init__(self, names: list[str], seed: int) -> None:
+        width = len(names)
         self.most = max(1, min(DRAWN_ROWS, DRAWN_VALUES // width))
         self.seed = seed
         self.scaler = StandardScaler()
         self.n_rows = self.n_used = 0
         self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
-        self._start = np.full(width, np.nan)  # value - number of the first row
-        self._counts = np.ones(width, dtype=bool)  # whether it is so in all rows
+        self._numbering = Numbering(names)
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
 
     def add(
-        self, numbers: RowNumbers, values: Doubles, used: NDArray[np.bool_] | None = None
+        self,
+        numbers: RowNumbers,
+        values: Doubles,
+        used: NDArray[np.bool_] | None = None,
+        in_file: RowNumbers | None = None,
     ) -> None:
-        """Add rows of these numbers."""
+        """Add rows of these numbers, some of which are used; those in the file may be others."""
         self.n_rows += len(values)
+        self._numbering.add(numbers if in_file is None else in_file, values)
         if used is not None:
             numbers, values = numbers[used], values[used]
         if not len(values):
             return
         self.n_used += len(values)
-        starts = values - numbers[:, np.newaxis]
-        self._start = np.where(np.isnan(self._start), starts[0], self._start)
-        self._counts &= (starts == self._start).all(axis=0)
         self.low = np.minimum(self.low, values.min(axis=0))
         self.high = np.maximum(self.high, values.max(axis=0))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -52,14 +54,8 @@ class Survey:
         self.numbers, self.values = self.numbers[kept], self.values[kept]
 
     def row_numbers(self, columns: list[str]) -> str:
-        """Say which of the first columns seem to number the rows, "" if none does."""
-        found = {
-            name: (float(low), float(high))
-            for name, low, high, counts in zip(
-                columns, self.low, self.high, self._counts, strict=False
-            )
-            if counts and float(low).is_integer() and not means_something(name, low, high)
-        }
+        """Say which of these columns seem to number the rows, "" if none does."""
+        found = {name: its for name, its in self._numbering.found().items() if name in columns}
         return about_row_numbers(found, columns) if found else ""
 
 

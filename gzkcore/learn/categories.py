@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
 
-SEEN = 20  # texts that tell what a column seems to hold
+SEEN = 1000  # different texts, spread over all, that tell what a column seems to hold
+NEARLY_ALL = 0.95  # of them that must fit
 DAY, MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 DATES = (
     rf"\d{{4}}-{MONTH}-{DAY}([T ].*)?|"
     rf"({DAY}[./-]{MONTH}|{MONTH}[./-]{DAY})[./-](\d\d|\d{{4}})( .*)?"
 )
+PART = r"(?:0|[1-9]\d?)"  # dates with two digits of the year have zeros before some
+VERSIONS = rf"{PART}\.{PART}\.{PART}"
+ANSWERS = r"([1-9]\d?)(?:,([1-9]\d?))?"  # the numbers of one or two choices, in order
 SIGN = r"(?:[€$£¥₹%]|EUR|USD|GBP|CHF|JPY)"
 GROUPED = r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})"  # with separators of thousands
 NUMBERS = rf"[+-]?{SIGN}?\s*[+-]?(?:{GROUPED}+|\d+)(?:[.,]\d+)?\s*{SIGN}?"
@@ -38,7 +42,7 @@ def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[s
     if len(levels) < 2:
         return {"name": name, "kind": "constant"}
     if mostly_different(len(levels) - int(missing.any()), len(values) - int(missing.sum())):
-        _warn_of_lost(name, levels[-SEEN:].tolist())
+        _warn_of_lost(name, spread([level for level in levels.tolist() if level]))
         return {"name": name, "kind": "name"}
     kept = sorted(levels[np.argsort(-counts, kind="stable")][:LEVELS].tolist())
     found = {"name": name, "kind": "category", "levels": kept}
@@ -46,23 +50,44 @@ def category_of(name: str, values: Values, missing: NDArray[np.bool_]) -> dict[s
 
 
 def what_texts_seem(texts: list[str]) -> str:
-    """Return what all of these texts seem to be, a key of LOST; "" if they are just text."""
+    """Return what nearly all of these texts seem to be, a key of LOST.
+
+    "" if they are just text, or may be something else: versions, or choices that were ticked.
+    """
 
     def some(like: str) -> bool:
         return any(re.search(like, text) for text in texts)
 
     def every(like: str) -> bool:
-        return bool(texts) and all(re.fullmatch(like, text) for text in texts)
+        fit = sum(re.fullmatch(like, text) is not None for text in texts)
+        return bool(texts) and fit >= NEARLY_ALL * len(texts)
 
     if every(DATES):
-        return "dates"
+        return "" if every(VERSIONS) else "dates"
     if not every(NUMBERS):
         return ""
     if some(SIGN) or some(rf"^{SEPARATED_TWICE}$"):
         return "numbers"
     if some(GROUPED) and every(rf"[+-]?({GROUPED}|\d{{1,3}})"):  # those below 1,000 have none
         return "numbers"
-    return "decimal commas" if some(",") else ""
+    return "decimal commas" if some(",") and not are_answers(texts) else ""
+
+
+def are_answers(texts: list[str]) -> bool:
+    """Say whether nearly all texts may be the numbers of choices, such as 4 and 1,4."""
+    found = [match for text in texts if (match := re.fullmatch(ANSWERS, text))]
+    rising = sum(m[2] is None or int(m[1]) < int(m[2]) for m in found)
+    return rising >= NEARLY_ALL * len(texts)
+
+
+def spread(texts: list[str]) -> list[str]:
+    """Return as many of these texts as tell what they seem to be, from first to last."""
+    return texts[:: 1 + (len(texts) - 1) // SEEN] if texts else []
+
+
+def example_of(texts: list[str]) -> str:
+    """Return a text of those that seem to be dates or numbers that is one."""
+    return next(text for text in texts if re.fullmatch(f"{DATES}|{NUMBERS}", text))
 
 
 def _warn_of_lost(name: str, texts: list[str]) -> None:
@@ -70,7 +95,7 @@ def _warn_of_lost(name: str, texts: list[str]) -> None:
     if seem := what_texts_seem(texts):
         warn(
             f"column {name!r} is left out: it holds text, and nearly every row has another, "
-            f"such as {texts[0]!r}; {LOST[seem]}",
+            f"such as {example_of(texts)!r}; {LOST[seem]}",
             UserWarning,
             stacklevel=2,
         )

@@ -133,6 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kind=text(
                     "number", "category", "latitude", "longitude", "constant", "name", "nothing"
                 ),
+                was=text(*sorted(LEFT_OUT)).if_there(),
                 holds=text(*HELD).if_there(),
                 indicator=flag().if_there(),
                 fill=number().if_there(),
@@ -183,7 +184,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         _find_places(found, [values for values, _ in columns])
         if all(column["kind"] in LEFT_OUT for column in found):
             # Nothing tells rows apart: one column of zeros, so that every row is like any other.
-            found[0]["kind"] = "nothing"
+            found[0].update(kind="nothing", was=found[0]["kind"])
         widths = [len(_names_out(column)) for column in found]
         self.sources_ = np.repeat(np.arange(len(widths)), widths)
         kinds = {column["kind"] for column in found} - LEFT_OUT
@@ -280,10 +281,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = []
         for words, chosen in {
             "left out because they are constant": [
-                c for c in self.columns_ if c["kind"] == "constant"
+                c for c in self.columns_ if c.get("was", c["kind"]) == "constant"
             ],
             "left out because nearly every row has another text": [
-                c for c in self.columns_ if c["kind"] == "name"
+                c for c in self.columns_ if c.get("was", c["kind"]) == "name"
             ],
             "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c

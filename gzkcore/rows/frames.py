@@ -5,6 +5,7 @@ each is an ISO date; else "text". Text among numbers is more often an error than
 column that is mostly numbers is refused where it is no short list of codes.
 """
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -25,6 +26,8 @@ Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of 
 NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
+ISO_DATE = r"\d{4}-\d\d-\d\d([T ].*)?"  # whether there is such a day or not
+ALONE = np.ones(1, dtype=bool)
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
@@ -257,11 +260,19 @@ def _of_text(
             warn(said, UserWarning, stacklevel=2)
         if isinstance(dates, np.ndarray):
             return dates
-        if kind == DATE:
+        if kind == DATE or _are_dates(values[there]):
             raise table.bad_value(
                 _number_of(rows, dates), name, texts[dates], "date such as 2024-12-31"
             )
     return values
+
+
+def _are_dates(texts: Values) -> bool:
+    """Say whether texts look like ISO dates, of which most are: the others are mistakes."""
+    if not all(re.fullmatch(ISO_DATE, text) for text in texts):
+        return False
+    days = sum(isinstance(_dates(texts[i : i + 1], ALONE), np.ndarray) for i in range(len(texts)))
+    return 2 * days > len(texts)
 
 
 def _dates(values: Values, there: NDArray[np.bool_]) -> Values | int:

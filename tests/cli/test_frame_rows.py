@@ -151,15 +151,28 @@ NUMBERED = {
 @pytest.mark.parametrize(("name", "values", "told"), [(k, *v) for k, v in NUMBERED.items()])
 def test_columns_that_number_the_rows_are_told(name, values, told):
     column = np.array(values, dtype=float)
-    assert hints.numbers_rows(name, column, np.arange(60)) == told
+    assert bool(found_in(name, column, 60)) == told
+    assert found_in(name, column, 7) == found_in(name, column, 60)
     column[3] = np.nan
-    assert not hints.numbers_rows(name, column, np.arange(60))
+    assert not found_in(name, column, 7)
+
+
+def found_in(name, column, size):
+    """Return what a column of 60 rows in pieces seems to number."""
+    numbering = hints.Numbering([name])
+    for first in range(0, len(column), size):
+        piece = column[first : first + size, np.newaxis]
+        numbering.add(np.arange(first, first + len(piece)), piece)
+    return numbering.found()
 
 
 @pytest.mark.parametrize("command", [["fit"], ["fit", *QUICK], ["plan"]], ids=" ".join)
-def test_a_column_that_numbers_the_rows_has_a_note(capsys, command):
-    a, b = np.random.default_rng(0).standard_normal((2, 60))
-    write("data.csv", {"nr": range(1, 61), "a": a, "b c": b, "y": a + b})
+@pytest.mark.parametrize("order", ["rising", "shuffled"])
+def test_a_column_that_numbers_the_rows_has_a_note(capsys, command, order):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 60))
+    numbers = np.arange(1, 61) if order == "rising" else rng.permutation(60) + 1
+    write("data.csv", {"nr": numbers, "a": a, "b c": b, "y": a + b})
     arguments = [command[0], "data.csv", "--target", "y", *command[1:]]
     notes = run(capsys, *arguments)["notes"]
     assert re.search(
@@ -185,6 +198,12 @@ def test_the_only_column_to_predict_from_has_no_note():
         (["03/25/2024", "12/01/24"], "dates"),
         (["94-97-62", "40-17-35"], ""),
         (["950", "12"], ""),
+        (["1,4", "2,3", "4"], ""),
+        (["1,4", "3,2", "4"], "decimal commas"),
+        (["3.14.17", "2.7.1", "10.4.12"], ""),
+        (["25.03.24", "01.12.24"], "dates"),
+        ([f"{i:02}/03/2024" for i in range(1, 29)] + ["unknown"], "dates"),
+        (["03/25/2024", "12/01/24", "unknown"], ""),
     ],
 )
 def test_what_texts_seem(texts, seem):
@@ -215,12 +234,45 @@ def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
         f"Note: column {name!r} is {what[name]}: its texts such as {example!r} seem to be {remedy}"
         for name, example, remedy in (
             ("rate", "12 %", "numbers; write the numbers alone, such as 1200.5"),
-            ("price", "€ 140", "numbers; write the numbers alone, such as 1200.5"),
-            ("date", "09/01/2024", "dates; write them as 2024-12-31"),
+            ("price", "€ 100", "numbers; write the numbers alone, such as 1200.5"),
+            ("date", "01/01/2024", "dates; write them as 2024-12-31"),
         )
     ]
     reason = refuse(capsys, "fit", "data.csv", "--target", "price", "--force")
     assert reason.endswith(
-        "too many to learn; texts such as '€ 140' seem to be numbers; write the numbers alone, "
+        "too many to learn; texts such as '€ 100' seem to be numbers; write the numbers alone, "
         "such as 1200.5"
     )
+
+
+def test_a_few_texts_with_signs_do_not_tell_of_the_others():
+    """Sorted, the signs come last."""
+    texts = np.array([f"flat {i}" for i in range(25)] + [f"€ {i}" for i in range(25)], dtype=object)
+    assert hints.doubtful_texts(texts) == ""
+
+
+@pytest.mark.parametrize("wrong", ["2024-02-31", "2024-13-01"])
+def test_a_day_that_is_none_among_dates_is_named(capsys, wrong):
+    a = np.random.default_rng(0).standard_normal(40)
+    dates = [f"2024-01-{1 + i % 28:02}" for i in range(40)]
+    write("data.csv", {"a": a, "day": [*dates[:6], wrong, *dates[7:]], "y": a})
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y")
+    assert reason.startswith(f"data.csv: data row 7, column 'day': the value is '{wrong}'"), reason
+
+
+def test_what_is_wrong_with_the_target_comes_first(capsys):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(60)
+    town = rng.choice(["Ulm", "Bern"], 60)
+    rate = rng.choice(["12 %", "3 %"], 60)
+    price = rng.choice(["€ 5", "€ 7"], 60)
+    write("data.csv", {"a": a, "town": town, "rate": rate, "price": price})
+    first, second = run(capsys, "fit", "data.csv", "--target", "price")["notes"]
+    assert first == (
+        "Note: column 'price', the target, is taken for labels: its texts such as '€ 5' seem to be "
+        "numbers; write the numbers alone, such as 1200.5"
+    )
+    assert second.startswith("Note: column 'rate' ")
+    reason = refuse(capsys, "fit", "data.csv", "--target", "price", "--force", *QUICK)
+    assert reason.startswith("data.csv: data row 1, column 'price': the value is ")
+    assert reason.endswith("or predict another column, --target")

@@ -468,3 +468,15 @@ def test_dates_and_numbers_in_text_are_not_left_out_silently(texts, remedy):
         encoder = TableEncoder().fit(X)
     assert encoder.columns_[0]["kind"] == "name"
     assert [bool(re.search(remedy, str(each.message))) for each in caught] == [True] * bool(remedy)
+
+
+def test_where_all_columns_are_left_out_each_is_told():
+    """One of them stands for nothing, and was left out all the same."""
+    one = pd.DataFrame({"age": [30.0], "town": ["Ulm"]})
+    assert TableEncoder().fit(one).remarks() == [
+        "Columns left out because they are constant: age, town."
+    ]
+    names = pd.DataFrame({"name": [f"n{i}" for i in range(100)]})
+    assert TableEncoder().fit(names).remarks() == [
+        "Columns left out because nearly every row has another text: name."
+    ]
