@@ -145,6 +145,7 @@ NUMBERED = {
     "Time (s)": (range(60), False),
     "hours_since": (range(60), False),
     "timestamp": (range(1_700_000_000, 1_700_000_060), False),
+    "huge": (np.arange(1, 61) * 1e300, False),
 }
 
 
