@@ -52,7 +52,8 @@ class Numbering:
         self.n_rows += len(values)
         for j in [*self._kept]:
             column = values[:, j]
-            if not np.all(column == np.round(column)):  # NaN is not whole either
+            # NaN is not whole either; from 2^53 on not all whole numbers are there.
+            if not np.all((column == np.round(column)) & (np.abs(column) < 2.0**53)):
                 del self._kept[j]
                 continue
             self._low[j] = min(self._low[j], column.min())

@@ -145,6 +145,7 @@ NUMBERED = {
     "Time (s)": (range(60), False),
     "hours_since": (range(60), False),
     "timestamp": (range(1_700_000_000, 1_700_000_060), False),
+    "huge": (np.arange(1, 61) * 1e300, False),
 }
 
 
@@ -200,7 +201,7 @@ def test_the_only_column_to_predict_from_has_no_note():
         (["950", "12"], ""),
         (["1,4", "2,3", "4"], ""),
         (["1,4", "3,2", "4"], "decimal commas"),
-        (["3.14.17", "2.7.1", "10.4.12"], ""),
+        (["3.14.17", "3.11.10", "2.7.18"], ""),
         (["25.03.24", "01.12.24"], "dates"),
         ([f"{i:02}/03/2024" for i in range(1, 29)] + ["unknown"], "dates"),
         (["03/25/2024", "12/01/24", "unknown"], ""),
