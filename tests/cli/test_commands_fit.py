@@ -47,6 +47,7 @@ def test_no_r2_where_predicting_the_constant_has_no_error():
     assert _about_errors(errors.summary()) == "1 root mean squared"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--features", "32"], ["--whole"]])
 def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, plain, options):
     write("data.csv", {name: column[:60] for name, column in plain.items()})
@@ -321,6 +322,7 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
     assert len(read("out.csv")) == 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [QUICK, ["--whole"], []], ids=["features", "whole", "default"])
 def test_rows_with_missing_values_are_dropped(capsys, plain, options):
     """What is left is as if they had never been there; messages name the rows of the file."""
@@ -347,6 +349,7 @@ def test_rows_with_missing_values_are_dropped(capsys, plain, options):
     assert "row 91, column 'c': the value is 'x'" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [QUICK, []], ids=["features", "default"])
 def test_decimal_commas(capsys, plain, options):
     columns = {name: column[:60] for name, column in plain.items()}

@@ -108,6 +108,7 @@ def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, mixed):
     assert told in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rare", [1, 2])
 def test_a_rare_label_is_new_to_the_fold_that_has_it(capsys, mixed, rare):
     few = {"a": mixed["a"][:50], "y": [*["rare"] * rare, *mixed["kind"][rare:50]]}
@@ -122,6 +123,7 @@ def test_a_rare_label_is_new_to_the_fold_that_has_it(capsys, mixed, rare):
     assert result["folds"] == (5 if rare > 1 else None)  # where a fold would leave one label
 
 
+@pytest.mark.slow
 def test_labels(capsys, mixed):
     write("data.csv", mixed)
     arguments = ["fit", "data.csv", "--target", "kind", "--columns", "a,day,color"]
@@ -146,6 +148,7 @@ def test_labels(capsys, mixed):
     assert "Uncertainty: the mean probability of the predicted class" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_numbers_as_labels(capsys, plain):
     plain = {"a": plain["a"][:60], "y": (plain["a"][:60] > 0).astype(int)}
     write("data.csv", plain)

@@ -122,6 +122,7 @@ def test_columns_with_commas_and_spaces(capsys):
     assert run(capsys, *fit, "--columns", '"Temp, °C"," b "')["columns"] == ["Temp, °C", " b "]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], QUICK], ids=["best", "features"])
 def test_columns_that_are_left_out_are_named(capsys, globe, options):
     write("data.csv", {name: values[:60] for name, values in globe.items()} | {"b": ["u"] * 60})
@@ -167,6 +168,7 @@ def found_in(name, column, size):
     return numbering.found()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["fit"], ["fit", *QUICK], ["plan"]], ids=" ".join)
 @pytest.mark.parametrize("order", ["rising", "shuffled"])
 def test_a_column_that_numbers_the_rows_has_a_note(capsys, command, order):
@@ -222,6 +224,7 @@ def test_predictions_in_text_keep_what_varies_beside_a_large_mean(capsys):
     np.testing.assert_allclose(predicted, exact, rtol=0, atol=0.006)
 
 
+@pytest.mark.slow
 def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
     rng = np.random.default_rng(0)
     a = rng.standard_normal(60)
@@ -261,6 +264,7 @@ def test_a_day_that_is_none_among_dates_is_named(capsys, wrong):
     assert reason.startswith(f"data.csv: data row 7, column 'day': the value is '{wrong}'"), reason
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_the_target_comes_first(capsys):
     rng = np.random.default_rng(0)
     a = rng.standard_normal(60)

@@ -36,6 +36,7 @@ def test_netcdf_and_csv_of_features(capsys, globe):
     np.testing.assert_allclose([float(row["PREDICTED_y"]) for row in rows], surface.ravel())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False], ids=["by options", "by names"])
 def test_a_window_by_the_default_fit(capsys, globe, named):
     names = {} if named else {"lat": "Latitude", "lon": "long"}
@@ -113,6 +114,7 @@ def test_what_is_refused(capsys, globe, plain):
         assert reason in refuse(capsys, "predict", *options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [QUICK, []], ids=["features", "default"])
 def test_a_model_of_a_region_fills_its_region(capsys, options):
     rng = np.random.default_rng(0)

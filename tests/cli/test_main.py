@@ -109,6 +109,7 @@ def test_out_of_memory(capsys, monkeypatch):
         assert refuse(capsys, *arguments) == "there is not enough memory; Unable to allocate 7 GiB"
 
 
+@pytest.mark.slow
 def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
     """Some of its rows are drawn, and that is told."""
     x = np.random.default_rng(0).standard_normal(1000)

@@ -41,6 +41,7 @@ def test_errors_hold_with_more_rows(plan):
     assert whole.megabytes > 0
 
 
+@pytest.mark.slow
 def test_it_is_printed(plan):
     text = str(plan)
     title, _, answer, *_ = text.split("\n")
