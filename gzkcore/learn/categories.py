@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.warn import warn
+from gzkcore.rows.values import as_number
 
 SEEN = 1000  # different texts, spread over all, that tell what a column seems to hold
 NEARLY_ALL = 0.95  # of them that must fit
@@ -91,11 +92,20 @@ def example_of(texts: list[str]) -> str:
 
 
 def _warn_of_lost(name: str, texts: list[str]) -> None:
-    """Warn where texts that are left out seem to be dates, or numbers."""
-    if seem := what_texts_seem(texts):
+    """Warn where texts that are left out are numbers, or seem to be numbers or dates."""
+    told = ""
+    others = [text for text in texts if np.isnan(as_number(text))]
+    if len(others) <= (1 - NEARLY_ALL) * len(texts):
+        but = f", but for such as {others[0]!r}" if others else ""
+        told = (
+            f"which are numbers{but}; if these measure something, convert them, in pandas "
+            "to_numeric(..., errors='coerce')"
+        )
+    elif seem := what_texts_seem(texts):
+        told = f"such as {example_of(texts)!r}; {LOST[seem]}"
+    if told:
         warn(
-            f"column {name!r} is left out: it holds text, and nearly every row has another, "
-            f"such as {example_of(texts)!r}; {LOST[seem]}",
+            f"column {name!r} is left out: it holds text, and nearly every row has another, {told}",
             UserWarning,
             stacklevel=2,
         )

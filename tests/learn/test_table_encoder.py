@@ -458,6 +458,9 @@ def test_names_are_left_out():
         ([f"€ {i}.50" for i in range(84)], "remove signs"),
         ([f"${i},{100 + i}" for i in range(1, 85)], "remove signs"),
         ([f"{i},{100 + i}" for i in range(1, 85)], "separators of thousands"),
+        ([*(f"{i}.5" for i in range(83)), "n/a?"], r"are numbers, but for such as 'n/a\?'; if"),
+        ([f"{i}.5" for i in range(84)], "which are numbers; if these measure something"),
+        ([*(f"{i}.5" for i in range(74)), *(f"Town {i}" for i in range(10))], ""),
         ([f"Town {i}" for i in range(84)], ""),
     ],
 )
