@@ -75,6 +75,7 @@ def test_numbers(capsys, mixed):
         assert words in out, words
 
 
+@pytest.mark.slow
 def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, mixed):
     """The errors are those of all rows, and the model is fitted to all of them."""
     few = {name: mixed[name][:60] for name in ("a", "color", "y")}

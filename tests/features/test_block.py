@@ -344,6 +344,7 @@ def estimates(dim, k, arrangement, squares, draws, rng):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "k"), [(2048, 64), (1700, 53)])
 def test_the_default_arrangement_is_as_good_as_a_permutation(dim, k):
     """Ratio of the standard deviations at most 1.15 for every pattern, and no larger bias."""

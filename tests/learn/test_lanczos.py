@@ -112,7 +112,8 @@ def test_the_fastest_driver_may_give_up(monkeypatch):
     assert log_determinant(K, [0.1], draws).value == pytest.approx(expected.value, rel=1e-12)
 
 
-@pytest.mark.parametrize("preconditioned", [False, pytest.param(True, marks=pytest.mark.weekly)])
+@pytest.mark.slow
+@pytest.mark.parametrize("preconditioned", [False, True])
 def test_the_errors_are_what_they_are_said_to_be(preconditioned):
     """Of 40 estimates of three determinants each, in units of their errors."""
     K, shifts, noise = kernel_matrix(), np.array([0.01, 0.1, 1.0]), 1.0

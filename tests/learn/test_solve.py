@@ -287,7 +287,10 @@ def hard_problem(seed):
     return K, B, shifts, noise, 10.0 ** rng.uniform(-8, -1), rng.random() < 0.8
 
 
-HUNDREDS = [0, 1, *(pytest.param(each, marks=pytest.mark.weekly) for each in range(2, 10))]
+HUNDREDS = [
+    pytest.param(each, marks=pytest.mark.slow if each < 2 else pytest.mark.weekly)
+    for each in range(10)
+]
 
 
 @pytest.mark.parametrize("hundred", HUNDREDS)
