@@ -1,6 +1,7 @@
 """The pictures of the command that are no maps."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,3 +64,23 @@ def test_names_are_no_formulas(tmp_path):
     pairs = np.arange(20.0).reshape(10, 2)
     pictures.draw_agreement(tmp_path / "a.svg", pairs, "rows of $x_{$.csv", "y $x_{$")
     assert (tmp_path / "a.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("rise", "n_axes"), [(0.9, 1), (1.005, 1), (1.5, 2)])
+def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
+    """Rises by chance would look like importances."""
+    figures = []
+    monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    truth = np.arange(10.0)
+    shuffled = {"a": 2.0 * rise, "b": 2.0}
+    found = SimpleNamespace(
+        rows=SimpleNamespace(
+            recipe=SimpleNamespace(target="y"), classify=False, folds=None, truth=truth
+        ),
+        verdict=SimpleNamespace(shuffled=shuffled, error_of_some=2.0, predicted=truth + 1),
+        model=None,
+        places=None,
+    )
+    pictures.draw_frame(found, Path("fit.png"), "data.csv")
+    assert len(figures[0].axes) == n_axes
