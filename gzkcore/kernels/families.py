@@ -175,7 +175,8 @@ class DotProductFunctions(FamilyFunctions):
         elif count := self.kernel.n_derivatives():
             self.n_powers = count
         present = np.flatnonzero(self.table(grid).max(axis=0) > math.sqrt(UNDERFLOW))
-        self.n_degrees = int(present[-1]) + 1 if present.size else 1
+        highest = int(present[-1]) if present.size else 0
+        self.n_degrees = 1 + (highest if dim > 1 else min(highest, 1))  # on a line: even and odd
 
     def table(self, norms: Doubles) -> Doubles:
         """Return roots of the terms of the Taylor series."""
@@ -224,7 +225,8 @@ class ShiftInvariantFunctions(FamilyFunctions):
         low, high = float(grid.min()), float(grid.max())
         count = min(32 + int(4 * (high - low)), _NODES)
         self.nodes = chebyshev(low, high, count) if grid.size > 1 else grid
-        q = 16 if cut.max_degree is None else cut.max_degree
+        start = 16 if dim > 1 else 1  # on a line there are no other degrees
+        q = start if cut.max_degree is None else cut.max_degree
         while True:
             A = self._pairs(self.nodes, q)
             tail = float(kernel.diagonal(self.nodes[-1:])[0] - A[:, -1, -1].sum())

@@ -113,6 +113,14 @@ def test_rotation_needs_few_functions(dim, high, most):
     assert needed.sum() <= most + 1
 
 
+@pytest.mark.parametrize("kernel", [GAUSSIAN, Matern(nu=1.5, length_scale=1.0)], ids=named)
+def test_a_line_has_the_degrees_0_and_1_alone(kernel):
+    # Thousands of further ones were decomposed too, of no harmonics, where one row is far out.
+    norms = np.linspace(0.1, 40.0, 64)
+    radial = RadialFunctions(kernel, 1, (0.1, 40.0), norms, 256, 1e-12)
+    assert radial._family.n_degrees == 2
+
+
 @pytest.mark.parametrize("dim", [1, 2, 3, 9])
 @pytest.mark.parametrize("shell", SHELLS.values(), ids=SHELLS)
 @pytest.mark.parametrize("share", [1.0, 0.3])
