@@ -45,7 +45,7 @@ FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` alon
 SQUARES = 120
 DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of how many
 RIM = 0.4  # points
-LEAST_RANGE = 0.6  # colours of standard deviations begin at this share of the largest, or lower
+LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
 MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
@@ -134,8 +134,10 @@ def draw_map(
     axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < HATCHED else dots, loc="left")
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
-        draw(axes, std, np.ones(len(std)), *_steps(std), f"± {label}")
-        axes.set_title("Standard deviation of a new value")
+        known = std[opacity >= HATCHED]  # the others are at the end of the colours
+        draw(axes, std, np.ones(len(std)), *_steps(known), f"± {label}")
+        ends = " to ".join(as_plain(each, 3) for each in (std.min(), std.max()))
+        axes.set_title(f"Standard deviation of a new value: {ends}")
     save_picture(figure, path)
 
 
@@ -188,10 +190,13 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     from matplotlib.ticker import MaxNLocator
 
     low, high = np.quantile(std, [0.01, 0.99])
-    low = min(low, LEAST_RANGE * high)  # what hardly varies looks so
-    bounds = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, max(high, 1.001 * low))
+    half = max(high - low, LEAST_RANGE * high) / 2  # what hardly varies looks so
+    middle = (low + high) / 2
+    ticks = MaxNLocator(9, steps=[1, 2, 2.5, 5, 10])
+    bounds = ticks.tick_values(max(middle - half, 0), middle + half)
     colors = colormaps["YlGnBu"]
-    return BoundaryNorm(bounds, colors.N, extend="both" if bounds[0] > 0 else "max"), colors
+    ends = "both" if std.min() < bounds[0] else "max"
+    return BoundaryNorm(bounds, colors.N, extend=ends), colors
 
 
 def _draw_cells(

@@ -20,6 +20,7 @@ MOST_ABOVE = 6  # methods whose errors are above a picture, by name
 FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
 MOST_NAMED = 5  # methods of a comparison
 GREY = "#c3cad3"  # of the others
+ALIKE = 1.25  # errors of predictions that differ by less shall not fill the picture
 # Where a name may stand: horizontal and vertical alignment, offset in points.
 PLACES = (
     ("right", "top", (-6, -5)), ("left", "bottom", (6, 5)), ("center", "bottom", (0, 8)),
@@ -97,8 +98,8 @@ def draw_comparison(
     """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others in grey.
 
     Named are those on the front, then those with the least error. With predictions, a second
-    picture beside it has their error. The whole kernel, whose error of the kernel is 0, is a line
-    at its time there.
+    picture beside it has their error, with 95 % intervals of those that have a name. The whole
+    kernel, whose error of the kernel is 0, is a line at its time there, where the front ends.
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
@@ -107,10 +108,12 @@ def draw_comparison(
     from matplotlib.figure import Figure
 
     panels = {"error": "relative error of the kernel matrix"}
-    panels |= {"rmse": "root mean square error of predictions"} if predicts else {}
+    if predicts:
+        panels["rmse"] = "root mean square error of predictions"
+        panels["rmse"] += ", 95 % intervals" * (rows[0]["rmse_low"] is not None)
     figure = Figure(figsize=(1.4 + 5.6 * len(panels), 6.2), layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    named = _named_methods(features, list(panels))
+    named = _named_methods(rows, list(panels))
     corners: list[list[_Named]] = []
     for number, (key, label) in enumerate(panels.items()):
         axes = figure.add_subplot(1, len(panels), number + 1)
@@ -120,8 +123,12 @@ def draw_comparison(
         shown = features if key == "error" else rows
         for whole in rows[len(features) :]:
             _draw_whole(axes, whole, key)
-        corners.append(_draw_front(axes, shown, key))
-        _leave_out_far_above(axes, shown, key, corners[-1][0].place[1])
+        if key == "rmse":
+            least, (low, high) = min(row[key] for row in rows), axes.get_ylim()
+            axes.set_ylim(min(low, least / ALIKE), max(high, least * ALIKE))
+        corners.append(_draw_front(axes, rows, key))
+        worst = max((point.place[1] for point in corners[-1]), default=0.0)
+        _leave_out_far_above(axes, shown, key, worst)
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
         axes.set_xlabel(f"seconds to fit and transform {n_fitted:,} rows")
@@ -138,11 +145,10 @@ def draw_comparison(
 
 def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
     """Return the methods to be named: of the fronts first, then of the least errors."""
-    order: dict[str, None] = {}
-    for key in reversed(keys):  # predictions come before the kernel
-        order |= dict.fromkeys(row["method"] for row in reversed(_front(rows, key)))
-    order |= dict.fromkeys(row["method"] for row in sorted(rows, key=lambda row: row[keys[-1]]))
-    return list(order)[:MOST_NAMED]
+    fronts = [row for key in reversed(keys) for row in reversed(_front(rows, key))]
+    others = sorted(rows, key=lambda row: row[keys[-1]])  # predictions come before the kernel
+    features = (row for row in fronts + others if row["n_components"] is not None)
+    return list(dict.fromkeys(row["method"] for row in features))[:MOST_NAMED]
 
 
 def _draw_methods(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> None:
@@ -157,6 +163,7 @@ def _draw_methods(axes: Any, rows: list[dict[str, Any]], key: str, named: list[s
         axes.plot(
             *_points(rows, method, key)[:2], color=color, marker=marker, markersize=6, label=method
         )
+        _draw_intervals(axes, [row for row in rows if row["method"] == method], key, color)
 
 
 def plain_ticks(axis: Any, whole: bool = False) -> None:
@@ -203,16 +210,27 @@ def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
 
 
 def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[_Named]:
-    """Draw the steps below which there is nothing; return their corners and names."""
+    """Draw the steps below which there is nothing; return their corners and names.
+
+    They end at the whole kernel where its error is 0, which is at the foot of the picture.
+    """
     front = _front(rows, key)
-    corners = [(row["seconds"], max(row[key], 1e-16)) for row in front]
-    end = max(row["seconds"] for row in rows), corners[-1][1]
+    steps = [(row["seconds"], row[key]) for row in front]
+    foot, top = axes.get_ylim()
+    ends_below = steps[-1][1] == 0
+    if ends_below:
+        steps = [(steps[0][0], top), *steps[:-1], (steps[-1][0], foot)]
+    else:
+        steps.append((max(row["seconds"] for row in rows), steps[-1][1]))
     axes.step(
-        *zip(*corners, end, strict=True), where="post", color=INK, linewidth=3, alpha=0.25,
-        zorder=1, label="Pareto front",
+        *zip(*steps, strict=True), where="post", color=INK, linewidth=3, alpha=0.25,
+        zorder=1, label="Pareto front", scalex=False, scaley=False,
     )  # fmt: skip
-    names = [name_of(row["method"], row["n_components"]) for row in front]
-    return [_Named(place, name, INK) for place, name in zip(corners, names, strict=True)]
+    return [
+        _Named((row["seconds"], row[key]), name_of(row["method"], row["n_components"]), INK)
+        for row in front
+        if row[key] > 0
+    ]
 
 
 def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
@@ -228,6 +246,15 @@ def _draw_whole(axes: Any, whole: dict[str, Any], key: str) -> None:
             whole["seconds"], whole[key], marker="*", color="black", markersize=11, linestyle="",
             label="whole kernel",
         )  # fmt: skip
+        _draw_intervals(axes, [whole], key, "black")
+
+
+def _draw_intervals(axes: Any, rows: list[dict[str, Any]], key: str, color: str) -> None:
+    """Draw the 95 % intervals of errors of predictions, down to a fifth of the error."""
+    for row in rows:
+        if key == "rmse" and row["rmse_low"] is not None:
+            ends = max(row["rmse_low"], row[key] / 5), row["rmse_high"]
+            axes.vlines(row["seconds"], *ends, color=color, linewidth=1, alpha=0.6, zorder=1.1)
 
 
 def _leave_out_far_above(axes: Any, rows: list[dict[str, Any]], key: str, worst: float) -> None:

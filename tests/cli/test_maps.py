@@ -152,6 +152,13 @@ def test_a_second_map_shows_the_standard_deviation(sure, monkeypatch, tmp_path):
     assert dict(mpl.rcParams) == before  # the user's own style is left alone
 
 
+def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
+    """They were all in the darkest of them."""
+    norm, _ = maps._steps(np.linspace(3.4, 3.5, 50))
+    assert norm.boundaries[0] < 3.2
+    assert norm.boundaries[-1] > 3.7
+
+
 @pytest.mark.parametrize(
     ("places", "resolution"),
     [

@@ -59,13 +59,48 @@ def test_one_method_far_ahead_leaves_the_others_in_the_picture(tmp_path):
     assert above.endswith(" more")
 
 
+def compared(method, width, error, seconds, *, rmse, half=None):
+    low, high = (None, None) if half is None else (rmse - half, rmse + half)
+    row = {"method": method, "n_components": width, "error": error, "seconds": seconds}
+    return row | {"rmse": rmse, "rmse_low": low, "rmse_high": high}
+
+
+def test_the_front_ends_at_the_whole_kernel(monkeypatch):
+    """Features that are slower than the whole kernel are on no front, nor do they get a colour first."""
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    rows = [
+        compared("quick", 16, 0.1, 0.5, rmse=2.0),
+        compared("slow", 64, 1e-9, 3.0, rmse=2.0),
+        compared("whole", None, 0.0, 1.0, rmse=1.9),
+    ]
+    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
+    kernel, predictions = figures[0].axes
+    for axes, end in ((kernel, (1.0, kernel.get_ylim()[0])), (predictions, (3.0, 1.9))):
+        (front,) = (line for line in axes.lines if line.get_label() == "Pareto front")
+        np.testing.assert_allclose(front.get_xydata()[-1], end)
+
+
+@pytest.mark.parametrize("half", [0.3, None])
+def test_what_differs_by_chance_looks_alike(half, monkeypatch):
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    rows = [compared(f"m{i}", 16, 0.1, 1.0 + i, rmse=1 + 1e-3 * i, half=half) for i in range(9)]
+    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
+    axes = figures[0].axes[1]
+    low, high = axes.get_ylim()
+    assert low < 0.81
+    assert high > 1.24
+    assert len(axes.collections) == (0 if half is None else 5)
+    assert ("intervals" in axes.get_ylabel()) == (half is not None)
+
+
 def test_five_methods_are_named_and_others_are_grey(monkeypatch):
     figures = []
     monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
     rows = [
-        {"method": f"method{i}", "n_components": 16, "error": 1.0 + i, "rmse": 2.0 + i, "seconds": 9.0 + i}
-        for i in range(9)
-    ] + [{"method": "quick", "n_components": 16, "error": 9.0, "rmse": 9.0, "seconds": 0.1}]  # fmt: skip
+        compared(f"method{i}", 16, 1.0 + i, 9.0 + i, rmse=2.0 + i) for i in range(9)
+    ] + [compared("quick", 16, 9.0, 0.1, rmse=9.0)]  # fmt: skip
     draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
     labels = [text.get_text() for text in figures[0].legends[0].get_texts()]
     assert set(labels) == {
