@@ -302,8 +302,8 @@ def compare(
 
     "whole" is a `KernelRidge`, measured once for all widths. Its kernel has no error; `fit_seconds`
     are those of the ridge too, which for features come on top, and `row_seconds` those of
-    predictions. With y its alpha is chosen by a fifth of at most 3,000 rows of the fit, which is
-    not timed; without y it solves for noise, at `lam`.
+    predictions. With y its alpha is chosen by a fifth of at most 3,000 rows of the fit, of fewer
+    than 1,000 by five folds, which is not timed; without y it solves for noise, at `lam`.
 
     "gegenbauer-published" takes the best of 18 degrees and orders, chosen on rows of the fit; the
     choice is not timed.

@@ -121,6 +121,23 @@ def test_predictions_are_those_of_the_ridge(n_targets):
     assert "megabytes" not in run
 
 
+def test_alpha_of_few_rows_is_about_the_best():
+    """One a decade, chosen by a fifth of the rows, made the whole kernel worse than its features."""
+    kernel, ratios = Gaussian(0.2), []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = 3.5 * rng.uniform(-0.5, 0.5, (400, 5))
+        y = 0.9 * X[:, 0] + np.sin(1.7 * X[:, 1]) + rng.normal(0, 0.2, 400)
+
+        def error(alpha, X=X, y=y):
+            model = KernelRidge(kernel, alpha=alpha, fit_intercept=True).fit(X[:200], y[:200])
+            return np.sqrt(np.mean((model.predict(X[200:]) - y[200:]) ** 2))
+
+        best = min(map(error, np.logspace(-3, 1, 17)))
+        ratios.append(error(chosen_alpha(kernel, X[:200], y[:200], seed)) / best)
+    assert np.mean(ratios) < 1.02
+
+
 @pytest.mark.usefixtures("in_process")
 def test_compare_measures_the_whole_kernel_once(in_process):
     X = gaussian(300, 3)
