@@ -197,8 +197,8 @@ def _predict_grid(
     take = rows_at(predictor.fitted, recipe)
     if take is None:
         raise ValueError(
-            f"--grid: {model} predicts from {first_of(recipe.columns)} as plain columns; fit again "
-            "with the options --lat and --lon, or give a table of places"
+            f"--grid: {model} predicts from {first_of(recipe.columns)}, not from places alone; "
+            "give a table with these columns, or fit latitude and longitude with --lat and --lon"
         )
     labels = hasattr(predictor.fitted, "classes_")
     check_grid_output(output, labels=labels, names=list(new), force=force)

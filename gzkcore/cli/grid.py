@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from gzkcore._util.files import check_place, replacing
+from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles
 
 from .arguments import check_free
@@ -20,6 +21,7 @@ from .reports import Report
 
 OUTPUTS = (".nc", ".csv")
 CELLS_AT_A_TIME = 1 << 19
+CELL_BYTES = 64  # of a cell's place, prediction and standard deviation, while they are made
 
 
 def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window:
@@ -47,10 +49,23 @@ def grid_of(step: float, window: Window) -> Cells:
             f"--grid {step:g} must be a positive number of degrees, at most {smallest:g} here"
         )
     rows, columns = math.ceil((north - south) / step - 1e-9), math.ceil((east - west) / step - 1e-9)
+    _check_size(step, rows * columns)
     return Cells(
         north - (north - south) * (np.arange(rows) + 0.5) / rows,
         west + (east - west) * (np.arange(columns) + 0.5) / columns,
     )
+
+
+def _check_size(step: float, n_cells: int) -> None:
+    """Raise ValueError if so many cells don't fit into the memory that is available."""
+    room = available_memory()
+    if room is not None and n_cells * CELL_BYTES > room:
+        larger = step * math.ceil(math.sqrt(n_cells * CELL_BYTES / room))
+        raise ValueError(
+            f"--grid {step:g} makes {n_cells:,} cells, for which {n_cells * CELL_BYTES / 1e9:,.3g} "
+            f"GB of memory are needed and {room / 1e9:,.3g} available; use larger cells, such as "
+            f"--grid {larger:g}, or a smaller --window"
+        )
 
 
 def _window_of(window: str) -> Window:
@@ -109,9 +124,12 @@ def _write_csv(file: TextIO, cells: Cells, columns: dict[str, Any]) -> None:
     """Write longitude, latitude and values, in the order that GDAL's XYZ driver reads as one."""
     writer = csv.writer(file)
     writer.writerow(["longitude", "latitude", *columns])
-    latitude, longitude = (rounded(degrees) for degrees in cells.places.T)
-    values = [column.tolist() for column in columns.values()]
-    writer.writerows(zip(longitude.tolist(), latitude.tolist(), *values, strict=True))
+    places = cells.places
+    for start in range(0, len(places), CELLS_AT_A_TIME):
+        part = slice(start, start + CELLS_AT_A_TIME)
+        latitude, longitude = (rounded(degrees).tolist() for degrees in places[part].T)
+        values = [column[part].tolist() for column in columns.values()]
+        writer.writerows(zip(longitude, latitude, *values, strict=True))
 
 
 def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:

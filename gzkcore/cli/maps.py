@@ -195,8 +195,8 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     ticks = MaxNLocator(9, steps=[1, 2, 2.5, 5, 10])
     bounds = ticks.tick_values(max(middle - half, 0), middle + half)
     colors = colormaps["YlGnBu"]
-    ends = "both" if std.min() < bounds[0] else "max"
-    return BoundaryNorm(bounds, colors.N, extend=ends), colors
+    below = std.min() < bounds[0]
+    return BoundaryNorm(bounds, colors.N, extend="both" if below else "max"), colors
 
 
 def _draw_cells(

@@ -1,11 +1,14 @@
 """Predictions on a grid, for a GIS."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from commands import QUICK, read, refuse, run, write
 from scipy.io import netcdf_file
 
 from gzkcore._util.model_io import load
+from gzkcore.cli import grid
 from gzkcore.cli import main as cli
 from gzkcore.cli.grid import grid_of, window_asked
 from gzkcore.datasets import LatLonToSphere
@@ -75,6 +78,15 @@ def test_cells_fill_the_window():
     assert middle == pytest.approx((20, 10))
 
 
+def test_cells_are_written_piece_by_piece(capsys, globe, monkeypatch):
+    write("data.csv", globe)
+    run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)
+    run(capsys, "predict", "model.gzk", "--grid", "20", "--output", "whole.csv")
+    monkeypatch.setattr(grid, "CELLS_AT_A_TIME", 50)
+    run(capsys, "predict", "model.gzk", "--grid", "20", "--output", "parts.csv")
+    assert Path("parts.csv").read_text() == Path("whole.csv").read_text()
+
+
 def test_what_is_refused(capsys, globe, plain):
     write("data.csv", globe)
     write("plain.csv", plain)
@@ -108,7 +120,11 @@ def test_what_is_refused(capsys, globe, plain):
         ),
         (
             ["plain.gzk", "--grid", "1", "--output", "m.nc"],
-            "fit again with the options --lat and --lon",
+            "not from places alone; give a table",
+        ),
+        (
+            ["model.gzk", "--grid", "0.00005", "--output", "m.nc"],
+            "--grid 5e-05 makes 25,920,000,000,000 cells, for which 1.66e+06 GB of memory",
         ),
     ):
         assert reason in refuse(capsys, "predict", *options)
