@@ -68,8 +68,9 @@ def _reason(error: OSError) -> str:
 
 
 def _complain(reason: str) -> int:
-    if reason:
-        sys.stderr.write(f"gzkcore: {' '.join(reason.split())}\n")
+    if reason:  # with nothing that a terminal would obey
+        line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(reason.split()))
+        sys.stderr.write(f"gzkcore: {line}\n")
     return 2
 
 

@@ -305,6 +305,8 @@ class CsvTable(Table):
         text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
             raise ValueError(f"{path}: the first line is blank, but should name the columns")
+        if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
+            raise ValueError(f"{path} is not a text; save the table as CSV")
         self._delimiter = delimiter_of(text)
         self.may_have_commas = self._delimiter != ","
         try:

@@ -421,6 +421,7 @@ def test_compressed_text(numbers, name, monkeypatch):
     [
         ("a.csv", b"a" * 140_000 + b",y\n1,2\n", "a.csv: the first line does not name columns"),
         ("a.csv", "a,y\n1,2\n".encode("utf-16"), "a.csv is text in UTF-16; save it as UTF-8"),
+        ("a.csv", b"j?^\x01,\xef3\nb\xef,2\n", "a.csv is not a text; save the table as CSV"),
         ("a.csv", b"\x1f\x8b and no more", "a.csv is not all of a gzip file"),
         (
             "a.npy",
@@ -429,7 +430,7 @@ def test_compressed_text(numbers, name, monkeypatch):
         ),
         ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name should end with one of .csv"),
     ],
-    ids=["long name", "UTF-16", "no gzip", "half a header", "packed Parquet"],
+    ids=["long name", "UTF-16", "bytes", "no gzip", "half a header", "packed Parquet"],
 )
 def test_files_that_are_something_else(name, content, reason):
     Path(name).write_bytes(content)
