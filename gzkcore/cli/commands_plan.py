@@ -97,6 +97,8 @@ def plan(
     check_picture(plot, force)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, recipe, seed, report, notes, classify=classify)
+        if recipe.sphere:
+            chosen = _scaled(chosen, X)
         found = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
@@ -118,6 +120,15 @@ def plan(
         print_lines(str(found), *gamma_notes(found.kernel, gamma), *notes, *picture_note(picture))
     if failed:
         raise ValueError(failed)
+
+
+def _scaled(kernel: Any, X: Any) -> Any:
+    """Return a kernel with its scale worked out from places, which need not be around 0.
+
+    Those of a region vary much less than they are from 0, and would look all alike.
+    """
+    rule = getattr(kernel, "gamma", None) == "scale"
+    return kernel.resolve(X - X.mean(axis=0)) if rule else kernel
 
 
 def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) -> str:
@@ -239,7 +250,7 @@ def compare(
             X, y, n_rows = drawn_rows(table, recipe, seed, report, notes)
             _check_numeric(table, target, y)
             X = as_rows(X, "compare")
-            chosen = chosen.resolve(X)
+            chosen = (_scaled(chosen, X) if recipe.sphere else chosen).resolve(X)
             found = make_comparison(
                 X, y, kernel=chosen, methods=names, n_components=widths,
                 n_seeds=seeds, max_samples=max_samples, max_seconds=max_seconds, output=output,

@@ -54,10 +54,10 @@ def with_gamma(name: str, gamma: float) -> Any:
 
 
 def asked_gamma(gamma: str, X: Doubles) -> float | None:
-    """Return the number or, by the rule scale, 1 / (d var) of rows; None of auto."""
+    """Return the number or, by the rule scale, 1 / the variance of rows; None of auto."""
     if gamma == "auto":
         return None
-    return float(1 / (X.shape[1] * X.var())) if gamma == "scale" else float(gamma)
+    return float(1 / X.var(axis=0).sum()) if gamma == "scale" else float(gamma)
 
 
 def grid(name: str, lengths: list[float]) -> dict[str, Sequence[Any]]:

@@ -138,11 +138,11 @@ class Plan:
             )
         low, middle, high = self.norms
         about_data = (
-            f"The rows, as the kernel sees them, have distances of {low:.3g} to {high:.3g} from "
-            f"their mean (median {middle:.3g}; standardised columns are in standard deviations, "
-            "places on the globe in radii of the Earth), in "
-            f"about {_counted_about(self.effective_dimension, 'direction')}. A ridge of "
-            f"{self.lam:g} can use about {_counted_about(self.statistical_dimension, 'feature')}."
+            f"The rows are {low:.3g} to {high:.3g} from their mean, half of them within "
+            f"{middle:.3g} (columns in standard deviations, places in radii of the Earth). They "
+            f"spread along about {_counted_about(self.effective_dimension, 'direction')}. With a "
+            f"ridge of {self.lam:g}, ridge regression makes use of about "
+            f"{_counted_about(self.statistical_dimension, 'feature')}."
         )
         return "\n".join([*lines, "", about_data])
 
