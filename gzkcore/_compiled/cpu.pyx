@@ -11,8 +11,10 @@ cdef extern from *:
     #define GZK_OPENMP 0
     #endif
 
-    #if defined(__VERSION__)
+    #if defined(__clang__)
     #define GZK_COMPILER __VERSION__
+    #elif defined(__GNUC__)
+    #define GZK_COMPILER "gcc " __VERSION__
     #else
     #define GZK_COMPILER "unknown"
     #endif

@@ -31,7 +31,7 @@ LABELS = {  # of what show_config returns
     "isa": "instruction set in use",
     "supported_isa": "instruction sets that work here",
     "compiler": "C compiler",
-    "openmp": "OpenMP",
+    "openmp": "OpenMP, year and month",
     "n_threads": "threads",
     "blas": "BLAS libraries",
 }

@@ -137,4 +137,5 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     )
     plain_numbers(axes.xaxis)
     axes.set_xlabel(f"added to the {error}" + ", percentage points" * classify)
-    axes.set_title("Which columns matter\nwhat shuffling a column adds to the error")
+    chance = "; below 0 by chance" if min(rises) < 0 else ""
+    axes.set_title(f"Which columns matter\nwhat shuffling a column adds to the error{chance}")

@@ -19,6 +19,7 @@ def test_info(capsys):
     assert cli.main(["info"]) == 0
     out = capsys.readouterr().out
     assert config["compiler"] in out
+    assert config["compiler"].split()[0].isalpha()
     assert "instruction set in use" in out
     assert not re.search("isa|openmp|n_threads|blas:", out)  # the names of JSON
 
