@@ -164,7 +164,7 @@ class Zonal(ZonalKernel):
 
     Notes
     -----
-    Rows must have unit norm (to 1e-5 in float32, 1e-8 in float64).
+    Rows must have unit norm, to 1e-5 as after rounding to float32; they are divided by it.
 
     References
     ----------

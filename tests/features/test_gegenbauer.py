@@ -881,12 +881,12 @@ def test_bad_input(call, error, message):
         call()
 
 
-@pytest.mark.parametrize(("dtype", "slack"), [(np.float32, 5e-6), (np.float64, 5e-9)])
-def test_how_far_from_the_sphere_is_too_far(dtype, slack):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_how_far_from_the_sphere_is_too_far(dtype):
     X = sphere(9, 3).astype(dtype)
-    fit((X * (1 + slack)).astype(dtype), **zonal)
+    fit((X * (1 + 5e-6)).astype(dtype), **zonal)
     with pytest.raises(ValueError, match="unit sphere"):
-        fit((X * (1 + 4 * slack)).astype(dtype), **zonal)
+        fit((X * (1 + 2e-5)).astype(dtype), **zonal)
 
 
 # ---- a transformer among transformers
