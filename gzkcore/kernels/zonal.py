@@ -481,7 +481,8 @@ class SphereHeat(SphereKernel):
 
     Notes
     -----
-    Scaled so that k(x, x) = 1.
+    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe
+    those of time = 1e-6 are off by up to 3e-8, of 3e-7 by 4e-3, and of 1e-7 by a tenth.
 
     Examples
     --------
