@@ -335,12 +335,12 @@ def required_directions(
     """
     epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
-    eps, size = np.float64(epsilon), log(16) + log(s_lam) - log(delta)
+    eps, size = np.float64(epsilon), log(16 * s_lam / delta)
     if printed:
         m = 8 / (3 * eps**2) * leverage * size
     else:
         m = _theorem_9(eps / (1 + eps), leverage, size)
-    return _count(m, "directions", epsilon=epsilon, leverage=leverage)
+    return _count(m, "directions", epsilon=epsilon, delta=delta, leverage=leverage, s_lam=s_lam)
 
 
 @_INF
@@ -410,9 +410,10 @@ def projection_directions(
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
 
     e = np.float64(epsilon) / 24
-    spectral = _theorem_9(e / (1 + e), leverage, log(32) + log(s_lam) - log(delta))
-    trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * (log(4) - log(delta))
-    return _count(max(spectral, trace), "directions", epsilon=epsilon, leverage=leverage)
+    spectral = _theorem_9(e / (1 + e), leverage, log(32 * s_lam / delta))
+    trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * log(4 / delta)
+    m = max(spectral, trace)
+    return _count(m, "directions", epsilon=epsilon, delta=delta, leverage=leverage, s_lam=s_lam)
 
 
 @_INF
@@ -486,18 +487,18 @@ def dot_product_directions(
     >>> dot_product_directions(1000, 3, 1.0, 0.1, 0.5, 0.1, 20.0)
     (11, 6, 188570)
     """
-    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
+    n, dim = _number("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon, base = check_share("epsilon", epsilon), check_positive("base", base)
     if base < 1:
         raise ValueError(f"base={base} is below 1, which Assumption 1 excludes; use 1")
     growth, reach = check_positive("growth", growth), np.float64(radius) ** 2 * base
-    size = log(growth) + log(n) - log(epsilon) - log(lam)
-    spread = log(3 / dim) + 2 * log(radius) + log(base)  # the logarithm of 3 reach / dim
-    q = max(dim, 3.7 * reach, reach + dim / 2 * spread + size)
+    size = np.log(growth * n / (np.float64(epsilon) * lam))
+    q = max(dim, 3.7 * reach, reach + dim / 2 * np.log(3 * reach / dim) + size)
     s = max(dim / 2, 3.7 * reach, reach / 4 + size / 2)
-    degree = _count(q, "degrees", radius=radius, base=base)
-    return _directions(degree, ceil(s), dim, epsilon, delta, s_lam, printed)
+    given = {"radius": radius, "base": base, "lam": lam, "epsilon": epsilon}
+    degree, order = _count(q, "degrees", **given), _count(s, "degrees", **given)
+    return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
 @_INF
@@ -560,16 +561,17 @@ def gaussian_directions(
     >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0)[:2]
     (17, 15)
     """
-    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
+    n, dim = _number("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon = check_share("epsilon", epsilon)
     if lam > n:
-        raise ValueError(f"lam={lam:g} is above n={n}, and so above |K|; use a smaller lam")
-    reach, size = np.float64(radius) ** 2, log(n) - log(epsilon) - log(lam)
+        raise ValueError(f"lam={lam:g} is above n={n:g}, and so above |K|; use a smaller lam")
+    reach, size = np.float64(radius) ** 2, log(n / (np.float64(epsilon) * lam))
     q = _gaussian_degree(dim, reach, size)
     s = max(dim / 2, 3.7 * reach, size / 2)
-    degree = _count(q, "degrees", radius=radius)
-    return _directions(degree, ceil(s), dim, epsilon, delta, s_lam, printed)
+    given = {"radius": radius, "lam": lam, "epsilon": epsilon}
+    degree, order = _count(q, "degrees", **given), _count(s, "degrees", **given)
+    return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
 # ---- what follows for learning
@@ -736,8 +738,8 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     6.0
     """
     cost, epsilon = check_not_negative("cost", cost), _epsilon(epsilon)
-    bound = cost * (1 + check_not_negative("gamma", gamma)) * (1 + epsilon)
-    return bound if printed else bound / (1 - epsilon)
+    factor = (1 + check_not_negative("gamma", gamma)) * (1 + epsilon)
+    return cost * (factor if printed else factor / (1 - epsilon)) if cost else 0.0
 
 
 @_INF
@@ -816,7 +818,7 @@ def table_1(
         time = ours * nnz
     else:
         q = np.ceil(_gaussian_degree(d, r**2, size))
-        ours = q**2 * _monomials(q, d)
+        ours = q**2 * _float(_monomials(q, d))
         time = ours / q * (nnz + n * q + n * q * q)  # m = ours / q directions, order q
     rows = {
         "Fourier": (fourier, fourier * nnz),
@@ -969,7 +971,7 @@ def iterations_bound(condition: float, tol: float) -> int:
     if condition < 1:
         raise ValueError(f"condition={condition} is below 1; pass largest / smallest eigenvalue")
     root = sqrt(condition)
-    return 1 if root == 1 else ceil((log(2) - log(tol)) / (2 * atanh(1 / root)))
+    return 1 if root == 1 else _count(log(2 / tol) / (2 * atanh(1 / root)), "steps", tol=tol)
 
 
 # ---- what they share
@@ -1026,28 +1028,34 @@ def _directions(
     """
     delta, s_lam, eps = check_share("delta", delta), _dimension(s_lam), np.float64(epsilon)
     if printed:
-        size = log(16) + log(s_lam) - log(delta)
-        m = 5 * np.float64(degree) ** 2 / (4 * eps**2) * _monomials(degree, dim) * size
+        size = log(16 * s_lam / delta)
+        m = 5 * np.float64(degree) ** 2 / (4 * eps**2) * _float(_monomials(degree, dim)) * size
     else:
-        size = log(8 * (1 + 1 / (1 - epsilon / 10))) + log(s_lam) - log(delta)
+        size = log(8 * (1 + 1 / (1 - epsilon / 10)) * s_lam / delta)
         e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # as above, without a difference of ones
         alphas = _monomials(degree, dim) + _monomials(degree - 1, dim)  # of degrees 0 to q, summed
-        m = _theorem_9(e, order * alphas, size)
-    return degree, order, _count(m, "directions", degree=degree, dim=dim, epsilon=epsilon)
+        m = _theorem_9(e, _float(order * alphas), size)
+    given = {"epsilon": epsilon, "delta": delta, "s_lam": s_lam}
+    return degree, order, _count(m, "directions", degree=degree, dim=dim, **given)
 
 
 def _gaussian_degree(dim: int, reach: Any, size: Any) -> Any:
     """Return q of Theorem 12, not rounded, for reach = r^2 and size = log(n / (eps lam))."""
     spread = 2.8 * (reach + size + dim) / dim
-    return max(3.7 * reach, dim / 2 * np.log(spread) + size)
+    return max(3.7 * reach, dim / 2 * log(spread) + size)
 
 
-def _monomials(degree: float, dim: int) -> float:
-    """Return (q+d-1 choose q), inf beyond the largest float."""
-    if degree == inf or min(degree, dim - 1) >= 1024:  # then it is at least 2^1024
+def _monomials(degree: float, dim: int) -> Any:
+    """Return (q+d-1 choose q), inf where it is at least 2^1024."""
+    if degree == inf or min(degree, dim - 1) >= 1024:
         return inf
+    return comb(int(degree) + dim - 1, dim - 1)
+
+
+def _float(count: Any) -> float:
+    """Return an integer as a float, inf beyond the largest."""
     try:
-        return float(comb(int(degree) + dim - 1, dim - 1))
+        return float(count)
     except OverflowError:
         return inf
 
@@ -1066,9 +1074,9 @@ def _count(value: float, what: str, **arguments: float) -> int:
     """Return a number rounded up, or raise naming the arguments that put it beyond floats."""
     if value < inf:
         return ceil(value)
-    said = " with ".join(f"{name}={number:g}" for name, number in arguments.items())
+    said = ", ".join(f"{name}={number:g}" for name, number in arguments.items())
     raise ValueError(
-        f"{said} needs more {what} than the largest float, 1.8e+308; use less extreme numbers"
+        f"{said} need more {what} than the largest float, 1.8e+308; use less extreme numbers"
     )
 
 
