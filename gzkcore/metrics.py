@@ -2,10 +2,13 @@
 
 K is the exact kernel matrix, Z has one row per point. All work is done in double precision. Where
 n is beyond memory, `estimate` measures on random subsamples and gives an interval.
+
+Ratios have no units: K may have any size, and Z is refused where its squares are beyond 1e150 times
+it. Differences and costs of which a part is beyond the largest float are inf.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +44,12 @@ __all__ = [
 
 # Entries of a tile of rows: what is compared at one time.
 _TILE = 1 << 19
+
+# Numbers whose squares have squares that floats hold.
+_LARGEST = 1e75
+
+# What is beyond the largest float is inf, without a warning.
+_INF = np.errstate(over="ignore", invalid="ignore")
 
 
 def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
@@ -165,17 +174,15 @@ def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
     exact, features = _pair(K, Z)
     if not exact.any():
         raise ValueError("K is 0, so there is no relative error; pass the exact kernel matrix")
-    alone, half = _half([exact]), _half([exact], [features])
-    own = np.ldexp(exact, -2 * alone)
-    size = math.sqrt(np.vdot(own, own))
-    exact, features = np.ldexp(exact, -2 * half), np.ldexp(features, -half)
+    exact, features, _ = _in_units_of_kernel(exact, features)
     error = sum(
         float(np.square(features[tile] @ features.T - exact[tile]).sum())
         for tile in _tiles(len(exact))
     )
-    return _times_power(math.sqrt(error) / size, 2 * (half - alone))
+    return math.sqrt(error / np.vdot(exact, exact))
 
 
+@_INF
 def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     """Mean of |<z_i, z_j> - k(x_i, x_j)| over all pairs of different points.
 
@@ -210,15 +217,14 @@ def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     0.5
     """
     exact, features = _pair(K, Z)
-    n, half = _check_pairs("K", exact), _half([exact], [features])
-    exact, features = np.ldexp(exact, -2 * half), np.ldexp(features, -half)
-    total = 0.0
+    n, total = _check_pairs("K", exact), 0.0
     for tile in _tiles(n):
         error = np.abs(features[tile] @ features.T - exact[tile])
         total += float(error.sum() - np.diagonal(error, tile.start).sum())
-    return _times_power(total / (n * (n - 1)), 2 * half)
+    return _or_inf(total / (n * (n - 1)))
 
 
+@_INF
 def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
     """Mean of | |x_i - x_j|^2 - |v_i - v_j|^2 | over all pairs of different points.
 
@@ -260,14 +266,12 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
             "projections of the same points"
         )
     n = _check_pairs("X", points)
-    half = _half([], [points, projected])
-    points, projected = np.ldexp(points, -half), np.ldexp(projected, -half)
     points, projected = points - points.mean(axis=0), projected - projected.mean(axis=0)
     total = 0.0
     for tile in _tiles(n):
         error = np.abs(_squared_distances(points, tile) - _squared_distances(projected, tile))
         total += float(error.sum() - np.diagonal(error, tile.start).sum())
-    return _times_power(total / (n * (n - 1)), 2 * half)
+    return _or_inf(total / (n * (n - 1)))
 
 
 def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
@@ -319,8 +323,7 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
         raise ValueError(
             f"rank={rank} leaves nothing of {counted(n, 'point')}; use a rank below {n}"
         )
-    alone, half = _half([exact]), _half([], [features])
-    exact, features = np.ldexp(exact, -2 * alone), np.ldexp(features, -half)
+    exact, features, _ = _in_units_of_kernel(exact, features)
     energies = eigvalsh(exact)
     if energies[: n - rank].sum() <= 1e-14 * max(energies.sum(), 0.0):
         raise ValueError(
@@ -331,12 +334,12 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     # What P keeps are the lowest directions of Z Z^T - rho K for the largest ratio of what it
     # leaves, the highest for the smallest.
     largest, smallest = (
-        _times_power(_extreme_ratio(gram, exact, rank, lowest=lowest), 2 * (half - alone))
-        for lowest in (True, False)
+        _extreme_ratio(gram, exact, rank, lowest=lowest) for lowest in (True, False)
     )
     return max(0.0, largest - 1, 1 - smallest)
 
 
+@_INF
 def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     """Cost of a clustering with the exact kernel, Tr(K - C C^T K C C^T).
 
@@ -382,13 +385,11 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
             f"labels has shape {names.shape}, but K has {counted(len(exact), 'row')}; "
             "pass one label for each"
         )
-    half = _half([exact])
-    exact = np.ldexp(exact, -2 * half)
     members: dict[Any, list[int]] = {}
     for row, label in enumerate(names.tolist()):
         members.setdefault(label, []).append(row)
     within = sum(float(exact[np.ix_(rows, rows)].sum()) / len(rows) for rows in members.values())
-    return _times_power(float(np.trace(exact)) - within, 2 * half)
+    return _or_inf(float(np.trace(exact)) - within)
 
 
 class Estimate(NamedTuple):
@@ -510,25 +511,22 @@ def _check_pairs(name: str, matrix: Doubles) -> int:
     return len(matrix)
 
 
-# Numbers between 2^-100 and 2^100 have sums of squares of squares that a float holds.
-_ORDINARY = 100
+def _in_units_of_kernel(K: Doubles, Z: Doubles, lam: float = 0.0) -> tuple[Doubles, Doubles, float]:
+    """Return K and lam divided by a power of 4 that makes them about 1, and Z by its root."""
+    half = int(np.frexp(max(np.abs(K).max(), lam))[1]) // 2
+    with np.errstate(over="ignore"):
+        features = np.ldexp(Z, -half)
+    if np.abs(features).max(initial=0) > _LARGEST:
+        raise ValueError(
+            f"Z has an entry of {np.abs(Z).max():g}, whose square is beyond 1e+150 times K; pass "
+            "features of the same kernel"
+        )
+    return np.ldexp(K, -2 * half), features, float(np.ldexp(lam, -2 * half))
 
 
-def _half(kernels: Sequence[Doubles], features: Sequence[Doubles] = ()) -> int:
-    """Return h such that kernel values / 4^h and features / 2^h are at most ordinary numbers.
-
-    0 where they are ordinary as they are.
-    """
-    exponents = [-(-int(np.frexp(np.abs(K).max())[1]) // 2) for K in kernels if K.any()]
-    exponents += [int(np.frexp(np.abs(Z).max())[1]) for Z in features if Z.any()]
-    half = max(exponents, default=0)
-    return half if abs(half) > _ORDINARY // 2 else 0
-
-
-def _times_power(value: float, exponent: int) -> float:
-    """Return value 2^exponent, inf beyond the largest float."""
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.ldexp(value, exponent))
+def _or_inf(value: float) -> float:
+    """Return a number of which a part may be beyond the largest float: inf then, never NaN."""
+    return math.inf if math.isnan(value) else value
 
 
 def _as_labels(labels: ArrayLike) -> NDArray[Any]:
@@ -573,21 +571,18 @@ def _squared_distances(points: Doubles, tile: slice) -> Doubles:
 def _ratios(K: Any, Z: Any, lam: float) -> Doubles:
     """Return the eigenvalues of Z Z^T + lam I relative to K + lam I, in increasing order."""
     exact, features = _pair(check_symmetric("K", K), Z)
-    ridge = check_positive("lam", lam) * np.eye(len(exact))
-    alone, half = _half([exact, ridge]), _half([ridge], [features])
-    features = np.ldexp(features, -half)
-    right = np.ldexp(exact, -2 * alone) + np.ldexp(ridge, -2 * alone)
+    scaled, features, ridge = _in_units_of_kernel(exact, features, check_positive("lam", lam))
+    eye = np.eye(len(exact))
     try:
         mu: Doubles = eigh(
-            features @ features.T + np.ldexp(ridge, -2 * half), right, eigvals_only=True
+            features @ features.T + ridge * eye, scaled + ridge * eye, eigvals_only=True
         )
     except LinAlgError:
         raise ValueError(
             f"K + lam I is not positive definite at lam={lam}; pass the exact matrix of a positive "
             "definite kernel, or a larger lam"
         ) from None
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(mu, 2 * (half - alone))
+    return mu
 
 
 def _extreme_ratio(A: Doubles, B: Doubles, rank: int, lowest: bool) -> float:

@@ -4,18 +4,20 @@ The theorems and lemmas are those of Han, Zandieh, Avron. Several are printed wi
 docstring says what is printed, what is right, and why; `printed=True` gives the number as printed.
 They are worst cases, far above what practice needs: `leverage_bound` alone is 5 to 75 times too
 large. Choose n_components by measuring (`gzkcore.metrics`), and read here what can be promised.
+
+A part of a formula that is beyond the largest float, 1.8e+308, is inf: so is then a bound, and a
+degree or a number of directions is refused.
 """
 
-import contextlib
-import math
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
+from math import atanh, ceil, comb, inf, log, pi, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.sparse.linalg import LinearOperator
+from scipy.special import gammaln
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import (
@@ -48,6 +50,10 @@ __all__ = [
     "statistical_dimension",
     "table_1",
 ]
+
+
+# What is beyond the largest float is inf, without a warning.
+_INF = np.errstate(all="ignore")
 
 
 # ---- leverage
@@ -206,9 +212,9 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
     lam, dim = check_positive("lam", lam), check_dim(dim)
     degrees = np.arange(table.shape[1])
     with np.errstate(over="ignore"):
-        table = table / math.sqrt(lam)
+        table = table / sqrt(lam)
         energies = np.einsum("jli,jli->l", table, table)
-        shares = np.minimum(math.pi**2 * (degrees + 1) ** 2 / 6 * energies, table.shape[2])
+        shares = np.minimum(pi**2 * (degrees + 1) ** 2 / 6 * energies, table.shape[2])
         some = shares > 0  # of these alone: there may be more harmonics than a float counts
         return float(alpha(degrees[some], dim) @ shares[some])
 
@@ -216,6 +222,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
 # ---- how many directions
 
 
+@_INF
 def matrix_bernstein(
     deviation: float, n_samples: int, bound: float, M1: ArrayLike, M2: ArrayLike
 ) -> float:
@@ -261,18 +268,20 @@ def matrix_bernstein(
     >>> round(matrix_bernstein(0.5, 100, 1.0, [[1.0]], [[1.0]]), 9)
     0.000678546
     """
-    deviation, bound = check_positive("deviation", deviation), check_positive("bound", bound)
-    m = _or_inf(float, check_integer("n_samples", n_samples, 1))
+    t, L = np.float64(check_positive("deviation", deviation)), check_positive("bound", bound)
+    m = _number("n_samples", n_samples, 1)
     first, second = check_symmetric("M1", M1), check_symmetric("M2", M2)
-    largest = float(max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2)))
-    if largest == 0:
+    M = max(np.linalg.norm(first, ord=2), np.linalg.norm(second, ord=2))
+    if M == 0:
         raise ValueError("M1 and M2 are 0; pass bounds of the expected squares")
-    if deviation < math.sqrt(largest / m) + 2 * bound / (3 * m):
+    if t < np.sqrt(M / m) + 2 * L / (3 * m):
         return 1.0
-    exponent = m * deviation / 2 * (deviation / (largest + 2 * bound * deviation / 3))
-    return min(1.0, float(4 * (np.trace(first) + np.trace(second)) / largest * math.exp(-exponent)))
+    exponent = m * t**2 / 2 / (M + 2 * L * t / 3)
+    bernstein = 4 * (np.trace(first) + np.trace(second)) / M * np.exp(-exponent)
+    return float(np.fmin(1.0, bernstein))
 
 
+@_INF
 def required_directions(
     epsilon: float, delta: float, leverage: float, s_lam: float, *, printed: bool = False
 ) -> int:
@@ -303,7 +312,7 @@ def required_directions(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or a number found is beyond the largest float.
 
     Notes
     -----
@@ -326,12 +335,15 @@ def required_directions(
     """
     epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
-    size = _log(lambda s_lam, delta: 16 * s_lam / delta, s_lam, delta)
+    eps, size = np.float64(epsilon), log(16 * s_lam / delta)
     if printed:
-        return _ceil(lambda eps, L, size: 8 / (3 * eps**2) * L * size, epsilon, leverage, size)
-    return _ceil(_theorem_9, epsilon, leverage, size)
+        m = 8 / (3 * eps**2) * leverage * size
+    else:
+        m = _theorem_9(eps / (1 + eps), leverage, size)
+    return _count(m, "directions", epsilon=epsilon, delta=delta, leverage=leverage, s_lam=s_lam)
 
 
+@_INF
 def projection_directions(
     epsilon: float,
     delta: float,
@@ -368,7 +380,7 @@ def projection_directions(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or a number found is beyond the largest float.
 
     Notes
     -----
@@ -391,23 +403,20 @@ def projection_directions(
     >>> projection_directions(0.5, 0.1, leverage=20.0, s_lam=10.0, rank=5, printed=True)
     1574
     """
-    rank = check_integer("rank", rank, 1)
+    rank = _number("rank", rank, 1)
     if printed:
         return required_directions(epsilon, delta, leverage, s_lam, printed=True)
     epsilon, delta = check_share("epsilon", epsilon), check_share("delta", delta)
     leverage, s_lam = check_positive("leverage", leverage), _dimension(s_lam)
 
-    def trace(e: Any, leverage: Any, size: Any, rank: Any) -> Any:
-        return (8 + 4 * e / 3) / (rank * e**2) * leverage * size
-
-    spectral = _log(lambda s_lam, delta: 16 * s_lam / (delta / 2), s_lam, delta)
-    chernoff = _log(lambda delta: 4 / delta, delta)
-    return max(
-        _ceil(lambda eps, *others: _theorem_9(eps / 24, *others), epsilon, leverage, spectral),
-        _ceil(lambda eps, *others: trace(eps / 24, *others), epsilon, leverage, chernoff, rank),
-    )
+    e = np.float64(epsilon) / 24
+    spectral = _theorem_9(e / (1 + e), leverage, log(32 * s_lam / delta))
+    trace = (8 + 4 * e / 3) / (rank * e**2) * leverage * log(4 / delta)
+    m = max(spectral, trace)
+    return _count(m, "directions", epsilon=epsilon, delta=delta, leverage=leverage, s_lam=s_lam)
 
 
+@_INF
 def dot_product_directions(
     n: int,
     dim: int,
@@ -455,7 +464,7 @@ def dot_product_directions(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or a number found is beyond the largest float.
 
     Notes
     -----
@@ -478,21 +487,21 @@ def dot_product_directions(
     >>> dot_product_directions(1000, 3, 1.0, 0.1, 0.5, 0.1, 20.0)
     (11, 6, 188570)
     """
-    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
+    n, dim = _number("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon, base = check_share("epsilon", epsilon), check_positive("base", base)
     if base < 1:
         raise ValueError(f"base={base} is below 1, which Assumption 1 excludes; use 1")
-    growth, reach = check_positive("growth", growth), _reach(radius, base)
-    size = _log(lambda C, n, eps, lam: C * n / (eps * lam), growth, n, epsilon, lam)
-    spread = _log(lambda r, beta: 3 * (r**2 * beta) / dim, radius, base)
-    degree = math.ceil(max(dim, 3.7 * reach, reach + dim / 2 * spread + size))
-    order = math.ceil(max(dim / 2, 3.7 * reach, reach / 4 + size / 2))
-    if printed:
-        return degree, order, _printed_directions(degree, dim, epsilon, delta, s_lam)
-    return degree, order, _truncated_directions(degree, order, dim, epsilon, delta, s_lam)
+    growth, reach = check_positive("growth", growth), np.float64(radius) ** 2 * base
+    size = np.log(growth * n / (np.float64(epsilon) * lam))
+    q = max(dim, 3.7 * reach, reach + dim / 2 * np.log(3 * reach / dim) + size)
+    s = max(dim / 2, 3.7 * reach, reach / 4 + size / 2)
+    given = {"radius": radius, "base": base, "lam": lam, "epsilon": epsilon}
+    degree, order = _count(q, "degrees", **given), _count(s, "degrees", **given)
+    return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
+@_INF
 def gaussian_directions(
     n: int,
     dim: int,
@@ -534,7 +543,7 @@ def gaussian_directions(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or a number found is beyond the largest float.
 
     Notes
     -----
@@ -552,22 +561,23 @@ def gaussian_directions(
     >>> gaussian_directions(1000, 3, 2.0, 0.01, 0.5, 0.1, 20.0)[:2]
     (17, 15)
     """
-    n, dim = check_integer("n", n, 1), check_integer("dim", dim, 3)
+    n, dim = _number("n", n, 1), check_integer("dim", dim, 3)
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon = check_share("epsilon", epsilon)
     if lam > n:
-        raise ValueError(f"lam={lam:g} is above n={n}, and so above |K|; use a smaller lam")
-    reach, size = _reach(radius), _log(lambda n, eps, lam: n / (eps * lam), n, epsilon, lam)
-    degree = math.ceil(_gaussian_degree(dim, reach, size))
-    order = math.ceil(max(dim / 2, 3.7 * reach, size / 2))
-    if printed:
-        return degree, order, _printed_directions(degree, dim, epsilon, delta, s_lam)
-    return degree, order, _truncated_directions(degree, order, dim, epsilon, delta, s_lam)
+        raise ValueError(f"lam={lam:g} is above n={n:g}, and so above |K|; use a smaller lam")
+    reach, size = np.float64(radius) ** 2, log(n / (np.float64(epsilon) * lam))
+    q = _gaussian_degree(dim, reach, size)
+    s = max(dim / 2, 3.7 * reach, size / 2)
+    given = {"radius": radius, "lam": lam, "epsilon": epsilon}
+    degree, order = _count(q, "degrees", **given), _count(s, "degrees", **given)
+    return _directions(degree, order, dim, epsilon, delta, s_lam, printed)
 
 
 # ---- what follows for learning
 
 
+@_INF
 def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> float:
     """Risk of kernel ridge regression at fixed points, E |f - f*|^2 / n.
 
@@ -613,9 +623,10 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     f = _signal(signal, n)
     residual = lam * _solve(exact, lam, f)
     sigma, variance = check_not_negative("noise", noise), float(np.sum(_shares(exact, lam) ** 2))
-    return float(residual @ residual) / n + sigma * (variance / n) * sigma
+    return _or_inf(residual @ residual / n + sigma * variance / n * sigma)
 
 
+@_INF
 def risk_bound(
     K: ArrayLike,
     lam: float,
@@ -675,17 +686,15 @@ def risk_bound(
     """
     exact = check_symmetric("K", K)
     lam, n = check_positive("lam", lam), len(exact)
-    rank = check_integer("rank", rank, 0)
+    rank = _number("rank", rank, 0)
     epsilon, sigma = _epsilon(epsilon), check_not_negative("noise", noise)
     if printed:
         risk = ridge_risk(exact, lam, signal, noise)
-        share = _or_inf(lambda eps, rank: eps / (1 + eps) * rank / n, epsilon, rank)
-        return risk / (1 - epsilon) + (sigma * share * sigma if sigma else 0.0)
+        return _or_inf(risk / (1 - epsilon) + sigma * epsilon / (1 + epsilon) * rank / n * sigma)
     f = _signal(signal, n)
-    bias = lam / n * float(f @ _solve(exact, lam, f))
-    features = _or_inf(lambda eps, rank: eps * rank, epsilon, rank)
-    share = (statistical_dimension(exact, lam) + features) / n
-    return (1 + epsilon) * bias + (sigma * share * sigma if sigma else 0.0)
+    bias = f @ (lam * _solve(exact, lam, f)) / n
+    features = statistical_dimension(exact, lam) + epsilon * rank
+    return _or_inf((1 + epsilon) * bias + sigma * features / n * sigma)
 
 
 def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool = False) -> float:
@@ -733,6 +742,7 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     return cost * (factor if printed else factor / (1 - epsilon)) if cost else 0.0
 
 
+@_INF
 def table_1(
     n: int,
     lam: float,
@@ -765,7 +775,7 @@ def table_1(
     Returns
     -------
     dict
-        Method -> (features, operations); inf where they are beyond the largest float.
+        Method -> (features, operations); inf where a part of them is beyond the largest float.
 
     Raises
     ------
@@ -790,46 +800,38 @@ def table_1(
     >>> table_1(1000, 0.1, 3, 1.0, 20.0, 3000)["Nystrom"]
     (20.0, 460000.0)
     """
-    n, dim, nnz = check_integer("n", n, 1), check_dim(dim), check_integer("nnz", nnz, 0)
-    lam, radius = check_positive("lam", lam), check_positive("radius", radius)
-    s_lam = check_positive("s_lam", s_lam)
+    n, d, nnz = _number("n", n, 1), check_dim(dim), _number("nnz", nnz, 0)
+    lam, r = check_positive("lam", lam), np.float64(check_positive("radius", radius))
+    s = np.float64(check_positive("s_lam", s_lam))
     if lam >= n:
         raise ValueError(
-            f"lam={lam} is not below n={n}, so a ridge leaves nothing; use a smaller lam"
+            f"lam={lam} is not below n={n:g}, so a ridge leaves nothing; use a smaller lam"
         )
-    size = _log(lambda n, lam: n / lam, n, lam)
-    modified = _powers(
-        [[(248 * radius, dim), (size, dim / 2)], [(200 * size, 2 * dim)]],
-        1 if printed else dim / 2 + 1,
-    )
+    fourier, size = n / lam, np.log(n / lam)
+    # A sum of products of powers, over a Gamma function that is beyond floats for large d.
+    divisor = 0.0 if printed else gammaln(d / 2 + 1)
+    modified = np.exp(d * np.log(248 * r) + d / 2 * np.log(size) - divisor)
+    modified += np.exp(2 * d * np.log(200 * size) - divisor)
     if printed:
-        ours = _powers([[(2 * size, dim)], [(1.93 * radius, 2 * dim)]], dim)
-        our_time = _times(ours, nnz)
+        ours = np.exp(d * np.log(2 * size) - gammaln(d))
+        ours += np.exp(2 * d * np.log(1.93 * r) - gammaln(d))
+        time = ours * nnz
     else:
-        ours, our_time = _gegenbauer_row(n, dim, radius, size, nnz)
-
-    def row(formula: Callable[..., Any]) -> float:
-        return _or_inf(formula, n, lam, radius, s_lam, nnz)
-
-    return {
-        "Fourier": (
-            row(lambda n, lam, r, s, nnz: n / lam),
-            row(lambda n, lam, r, s, nnz: n / lam * nnz),
-        ),
-        "Modified Fourier": (modified, _times(modified, nnz)),
-        "Nystrom": (s_lam, row(lambda n, lam, r, s, nnz: n * s**2 + s * nnz)),
-        "PolySketch": (
-            row(lambda n, lam, r, s, nnz: r**10 * s),
-            row(lambda n, lam, r, s, nnz: r**12 * (n * s + nnz)),
-        ),
-        "Adaptive Sketch": (
-            s_lam,
-            row(lambda n, lam, r, s, nnz: r**15 * s**2 * n + r**5 * nnz),
-        ),
-        "Gegenbauer": (ours, our_time),
+        q = np.ceil(_gaussian_degree(d, r**2, size))
+        ours = q**2 * _float(_monomials(q, d))
+        time = ours / q * (nnz + n * q + n * q * q)  # m = ours / q directions, order q
+    rows = {
+        "Fourier": (fourier, fourier * nnz),
+        "Modified Fourier": (modified, modified * nnz),
+        "Nystrom": (s, n * s**2 + s * nnz),
+        "PolySketch": (r**10 * s, r**12 * (n * s + nnz)),
+        "Adaptive Sketch": (s, r**15 * (s**2 * n) + r**5 * nnz),
+        "Gegenbauer": (ours, time),
     }
+    return {method: (_or_inf(m), _or_inf(t)) for method, (m, t) in rows.items()}
 
 
+@_INF
 def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     """Dimensions that preserve all distances of n points under random projection.
 
@@ -851,7 +853,7 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or a number found is beyond the largest float.
 
     Notes
     -----
@@ -871,13 +873,9 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
     498
     """
     n, epsilon = check_integer("n", n, 2), check_share("epsilon", epsilon)
-    gamma = check_not_negative("gamma", gamma)
-    return _ceil(
-        lambda eps, gamma, size: (4 + 2 * gamma) / (eps**2 / 2 - eps**3 / 3) * size,
-        epsilon,
-        gamma,
-        math.log(n),
-    )
+    gamma, eps = check_not_negative("gamma", gamma), np.float64(epsilon)
+    k = (4 + 2 * gamma) / (eps**2 / 2 - eps**3 / 3) * log(n)
+    return _count(k, "dimensions", epsilon=epsilon, gamma=gamma)
 
 
 def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = False) -> float:
@@ -972,10 +970,8 @@ def iterations_bound(condition: float, tol: float) -> int:
     condition, tol = check_positive("condition", condition), check_share("tol", tol)
     if condition < 1:
         raise ValueError(f"condition={condition} is below 1; pass largest / smallest eigenvalue")
-    root = math.sqrt(condition)
-    if root == 1:
-        return 1
-    return math.ceil(_log(lambda tol: 2 / tol, tol) / (2 * math.atanh(1 / root)))
+    root = sqrt(condition)
+    return 1 if root == 1 else _count(log(2 / tol) / (2 * atanh(1 / root)), "steps", tol=tol)
 
 
 # ---- what they share
@@ -1016,135 +1012,72 @@ def _operator_rows(
     return np.asarray(by_order).reshape(n, operator.order, len(W))
 
 
-def _truncated_directions(
-    degree: int, order: int, dim: int, epsilon: float, delta: float, s_lam: float
-) -> int:
+def _theorem_9(e: np.float64, leverage: float, size: float) -> np.float64:
+    """Return the directions, not rounded, for a whitened error e and a size log(...)."""
+    return (2 + 4 * e / 3) / e**2 * leverage * size
+
+
+def _directions(
+    degree: int, order: int, dim: int, epsilon: float, delta: float, s_lam: float, printed: bool
+) -> tuple[int, int, int]:
     """Theorem 9 for a kernel cut so that its matrix is off by at most eps lam / 10.
 
     (1 - eps/10)(K + lam) <= K' + lam <= K + lam, so that a whitened error of e for K' is Eq 1 for
     K if (1 - e)(1 - eps/10) >= 1 / (1 + eps); lam / |K'| is at most 1 / (1 - eps/10).
+    Printed: 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta).
     """
-    delta, s_lam = check_share("delta", delta), _dimension(s_lam)
-    alphas = math.comb(degree + dim - 1, degree) + math.comb(degree + dim - 2, dim - 1)
-    leverage = order * alphas  # those of degrees 0 to q, summed
-    size = _log(
-        lambda eps, s_lam, delta: 8 * (1 + 1 / (1 - eps / 10)) * s_lam / delta,
-        epsilon,
-        s_lam,
-        delta,
-    )
-
-    def directions(eps: Any, leverage: Any, size: Any) -> Any:
+    delta, s_lam, eps = check_share("delta", delta), _dimension(s_lam), np.float64(epsilon)
+    if printed:
+        size = log(16 * s_lam / delta)
+        m = 5 * np.float64(degree) ** 2 / (4 * eps**2) * _float(_monomials(degree, dim)) * size
+    else:
+        size = log(8 * (1 + 1 / (1 - epsilon / 10)) * s_lam / delta)
         e = eps * (9 - eps) / ((1 + eps) * (10 - eps))  # as above, without a difference of ones
-        return (2 + 4 * e / 3) / e**2 * leverage * size
-
-    return _ceil(directions, epsilon, leverage, size)
-
-
-def _printed_directions(degree: int, dim: int, epsilon: float, delta: float, s_lam: float) -> int:
-    """Return 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta)."""
-    delta, s_lam = check_share("delta", delta), _dimension(s_lam)
-    size = _log(lambda s_lam, delta: 16 * s_lam / delta, s_lam, delta)
-    return _ceil(
-        lambda q, eps, count, size: 5 * q**2 / (4 * eps**2) * count * size,
-        degree,
-        epsilon,
-        math.comb(degree + dim - 1, degree),
-        size,
-    )
+        alphas = _monomials(degree, dim) + _monomials(degree - 1, dim)  # of degrees 0 to q, summed
+        m = _theorem_9(e, _float(order * alphas), size)
+    given = {"epsilon": epsilon, "delta": delta, "s_lam": s_lam}
+    return degree, order, _count(m, "directions", degree=degree, dim=dim, **given)
 
 
-def _theorem_9(epsilon: Any, leverage: Any, size: Any) -> Any:
-    """Return (2 + 4e/3) / e^2 L log(...) with e = eps / (1 + eps), not rounded."""
-    e = epsilon / (1 + epsilon)
-    return (2 + 4 * e / 3) / e**2 * leverage * size
-
-
-def _ceil(formula: Callable[..., Any], *numbers: float) -> int:
-    """Round the value of a formula up; by fractions where floats don't hold a part of it."""
-    try:
-        count: int = math.ceil(formula(*numbers))
-    except (OverflowError, ZeroDivisionError):
-        count = math.ceil(formula(*map(Fraction, numbers)))
-    return count
-
-
-def _log(formula: Callable[..., Any], *numbers: float) -> float:
-    """Return the logarithm of a formula's value > 0, which floats need not hold."""
-    with contextlib.suppress(OverflowError, ZeroDivisionError):
-        value = formula(*numbers)
-        if 0 < value < math.inf:
-            return math.log(value)
-    exact = formula(*map(Fraction, numbers))
-    return math.log(exact.numerator) - math.log(exact.denominator)
-
-
-def _or_inf(formula: Callable[..., Any], *numbers: float) -> float:
-    """Return the value of a formula, or inf where it is beyond the largest float."""
-    with contextlib.suppress(OverflowError):
-        value = formula(*numbers)
-        if math.isfinite(value):
-            return float(value)
-    try:
-        return float(formula(*map(Fraction, numbers)))
-    except OverflowError:
-        return math.inf
-
-
-def _times(count: float, nnz: int) -> float:
-    """Return a product; what is beyond the largest float is still a number, and 0 times that 0."""
-    return _or_inf(lambda count, nnz: count * nnz, count, nnz) if nnz else 0.0
-
-
-def _powers(terms: Sequence[Sequence[tuple[float, float]]], argument: float) -> float:
-    """Return a sum of products of powers, over Gamma(argument); inf beyond the largest float.
-
-    By logarithms where floats don't hold a part of it.
-    """
-    with contextlib.suppress(OverflowError):
-        total = sum(math.prod(base**power for base, power in term) for term in terms)
-        if math.isfinite(total):
-            whole = isinstance(argument, int)
-            divisor = math.factorial(int(argument) - 1) if whole else math.gamma(argument)
-            return float(total / divisor)
-    logs = [sum(p * (math.log(b) if b else -math.inf) for b, p in term) for term in terms]
-    return sum(_or_inf(math.exp, each - math.lgamma(argument)) for each in logs)
-
-
-def _gegenbauer_row(n: int, dim: int, radius: float, size: float, nnz: int) -> tuple[float, float]:
-    """Return q^2 (q+d-1 choose q) features of Theorem 12, and their operations."""
-    bound = _gaussian_degree(dim, _or_inf(lambda r: r**2, radius), size)
-    if math.isinf(bound):
-        return math.inf, math.inf
-    q = math.ceil(bound)
-    count = q**2 * math.comb(q + dim - 1, q)
-    rows = _or_inf(float, count)
-    time = _or_inf(
-        lambda rows, q, n, nnz: rows / q * (nnz + n * q + n * q * q),  # m = rows / q, s = q
-        count if math.isinf(rows) else rows,
-        q,
-        n,
-        nnz,
-    )
-    return rows, time
-
-
-def _gaussian_degree(dim: int, reach: float, size: float) -> float:
+def _gaussian_degree(dim: int, reach: Any, size: Any) -> Any:
     """Return q of Theorem 12, not rounded, for reach = r^2 and size = log(n / (eps lam))."""
     spread = 2.8 * (reach + size + dim) / dim
-    return max(3.7 * reach, dim / 2 * math.log(spread) + size)
+    return max(3.7 * reach, dim / 2 * log(spread) + size)
 
 
-def _reach(radius: float, base: float = 1.0) -> float:
-    """Return r^2 beta, of which the degree is a multiple."""
-    reach = _or_inf(lambda r, beta: r**2 * beta, radius, base)
-    if math.isinf(8 * reach):
-        by = "" if base == 1 else f" with base={base:g}"
-        raise ValueError(
-            f"radius={radius:g}{by} needs a degree beyond the largest float; use points of smaller "
-            "norms, or a kernel of longer lengthscale"
-        )
-    return reach
+def _monomials(degree: float, dim: int) -> Any:
+    """Return (q+d-1 choose q), inf where it is at least 2^1024."""
+    if degree == inf or min(degree, dim - 1) >= 1024:
+        return inf
+    return comb(int(degree) + dim - 1, dim - 1)
+
+
+def _float(count: Any) -> float:
+    """Return an integer as a float, inf beyond the largest."""
+    try:
+        return float(count)
+    except OverflowError:
+        return inf
+
+
+def _or_inf(value: Any) -> float:
+    """Return a number >= 0 as a float; inf for a NaN, which is 0 times inf, or inf by inf."""
+    return float(value) if value < inf else inf
+
+
+def _number(name: str, value: int, minimum: int) -> Any:
+    """Return an integer as a float, or raise naming it if it is none >= minimum."""
+    return check_not_negative(name, check_integer(name, value, minimum))
+
+
+def _count(value: float, what: str, **arguments: float) -> int:
+    """Return a number rounded up, or raise naming the arguments that put it beyond floats."""
+    if value < inf:
+        return ceil(value)
+    said = ", ".join(f"{name}={number:g}" for name, number in arguments.items())
+    raise ValueError(
+        f"{said} need more {what} than the largest float, 1.8e+308; use less extreme numbers"
+    )
 
 
 def _shares(K: Doubles, lam: float) -> Doubles:
@@ -1190,8 +1123,11 @@ def _dimension(s_lam: float) -> float:
 
 def _solve(K: Doubles, lam: float, right: Doubles) -> Doubles:
     """Return (K + lam I)^(-1) right."""
+    regularised = K + lam * np.eye(len(K))
+    if not np.isfinite(regularised).all():
+        raise ValueError(f"K + lam I is beyond the largest float at lam={lam:g}; use smaller units")
     try:
-        solution: Doubles = cho_solve(cho_factor(K + lam * np.eye(len(K)), lower=True), right)
+        solution: Doubles = cho_solve(cho_factor(regularised, lower=True), right)
     except LinAlgError:
         raise ValueError(
             f"K + lam I is not positive definite at lam={lam}; pass the matrix of a positive "

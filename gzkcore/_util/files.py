@@ -24,9 +24,17 @@ _NUMBERS = itertools.count()  # of the files that this process has written
 _NAME_BYTES = 220
 
 
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path as one, or raise naming it if no file can have it."""
+    path = Path(path)
+    if "\0" in str(path):
+        raise ValueError(f"path={str(path)!r} has a null byte, as no name of a file has; remove it")
+    return path
+
+
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError, with the remedy, unless a file can be written to this path."""
-    path = Path(path)
+    path = as_path(path)
     try:
         path.lstat()
     except OSError as error:

@@ -30,7 +30,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import replacing
+from .files import as_path, replacing
 from .state import check_fields, check_rest, state_of
 
 __all__ = ["load", "save"]
@@ -172,7 +172,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         The model. ValueError if the file is cut short, altered, or not a gzkcore model;
         FileNotFoundError if there is none, IsADirectoryError if it is a folder.
     """
-    with _opened(Path(path)) as file:
+    with _opened(as_path(path)) as file:
         try:
             return _read(file)
         except OSError:

@@ -152,8 +152,8 @@ def block_projection(X: ArrayLike, buckets: ArrayLike, weights: ArrayLike, n_blo
 
     Raises
     ------
-    ValueError
-        If the shapes don't fit together, or a bucket isn't there.
+    TypeError, ValueError
+        If the shapes don't fit together, or a bucket is no integer or isn't there.
 
     Notes
     -----
@@ -199,8 +199,8 @@ def block_fourier_features(
 
     Raises
     ------
-    ValueError
-        If the shapes don't fit together, or a bucket isn't there.
+    TypeError, ValueError
+        If the shapes don't fit together, or a bucket is no integer or isn't there.
 
     Examples
     --------
@@ -325,7 +325,8 @@ class BlockProjection(_BlockMap):
     -----
     Cost: D multiply-adds a row, nnz for sparse rows, at 85 % of the memory's speed and more. Memory
     beyond input and output: O(D) and 16 n_components numbers for each thread. The same result to
-    the bit for any number of threads, any split of the rows and for CSR, per instruction set.
+    the bit for any number of threads, any split of the rows and for CSR whose columns are sorted,
+    per instruction set.
 
     Variance of |v|^2, with x_j the squared coordinates and b = D/k: for signs and a permutation
     2 (b-1)/(D-1) ((sum x)^2 - sum x^2), against 2 (sum x)^2 / k of a dense normal matrix.
@@ -483,7 +484,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
     Cost: D multiply-adds a row and pass (sparse: nnz), and one cosine and sine for two columns.
     Memory beyond input and output: O(D passes), and for each thread 16 numbers for every block of a
     pass, a megabyte at least. The same result to the bit for any number of threads, any split of
-    the rows and for CSR, per instruction set.
+    the rows and for CSR whose columns are sorted, per instruction set.
 
     Given the blocks the estimate has the mean 1/N sum_i K(sqrt(D/b_i) Delta_i) > K(Delta): a bias
     of about K tau^2 cv2 / (2b) for the Gaussian, tau = gamma |Delta|^2, with cv2 the squared

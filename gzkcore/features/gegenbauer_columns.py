@@ -122,8 +122,10 @@ def _check_sum(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> tuple[Floats, D
     X = np.ascontiguousarray(as_floats("X", X))
     W = np.ascontiguousarray(W, dtype=np.float64)
     radial = np.ascontiguousarray(radial, dtype=np.float64)
-    if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1]:
-        raise ValueError(f"X {X.shape} and W {W.shape} must be matrices with equally many columns")
+    if X.ndim != 2 or W.ndim != 2 or X.shape[1] != W.shape[1] or not X.shape[1]:
+        raise ValueError(
+            f"X {X.shape} and W {W.shape} must be matrices with equally many columns, one or more"
+        )
     if radial.ndim != 2 or radial.shape[0] not in (1, X.shape[0]) or radial.shape[1] < 1:
         raise ValueError(
             f"radial has shape {radial.shape}; pass one row, or one for each of {X.shape[0]} rows"
@@ -163,7 +165,8 @@ class Recurrence:
         self.beta = np.concatenate([[0.0], beta * self.tau**2])
         self.factor = np.exp(log_lead - np.arange(degree + 1) * math.log(self.tau))
         self.plain = np.zeros(degree + 1)
-        self._monic = np.concatenate([[0.0], beta]), np.exp(log_lead)
+        # Beyond 1e150 powers lose all digits, and `_where_safe` takes none of them.
+        self._monic = np.concatenate([[0.0], beta]), np.exp(np.minimum(log_lead, 345.0))
 
     def monomials(self) -> Doubles:
         """Matrix (q+1, q+1) whose row l holds the monomial coefficients of P_d^l."""
@@ -264,7 +267,13 @@ class Directions:
         self.W = W
         self.columns = columns  # radial functions, one for each degree in `degrees`
         self.degrees = degrees
-        self.weights = signs * np.exp(0.5 * log_alpha(degrees, dim)) / math.sqrt(W.shape[0])
+        with np.errstate(over="ignore"):
+            self.weights = signs * np.exp(0.5 * log_alpha(degrees, dim)) / math.sqrt(W.shape[0])
+        if not np.isfinite(self.weights).all():
+            raise ValueError(
+                f"random columns of degree {degrees.max()} in {dim} dimensions are beyond the "
+                "largest float; use a larger lengthscale (a smaller gamma), or basis='harmonic'"
+            )
         self.rule = Recurrence(dim, int(degrees.max()))
         self._horner: dict[str, Doubles] = {}  # the matrix of each type that is summed so
         self._halves: dict[str, Doubles] = {}
@@ -320,5 +329,7 @@ class Directions:
 def _where_safe(matrix: Doubles, radial: Doubles, size: Doubles) -> dict[str, Doubles]:
     """Return the matrix for each type to which its cancellations leave enough digits."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        loss = np.nanmax(np.abs(radial @ matrix).sum(axis=1) / size, initial=0.0)
+        sums = np.abs(radial @ matrix).sum(axis=1)
+        some = sums != 0  # NaN too, which is never safe
+        loss = (sums[some] / size[some]).max(initial=0.0)
     return {char: matrix for char, most in _HORNER_LOSS.items() if loss <= most}

@@ -138,11 +138,11 @@ class Layout:
     @property
     def missing(self) -> float:
         """Root mean square, over random pairs, of what harmonics alone leave out."""
-        dropped = self.sizes.copy()
-        dropped[self.functions] -= self.counts
+        kept = np.zeros(self.sizes.size)
+        np.add.at(kept, self.functions, self.counts)
         unit = _unit(self.radial.energy)
-        density = self.radial.energy / unit / self.sizes
-        return unit * math.sqrt(float(np.square(density) @ dropped))
+        dropped = _dropped(self.radial.energy / unit, self.sizes, kept)
+        return unit * math.sqrt(float(self.radial.energy / unit / self.sizes @ dropped))
 
     @property
     def truncation_error(self) -> float:
@@ -290,6 +290,12 @@ def _unit(energy: Doubles) -> float:
     return 2.0 ** min(round(math.log2(total)), 1023) if 0 < total < math.inf else 1.0
 
 
+def _dropped(energy: Doubles, sizes: Doubles, kept: Doubles) -> Doubles:
+    """Return the energy of the harmonics of each function that are not kept; sizes may be inf."""
+    share: Doubles = energy * (1.0 - kept / sizes)
+    return share
+
+
 class _Option(NamedTuple):
     """A way to choose the columns, and what it is judged by, in shares of `_unit`."""
 
@@ -342,9 +348,9 @@ def choose(
     dim, unit = radial.dim, _unit(radial.energy)
     method = best_method(dim) if directions == "auto" else directions
     sizes = alpha(radial.degree, dim)
-    density = radial.energy / unit / sizes  # mean square of one harmonic column
-    order = np.argsort(-density, kind="stable")
-    split = _Split(sizes[order], density[order])
+    energy = radial.energy / unit
+    order = np.argsort(-energy / sizes, kind="stable")  # mean squares of one harmonic column
+    split = _Split(sizes[order], energy[order])
 
     # Each is judged by its mean squared error over a kernel matrix of _JUDGED points: over
     # pairs, and on the diagonal (what a truncation drops, what random columns scatter).
@@ -386,22 +392,18 @@ def choose(
 class _Split:
     """Blocks (one radial function times all harmonics of its degree), strongest columns first."""
 
-    def __init__(self, sizes: Doubles, density: Doubles) -> None:
-        self.sizes, self.density = sizes, density
+    def __init__(self, sizes: Doubles, energy: Doubles) -> None:
+        self.sizes, self.energy, self.density = sizes, energy, energy / sizes
         self.full = np.cumsum(sizes)
 
     def harmonic(self, width: int) -> tuple[Integers, float, float]:
         """Count the `width` strongest columns; mean squares missing over pairs, on the diagonal."""
-        before = self.full - self.sizes
+        before = np.concatenate([[0.0], self.full[:-1]])
         blocks = int(np.searchsorted(before, width))
-        counts = np.minimum(self.sizes[:blocks], width - before[:blocks])
-        dropped = self.sizes.copy()
-        dropped[:blocks] -= counts
-        spread, missing = (
-            float(np.square(self.density) @ dropped),
-            float(self.density @ dropped) ** 2,
-        )
-        return counts.astype(int), spread, missing
+        counts, kept = np.minimum(self.sizes[:blocks], width - before[:blocks]), 0 * self.energy
+        kept[:blocks] = counts
+        dropped = _dropped(self.energy, self.sizes, kept)
+        return counts.astype(int), float(self.density @ dropped), float(dropped.sum()) ** 2
 
     def choices(self, width: int) -> list[int]:
         """Numbers of exact blocks worth trying, from few to all that leave room for directions."""
@@ -487,15 +489,20 @@ def _scatter(dim: int, degrees: Integers, radial: Doubles) -> float:
     """Variance over directions of phi(w)^2, for one random column before division by sqrt(m).
 
     phi = sum_l radial_l sqrt(alpha) P_d^l(t), by quadrature over t; this is what the signs tame.
+    In many dimensions it may be beyond the largest float: inf.
     """
     if dim == 1:
         return 0.0
     theta, weights = angles(2 * int(degrees.max()) + 64, dim)
     weights = weights / weights.sum()
     coefficients = np.zeros(int(degrees.max()) + 1)
-    coefficients[degrees] = radial * np.exp(0.5 * log_alpha(degrees, dim))
-    squares = np.square(zonal_sum(coefficients, dim, np.cos(theta)))
-    return max(float(weights @ np.square(squares) - (weights @ squares) ** 2), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        coefficients[degrees] = radial * np.exp(0.5 * log_alpha(degrees, dim))
+        if not np.isfinite(coefficients).all():
+            return math.inf
+        squares = np.square(zonal_sum(coefficients, dim, np.cos(theta)))
+        variance = float(weights @ np.square(squares) - (weights @ squares) ** 2)
+    return max(variance, 0.0) if math.isfinite(variance) else math.inf
 
 
 # ---- adapted to the data

@@ -221,16 +221,17 @@ def _near_one(X: Doubles) -> tuple[Doubles, Integers]:
     return np.ldexp(X, -power[:, None]), power
 
 
-# What rounding to float32 may do to the norm of a unit row.
-OFF_SPHERE = 1e-5
+# What rounding to float32 or to six digits may do to the norm of a unit row.
+_OFF_SPHERE = 1e-5
 
 
-def check_unit_norms(
-    norms: Doubles, name: str = "X", tolerance: float = OFF_SPHERE, first: int = 0
-) -> None:
-    """Raise unless norms are 1, naming the row; `first` is the number of the first."""
+def check_unit_norms(norms: Doubles, name: str = "X", first: int = 0) -> None:
+    """Raise unless norms are about 1, naming the row; `first` is the number of the first.
+
+    All who call it divide rows by their norms.
+    """
     off = np.abs(norms - 1)
-    if off.max(initial=0.0) > tolerance:
+    if off.max(initial=0.0) > _OFF_SPHERE:
         worst = int(off.argmax())
         raise ValueError(
             f"row {first + worst} of {name} has norm {norms[worst]:.9g}, but this kernel is "

@@ -230,13 +230,15 @@ def learned(
     theta, part = best.theta, best.part
     found: Kernel = part.kernel(theta[:-1])
     lengths, value, noise = part.lengths(theta[:-1]), best.value, math.exp(theta[-1])
+    evaluations = best.evaluations
     if metric is not None:
         with limit_blas(1):
             block = table.block(part, chosen)
-            found, lengths, noise, value = mapped(found, block, X, order, chosen, noise)
-    return LearnedKernel(
-        found, lengths, noise * table.unit, value, best.evaluations, looked_at, theta
-    )
+            found, lengths, noise, value, more_evaluations = mapped(
+                found, block, X, order, chosen, noise
+            )
+            evaluations += more_evaluations
+    return LearnedKernel(found, lengths, noise * table.unit, value, evaluations, looked_at, theta)
 
 
 class _Table:

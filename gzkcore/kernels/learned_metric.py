@@ -27,8 +27,8 @@ MOST_ROWS = 1 << 14  # that gradients are averaged over
 
 def mapped(
     kernel: Kernel, block: Block, X: Rows, order: Integers, chosen: Integers, noise: float
-) -> tuple[Kernel, Doubles, float, float]:
-    """Return a kernel of linearly mapped rows, its length along each column, noise and N.
+) -> tuple[Kernel, Doubles, float, float, int]:
+    """Return a kernel of mapped rows, its length along each column, noise, N, and evaluations.
 
     Parameters
     ----------
@@ -56,11 +56,13 @@ def mapped(
     rule = {kernel.learnable[-1]: "learn-isotropic"}
     given = kernel.with_lengths(1.0).set_params(**rule)
     part = part_of(given, sample @ root.T, np.arange(len(sample)))
-    theta, value = Criterion([block._replace(part=part)]).least(np.array([0.0, math.log(noise)]))
+    criterion = Criterion([block._replace(part=part)])
+    theta, value = criterion.least(np.array([0.0, math.log(noise)]))
     matrix = root / part.lengths(theta[:-1])
     with np.errstate(divide="ignore"):
         lengths = 1.0 / np.sqrt(np.square(matrix).sum(axis=0))
-    return Transformed(kernel.with_lengths(1.0), matrix), lengths, math.exp(theta[-1]), value
+    found = Transformed(kernel.with_lengths(1.0), matrix)
+    return found, lengths, math.exp(theta[-1]), value, criterion.evaluations
 
 
 def _agop(

@@ -25,7 +25,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 
-from .base import LEARNED, Kernel, check_unit_norms, row_norms
+from .base import LEARNED, Kernel, check_unit_norms, row_norms, unit_rows
 from .product import Product
 from .products import kernel_matrix, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
@@ -205,8 +205,10 @@ class SphereLength(Part):
         self._see(sample)
 
     def _see(self, sample: Doubles) -> None:
-        check_unit_norms(row_norms(sample), "the sample")
-        halves = cdist(sample, sample) / 2
+        norms = row_norms(sample)
+        check_unit_norms(norms, "the sample")
+        units = unit_rows(sample, norms)
+        halves = cdist(units, units) / 2
         np.minimum(halves, 1.0, out=halves)
         self.places = np.sqrt(2 * np.arcsin(halves) / math.pi)
 

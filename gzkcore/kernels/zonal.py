@@ -164,7 +164,7 @@ class Zonal(ZonalKernel):
 
     Notes
     -----
-    Rows must have unit norm (to 1e-5 in float32, 1e-8 in float64).
+    Rows must have unit norm, to 1e-5 as after rounding to float32; they are divided by it.
 
     References
     ----------
@@ -481,7 +481,8 @@ class SphereHeat(SphereKernel):
 
     Notes
     -----
-    Scaled so that k(x, x) = 1.
+    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe
+    those of time = 1e-6 are off by up to 3e-8, of 3e-7 by 4e-3, and of 1e-7 by a tenth.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
 from gzkcore._util import model_io
-from gzkcore._util.files import check_place, remove_parts
+from gzkcore._util.files import as_path, check_place, remove_parts
 from gzkcore._util.state import gone, has, stored, text, whole
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import (
@@ -632,6 +632,7 @@ def as_checkpoint(given: Any) -> Checkpoint | None:
             "gzkcore.Checkpoint(path, seconds=...)"
         )
     made = given if isinstance(given, Checkpoint) else Checkpoint(given)
+    as_path(made.path)
     check_positive("seconds", made.seconds)
     return made
 

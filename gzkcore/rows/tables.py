@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.files import replacing
+from gzkcore._util.files import as_path, replacing
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
@@ -61,7 +61,7 @@ COMPRESSED = (".gz", ".zst")  # how the names of such files end
 
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
     """Open the table in a file, whose ending tells the format; text may have decimal commas."""
-    path = Path(path)
+    path = as_path(path)
     if not path.is_file():
         what = "this is a folder; name a file" if path.is_dir() else "there is no such file"
         raise ValueError(f"{path}: {what}")

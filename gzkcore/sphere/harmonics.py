@@ -103,6 +103,12 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
         Degree 0 first, then degree 1, ...; unit second moment over the unit sphere. In R^1: 1 and
         x, nothing above.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If X is no matrix of numbers, or so large that a harmonic overflows, or degree no integer
+        >= 0.
+
     Notes
     -----
     About 5 flops per output in any dimension, memory for the output and O(n_harmonics) a thread.
@@ -194,10 +200,8 @@ class HarmonicTree:
     @classmethod
     def _from_data(cls, data: dict[str, Any]) -> "HarmonicTree":
         dim, counts = data["dim"], data["counts"]
-        most = [alpha(degree, dim) for degree in range(len(counts))]
-        if len(counts) > MOST_DEGREES or sum(counts) > MOST_HARMONICS or any(
-            count > there for count, there in zip(counts, most, strict=True)
-        ):  # fmt: skip
+        few = len(counts) <= MOST_DEGREES and sum(counts) <= MOST_HARMONICS
+        if not few or (counts > alpha(np.arange(len(counts)), dim) + 0.5).any():
             raise ValueError(
                 f"HarmonicTree.counts has {sum(counts)} harmonics of {len(counts)} degrees; there "
                 f"are not so many in dimension {dim}, or no file has so many"

@@ -65,6 +65,24 @@ def test_names_that_are_too_long(tmp_path):
         check_place(tmp_path / ("x" * 256))
 
 
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_null_byte_is_named(kind):
+    """Python says "embedded null byte", and of some questions that there is no such file."""
+    model, rows = gzkcore.RandomFeatureRidge(), [[0.0], [1.0]]
+    for path in (kind("a\0b.gzk"), kind("a\0b/c.npy")):
+        for call in (
+            check_place,
+            gzkcore.load,
+            gzkcore.open_batches,
+            lambda path: gzkcore.save(gzkcore.Gaussian(), path),
+            lambda path: model.fit(rows, [0.0, 1.0], checkpoint=path),
+        ):
+            with pytest.raises(
+                ValueError, match=r"^path='a\\x00b.* has a null byte, .*; remove it"
+            ):
+                call(path)
+
+
 def test_places_where_nothing_can_be_written(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         check_place(tmp_path / "no" / "a.txt")

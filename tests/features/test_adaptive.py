@@ -381,6 +381,21 @@ def test_bad_monomials(X, columns, weights, message):
         module.monomial_features(X, columns, weights)
 
 
+def test_exact_but_for_the_degrees_left_out():
+    X, lam = gaussian(300, 1), 1.0
+    features = AdaptiveSketchFeatures(Gaussian(0.5), 300, lam=lam, random_state=0).fit(X)
+    Z, K = features.transform(X), features.kernel_(X)
+    assert features.n_effective_ < 30
+    assert np.abs(Z @ Z.T - K).max() > 1e-6  # not exact
+    assert np.trace(K - Z @ Z.T) < 2e-3 * lam
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64])
+def test_columns_of_monomials_are_integers_of_any_type(dtype):
+    found = module.monomial_features([[2.0, 3.0]], np.array([[0, 1]], dtype), [1.0])
+    assert found.tolist() == [[6.0]]
+
+
 def test_columns_of_monomials_are_integers():
     with pytest.raises(TypeError, match=r"columns=\[\[0\.7\]\] must be integers"):
         module.monomial_features([[1.0]], [[0.7]], [1.0])

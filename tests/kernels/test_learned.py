@@ -669,6 +669,15 @@ def test_metrics_are_for_distances(kernel):
         learn_kernel(X, y, "matern", metric="full")
 
 
+def test_evaluations_are_counted_with_those_of_the_metric(monkeypatch):
+    X, calls, evaluate = gaussian(120, 2), [], Criterion.__call__
+    monkeypatch.setattr(Criterion, "__call__", lambda *args: calls.append(1) or evaluate(*args))
+    for metric in (None, "agop"):
+        calls.clear()
+        found = learn_kernel(X, np.sin(X.sum(axis=1)), "gaussian", metric=metric, random_state=0)
+        assert found.evaluations == len(calls)
+
+
 # ---- refined on more rows
 
 

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from naming import named
 from points import gaussian, sphere
+from sklearn.base import clone
 from tolerances import TWINS
 
 from gzkcore import (
     GegenbauerFeatures,
     KernelOperator,
+    KernelRidge,
+    NystromFeatures,
     TruncationWarning,
     kernel_matrix,
     reference,
@@ -142,6 +145,30 @@ def test_rows_off_the_sphere_are_refused_everywhere(kernel):
         call(X.astype(np.float32))
     with pytest.raises(ValueError, match=r"row 3 of Y has norm 2"):
         kernel(X, far)
+
+
+@pytest.mark.parametrize("kernel", [Zonal(np.exp), SphereMatern(1.5), SphereHeat(0.3)], ids=str)
+def test_rows_of_norms_rounded_to_float32_are_divided_by_them(kernel):
+    """Also where they come in double, as from a file."""
+    X, y = sphere(40, 3), np.arange(40.0)
+    rounded, off = X * (1 + 9e-6 * np.resize([1, -1], 40)[:, None]), X.copy()
+    off[7] *= 1 + 2e-5
+    fitted = [
+        GegenbauerFeatures(kernel, 30, random_state=0).fit(X),
+        NystromFeatures(kernel, 10, random_state=0).fit(X),
+        KernelRidge(kernel, alpha=0.1).fit(X, y),
+        Product([([0, 1, 2], kernel)]),
+        kernel,
+    ]
+    for each in fitted:
+        call = getattr(each, "transform", getattr(each, "predict", each))
+        np.testing.assert_allclose(call(rounded), call(X), rtol=1e-10, atol=1e-12)
+        with pytest.raises(ValueError, match=r"row 7 of X has norm 1[.]00002, but"):
+            call(off)
+    for each in fitted[:3]:
+        clone(each).fit(rounded, y)
+    product = kernel_matrix(kernel, rounded)
+    np.testing.assert_allclose(product, kernel(X), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1e-323, 1e-300, 1e-200, 1e-160, 1e160, 1e300])

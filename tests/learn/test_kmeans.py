@@ -225,6 +225,18 @@ def test_rows_whose_squares_overflow_are_refused(dtype, size, init):
         small.transform(some)
 
 
+@pytest.mark.parametrize("least", [1.0, 1e-30])
+def test_only_rows_that_weigh_something_are_refused_for_their_size(least):
+    X, _ = data()
+    rows, weight = X.astype(np.float32), np.full(len(X), least)
+    sums = ClusterAccumulator(IDENTITY.fit(X), X[:3])
+    rows[-1], weight[-1] = 1e38, 0.0
+    assert np.isfinite(sums.update(rows, weight).inertia).all()
+    weight[-1] = 1e-30
+    with pytest.raises(ValueError, match="squares of their distances overflow float32"):
+        sums.update(rows, weight)
+
+
 def test_rows_as_large_as_their_squares_allow():
     X, _ = data()
     for dtype, size in ((np.float32, 2.0**55), (np.float64, 2.0**490)):

@@ -158,3 +158,13 @@ def test_the_same_bits_wherever_rows_start(offset, gap, dtype):
         assert np.isnan(rows).all()
         assert (memory[:first] == 255).all()
         assert (memory[first + rows.size * size :] == 255).all()
+
+
+def test_a_file_that_asks_for_many_degrees_is_read_at_once():
+    """It took minutes to count the harmonics of degrees of which none was asked for."""
+    counts = [1] + 16_000 * [0]
+    assert HarmonicTree._from_data({"dim": 10**9, "counts": counts}).size == 1
+    assert HarmonicTree._from_data({"dim": 2, "counts": [1] + 5000 * [2]}).size == 10_001
+    for dim, wrong in ((2, [1] + 5000 * [2] + [3]), (3, [1, 4]), (1, [1, 1, 1])):
+        with pytest.raises(ValueError, match="not so many in dimension"):
+            HarmonicTree._from_data({"dim": dim, "counts": wrong})
