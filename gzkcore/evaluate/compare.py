@@ -155,10 +155,10 @@ class Comparison:
         return [*self._columns(), *self._reasons(), *self._advice()]
 
     def _columns(self) -> Iterator[str]:
+        over = f"mean over {self.n_seeds} seeds, ± half its {100 * CONFIDENCE:.0f} % interval"
         yield (
             f"error: relative Frobenius error of the kernel of {self.n_judged:,} rows that were "
-            f"held out; mean over {counted(self.n_seeds, 'seed')}, ± half its "
-            f"{CONFIDENCE:.0%} interval"
+            f"held out; {over if self.n_seeds > 1 else 'one seed, which has no interval'}"
         )
         if self.predicts:
             yield (

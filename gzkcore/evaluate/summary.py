@@ -90,7 +90,7 @@ def best_of(rows: list[Row], measure: str) -> Row | None:
 def about_chance(rows: list[Row], width: int | None) -> str:
     """Say so where no method predicts better than the mean, or than others of its width.
 
-    What one seed tells has no interval: there only errors above that of the mean are told.
+    What one seed tells has no interval: nobody knows there what is chance.
     """
     best = max(rows, key=lambda row: float(row["r2"]))
     low, high = best["r2_low"], best["r2_high"]
@@ -102,9 +102,11 @@ def about_chance(rows: list[Row], width: int | None) -> str:
             f"{NO_BETTER}{surely}: the largest R², of {name}, is {best['r2']:.2g}{half}. "
             "So none is recommended."
         )
+    if low is None:
+        return "One seed can't tell which of these differences are chance; with more it shows."
     of_width = [row for row in rows if row["n_components"] == width]
     least = min(of_width, key=lambda row: float(row["rmse"]))
-    alike = low is not None and all(row["rmse_low"] <= least["rmse_high"] for row in of_width)
+    alike = all(row["rmse_low"] <= least["rmse_high"] for row in of_width)
     if len(of_width) < 2 or not alike:
         return ""
     return (

@@ -189,7 +189,10 @@ def test_no_method_is_named_where_none_predicts_better_than_the_mean():
     notes = "\n".join(found.notes())
     assert "No method predicts better than the mean" in notes
     assert "The fastest of" not in notes
-    told = "\n".join(compared(X, X[:, 0], methods=methods, n_components=16).notes())
+    assert "mean over 3 seeds, ± half its 95 % interval" in notes
+    found = compared(X, X[:, 0], methods=methods, n_components=16, n_seeds=1)
+    told = "\n".join(found.notes())
+    assert "one seed, which has no interval" in told
     assert "No method predicts better" not in told
     assert "The fastest of 16 components within 1.02 times" in told
 
@@ -204,3 +207,5 @@ def test_errors_that_differ_by_chance_are_told():
     assert "differ by no more than chance" in about_chance(rows, 16)
     rows[1] |= {"rmse_low": 1.11}
     assert about_chance(rows, 16) == ""
+    one_seed = [each | {"r2_low": None, "rmse_low": None} for each in rows]
+    assert about_chance(one_seed, 16).startswith("One seed can't tell")
