@@ -548,8 +548,10 @@ def check_targets(y: Any, X: Any) -> Any:
             y, input_name="y", dtype=np.float64, ensure_2d=False, ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        of_labels = any(isinstance(each, str) for each in np.ravel(np.asarray(y, dtype=object)))
-        remedy = "; for labels use a classifier, such as KernelClassifier" if of_labels else ""
+        texts = [each for each in np.ravel(np.asarray(y, dtype=object)) if isinstance(each, str)]
+        remedy = "; for labels use a classifier, such as KernelClassifier" if texts else ""
+        if texts and all(any(map(str.isdigit, text)) for text in texts):
+            remedy = "; write the numbers alone, such as 1200.5, or for labels use KernelClassifier"
         said = re.sub(r"np\.str_\((.*)\)", r"\1", str(error))
         raise type(error)(
             f"y must be one number, or row of numbers, per row of X: {said}{remedy}"

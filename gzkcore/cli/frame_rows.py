@@ -286,7 +286,9 @@ def _check_target(table: Table, target: str, y: Values) -> None:
     values = np.unique(y)
     check_targets_differ(table, target, values[0], values[-1])
     if y.dtype.kind != "f" and len(values) > len(y) / 2:
+        if doubt := doubtful_texts(y):
+            raise ValueError(f"{table.path}: column {target!r} has text, no numbers: its {doubt}")
         raise ValueError(
             f"{table.path}: column {target!r} has {len(values):,} different labels in "
-            f"{len(y):,} rows, too many to learn; {doubtful_texts(y) or 'choose another target'}"
+            f"{len(y):,} rows, too many to learn; choose another target"
         )

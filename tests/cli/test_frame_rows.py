@@ -244,8 +244,8 @@ def test_text_that_seems_to_be_dates_or_numbers_has_a_note(capsys):
     ]
     reason = refuse(capsys, "fit", "data.csv", "--target", "price", "--force")
     assert reason.endswith(
-        "too many to learn; texts such as '€ 100' seem to be numbers; write the numbers alone, "
-        "such as 1200.5"
+        "column 'price' has text, no numbers: its texts such as '€ 100' seem to be numbers; write "
+        "the numbers alone, such as 1200.5"
     )
 
 
