@@ -106,8 +106,13 @@ def _text(value):
 def mean_and_spread(values):
     """Mean and standard deviation as text; of one value, itself."""
     if len(values) == 1:
-        return f"{values[0]:.3g}"
-    return f"{np.mean(values):.3g} ± {np.std(values, ddof=1):.1g}"
+        return _rounded(values[0], 3)
+    return f"{_rounded(np.mean(values), 3)} ± {_rounded(np.std(values, ddof=1), 1)}"
+
+
+def _rounded(value, digits):
+    """A number of few digits as text: 20, not 2e+01."""
+    return f"{float(f'{value:.{digits}g}'):g}"
 
 
 def load_arrays(name):

@@ -116,11 +116,11 @@ class AdaptiveSketchFeatures(KernelMap):
     n_components : int, default=1024
         F >= 1, the width of the output.
     lam : float or None, default=None
-        lambda > 0, in the units of the kernel matrix of the rows that are fitted, as the alpha of
-        ridge regression: monomials count by what they tell beyond it. None: the mean of the
-        eigenvalues beyond the first F / (4 log F), times those that there are, over as many.
+        lambda > 0, like the alpha of a ridge regression on the kernel matrix of the training rows.
+        Monomials are drawn by their leverage at this ridge. None: the sum of the eigenvalues after
+        the first F / (4 log F), divided by F / (4 log F).
     n_rows : int, default=512
-        How many rows leverage is estimated from, chosen by their own.
+        How many rows leverage is estimated from. They are drawn by their own leverage.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

@@ -293,17 +293,17 @@ class BlockProjection(_BlockMap):
     Parameters
     ----------
     n_components : int
-        k, the width of the output, exactly. More than D columns are several projections, side by
-        side over the root of their number.
+        k, the width of the output, exactly. With more than D, several projections stand side by
+        side, divided by the root of their number.
     values : {"rademacher", "gaussian"}, default="rademacher"
         Signs +-1, or standard normal numbers. Signs are never worse.
     arrangement : {"stratified", "permutation"}, default="stratified"
-        How coordinates are assigned to the k blocks. "stratified": of each k neighbours one to each
-        block, in random order. "permutation": by one random permutation, as in the paper. Every
-        coordinate is in every block with probability 1/k either way.
+        How coordinates are assigned to the k blocks. "stratified": each segment of k neighbours
+        has one coordinate in each block, in random order. "permutation": by one random permutation,
+        as in the paper. With both every coordinate is in every block with probability 1/k.
     mix : {None, "hadamard"}, default=None
-        "hadamard": first rotate by random signs and the Hadamard transform, in O(D log D). For
-        differences that are zero in most coordinates; it makes sparse rows dense.
+        "hadamard": first rotate by random signs and the Hadamard transform, in O(D log D). Use it
+        if most rows differ in few coordinates. It makes sparse rows dense.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -437,7 +437,7 @@ class BlockProjection(_BlockMap):
 class BlockFourierFeatures(_BlockMap, KernelMap):
     """Random Fourier features with one random number for each coordinate and pass, in O(D) a row.
 
-    A block of b of the D coordinates stands for the whole row: its frequency times sqrt(D/b).
+    A block of b of the D coordinates represents the whole row, with its frequency times sqrt(D/b).
     Algorithm 2 of [1]_, for any number of components, blocks and repetitions.
 
     Parameters
@@ -446,14 +446,14 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         Gaussian, Exponential, Matern, RationalQuadratic; Laplacian; Spherical with blocks of at
         most 3 coordinates.
     n_components : int, default=1024
-        Width of the output, exactly: all cosines, then all sines, and of an odd width a last
-        cosine at a random phase.
+        Width of the output, exactly: all cosines, then all sines. An odd width ends with a cosine
+        of a random phase.
     block_size : int or "auto", default="auto"
-        Least number of coordinates in a block: n_features // block_size blocks in a pass, as many
-        passes as n_components takes. The bias falls with the block size alone. "auto": 32 (one
-        block of all coordinates where there are fewer than 64; 3 for Spherical).
+        Least number of coordinates in a block. A pass has n_features // block_size blocks, and
+        there are as many passes as n_components needs. Only larger blocks lower the bias. "auto":
+        32, or one block of all coordinates if there are fewer than 64; 3 for Spherical.
     arrangement : {"stratified", "permutation"}, default="stratified"
-        As for `BlockProjection`; drawn anew in each pass.
+        As for `BlockProjection`; each pass draws a new one.
     mix : {None, "hadamard"}, default=None
         As for `BlockProjection`; not for Laplacian, which depends on the axes.
     random_state : int, RandomState, Generator or None, default=None

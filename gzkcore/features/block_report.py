@@ -35,7 +35,7 @@ ACCEPTED = 0.01
 
 @dataclass(frozen=True)
 class BlockReport:
-    """What blocks of one size would do to a kernel on given data; `print` it.
+    """Bias and variance of a kernel by blocks of one size on given data, with advice; `print` it.
 
     Attributes
     ----------
@@ -209,9 +209,9 @@ def block_report(
     kernel, block_size, arrangement, mix
         As for `BlockFourierFeatures`.
     n_pairs : int, default=100
-        Pairs of rows that are looked at.
+        How many pairs of rows are used.
     n_draws : int, default=20
-        Arrangements that are drawn, at least 2.
+        How many arrangements are drawn, at least 2.
     random_state : int, RandomState, Generator or None, default=0
 
     Returns

@@ -21,7 +21,7 @@ def fit(features: Any, X: Any, y: Any = None) -> Any:
     Parameters
     ----------
     features : transformer
-        A copy of it is fitted.
+        A copy is fitted.
     X : Dask array or data frame of shape (n_samples, n_features)
     y : Dask array, series or data frame, optional
         Targets, for a kernel with a parameter "learn".
@@ -57,7 +57,7 @@ def transform(features: Any, X: Any) -> Any:
     Parameters
     ----------
     features : fitted transformer
-        One of gzkcore's has the same as its `transform`.
+        Any one; the feature maps of gzkcore have this as their method `transform`.
     X : Dask array or data frame of shape (n_samples, n_features)
 
     Returns

@@ -100,9 +100,9 @@ class FastfoodFeatures(KernelMap):
         F >= 1, the width of the output, exactly: F/2 cosines, then F/2 sines, of the same
         frequencies. An odd F ends with one cosine of a random phase.
     frequencies : {"orthogonal", "normal"}, default="orthogonal"
-        "orthogonal": those of a block are nearly orthogonal, and each is nearly normal; "normal":
-        as published, each normal, exactly. They cost the same; on data of 16 to 784 columns
-        orthogonal ones had .2 to .9 of the error.
+        "orthogonal": the frequencies of a block are nearly orthogonal, and each is nearly normal.
+        "normal": each is exactly normal, as published. Both cost the same. With 16 to 784 columns
+        orthogonal ones had .2 to .9 times the error of normal ones.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

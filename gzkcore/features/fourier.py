@@ -293,9 +293,9 @@ class RandomFourierFeatures(_Fourier):
         F >= 1, the width of the output: F/2 cosines, then F/2 sines, of the same frequencies. An
         odd F ends with one cosine of a random phase.
     frequencies : {"iid", "orthogonal", "qmc"}, default="iid"
-        "iid": independent, as published; "orthogonal": blocks of n_features orthogonal ones, of
-        smaller error where there are at least as many frequencies as columns; "qmc": a scrambled
-        Sobol sequence, of smaller error up to some ten columns.
+        "iid": independent, as published. "orthogonal": blocks of n_features orthogonal frequencies,
+        with a smaller error if there are at least as many frequencies as columns. "qmc": a
+        scrambled Sobol sequence, with a smaller error up to some ten columns.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -368,10 +368,9 @@ class RandomFourierFeatures(_Fourier):
 class ModifiedFourierFeatures(_Fourier):
     """Fourier features of evenly spread frequencies, for ridge regression in 1 to 3 dimensions.
 
-    Frequencies that are rare under the Gaussian's spectrum matter to a regression with a small
-    ridge as much as common ones. They are drawn evenly from the ball of radius
-    sqrt(2 log(n / alpha)), beyond it from the spectrum, and weighted by sqrt(p / q), so that the
-    kernel stays right.
+    With a small ridge, frequencies that are rare in the Gaussian's spectrum matter as much as
+    common ones. So frequencies are drawn uniformly from the ball of radius sqrt(2 log(n / alpha)),
+    outside it from the spectrum, and weighted by sqrt(p / q), which keeps the kernel unbiased.
 
     Parameters
     ----------

@@ -99,34 +99,35 @@ class GegenbauerFeatures(GegenbauerMap):
     n_components : int, default=1024
         Width of the output, exactly.
     basis : {"auto", "harmonic", "random", "hybrid", "adapted"}, default="auto"
-        "harmonic": radial functions times explicit spherical harmonics, strongest columns first,
-        zero variance. "random": Definition 8 with alternating signs, compressed radial functions
-        and evenly spread directions, unbiased. "hybrid": the strongest harmonics exactly, the
-        remainder at random, unbiased. "auto": whichever of these is predicted to have the smallest
-        error. "adapted": of sixteen times as many harmonics the quarter with the largest mean
-        squares on (at most 2,048 rows of) the training data, compressed to n_components by the
-        principal axes of their Gram matrix (on at most 8 n_components rows): data dependent. The
-        data are first rotated to their own principal axes, which changes no kernel value.
+        - "harmonic": radial functions times explicit spherical harmonics, strongest columns first;
+          no variance.
+        - "random": Definition 8 with alternating signs, compressed radial functions and evenly
+          spread directions; unbiased.
+        - "hybrid": the strongest harmonics exactly, the rest by random sampling; unbiased.
+        - "auto": the one of these with the smallest predicted error.
+        - "adapted": depends on the data, which are first rotated to their principal axes (this
+          changes no kernel value). Of 16 n_components harmonics the quarter with the largest mean
+          squares is taken, and compressed to n_components by the principal axes of their Gram
+          matrix. The mean squares are of at most 2,048 training rows, the Gram matrix is of at most
+          8 n_components rows.
     directions : {"auto", "iid", "orthogonal", "sobol", "fibonacci"}, default="auto"
         Point set for random columns; see `gzkcore.sphere.directions`.
     radius : float or (float, float), optional
-        Largest, or smallest and largest, distance from the centre that data will have, in their
-        units. None: from the data given to fit. With a radius and a numeric gamma the map does not
-        depend on the data at all.
+        The largest distance from the centre that rows will have, or the smallest and the largest,
+        in the units of the data. None: from the rows given to fit. With a radius and a numeric
+        gamma the map does not depend on the data at all.
     center : "auto", None or array-like of shape (n_features,), default="auto"
         What is subtracted first, for shift-invariant kernels (dot-product kernels are never
-        centred). "auto": the mean of the data, but nothing where the data lie on a sphere around
-        the origin or `radius` is given. Centring changes no kernel value and lowers the degree that
-        is needed.
+        centred). "auto": the mean of the data, or nothing if the data are on a sphere around the
+        origin or `radius` is given. Centring changes no kernel value and lowers the degree that is
+        needed.
     reduce : None, int, transformer or "auto", default=None
-        What comes before the expansion, for data of many columns. An int k: a sparse random
-        projection to k columns, `BlockProjection`. A transformer: cloned and
-        fitted. "auto": k = n_components from 2 n_components columns on, else nothing. The error
-        that this adds is `reduction_error_`.
+        Reduces the columns before the expansion. An int k: a sparse random projection to k columns,
+        `BlockProjection`. A transformer: cloned and fitted. "auto": k = n_components from
+        2 n_components columns on, else nothing. `reduction_error_` is the error that this adds.
     tol : float or "auto", default="auto"
-        Up to which error degrees are added; "auto" is 1e-12 for float64 and 1e-7 for float32.
-        Columns that are free are filled with further degrees. It is a target: n_components may not
-        suffice.
+        Degrees are added until the error is below tol, if n_components allows. "auto" is 1e-12 for
+        float64 and 1e-7 for float32. Columns that are left have further degrees.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

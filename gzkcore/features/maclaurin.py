@@ -156,9 +156,9 @@ class MaclaurinFeatures(KernelMap):
     n_components : int, default=1024
         F >= 1, the width of the output.
     degrees : {"adapted", "geometric"}, default="adapted"
-        The law of a column's degree N. "adapted": in proportion to a_N r^(2N), r^2 the mean squared
-        norm of the data, so that a column's size depends little on its degree; "geometric":
-        2^-(N+1), as published.
+        The distribution of a column's degree N. "adapted": in proportion to a_N r^(2N), with r^2
+        the mean squared norm of the data, so that a column's size depends little on its degree.
+        "geometric": 2^-(N+1), as published.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

@@ -26,7 +26,7 @@ def _projected(projection: Any, X: Rows) -> Floats:
 
 
 class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns less their means, divided by their ranges (Section 3.2 of [1]_).
+    """Subtract the mean of each column and divide by its range (Section 3.2 of [1]_).
 
     Parameters
     ----------

@@ -113,16 +113,19 @@ class NystromFeatures(KernelMap):
         `sklearn.gaussian_process`; or "precomputed": `fit` takes the kernel matrix K(n, n),
         `transform` the values K(m, n) at the same n rows.
     n_components : int, default=1024
-        F >= 1, the width of the output and, but for an array, the number S of landmarks.
+        F >= 1, the width of the output. It is also the number S of landmarks, unless `landmarks` is
+        an array.
     landmarks : str or array-like, default="rpcholesky"
-        Which rows of the data are landmarks:
+        How landmarks are chosen:
 
-        - "rpcholesky": one by one, in proportion to what those before leave of k(x, x);
-        - "rls": by ridge leverage, estimated recursively;
+        - "rpcholesky": rows one by one, with probability in proportion to the part of k(x, x) that
+          earlier landmarks do not explain (randomly pivoted Cholesky);
+        - "rls": rows by ridge leverage, estimated recursively;
         - "accelerated-rls": the same from far smaller samples;
-        - "kmeans++": one by one, in proportion to the kernel's squared distance to those before;
-        - "uniform": all alike, as in scikit-learn's Nystroem;
-        - an array of shape (S, n_features): these points ("precomputed": numbers of rows).
+        - "kmeans++": rows one by one, in proportion to the squared distance in the kernel's space
+          to the nearest earlier landmark;
+        - "uniform": rows with equal probability, as in scikit-learn's Nystroem;
+        - an array of shape (S, n_features): these points ("precomputed": row numbers).
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

@@ -312,7 +312,7 @@ class PolySketchFeatures(KernelMap):
     n_components : int, default=1024
         F, the width of the output, exactly.
     n_nonzeros : int, default=1
-        To how many places a leaf sends a column, a power of two: 1 is CountSketch, more is OSNAP.
+        To how many places a leaf adds each column, a power of two: 1 is CountSketch, more is OSNAP.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

@@ -190,22 +190,21 @@ class ProductFeatures(WithParts, RowMap):
     ----------
     parts : list of (columns, kernel), or a kernel
         Columns: a number, a list of numbers, a slice, or names of columns of a DataFrame. They may
-        overlap, and columns in no part are ignored. Kernel: as for `GegenbauerFeatures`. One kernel
-        instead of a list is a part for every column: with "gaussian" that is the Gaussian kernel
-        with a lengthscale for every column, which suits tables whose columns were rotated to
-        principal axes.
+        overlap, and columns in no part are ignored. Kernel: as for `GegenbauerFeatures`. A kernel
+        instead of a list makes each column a part with this kernel. With "gaussian" that is the
+        Gaussian kernel with a lengthscale for every column, which suits tables whose columns were
+        rotated to principal axes.
     n_components : int, default=1024
         Width of the output, exactly.
     basis : {"auto", "harmonic", "adapted"}, default="auto"
-        "auto" and "harmonic": the products of largest energy, where energies are those of points
-        whose parts are independent and have uniform directions. "adapted": of sixteen times as
-        many the quarter with the largest mean squares on (at most 2,048 rows of) the training data,
-        compressed to n_components by the principal axes of their Gram matrix (on at most
-        8 n_components rows).
+        "auto" and "harmonic": the products with the largest energies, computed for points whose
+        parts are independent and have uniform directions. "adapted": of 16 n_components products
+        the quarter with the largest mean squares on at most 2,048 training rows, compressed to
+        n_components by the principal axes of their Gram matrix on at most 8 n_components rows.
     tol : float or "auto", default="auto"
         As for `GegenbauerFeatures`.
     random_state : int, RandomState, Generator or None, default=None
-        Chooses the rows that basis="adapted" looks at, where there are more than it needs.
+        Chooses the rows that basis="adapted" uses, if there are more than it needs.
 
     Attributes
     ----------

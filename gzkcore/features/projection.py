@@ -373,8 +373,8 @@ class HadamardProjection(_HadamardMap):
     Parameters
     ----------
     n_components : int
-        k, the width of the output, exactly. More than n: all rows, with fresh signs again and
-        again, and as many as are left.
+        k, the width of the output, exactly. With more than n, all rows of H are taken again, each
+        time with new signs.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -494,8 +494,8 @@ class FastJLProjection(_HadamardMap):
     n_components : int
         k, the width of the output, exactly.
     density : float or "auto", default="auto"
-        q, > 0 and at most 1. "auto": log(n_samples)^2 / n as published, but at least 45/n, for
-        which sparsity adds at most 10 % to the variance of a squared distance; at most 1.
+        q, > 0 and at most 1. "auto": log(n_samples)^2 / n as published, but at least 45/n, so that
+        sparsity adds at most 10 % to the variance of a squared distance; at most 1.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

@@ -227,8 +227,8 @@ class CountSketch(RowMap):
     n_components : int, default=1024
         Width of the output.
     n_nonzeros : int, default=1
-        s, to how many places a column goes, at most n_components: 1 is CountSketch, more is OSNAP,
-        each place in a part of its own of the output.
+        s, to how many places each column is added, at most n_components. 1 is CountSketch, more is
+        OSNAP, with each place in a different part of the output.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -325,8 +325,8 @@ class TensorSketchFeatures(KernelMap):
     kernel : str or Kernel, default="polynomial"
         `Polynomial`, or its alias: (gamma <x, y> + coef0)^degree.
     n_components : int, default=1024
-        F, the width of the output, exactly. A width that is no power of two is made of sketches
-        whose widths are, one for each binary digit: same variance, more additions.
+        F, the width of the output, exactly. If it is not a power of two, it consists of sketches
+        whose widths are, one for each binary digit, with the same variance and more additions.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

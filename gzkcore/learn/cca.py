@@ -44,7 +44,8 @@ class RandomFeatureCCA(ComponentLearner):
     """Canonical correlation of the features of two views: kernel CCA in linear time.
 
     Finds pairs of directions a, b in the spaces of the features z(x) and u(y) along which the two
-    views of the same rows are correlated most, each pair uncorrelated with those before:
+    views of the same rows have the largest correlation; each pair is uncorrelated with those
+    before:
 
         maximise  a^T C_xy b   where  a^T (C_xx + alpha I) a = b^T (C_yy + alpha I) b = 1
 
@@ -53,16 +54,15 @@ class RandomFeatureCCA(ComponentLearner):
     Parameters
     ----------
     features : transformer, default=None
-        Of the first view. Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use
+        For the first view. Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use
         it as it is. None is `KernelFeatures()`.
     features_y : transformer, default=None
-        Of the second view; None is a clone of `features`.
+        For the second view; None is a clone of `features`.
     n_components : int, default=2
         How many pairs.
     alpha : float, default=1.0
-        Added to the diagonals of Z^T W Z and U^T W U about their means, as in
-        `RandomFeatureRidge`; not negative. Without it any features are rich enough to correlate
-        what has nothing in common.
+        Added to the diagonals of the centred Z^T W Z and U^T W U, as in `RandomFeatureRidge`; not
+        negative. With 0 and many features even unrelated views seem correlated.
     random_state : int, RandomState, Generator or None, default=None
         Passed on to features whose own `random_state` is None.
 

@@ -120,15 +120,15 @@ def solve_centers(
     passes : Passes
         Over rows, targets of shape (n_samples,) or (n_samples, n_targets), and weights.
     centers : int or array-like of shape (n_centers, n_features)
-        How many rows to choose, uniformly, or the centres. Equal ones do no harm.
+        How many rows to choose uniformly; or the centres, which may be equal.
     alphas : array-like of shape (n_targets,)
-        >= 0, of each target.
+        >= 0, one for each target.
     fit_intercept : bool, default=False
         Whether to add a constant, which is not penalised.
     tol : float, default=1e-3
         > 0 and < 1, the norm of the residual relative to that of the right-hand side.
     max_iter : int, default=1000
-        Steps at most.
+        The most steps.
     random_state : int, RandomState, Generator or None, default=None
     progress, checkpoint : optional
         As `conjugate_gradients` takes them.

@@ -57,10 +57,10 @@ class ClusterAccumulator:
     features : fitted transformer
         Maps the rows of X to the rows of Z.
     centers : ndarray of shape (n_clusters, n_features) or (n_starts, n_clusters, n_features)
-        In the space of the features; several sets of them share the features of a pass.
+        In the space of the features. Several sets of centres share the features of a pass.
     about : ndarray of shape (n_features,), optional
-        What rows are taken about, so that distances lose no digits; the mean of all centres by
-        default. A fixed point gives the same sums bit by bit for the same clusters.
+        A point that is subtracted from the rows, so that distances are accurate. None: the mean of
+        all centres. With a fixed point the same clusters have bitwise the same sums.
 
     Attributes
     ----------

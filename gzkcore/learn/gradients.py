@@ -46,7 +46,7 @@ class GradientAccumulator:
     model : fitted regressor or classifier, or callable
         As for `average_gradient_outer_product`.
     diagonal : bool, default=False
-        Sum squares of derivatives alone.
+        Sum only the squares of derivatives.
 
     Attributes
     ----------
@@ -157,12 +157,13 @@ def average_gradient_outer_product(
         Any estimator with `predict`, or, for classes, `decision_function`; or a function of rows.
         Outer products are summed over several targets.
     X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-        The rows to average over. A source (batches, Dask) is read once, or, if there are
-        differences to take, twice; of an iterator the first batch tells the columns' ranges.
+        The rows to average over. A source (batches, Dask) is read once, or twice if derivatives are
+        approximated by differences. The ranges of the columns of an iterator are those of its first
+        batch.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative; those of a source come with its batches.
+        Not negative. The weights of a source come with its batches.
     diagonal : bool, default=False
-        Return the diagonal alone: the mean square of the derivative by each column.
+        Return only the diagonal: for each column the mean square of the derivative.
 
     Returns
     -------

@@ -89,16 +89,16 @@ def _triangle(size: int) -> int:
 class GramAccumulator:
     """Sums over rows that come in any batches: Z^T W Z, Z^T W Y and weighted column sums.
 
-    Z = features.transform(X) is made a tile at a time, on several threads. Sums are kept in
-    float64, also for float32 features, and of Z^T W Z only the lower triangle.
+    Z = features.transform(X) is computed tile by tile, on several threads. Sums are float64, also
+    for float32 features. Of Z^T W Z only the lower triangle is kept.
 
     Parameters
     ----------
     features : fitted transformer
         Maps the rows of X to the rows of Z.
     n_folds : int, default=1
-        Keep the sums of each fold apart, where row i, counted from the first row ever seen,
-        belongs to fold i mod n_folds.
+        Number of folds, whose sums are kept separately. Row i, counted from the first row of all,
+        is in fold i mod n_folds.
 
     Attributes
     ----------

@@ -36,8 +36,8 @@ TINY = np.finfo(np.float64).tiny
 class KernelClassifier(ClassifierScore, TableLearner):
     """Classification on a table with a learned kernel: `fit` chooses every setting.
 
-    As `KernelRegressor`, of targets +1 and -1 for each class; the probabilities are a logistic
-    regression on the predictions of rows held out.
+    Each class is regressed as +1 against -1 for all others, as `KernelRegressor` does it. A
+    logistic regression on the predictions of held-out rows turns these into probabilities.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ class KernelLogisticRegression(Classifier, KernelLoss):
     alpha : float, default=1.0
         > 0, the weight of the penalty: 1 / C of scikit-learn.
     fit_intercept : bool, default=True
-        Whether each f has a constant that is not penalised: far from the data probabilities go to
-        typical ones.
+        Whether each f has a constant that is not penalised. With it, probabilities far from the
+        data tend to typical ones.
     class_weight : dict, "balanced" or None, default=None
         As for `KernelRidgeClassifier`.
     preconditioner, tol, max_iter, random_state

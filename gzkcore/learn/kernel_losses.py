@@ -189,10 +189,10 @@ class KernelPoissonRegressor(LossRegressor):
     kernel : str, Kernel or callable, default="gaussian"
         As for `KernelRidge`.
     alpha : float, default=1.0
-        > 0, the weight of the penalty; half as large a one serves twice the counts.
+        > 0, the weight of the penalty.
     fit_intercept : bool, default=True
-        Whether f has a constant that is not penalised. Without it predictions go to 1 far from the
-        data, with it to a typical rate.
+        Whether f has a constant that is not penalised. Far from the data predictions tend to a
+        typical rate with it, and to 1 without it.
     preconditioner : "auto", None, int or transformer, default="auto"
         As for `KernelRidge`.
     tol : float, default=1e-3
@@ -201,7 +201,7 @@ class KernelPoissonRegressor(LossRegressor):
         >= 1, the most steps of Newton's method. If they are not enough, a ConvergenceWarning says
         so.
     random_state : int, RandomState, Generator or None, default=None
-        Of the preconditioner.
+        For the preconditioner.
 
     Attributes
     ----------
@@ -350,10 +350,10 @@ class KernelHuberRegressor(LossRegressor):
     kernel, fit_intercept, preconditioner, tol, max_iter, random_state
         As for `KernelPoissonRegressor`.
     alpha : float, default=1.0
-        > 0. That of `KernelRidge`, which this is for a large epsilon.
+        > 0, the weight of the penalty, as in `KernelRidge`.
     epsilon : float, default=1.35
-        >= 1, the smaller the more robust: in units of `scale_`, as in scikit-learn's
-        HuberRegressor.
+        >= 1. Residuals up to epsilon scale_ count squared, larger ones linearly, as in
+        scikit-learn's HuberRegressor. A smaller epsilon is more robust.
 
     Attributes
     ----------

@@ -39,11 +39,12 @@ class KernelQuantileRegressor(LossRegressor):
         As for `KernelPoissonRegressor`.
     alpha : float, default=1.0
         > 0, the weight of the penalty. Unlike that of `KernelRidge` it has a unit, that of 1 / y:
-        y times 1,000 wants a thousandth of alpha. Standardise y, or try multiples of 1 / y.std().
+        1,000 y needs a thousandth of alpha. Standardise y, or try multiples of 1 / y.std().
     quantile : float or list of float, default=0.5
-        > 0 and < 1; 0.5 is the median. Of a list, each different, there is a function for each.
+        > 0 and < 1; 0.5 is the median. A list of different quantiles has a function for each.
     tol : float, default=1e-3
-        > 0 and < 1, also of the smoothing: relative to the objective.
+        > 0 and < 1, the largest `residual_`. The smoothing ends at an error of tol times the
+        objective.
 
     Attributes
     ----------

@@ -32,30 +32,30 @@ FEWEST_NARROWING = 10
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """Regression on a table with a learned kernel: `fit` chooses every setting.
 
-    Columns are encoded (numbers standardised, categories as zeros and ones, missing values imputed,
-    latitude and longitude as points of the globe); a Matern kernel with one length per column is
-    learned; its smoothness, its lengths, alpha, and whether the whole kernel, centres or features
-    are used, are chosen by rows held out and by what they cost.
+    Columns are encoded: numbers are standardised, categories become zeros and ones, missing values
+    are imputed, latitude and longitude become points of the globe. Then a Matern kernel with one
+    lengthscale per column is learned. The error on held-out rows and the cost decide its
+    smoothness, its lengthscales, alpha, and whether the whole kernel, centres or features are used.
 
     Parameters
     ----------
     budget : float, optional
-        > 0, about how many seconds the final fit may take; None: 600. `--time` of the command
-        `gzkcore fit`. The choice before it takes 5 to 60 s more, whatever the number of rows.
+        > 0, about how many seconds the final fit may take; None: 600. It is `--time` of the command
+        `gzkcore fit`. The choice before takes 5 to 60 s more, for any number of rows.
     max_memory : float or str, optional
-        > 0, about how many bytes the final fit may take beside the table, by an estimate: 2e9, or
-        "2GB" (KB, MB, GB and TB are powers of 1,000); `--memory` of the command; None: half of what
-        the machine has available then. Within it are the whole kernel, fewer centres or fewer
-        features; ValueError if none of them is. The choice before it takes some hundreds of
-        megabytes, whatever the number of rows.
+        > 0, about how many bytes the final fit may take beside the table, as estimated: 2e9, or
+        "2GB" (KB, MB, GB and TB are powers of 1,000). None: half of the memory that is available
+        then. If the whole kernel needs more, fewer centres or features are used; if these need more
+        too, `fit` raises a ValueError. It is `--memory` of the command. The choice before takes
+        some hundreds of megabytes, for any number of rows.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
     cv : int, splitter or iterable, optional
         How rows are held out for the choice: a number of folds, a splitter of scikit-learn
         (`TimeSeriesSplit`, `GroupKFold` ...), or an iterable of (rows to fit to, rows held out).
-        None: a fifth of the rows once, of fewer than 1,000 rows five folds; groups are kept
-        together where `fit` is told of them. Splitters see all rows in the order given, with y and
-        groups; of long splits the choice takes some rows at random.
+        None: a fifth of the rows once; with fewer than 1,000 rows, five folds. Groups that are
+        passed to `fit` are kept together. Splitters get all rows in the given order, with y and
+        groups. If a split has many rows, the choice uses some of them, at random.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes

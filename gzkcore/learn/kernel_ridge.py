@@ -436,9 +436,9 @@ class KernelRidge(WholeKernelRegressor):
     """Kernel ridge regression with the whole kernel, by conjugate gradients.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |f|^2 over the functions of the kernel: f(x) =
-    sum_i dual_coef_i k(x, x_i) with (K + alpha diag(1 / w)) dual_coef = y. scikit-learn's class of
-    this name, without the n x n matrix: products with K are computed tile by tile, and few are
-    needed, since features of the kernel precondition the system.
+    sum_i dual_coef_i k(x, x_i) with (K + alpha diag(1 / w)) dual_coef = y. It is scikit-learn's
+    class of this name without the n x n matrix: products with K are computed tile by tile, and few
+    are needed, since features of the kernel precondition the system.
 
     Parameters
     ----------
@@ -449,21 +449,23 @@ class KernelRidge(WholeKernelRegressor):
     alpha : float or array-like of shape (n_targets,), default=1.0
         Added to the diagonal of K, not negative; one for all targets or one for each.
     fit_intercept : bool, default=False
-        Whether a constant that is not penalised is added to f. Without it predictions go to 0 far
+        Whether a constant that is not penalised is added to f. Without it predictions tend to 0 far
         from the data, as scikit-learn's do, and `tol` is relative to y instead of its spread.
     centers : int or array-like of shape (n_centers, n_features), optional
-        For rows beyond memory or patience: f is a sum over so many of the rows, or over these
-        points, and n_centers numbers are solved for by passes over the rows (`solve_centers`).
+        For more rows than the whole kernel can take: f is a sum over this number of the rows, or
+        over these points. Only their n_centers coefficients are solved for, by passes over the rows
+        (`solve_centers`).
     preconditioner : "auto", None, int, transformer or Preconditioner, default="auto"
-        What makes conjugate gradients quick: "auto" chooses, up to 4,096 rows the whole matrix; a
-        number of landmarks; any feature map for this kernel; None is the diagonal.
+        It reduces the number of steps. "auto" chooses; up to 4,096 rows it factors the whole
+        matrix. An int is a number of landmarks. A transformer is a feature map for this kernel.
+        None is the diagonal.
     tol : float, default=1e-3
-        > 0 and < 1: the solve stops when |y - (K + alpha N) c| is below tol |y|, in double. At 1e-2
-        errors of predictions are within some 1 % of what they are at 1e-3.
+        > 0 and < 1: the solver stops when |y - (K + alpha N) c| is below tol |y|, in double. With
+        1e-2 errors of predictions are within some 1 % of what they are with 1e-3.
     max_iter : int, default=1000
         >= 1, the most steps for a target. If they are not enough, a ConvergenceWarning says so.
     random_state : int, RandomState, Generator or None, default=None
-        Of landmarks, and of the draws that standard deviations come from.
+        For landmarks, and for the draws that standard deviations are estimated from.
 
     Attributes
     ----------
@@ -495,11 +497,12 @@ class KernelRidge(WholeKernelRegressor):
 
     Notes
     -----
-    A step is one product with K, n^2 / 2 kernel values for all targets together; memory is that of
+    A step is one product with K, n^2 / 2 kernel values for all targets together. Memory is that of
     the rows, the preconditioner (some hundred numbers a row) and a few vectors. Steps are in single
-    precision where `tol` is 1e-4 or more, and the residual is checked in double. Up to 4,096 rows
-    the matrix is held and factored (134 MB at most), and a step or two solve. Sources and Dask
-    collections are put together in memory, dense; of these a cluster's workers make the products.
+    precision if `tol` is 1e-4 or more; the residual is checked in double. Up to 4,096 rows the
+    matrix is stored and factored (134 MB at most), and one or two steps are enough. Sources and
+    Dask collections are put together in memory, dense; with Dask the workers of a cluster compute
+    the products.
 
     The regression is the posterior mean of a Gaussian process f of covariance s k with noise of
     variance s alpha / w, for the scale s estimated by y^T (K + alpha N)^-1 y / n (n - 1 with an
@@ -507,12 +510,12 @@ class KernelRidge(WholeKernelRegressor):
 
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
-    with an intercept also s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1. A model
-    of up to 1,024 rows tells it exactly. One of up to 4,096 rows does in calls with no more rows
-    than it has itself, a larger one in calls with up to 64. In larger calls, and of sources, they
-    take the mean square of 64 draws for k(x, x) - ..., with a relative error of up to
-    1 / sqrt(2 64), 9 %, and none far from the data. A kernel without features to draw by is solved
-    for exactly, 64 rows at a time.
+    plus s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1 if there is an intercept. It is
+    exact with up to 1,024 training rows; with up to 4,096, for no more new rows in one call than
+    training rows; with more, for up to 64 new rows in one call. In larger calls, and for sources,
+    the mean square of 64 draws estimates k(x, x) - ..., with a relative error of up to
+    1 / sqrt(2 64), 9 %, and none far from the data. For a kernel without features to draw with it
+    is always exact, 64 rows at a time.
 
     On M centres s is the least value of what is minimised over n alpha, and for the variance each
     centre stands for W / M rows of the total weight W: N is the identity times M / W, K is that of

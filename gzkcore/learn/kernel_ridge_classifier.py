@@ -19,8 +19,8 @@ __all__ = ["KernelRidgeClassifier", "KernelRidgeClassifierCV"]
 class KernelRidgeClassifier(Classifier, KernelRidge):
     """Classification by kernel ridge regression with the whole kernel.
 
-    Each class is regressed as +1 against -1 for all others (of two classes one is enough), all in
-    one block, and the largest regression decides.
+    Each class is regressed as +1 against -1 for all others; two classes need one regression. All
+    regressions are solved together. The class with the largest prediction is chosen.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
         Added to the diagonal of K, not negative; one for all classes or one for each (one, if
         there are two classes).
     fit_intercept : bool, default=True
-        The intercept is not penalised: far from the data the larger classes win.
+        Whether there is an intercept, which is not penalised. With it, rows far from the data are
+        given the larger classes.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by label; "balanced": n_samples / (n_classes * rows of the class).
     centers, preconditioner, tol, max_iter, random_state
@@ -96,8 +97,8 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
     kernel, alphas, kernel_grid
         As for `KernelRidgeCV`.
     cv : None, int, splitter or iterable, default=None
-        As for `KernelRidgeCV`; what None and a number of folds hold out has the same share of each
-        class. A splitter sees the classes as numbers.
+        As for `KernelRidgeCV`. With None or a number of folds the splits are stratified. A splitter
+        gets the classes as numbers.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
         As for `KernelRidgeClassifier`.

@@ -45,7 +45,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         Candidates for alpha.
     kernel_grid : dict of str to list, default=None
         Candidates for the kernel's parameters, such as ``{"gamma": [0.5, 1, 2]}``, tried in all
-        combinations; ``{"kernel": [...]}`` has whole kernels.
+        combinations. ``{"kernel": [...]}`` is a list of kernels.
     cv : None, int, splitter or iterable, default=None
         None: a fifth of the rows, at random, is held out once. An int k: k folds, row i in fold
         i mod k. A splitter of scikit-learn, or an iterable of (rows to fit to, rows held out).

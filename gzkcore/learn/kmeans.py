@@ -67,18 +67,18 @@ class RandomFeatureKMeans(
     n_clusters : int, default=8
     init : {"k-means++", "random"} or array-like of shape (n_clusters, n_components), \
 default="k-means++"
-        How a start chooses its first centres among the rows of a sample, or these centres in the
+        How the first centres are chosen among the rows of a sample; or the first centres, in the
         space of the features.
     n_init : int, default=4
-        Starts, of which the best is kept; they share the features of a pass. Ignored with centres
-        given.
+        Number of starts, of which the best is kept. All starts share the features of a pass. With
+        an array as `init` there is one start.
     max_iter : int, default=300
-        Most passes over the rows for a start.
+        The most passes over the rows for a start.
     tol : float, default=1e-4
-        A start is done when the squared changes of its centres add up to less than this times the
+        A start ends when the sum of the squared changes of its centres is less than this times the
         mean variance of the features.
     random_state : int, RandomState, Generator or None, default=None
-        Of sample and starts; passed on to features whose own `random_state` is None.
+        For the sample and the starts; passed on to features whose own `random_state` is None.
 
     Attributes
     ----------

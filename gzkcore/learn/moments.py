@@ -74,8 +74,8 @@ class CentredMoments:
 class MomentsAccumulator:
     """Mean and centred sums of products of features, or of two views of the same rows together.
 
-    With `features_y` each row has two parts, x and y, and the features of both are taken as one
-    row [z(x) u(y)]: its moments hold those of either view and the cross-moments.
+    With `features_y` each row has two parts, x and y. Their features are joined to one row
+    [z(x) u(y)], whose moments are those of both views and the cross-moments.
 
     Parameters
     ----------

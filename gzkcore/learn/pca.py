@@ -33,8 +33,8 @@ class RandomFeaturePCA(ComponentLearner):
         Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
         `KernelFeatures()`.
     n_components : int, float or None, default=None
-        How many axes; a number between 0 and 1 is the share of the variance that they are to
-        reach; None keeps all along which there is any variance beyond rounding errors.
+        How many axes. A number between 0 and 1 is the share of the variance that they must explain.
+        None keeps all axes with any variance beyond rounding errors.
     whiten : bool, default=False
         Scale the output to unit variance.
     random_state : int, RandomState, Generator or None, default=None

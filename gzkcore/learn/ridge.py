@@ -285,13 +285,13 @@ class RandomFeatureRidge(FeatureRegressor):
     random_state : int, RandomState, Generator or None, default=None
         Passed on to features whose own `random_state` is None.
     solver : {"auto", "cholesky", "cg"}, default="auto"
-        "cholesky" sums the Gram matrix of the features, in one pass. "cg", conjugate gradients,
-        forms none: each step reads the rows again and makes their features anew, for up to a
-        million columns. "auto" takes "cg" beyond 16,384 columns, where rows can be read again.
+        "cholesky" sums the Gram matrix of the features in one pass. "cg", conjugate gradients, does
+        not need this matrix: each step reads the rows and computes their features again. It is for
+        up to a million columns. "auto" is "cg" beyond 16,384 columns, if rows can be read again.
     tol : float, default=1e-4
-        "cg": > 0, the norm of the residual of (G + alpha I) c = b relative to that of b.
+        For "cg": > 0, the norm of the residual of (G + alpha I) c = b relative to that of b.
     max_iter : int, default=1000
-        "cg": >= 1, steps at most.
+        For "cg": >= 1, the most steps.
 
     Attributes
     ----------

@@ -59,8 +59,9 @@ class FeatureClassifier(Classifier, FeatureRegressor):
 class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
     """Classification by ridge regression on the features of any transformer, in one pass.
 
-    Each class is regressed as +1 against -1 for all others (of two classes one is enough), and the
-    largest regression decides: scikit-learn's `RidgeClassifier` on features that are never stored.
+    Each class is regressed as +1 against -1 for all others; two classes need one regression. The
+    class with the largest prediction is chosen. It is scikit-learn's `RidgeClassifier` on features
+    that are never stored.
 
     Parameters
     ----------

@@ -64,10 +64,10 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         Candidates for the ridge.
     kernel_grid : dict of str to list, default=None
         Candidates for the kernel's parameters, such as ``{"gamma": [0.5, 1, 2]}``, tried in all
-        combinations. A name that is no parameter of the kernel is looked for in `features`.
+        combinations. A name that is not a parameter of the kernel is one of `features`.
     cv : None, int or "loo", default=None
-        None: generalised cross-validation. An int k: k folds, row i in fold i mod k. "loo": each
-        row is left out once, exactly, at the cost of a second pass.
+        None: generalised cross-validation. An int k: k folds, row i in fold i mod k. "loo": exact
+        leave-one-out errors, which take a second pass.
     fit_intercept : bool, default=True
     random_state : int, RandomState, Generator or None, default=None
         As for `RandomFeatureRidge`.

@@ -202,21 +202,21 @@ def conjugate_gradients(
         With `solve(R, columns)` -> P^-1 R for R of shape (n, m), where `columns`, m integers, say
         of which of the k systems the columns of R are. P is symmetric and positive definite.
     exact_product : callable or LinearOperator, optional
-        As `product`, in double. Asked for the true residuals, and in every step where single
-        precision doesn't suffice. By default `product`.
+        As `product`, in double. It is used for the true residuals, and for every step if single
+        precision is not enough. By default `product`.
     tol : float, default=1e-3
         > 0 and < 1: a column is done when |b - (K + alpha N) x| <= tol |b|.
     max_iter : int, default=1000
-        Most steps of a column.
+        The most steps of a column.
     start : array-like of shape (n, k), optional
         First guess; zeros by default.
     progress : callable, optional
         Called after each step with a `SolveProgress`; if it returns True, the solver stops there.
     checkpoint : Checkpoint, str or path, optional
         File that the state is written to every minute (see `Checkpoint`): three vectors for each
-        column. If it is there already, the solver goes on from it to the same bits. Removed at the
-        end, but for columns that ran out of steps, or were stopped: another call with a larger
-        `max_iter` takes these from where they are.
+        column. If it exists, the solver continues from it, with bitwise the same result. It is
+        removed at the end, unless columns reached `max_iter` or were stopped: another call with a
+        larger `max_iter` continues with these.
 
     Returns
     -------

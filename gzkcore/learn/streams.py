@@ -68,17 +68,17 @@ GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two l
 class Checkpoint:
     """Where a long fit saves its state, and how often.
 
-    Of a Dask collection the sums of so many groups of 64 chunks are asked for at a time as take
-    about `seconds`; between these the workers wait for the last of them.
+    For a Dask collection a step is 64 chunks, or a multiple of 64 that takes about `seconds`. At
+    the end of each step the workers wait for the last one.
 
     Parameters
     ----------
     path : str or path
-        By custom it ends with ``.gzk``. Written beside its place and renamed, so that it is whole
-        at any moment; removed at the end of the fit, unless its steps ran out.
+        By custom it ends with ``.gzk``. The file is whole at any moment, since it is written under
+        another name and renamed. The fit removes it at the end, unless it reached `max_iter`.
     seconds : float, default=60.0
-        > 0, between two writes. A write takes as long as the sums need to reach the disk: 8 p^2 / 2
-        bytes for p features, and for each fold.
+        > 0, the time between two writes. A write takes as long as the disk needs for the sums:
+        8 p^2 / 2 bytes for p features, for each fold.
 
     Examples
     --------

@@ -86,9 +86,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     missing : {"impute", "raise"}, default="impute"
-        What to do with missing values: "impute" takes the median of a column of numbers and tells
-        the rows apart by a column of zeros and ones; a missing category is a level of its own, as
-        empty text is. "raise" refuses them.
+        What to do with missing values. "impute": in a column of numbers they become the median, and
+        a column of zeros and ones marks the rows; a missing category is a level of its own, and so
+        is empty text. "raise": they raise an error.
 
     Attributes
     ----------
