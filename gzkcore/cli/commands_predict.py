@@ -12,8 +12,8 @@ from gzkcore._util.wording import counted
 
 from .arguments import AsJson, DecimalComma, Force, check_output
 from .output import (
+    SHARE_DIGITS,
     STD_DIGITS,
-    TEXT_DIGITS,
     collected_notes,
     first_of,
     options_named,
@@ -21,6 +21,7 @@ from .output import (
     print_lines,
     progress,
     rounded,
+    to_places,
 )
 
 MOST_NEW = 4  # columns that are named one by one
@@ -74,9 +75,9 @@ def predict(
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
-    A .csv file is copied unchanged, with the new column added, of twelve digits, standard
-    deviations of four; a .parquet file
-    becomes .parquet or .csv; for a .npy or .npz file only the predictions are written, as .npy.
+    A .csv file is copied unchanged, with the new column added: to a millionth of the standard
+    deviation of the target, standard deviations to four digits. A .parquet file becomes .parquet or
+    .csv; for a .npy or .npz file only the predictions are written, as .npy.
     """
     from gzkcore._util.model_io import load
 
@@ -243,7 +244,9 @@ class _Predictor:
         if not self.of_text:
             return columns
         first, *others = columns
-        digits = STD_DIGITS if self.std else TEXT_DIGITS
+        digits = STD_DIGITS if self.std else SHARE_DIGITS
+        if not self.shares and hasattr(self.fitted, "_scales"):  # the standard deviation of y
+            first = to_places(first, float(self.fitted._scales[0]))
         return [rounded(first), *(rounded(column, digits) for column in others)]
 
     def _columns(self, rows: Any) -> "list[NDArray[Any]]":

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import re
 import shlex
 import sys
@@ -24,6 +25,8 @@ MOST_NAMED = 20  # columns, in a message
 # Of numbers in files of text: enough for seconds since 1970, too few for noise of the arithmetic.
 TEXT_DIGITS = 12
 STD_DIGITS = 4  # of standard deviations, which are known to no more
+SHARE_DIGITS = 6  # of probabilities
+PLACES = 6  # decimal places of predictions, beyond the first digit of the target's spread
 
 
 class InterruptedWorkError(Exception):
@@ -252,6 +255,15 @@ def rounded(column: "NDArray[Any]", digits: int = TEXT_DIGITS) -> "NDArray[Any]"
     if column.dtype.kind != "f":
         return column
     return np.array([float(f"{value:.{digits}g}") for value in column.tolist()])
+
+
+def to_places(column: "NDArray[Any]", spread: float) -> "NDArray[Any]":
+    """Return predictions to a millionth of the spread of their target; labels as given."""
+    import numpy as np
+
+    if column.dtype.kind != "f" or not 0 < spread < math.inf:
+        return column
+    return np.round(column, PLACES - math.floor(math.log10(spread)))
 
 
 def print_json(result: dict[str, Any]) -> None:

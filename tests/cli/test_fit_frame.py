@@ -61,7 +61,7 @@ def test_numbers(capsys, mixed):
     found = np.array([float(row["PREDICTED_y"]) for row in rows])
     test = held_out(np.arange(200), 0.1, 0)
     rmse = np.sqrt(np.mean(np.square(found - mixed["y"])[test]))
-    assert ours["rmse"] == pytest.approx(rmse, rel=1e-6)  # predictions have twelve digits
+    assert ours["rmse"] == pytest.approx(rmse, rel=1e-5)  # predictions are rounded
     assert all(float(row["PREDICTED_y_STD"]) > 0 for row in rows)
     assert {row["color"] for row in rows} == {"red", "green, or so", 'dark "blue"'}
 

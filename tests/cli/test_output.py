@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 from commands import QUICK, files, refuse, write
 
@@ -10,7 +11,7 @@ from gzkcore.evaluate import draw
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 from gzkcore.cli import pictures
-from gzkcore.cli.output import collected_notes, print_lines, print_table, progress
+from gzkcore.cli.output import collected_notes, print_lines, print_table, progress, to_places
 
 NAMES = ["speed [m/s]", "rate [/s]", "h:m:s", "[bold]"]
 
@@ -20,6 +21,22 @@ def test_names_are_no_markup(capsys):
     print_lines(*NAMES)
     out = capsys.readouterr().out
     assert all(out.count(name) == 4 for name in NAMES), out
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "told"),
+    [
+        (348680.475889123, 1e5, 348680.5),
+        (10.0466666667, 1.5, 10.046667),
+        (1.7e9 + 1 / 3, 20.0, 1.7e9 + 0.33333),
+        (2.34567e-12, 1e-9, 2.346e-12),
+        (348680475889.1, 1e12, 348680000000),
+        (0.1234567890123, 0.0, 0.1234567890123),
+    ],
+)
+def test_predictions_are_rounded_by_the_spread_of_the_target(value, spread, told):
+    (rounded,) = to_places(np.array([value]), spread)
+    assert repr(float(rounded)) == repr(float(told))
 
 
 def test_different_warnings_are_different_notes():
