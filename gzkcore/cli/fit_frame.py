@@ -51,14 +51,13 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
-    verdict = None
+    names, verdict = place_names(model, rows.recipe), None
     if len(rows.truth):
-        tried = [] if rows.recipe.places else list(importances)
+        tried = list(importances) if names is None else []  # a latitude alone is no place
         tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
         if rows.folds is not None:
             tested = _learned_in_turn(rows, limits, seed, report)
         verdict = judge_model(tested, rows, took, tried, seed, report)
-    names = place_names(model, rows.recipe)
     places = None if names is None else np.column_stack([rows.train[name] for name in names])
     recipe = rows.recipe
     if places is not None:

@@ -13,6 +13,7 @@ from .columns import LEAST_RISE
 from .held_out import FOLDS
 from .maps import length_km, told_km
 from .output import first_of, picture_note, print_lines, print_table
+from .recipes import PLACE
 from .show_fit import about_few, about_folds, next_step, some_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
     """Return what a fit has found as plain numbers, texts, lists and dicts."""
     model, rows, verdict = found.model, found.rows, found.verdict
     places = None if model.kernel_ is None else found.places
+    told = model.report_.sentences
+    if rows.recipe.places:  # by the names in the table
+        told = [line.replace(", ".join(PLACE), ", ".join(rows.recipe.columns)) for line in told]
     return {
         "columns": rows.recipe.columns,
         "kinds": rows.recipe.kinds,
@@ -44,7 +48,7 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "importances": found.importances,
         "error_of_some": verdict.error_of_some if verdict else None,
         "shuffled": verdict.shuffled if verdict else {},
-        "report": model.report_.sentences,
+        "report": told,
     }
 
 

@@ -201,6 +201,9 @@ def test_on_the_globe(capsys, globe, named):
     model = load("model.gzk")
     assert result["lengthscale_km"] == pytest.approx(6371 * model.kernel_.length_scale, rel=1e-2)
     assert result["methods"][0]["r2"] > 0.99
+    assert result["shuffled"] == {}  # a latitude with another longitude is another place
+    names = "lat, lon" if named else "Longitude, latitude"
+    assert f"Columns treated as places on the globe: {names}." in result["report"]
     assert Path("map.png").stat().st_size > 50_000
     run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
     if named:
