@@ -62,8 +62,6 @@ FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken belo
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
 
-NORMAL_95 = 1.959964  # standard deviations that 95 % of a normal distribution are within
-
 
 @dataclass
 class Form:

@@ -1,6 +1,7 @@
 """Learners that choose everything: what they find, what they say, what they refuse."""
 
 import functools
+import pickle
 import re
 import warnings
 from dataclasses import replace
@@ -35,7 +36,7 @@ from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
-from gzkcore.learn.kernel_regressor import widening
+from gzkcore.learn.deviations import widening
 from gzkcore.learn.kernel_search import (
     Report,
     Trials,
@@ -118,13 +119,44 @@ def test_95_percent_are_within_196_standard_deviations():
 
 def test_widening_is_that_of_the_reference():
     rng = np.random.default_rng(0)
-    errors, deviations = rng.standard_normal((101, 2)), rng.uniform(0.5, 2, (101, 2))
+    errors, unknown = rng.standard_normal((101, 2)), rng.uniform(0, 1, (101, 2))
+    farthest = np.tile([0.4, 1.5], (101, 1))
+    variances = farthest * (unknown + rng.uniform(0, 1, (101, 2)) * (1 - unknown))
+    unknown[0], variances[0] = 1.0, farthest[0]
     for weights in (np.ones(101), rng.uniform(0, 3, 101)):
         wanted = [
-            reference.table.widening(e.tolist(), s.tolist(), weights.tolist())
-            for e, s in zip(errors.T, deviations.T, strict=True)
+            reference.table.widening(*(part[:, j].tolist() for part in parts), weights.tolist())
+            for parts in [(errors, variances, unknown, farthest)]
+            for j in range(2)
         ]
-        np.testing.assert_allclose(widening(errors, deviations, weights), wanted, rtol=1e-6)
+        found = widening(errors, variances, unknown, farthest, weights)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def stations(seed=0):
+    """Return places of a region, and temperatures of which they tell little."""
+    rng = np.random.default_rng(seed)
+    lat, lon = rng.uniform(45.8, 47.8, 200), rng.uniform(6.0, 10.5, 200)
+    height = np.abs(np.sin(3 * lat) * np.cos(2 * lon))
+    y = 15 - 2 * height - 0.6 * (lat - 46.8) + rng.standard_normal(200)
+    return pd.DataFrame({"lat": lat, "lon": lon}), y
+
+
+def test_far_from_all_rows_deviations_are_those_of_y(tmp_path):
+    X, y = stations()
+    both = np.column_stack([y, 10 * np.sin(np.arange(200.0)) + X["lat"]])
+    far = pd.DataFrame({"lat": [0.0, -80.0], "lon": [60.0, 100.0]})
+    for targets in (both, y):
+        model = KernelRegressor(cv=2, random_state=0).fit(X, targets)
+        mean, std = model.predict(far, return_std=True)
+        np.testing.assert_allclose(mean, np.broadcast_to(targets.mean(axis=0), mean.shape))
+        assert (std >= (1 - 1e-9) * targets.std(axis=0)).all()
+    assert np.median(model.predict(X, return_std=True)[1]) < 0.9 * y.std()
+    model.save(tmp_path / "model.gzk")
+    for again in (load(tmp_path / "model.gzk"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(
+            again.predict(far, return_std=True), model.predict(far, return_std=True)
+        )
 
 
 def test_rows_without_weight_say_nothing_of_deviations():
