@@ -34,10 +34,11 @@ FEWEST_NARROWING = 10
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """Regression on a table with a learned kernel: `fit` chooses every setting.
 
-    Columns are encoded (numbers standardised, categories as zeros and ones, missing values imputed,
-    latitude and longitude as points of the globe); a Matern kernel with one length per column is
-    learned; its smoothness, its lengths, alpha, and whether the whole kernel, centres or features
-    are used, are chosen by rows held out and by what they cost.
+    Columns are encoded (numbers standardised, dates as seconds, also those in text such as
+    2024-12-31, other text as zeros and ones, missing values filled in, latitude and longitude as
+    points of the globe); a Matern kernel with one length per column is learned; its smoothness, its
+    lengths, alpha, and whether the whole kernel, centres or features are used, are chosen by rows
+    held out and by what they cost.
 
     Parameters
     ----------

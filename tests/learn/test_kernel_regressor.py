@@ -911,6 +911,18 @@ def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
                 assert (std > 0.9 * known).all()
 
 
+def test_text_of_dates_is_learned_from_and_what_is_left_out_need_not_be_there(tmp_path):
+    day = pd.date_range("2024-01-01", periods=120).astype(str).to_numpy()
+    X = pd.DataFrame({"day": day, "ref": [f"r{i}" for i in range(120)]})
+    y = np.sin(np.arange(120) / 9)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    assert "Columns read as dates: day." in model.report_.sentences
+    model.save(tmp_path / "dates.gzk")
+    again = load(tmp_path / "dates.gzk").predict(X.drop(columns="ref"), return_std=True)
+    np.testing.assert_array_equal(again, model.predict(X, return_std=True))
+
+
 def test_one_row_tells_no_deviation():
     with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* mean nothing"):
         model = KernelRegressor().fit([[1.0, 2.0]], [3.0])
