@@ -49,14 +49,15 @@ from gzkcore.features.base import plain_output
 from gzkcore.rows.dates import ZONES_TOLD
 from gzkcore.rows.frames import Frame
 
-from .categories import category_of, encode_category, new_levels, spelt_as, texts_of
+from .categories import category_of, encode_category, levels_of, new_levels, spelt_as, texts_of
 from .dates import seconds_of, seconds_of_array, seconds_of_texts
 
 __all__ = ["TableEncoder"]
 
-# A choice, all four:
+# A choice, all five:
 OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
 NEARLY = 0.99  # of as far as one of few values can lie out
+FEWEST_JUDGED = 5  # values below which one lies nearly so far out by chance
 QUANTILES = 1000  # knots of the ranks
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
 # region, within some 40 degrees of their middle, where degrees are as good beside other columns.
@@ -281,7 +282,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([[-2.0], [2.0]]) if column["kind"] == "number" else None
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
-        """Return which encoded rows have a number that was imputed."""
+        """Return which encoded rows have a number that was filled in."""
         widths = np.bincount(self.sources_, minlength=len(self.columns_))
         ends = np.cumsum(widths)
         told = [ends[i] - 1 for i, column in enumerate(self.columns_) if column.get("indicator")]
@@ -304,8 +305,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "read as dates": [
                 c for c in self.columns_ if c["kind"] == "number" and c.get("holds") == DATES
             ],
-            "with imputed missing values": [c for c in self.columns_ if c.get("indicator")],
+            "whose missing values are filled in": [c for c in self.columns_ if c.get("indicator")],
             "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
+            "whose missing values are a category of their own": [
+                c for c in self.columns_ if c["kind"] == "category" and "" in levels_of(c)
+            ],
             "treated as places on the globe": [
                 c for c in self.columns_ if c["kind"] in ("latitude", "longitude")
             ],
@@ -582,7 +586,7 @@ def _some_far_out(values: Doubles) -> bool:
     """
     rare = values[values != np.median(values)]
     judged = rare if 2 * rare.size < values.size else values
-    if np.unique(judged).size <= 2:
+    if values.size < FEWEST_JUDGED or np.unique(judged).size <= 2:
         return False
     farthest = float(np.abs(judged - judged.mean()).max())
     most = NEARLY * math.sqrt(judged.size - 1)  # of n values none lies further out than sqrt(n - 1)

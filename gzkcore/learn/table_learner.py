@@ -27,7 +27,7 @@ from gzkcore._util.state import doubles, has, holds, nothing, number, plain, sto
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_lengths, check_positive, check_weights
 from gzkcore._util.warn import collected_warnings, warn
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
@@ -60,6 +60,7 @@ FEATURES, FEWEST_FEATURES = 4096, 256
 LEAST_FEATURES = 32  # where there is room for no other form
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
+FEWEST_FOR_RATE = 100  # to fit to, below which half of them say nothing of twice as many
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
 
 
@@ -208,7 +209,7 @@ class TableLearner(BaseEstimator):
         self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
-        report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
+        report.say(f"The fit took {seconds_told(time.perf_counter() - start)} s in total.")
         self._report = report
 
     def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:
@@ -321,8 +322,8 @@ class TableLearner(BaseEstimator):
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         fits = room.whole()
-        takes = f"whose fit takes {about} {_rounded(expected)} s."
-        told = f"the whole kernel on {counted(n, 'row')}, {takes}"
+        takes = f", whose fit takes {about} {_rounded(expected)} s" if expected >= 0.1 else ""
+        told = f"the whole kernel on {counted(n, 'row')}{takes}."
         if fits and expected <= seconds:
             return Form(best.alpha, seed), told
         why = f"since the whole kernel would take about {expected:,.1f} s."
@@ -421,14 +422,20 @@ def _tell_rate(
         half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
-        lower = (
-            f"lower it by another {min(percent, 99):.0f} %" if percent >= 1 else "hardly lower it"
+        of_labels = " of the labels as +1 and -1" if of == "labels" else " of y"
+        said = (
+            f"The error on the rows held out for the choice is {half.error:.4g} with "
+            f"{(n + 1) // 2:,} training rows and {best.error:.4g} with {n:,}, in standard "
+            f"deviations{of_labels}, where {_MEANS[of]} {of_mean:.4g}"
         )
-        trials.report.say(
-            f"The error is {half.error:.4g} with {(n + 1) // 2:,} training rows and "
-            f"{best.error:.4g} with {n:,}, where {_MEANS[of]} {of_mean:.4g}; at this "
-            f"rate {2 * n:,} rows would {lower}."
-        )
+        if n >= FEWEST_FOR_RATE:
+            lower = (
+                f"lower it by another {min(percent, 99):.0f} %"
+                if percent >= 1
+                else "hardly lower it"
+            )
+            said += f"; at this rate {2 * n:,} rows would {lower}"
+        trials.report.say(f"{said}.")
 
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:

@@ -227,7 +227,7 @@ def test_frames_with_categories_and_missing_values_are_taken():
     table.loc[::50, "size"] = np.nan
     model = KernelRegressor(random_state=0).fit(table, y)
     assert model.score(table, y) > 0.9
-    assert "with imputed missing values: size" in str(model.report_)
+    assert "whose missing values are filled in: size" in str(model.report_)
     assert model.feature_importances_.shape == (2,)
 
 
@@ -320,6 +320,30 @@ def test_the_table_of_the_report_can_be_read_line_by_line(labels):
         assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
     assert not any(" 0.0 s" in line for line in lines)
     assert "shares of the classes" not in str(report)
+
+
+def test_the_report_orders_kernels_by_error_and_tells_nothing_that_means_nothing():
+    X, y = waves(130)
+    for n in (60, 130):
+        report = KernelRegressor(cv=5, random_state=0).fit(X[:n], y[:n]).report_
+        assert report.sentences[-1].startswith("The fit took ")
+        told = "".join(report.sentences)
+        assert "0.0 s" not in told
+        assert not re.search(r"less than 0\.0\d", told)
+        assert ("at this rate" in told) == (n > 120), n
+    found = re.findall(r"(?m)^.\s+([.\d]+) .* s +(\d+)   \w", str(report))
+    table = [(-int(rows), float(error)) for error, rows in found]
+    assert len(table) > 3
+    assert table == sorted(table)
+
+
+def test_few_rows_are_not_encoded_by_ranks_and_missing_categories_are_told():
+    report = KernelRegressor(random_state=0).fit([[1.0], [2.0], [10.0]], [1.0, 2.0, 3.0]).report_
+    assert str(report).splitlines()[-1] == "The fit took < 0.1 s in total."
+    assert "ranks" not in str(report)
+    towns = pd.DataFrame({"town": np.resize(["Bern", "Ulm", "Graz", None], 40)})
+    told = str(KernelRegressor(cv=2).fit(towns, np.resize([1.0, 2.0, 4.0, 1.0], 40)).report_)
+    assert "Columns whose missing values are a category of their own: town." in told
 
 
 def test_the_report_marks_nothing_where_the_mean_is_predicted():
@@ -578,7 +602,7 @@ def test_rows_with_a_missing_number_are_not_sure(missing):
     assert 0.9 < within[~gaps].mean() < 0.99
     assert std[~gaps].max() < 20
     assert std[gaps].min() > 60
-    assert "with a missing number" in str(model.report_)
+    assert "Standard deviations of rows with a missing number are" in str(model.report_)
     if missing == 40:
         assert (std[gaps] >= (1 - 1e-12) * y.std()).all()
 
