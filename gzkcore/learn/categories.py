@@ -107,7 +107,6 @@ def _warn_of_lost(name: str, texts: list[str]) -> None:
         warn(
             f"column {name!r} is left out: it holds text, and nearly every row has another, {told}",
             UserWarning,
-            stacklevel=2,
         )
 
 

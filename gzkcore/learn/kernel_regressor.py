@@ -234,7 +234,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             the standard deviation is at least that of y. So it is without a number, or a place,
             that hardly a row of the fit was without, and with a category that none had, unless
             predictions hardly depend on that column. Where the mean is predicted it is that of y
-            everywhere, which is 0 if all targets of the fit were the same.
+            everywhere: 0 if all targets of the fit were the same, NaN after a fit to one row.
 
         Returns
         -------
@@ -266,7 +266,8 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         shape = mean.shape[:1] if self._flat else mean.shape
         # Models on centres knew none in the first versions, of which there may be files: y's is it.
         if self.model_ is None or getattr(self.model_, "_scale", self) is None:
-            std = np.tile(self._scales, (len(mean), 1))
+            unknown_scales = np.full_like(self._scales, np.nan)
+            std = np.tile(unknown_scales if self._of_one_row else self._scales, (len(mean), 1))
         else:
             _, std = self.model_.predict(rows, return_std=True)
             widening_of_rows = np.tile(self._widening, (len(rows), 1))

@@ -209,7 +209,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if not isinstance(seconds, int) and not np.isnan(seconds).all():
                 values, holds = seconds, DATES
                 if zoned:
-                    warn(ZONES_TOLD.format(name), UserWarning, stacklevel=2)
+                    warn(ZONES_TOLD.format(name), UserWarning)
         missing = missing_of(values)
         if missing.any() and self.missing == "raise":
             raise ValueError(
@@ -426,7 +426,6 @@ def columns_of(
             "columns are taken in the order of those of the fit: pass a frame to have them found "
             "by name",
             UserWarning,
-            stacklevel=2,
         )
     names = [f"x{i}" for i in range(array.shape[1])]
     if array.dtype.kind == "f":

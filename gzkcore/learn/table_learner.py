@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
-from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
+from gzkcore._util.state import doubles, flag, has, holds, nothing, number, plain, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_lengths, check_positive, check_weights
 from gzkcore._util.warn import collected_warnings, warn
@@ -101,8 +101,10 @@ class TableLearner(BaseEstimator):
         means=doubles("t").kept_as("_means"),
         scales=doubles("t", least=0).kept_as("_scales"),
         recipe_=plain().if_there(),
+        of_one_row=flag().kept_as("_of_one_row").if_there(),
         report=holds(Report).kept_as("_report"),
     )
+    _of_one_row = False
 
     model_: Any
     kernel_: Kernel | None
@@ -236,12 +238,12 @@ class TableLearner(BaseEstimator):
         """Learn to predict what the targets are `of`, by which reports call them."""
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
-        if table.n_rows == 1 and of == "y":
+        self._of_one_row = table.n_rows == 1
+        if self._of_one_row and of == "y":
             warn(
                 f"{type(self).__name__} was fitted to one row, which doesn't tell how much y "
-                "varies: standard deviations are 0, and mean nothing; pass more rows",
+                "varies: standard deviations are NaN; pass more rows",
                 UserWarning,
-                stacklevel=4,
             )
         if reason := table.nothing_to_learn():
             report.say(f"The model predicts the mean: {reason}.")
@@ -445,5 +447,5 @@ def _fitted(model: Any, table: TableRows, report: Report) -> Any:
     for warning in caught:
         report.say(f"{warning.message}.")
         if issubclass(warning.category, ConvergenceWarning):
-            warn(warning.message, warning.category, stacklevel=2)
+            warn(warning.message, warning.category)
     return model

@@ -252,7 +252,7 @@ def _of_text(
         dates, zoned = dates_of(values, there)
         if isinstance(dates, np.ndarray):
             if zoned:
-                warn(ZONES_TOLD.format(name), UserWarning, stacklevel=2)
+                warn(ZONES_TOLD.format(name), UserWarning)
             return dates
         if kind == DATE or are_mostly_dates(values[there]):
             raise table.bad_value(

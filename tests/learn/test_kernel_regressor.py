@@ -947,10 +947,25 @@ def test_text_of_dates_is_learned_from_and_what_is_left_out_need_not_be_there(tm
     np.testing.assert_array_equal(again, model.predict(X, return_std=True))
 
 
-def test_one_row_tells_no_deviation():
-    with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* mean nothing"):
+def test_one_row_tells_no_deviation(tmp_path):
+    with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* are NaN"):
         model = KernelRegressor().fit([[1.0, 2.0]], [3.0])
-    assert model.predict([[5.0, 6.0]], return_std=True) == (3.0, 0.0)
+    model.save(tmp_path / "one.gzk")
+    for each in (model, load(tmp_path / "one.gzk")):
+        np.testing.assert_array_equal(each.predict([[5, 6]], return_std=True), [[3.0], [np.nan]])
+
+
+def test_what_is_no_target_and_what_are_no_rows_is_told():
+    X, y = waves(45)
+    finite = r"The first is in row 3, .*; leave out .* X\[np\.isfinite\(y\)\] and y\[np\.isfin"
+    for wrong in (np.inf, -np.inf):
+        with pytest.raises(ValueError, match=finite):
+            KernelRegressor().fit(X, np.where(np.arange(45) > 2, wrong, y))
+    with pytest.raises(ValueError, match=r"leave out rows without a target, .* X\[y\.notna"):
+        KernelRegressor().fit(X, np.where(np.arange(45) > 2, np.nan, y))
+    for Learner in (KernelRegressor, KernelClassifier):
+        with pytest.raises(ValueError, match=r"X has shape \(1, 45, 4\), of 3 dimensions, .*resh"):
+            Learner().fit(X[None], y > 0)
 
 
 def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
