@@ -1,7 +1,8 @@
 """What `KernelRegressor` does to columns, and what it says of its predictions.
 
 Columns whose values lie far out are encoded by ranks; standard deviations are widened until 95 % of
-rows held out are within 1.96 of them; columns matter by their lengths.
+rows held out are within 1.96 of them, and are those of y far from all rows; columns matter by their
+lengths.
 """
 
 from collections.abc import Sequence
@@ -32,27 +33,41 @@ def normal_scores(column: Sequence[float]) -> list[float]:
 
 
 def widening(
-    errors: Sequence[float], deviations: Sequence[float], weights: Sequence[float]
+    errors: Sequence[float],
+    variances: Sequence[float],
+    unknown: Sequence[float],
+    farthest: Sequence[float],
+    weights: Sequence[float],
 ) -> float:
     """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
 
-    That is 95 % of the weight of the rows. The quantile is the least error, in units of its
-    deviation, that so much is not above. An error has none where its deviation is 0: that of a
-    constant.
+    That is 95 % of the weight of the rows. Variances are in units of that of y. Times a factor
+    f they are f^2 variance + unknown max(1 - f^2 farthest, 0): at least 1 where all is unknown. A
+    row needs the least factor for which its error is within 1.96 deviations, found by halving; the
+    result is the quantile of these. A row of variance 0 needs none: its target is constant.
 
     Examples
     --------
-    >>> widening([1.0, -1.0], [1.0, 1.0], [1.0, 1.0]) < 1
+    >>> widening([1.0, -1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]) < 1
     True
     """
-    rows = zip(errors, deviations, weights, strict=True)
-    units = sorted((abs(e) / s if s > 0 else 0.0, weight) for e, s, weight in rows)
-    below, quantile = 0.0, 0.0
-    for unit, weight in units:
-        quantile, below = unit, below + weight
+    quantile = NormalDist().inv_cdf(0.975)
+    needed = []
+    rows = zip(errors, variances, unknown, farthest, weights, strict=True)
+    for error, variance, share, most, weight in rows:
+        low, high = 0.0, abs(error) / quantile / variance**0.5 if variance > 0 else 0.0
+        for _ in range(60):
+            factor = (low + high) / 2
+            total = factor**2 * variance + share * max(1 - factor**2 * most, 0.0)
+            within = abs(error) <= quantile * total**0.5
+            low, high = (low, factor) if within else (factor, high)
+        needed.append((high, weight))
+    below, found = 0.0, 0.0
+    for factor, weight in sorted(needed):
+        found, below = factor, below + weight
         if below >= 0.95 * sum(weights):
             break
-    return quantile / NormalDist().inv_cdf(0.975)
+    return found
 
 
 def importances(

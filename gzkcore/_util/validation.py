@@ -21,6 +21,9 @@ from .wording import counted, named_columns
 
 # What to do with a y that has gaps.
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
+WITH_FINITE_TARGET = (
+    "leave out rows without a finite target, X[np.isfinite(y)] and y[np.isfinite(y)]"
+)
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a Py_ssize_t
 UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
@@ -277,9 +280,15 @@ def check_scored(y: Any) -> None:
 
 
 def check_some_rows(X: Any) -> None:
-    """Raise if X has no rows: before y is looked at, which then has none either."""
-    if getattr(X, "shape", ())[:1] == (0,) or (isinstance(X, list) and not X):
+    """Raise if X has no rows, which y then has not either, or rows that are tables themselves.
+
+    Before y is looked at: else only that it has another number of rows would be told.
+    """
+    shape = getattr(X, "shape", ())
+    if shape[:1] == (0,) or (isinstance(X, list) and not X):
         raise ValueError(NO_ROWS.format("X"))
+    if len(shape) > 2:
+        raise ValueError(_of_dimensions("X", shape))
 
 
 def check_lengths(X: Any, values: Any, name: str = "y") -> None:
@@ -335,16 +344,19 @@ def _empty(name: str, values: Any, said: str) -> str:
 def _misshapen(name: str, values: Any, said: str) -> str:
     """Say which shape is wrong, "" if none is."""
     if said.startswith("Found array with dim"):
-        shape = np.shape(values)
-        return (
-            f"{name} has shape {shape}, of {len(shape)} dimensions, and should have rows and "
-            f"columns; pass {name}.reshape(len({name}), -1) if each {name}[i] is one row"
-        )
+        return _of_dimensions(name, np.shape(values))
     if said.startswith("Expected 2D array, got 1D array"):
         return one_dimension(values, name)
     if said.startswith("y should be a 1d array"):
         return f"{name} has shape {np.shape(values)}; pass one value for each row of X"
     return ""
+
+
+def _of_dimensions(name: str, shape: tuple[int, ...]) -> str:
+    return (
+        f"{name} has shape {shape}, of {len(shape)} dimensions, and should have rows and columns; "
+        f"pass {name}.reshape(len({name}), -1) if each {name}[i] is one row"
+    )
 
 
 def one_dimension(values: Any, name: str = "X") -> str:
@@ -458,6 +470,12 @@ def raise_not_finite(
     )
 
 
+def raise_no_target(y: Any) -> None:
+    """Raise a ValueError that says where the first target is that is not finite, if one is."""
+    if not is_finite(y):
+        raise_not_finite(y, "y", WITH_FINITE_TARGET if np.isinf(y).any() else WITHOUT_TARGET)
+
+
 def check_square(name: str, values: Any) -> Doubles:
     """Return a square matrix of doubles, or raise naming it."""
     matrix = check_matrix(name, values)
@@ -557,5 +575,5 @@ def check_targets(y: Any, X: Any) -> Any:
             f"y must be one number, or row of numbers, per row of X: {said}{remedy}"
         ) from None
     check_lengths(X, y)
-    raise_not_finite(y, "y", WITHOUT_TARGET)
+    raise_no_target(y)
     return y

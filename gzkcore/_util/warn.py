@@ -6,6 +6,7 @@ ignore, or the filters stay as one of them has set them. So what fits on the way
 to say is collected here, in a variable that each thread has for itself.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,16 +23,32 @@ class Caught(NamedTuple):
     category: type[Warning]
 
 
+INSIDE = {"gzkcore", "sklearn", "joblib", "contextlib", "concurrent", "threading"}
+
 _collected: ContextVar[list[Caught] | None] = ContextVar("_collected", default=None)
 
 
-def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
-    """Warn as `warnings.warn` does, unless this thread collects its warnings."""
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn as `warnings.warn` does, of the caller's line, unless this thread collects warnings."""
     collected = _collected.get()
     if collected is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+        warnings.warn(message, category, stacklevel=_level_of_caller())
     else:
         collected.append(Caught(message, category))
+
+
+def _level_of_caller() -> int:
+    """Return the `stacklevel` of the first line that is of none of `INSIDE`: of the user's code.
+
+    So a warning names the same line wherever in the package it arises, and whether a pipeline or a
+    search of scikit-learn is between. 2 where a thread knows nothing of who started it.
+    """
+    level, frame = 2, sys._getframe(2)
+    while frame.f_globals.get("__name__", "").partition(".")[0] in INSIDE:
+        if frame.f_back is None:
+            return 2
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 @contextmanager

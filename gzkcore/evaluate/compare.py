@@ -22,11 +22,10 @@ from numpy.typing import ArrayLike
 from gzkcore._util.random import as_seed_sequence, generator
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import (
-    WITHOUT_TARGET,
     check_integer,
     check_positive,
     dense,
-    raise_not_finite,
+    raise_no_target,
 )
 from gzkcore._util.wording import counted, plain, shortened
 from gzkcore.features.base import check_unit
@@ -412,7 +411,7 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
             f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass a target "
             "for each"
         )
-    raise_not_finite(targets, "y", WITHOUT_TARGET)
+    raise_no_target(targets)
     if (targets == targets[0]).all():
         raise ValueError(
             "y is the same in every row, so there is nothing to predict; pass other targets, or "

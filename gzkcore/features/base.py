@@ -370,5 +370,4 @@ def warn_if_trivial(kernel: Kernel, X: Rows) -> None:
     warn(
         f"on these data {kernel!r} is numerically {what}; scale the columns or use a {remedy}",
         UserWarning,
-        stacklevel=5,
     )

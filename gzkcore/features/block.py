@@ -600,7 +600,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         self.expected_error_ = float(np.sqrt(np.mean(biases**2 + np.concatenate(variance))))
         rms = float(np.sqrt(np.mean(biases**2)))
         if doubt := self._doubt(np.concatenate(exact), rms, n_blocks):
-            warn(doubt, UserWarning, stacklevel=5)
+            warn(doubt, UserWarning)
 
     def _doubt(self, values: Doubles, rms: float, n_blocks: int) -> str:
         """Say what is wrong with these blocks, if it is, given kernel values and the bias."""

@@ -394,7 +394,6 @@ class GegenbauerFeatures(GegenbauerMap):
                 f"that features fade to 0 beyond {radial.reach / unit:.4g}; use a larger "
                 "lengthscale (a smaller gamma), or RandomFourierFeatures",
                 TruncationWarning,
-                stacklevel=5,
             )
 
     def _take(self, layout: Layout) -> None:

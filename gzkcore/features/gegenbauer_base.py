@@ -130,7 +130,6 @@ class GegenbauerMap(KernelMap):
                 "partial_fit without a radius freezes the centre, the radius and gamma of the "
                 "first batch; pass radius= (and a numeric gamma) if later batches reach further",
                 UserWarning,
-                stacklevel=2,
             )
         return self.fit(X, y, sample_weight)
 
@@ -225,7 +224,6 @@ class GegenbauerMap(KernelMap):
                 f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
                 "on data that reach as far, or pass radius=(smallest, largest)",
                 TruncationWarning,
-                stacklevel=6,  # who called transform
             )
 
     def _forget(self) -> None:

@@ -402,7 +402,6 @@ class PolySketchFeatures(KernelMap):
                     f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, "
                     "or RandomFourierFeatures",
                     TruncationWarning,
-                    stacklevel=4,
                 )
             logs = [-0.5 * float(gammaln(N + 1)) for N in degrees]
         rng = generator(self.random_state)

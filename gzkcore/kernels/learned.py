@@ -21,7 +21,6 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Data, Doubles, Integers, Rows, Seed
 from gzkcore._util.validation import (
-    WITHOUT_TARGET,
     check_array,
     check_bool,
     check_choice,
@@ -31,6 +30,7 @@ from gzkcore._util.validation import (
     check_sparse,
     check_weights,
     dense,
+    raise_no_target,
     raise_not_finite,
 )
 from gzkcore._util.warn import warn
@@ -340,7 +340,6 @@ def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -
             f"{constant.why}: its lengths are where a search for them starts, about the spread of "
             "the columns",
             UserWarning,
-            stacklevel=2,
         )
     rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
     part = part_of(candidates(kernel)[0], X, rows[:: -(-rows.size // N_ROWS)], names)
@@ -377,7 +376,7 @@ def standard_targets(y: Any, chosen: Integers, weight: Doubles | None = None) ->
         given = given[chosen]
         targets = (given[:, None] == np.unique(given)).astype(np.float64)
     elif given.dtype.kind in "iuf":
-        raise_not_finite(given, "y", WITHOUT_TARGET)
+        raise_no_target(given)
         targets = given[chosen].reshape(chosen.size, -1).astype(np.float64)
     else:
         raise TypeError(f"y has dtype {given.dtype}; pass numbers or labels")

@@ -107,7 +107,6 @@ def _warn_of_lost(name: str, texts: list[str]) -> None:
         warn(
             f"column {name!r} is left out: it holds text, and nearly every row has another, {told}",
             UserWarning,
-            stacklevel=2,
         )
 
 
@@ -121,20 +120,21 @@ def new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
 
     A new one is as good as a rare one there: both have zeros.
     """
-    known = _known_levels(column)
+    known = levels_of(column)
     # Models of earlier versions have one of two levels, and don't tell the other.
     if len(known) == 1 or len(known) >= LEVELS:
         return np.zeros(len(texts), dtype=bool)
     return ~np.isin(texts, known)
 
 
-def _known_levels(column: dict[str, Any]) -> list[str]:
+def levels_of(column: dict[str, Any]) -> list[str]:
+    """Return the levels of the fit that have a column, or of two have none; "" is missing."""
     return [*column["levels"], *([column["first"]] if "first" in column else [])]
 
 
 def spelt_as(column: dict[str, Any], texts: Values) -> Values:
     """Return levels as the column had them in `fit`: the command reads true and false as text."""
-    if not {*_known_levels(column)} <= {*SPELT.values(), ""}:
+    if not {*levels_of(column)} <= {*SPELT.values(), ""}:
         return texts
     return np.array([SPELT.get(text, text) for text in texts], dtype=object)
 

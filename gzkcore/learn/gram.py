@@ -331,7 +331,7 @@ def _doubt(features: Any, Z: Floats, weight: Doubles | None) -> str | None:
 def _tell(doubts: Sequence[str | None]) -> None:
     for doubt in doubts:
         if doubt is not None:
-            warn(doubt, UserWarning, stacklevel=12)  # of fit
+            warn(doubt, UserWarning)
 
 
 def _of_a_kernel(features: Any) -> bool:

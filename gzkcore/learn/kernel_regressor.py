@@ -10,19 +10,22 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.state import doubles, flag, gone, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_targets
+from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask, is_source
 
+from .deviations import Spread, widening
 from .kernel_search import Candidate, Trials
 from .regression import RegressorScore
 from .streams import map_rows
-from .table_learner import NORMAL_95, Form, TableLearner
+from .table_learner import Form, TableLearner
 
 __all__ = ["KernelRegressor"]
 
-# Choices: what standard deviations are multiplied by, those of rows with an imputed number by more;
+# Choices: what standard deviations are multiplied by, of rows with a number filled in by more;
 # and how many such rows have to be held out to say by how much.
 LEAST_WIDENING, MOST_WIDENING, MOST_OF_INCOMPLETE = 0.2, 5.0, 100.0
 FEWEST_INCOMPLETE = 20
+SAME_FACTOR = 1.05  # below that many times another factor none is told
 # Rows held out below which they don't say that standard deviations are too large. Of 24 samples of
 # 5 and 7 rows of sin(4 x) .95 and .97 of new rows were within 1.96 of them, and .81 and .82 before;
 # of noise .69 and .84, and .68 and .83.
@@ -32,10 +35,11 @@ FEWEST_NARROWING = 10
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """Regression on a table with a learned kernel: `fit` chooses every setting.
 
-    Columns are encoded: numbers are standardised, categories become zeros and ones, missing values
-    are imputed, latitude and longitude become points of the globe. Then a Matern kernel with one
-    lengthscale per column is learned. The error on held-out rows and the cost decide its
-    smoothness, its lengthscales, alpha, and whether the whole kernel, centres or features are used.
+    Columns are encoded: numbers are standardised, dates (also in text such as 2024-12-31) become
+    seconds, other text zeros and ones, missing values are filled in, latitude and longitude become
+    points of the globe. Then a Matern kernel with one lengthscale per column is learned. The error
+    on held-out rows and the cost decide its smoothness, its lengthscales, alpha, and whether the
+    whole kernel, centres or features are used.
 
     Parameters
     ----------
@@ -110,7 +114,9 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         widening_incomplete=doubles("t", least=0).kept_as("_widening_incomplete").if_there(),
         constant_std=gone(),
         flat=flag().kept_as("_flat"),
+        as_y_far_away=flag().kept_as("_as_y_far_away").if_there(),
     )
+    _as_y_far_away = False  # files of earlier versions say nothing: their answers stay
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
@@ -168,7 +174,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
-        self._widening = np.ones(n_targets)
+        self._widening, self._as_y_far_away = np.ones(n_targets), True
         self.__dict__.pop("_widening_incomplete", None)
 
     def _calibrate(
@@ -176,15 +182,22 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     ) -> None:
         """Let 95 % of the rows held out be within 1.96 standard deviations of their predictions.
 
-        And 95 % of those with an imputed number, which the model takes for as sure as any other.
+        And 95 % of those with a number filled in, which the model takes for as sure as any other.
         """
-        errors, deviations, weights, imputed = [], [], [], []
-        for mean, std, held_out in trials.predictions(best, form.trial, return_std=True):
+        errors, spreads, weights, imputed = [], [], [], []
+        models: list[Any] = []
+
+        def noted(kernel: Kernel, n_rows: int) -> Any:
+            models.append(form.trial(kernel, n_rows))
+            return models[-1]
+
+        for mean, std, held_out in trials.predictions(best, noted, return_std=True):
             errors.append(mean - trials.Y[held_out])
-            deviations.append(np.ones_like(mean) if std is None else std)
+            spread = Spread.of(models[-1], np.ones_like(mean) if std is None else std)
+            spreads.append(spread._replace(farthest=np.tile(spread.farthest, (len(mean), 1))))
             weights.append(trials.weights(held_out))
             imputed.append(incomplete[held_out])
-        parts = [np.concatenate(each) for each in (errors, deviations, weights)]
+        parts = [np.concatenate(each) for each in (errors, *zip(*spreads, strict=True), weights)]
         gaps = np.concatenate(imputed)
         usual = slice(None) if gaps.all() else ~gaps
         found = widening(*(part[usual] for part in parts))
@@ -192,19 +205,21 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         self._widening = np.clip(found, least, MOST_WIDENING)
         trials.report.say(
             f"Standard deviations are those of the model times {listed(self._widening)}, so that "
-            "95 % of the held-out rows are within 1.96 of them."
+            "95 % of the rows that the fit held out for its choice are within 1.96 of them."
         )
         if not incomplete.any() or gaps.all():
             return
         # 0: too few to say, and predictions are no surer than without any column.
         self._widening_incomplete = np.zeros_like(self._widening)
-        said = "are at least those of y: too few were held out to say more"
+        said = "at least those of y: too few were held out to say more"
         if gaps.sum() >= FEWEST_INCOMPLETE:
             found = widening(*(part[gaps] for part in parts))
             # So few rows may look surer than the others by chance; they are not.
             self._widening_incomplete = np.clip(found, self._widening, MOST_OF_INCOMPLETE)
-            said = f"are multiplied by {listed(self._widening_incomplete)} instead"
-        trials.report.say(f"Those of rows with a missing number {said}.")
+            if (self._widening_incomplete < SAME_FACTOR * self._widening).all():
+                return
+            said = f"those of the model times {listed(self._widening_incomplete)}"
+        trials.report.say(f"Standard deviations of rows with a missing number are {said}.")
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets.
@@ -215,10 +230,11 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         return_std : bool, default=False
             Also return the standard deviation of a new observation: 95 % of the rows held out were
             within 1.96 of them of their predictions, and 95 % of those with a missing number, if
-            there were 20 or more. Where the mean is predicted it is the same everywhere: that of y,
-            which is 0 if all targets of the fit were the same. Of a row without a number, or a
-            place, that hardly a row of the fit was without, and of one with a category that none
-            had, it is at least that of y, unless predictions hardly depend on that column.
+            there were 20 or more. Far from all rows of the fit predictions are the mean of y, and
+            the standard deviation is at least that of y. So it is without a number, or a place,
+            that hardly a row of the fit was without, and with a category that none had, unless
+            predictions hardly depend on that column. Where the mean is predicted it is that of y
+            everywhere: 0 if all targets of the fit were the same, NaN after a fit to one row.
 
         Returns
         -------
@@ -250,17 +266,20 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         shape = mean.shape[:1] if self._flat else mean.shape
         # Models on centres knew none in the first versions, of which there may be files: y's is it.
         if self.model_ is None or getattr(self.model_, "_scale", self) is None:
-            std = np.tile(self._scales, (len(mean), 1))
+            unknown_scales = np.full_like(self._scales, np.nan)
+            std = np.tile(unknown_scales if self._of_one_row else self._scales, (len(mean), 1))
         else:
             _, std = self.model_.predict(rows, return_std=True)
-            std = std.reshape(mean.shape) * self._scales
-            widening_of_rows = np.tile(self._widening, (len(std), 1))
+            widening_of_rows = np.tile(self._widening, (len(rows), 1))
             guessed = np.zeros(len(rows), dtype=bool)
             if hasattr(self, "_widening_incomplete"):
                 incomplete = self.encoder_.incomplete(rows)
                 widening_of_rows[incomplete] = self._widening_incomplete
                 guessed = incomplete & (self._widening_incomplete == 0).any()
-            std *= widening_of_rows
+            if self._as_y_far_away:
+                std = Spread.of(self.model_, std).widened(widening_of_rows) * self._scales
+            else:
+                std = std.reshape(mean.shape) * self._scales * widening_of_rows
             # What is filled in is a guess: predictions are no surer than without any column.
             spread = self._spread(rows, unknown)
             std = np.where(
@@ -291,20 +310,6 @@ def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:
     """Return targets of shape (n, n_targets), checked."""
     targets = np.asarray(check_targets(y, X))
     return targets.reshape(len(targets), -1)
-
-
-def widening(errors: Doubles, deviations: Doubles, weights: Doubles) -> Doubles:
-    """Return by what standard deviations are multiplied, so that 95 % of errors are within 1.96.
-
-    Of each of several columns, and 95 % by weight. A target that is constant has neither.
-    """
-    units = np.divide(np.abs(errors), deviations, out=np.zeros_like(errors), where=deviations > 0)
-    order = np.argsort(units, axis=0)
-    sums = np.cumsum(weights[order], axis=0)
-    places = np.argmax(sums >= 0.95 * sums[-1], axis=0)
-    last = order[places, np.arange(order.shape[1])]
-    found: Doubles = units[last, np.arange(order.shape[1])] / NORMAL_95
-    return found
 
 
 def listed(values: Doubles) -> str:

@@ -126,7 +126,6 @@ class WholeKernel(WithKernel, Regressor):
             warn(
                 f"{type(self).__name__} may predict inaccurately: {trouble}. {more}",
                 ConvergenceWarning,
-                stacklevel=2,
             )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -147,7 +147,6 @@ class KernelRidgeCV(WholeKernelRegressor):
                 f"ones of {plain(repr(kernels[i]))} were not; use a larger max_iter, or another "
                 "preconditioner",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return kernels[i], np.array(self.alpha_)
 

@@ -55,7 +55,7 @@ DOUBTED = 100  # to fit to, below which an alpha must be better than larger ones
 NEARLY_LINEAR = 10.0  # lengths in root mean square distances of rows from their mean
 LEGEND = (
     "Error: root mean squared, of held-out rows, in standard deviations of y (of labels as +1 and "
-    "-1). Rows: those fitted to."
+    "-1), with the best alpha. Rows: those fitted to."
 )
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
@@ -134,12 +134,12 @@ class Report:
         return "\n".join([*table, *self.sentences])
 
     def _lines(self) -> list[str]:
-        """Return a line for each candidate; what was tried again, with other alphas, has one."""
-        lines: dict[Any, Candidate] = {}
-        for each in self.candidates:
-            if each.chosen or each.told() not in lines:
-                lines[each.told()] = each
-        return [str(each) for each in lines.values()]
+        """Return a line for each kernel with its best alpha: those of the most rows, best first."""
+        best: dict[tuple[str, ...], Candidate] = {}
+        ordered = sorted(self.candidates, key=lambda each: (-each.n_rows, each.error))
+        for each in sorted(ordered, key=lambda each: not each.chosen):
+            best.setdefault(each.told()[2:], each)
+        return [str(each) for each in ordered if best[each.told()[2:]] is each]
 
     __repr__ = __str__
 
@@ -383,7 +383,9 @@ def choose_kernel(
     if trials.n_fitted < FEW_ROWS:
         kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
     seconds = time.perf_counter() - began
-    trials.report.say(f"The lengthscales of all kernels tried were learned in {seconds:.1f} s.")
+    trials.report.say(
+        f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)} s."
+    )
     if trials.n_fitted < HALVED:
         return walk(trials, _best_of(trials, kernels)), None
     half = trials.halved()

@@ -239,7 +239,6 @@ default="k-means++"
                 f"Number of distinct clusters ({found}) found smaller than n_clusters "
                 f"({self.n_clusters}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _starts(self, Z: Floats, weight: Doubles | None, rng: np.random.RandomState) -> Doubles:

@@ -61,7 +61,6 @@ def coefficients(
                 f"solved by eigenvalues, in {len(system.values)} of {p} directions. A larger "
                 "alpha avoids this",
                 LinAlgWarning,
-                stacklevel=5,
             )
         coef[targets] = system.solve(sums[p + 1 + targets, :p].T).T
     return coef, mean[p + 1 :] - coef @ mean[:p]

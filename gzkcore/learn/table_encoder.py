@@ -46,14 +46,18 @@ from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
 from gzkcore.features.base import plain_output
+from gzkcore.rows.dates import ZONES_TOLD
+from gzkcore.rows.frames import Frame
 
-from .categories import category_of, encode_category, new_levels, spelt_as, texts_of
+from .categories import category_of, encode_category, levels_of, new_levels, spelt_as, texts_of
+from .dates import seconds_of, seconds_of_array, seconds_of_texts
 
 __all__ = ["TableEncoder"]
 
-# A choice, all four:
+# A choice, all five:
 OUTLYING = 10.0  # standard deviations from which on a column is encoded by its ranks
 NEARLY = 0.99  # of as far as one of few values can lie out
+FEWEST_JUDGED = 5  # values below which one lies nearly so far out by chance
 QUANTILES = 1000  # knots of the ranks
 # Places whose variance on the unit sphere, that of the three coordinates together, is less are a
 # region, within some 40 degrees of their middle, where degrees are as good beside other columns.
@@ -70,7 +74,7 @@ CATEGORICAL_DTYPES = {"category", "categorical", "enum", "bool", "boolean"}
 
 # What columns hold: those of the first three become numbers, in seconds.
 HELD = NUMBERS, DATES, DURATIONS = "numbers", "dates", "durations"
-LEVELLED = "levels"
+LEVELLED, TEXTS = "levels", "texts"  # and texts that nobody has looked at yet
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
@@ -106,10 +110,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     -----
     A frame's categorical and boolean columns are categories, and so is text. Levels are compared as
     text, where True, 1 and 1.0 are the same, and the text True where a column had no other text
-    than True and False. Dates and durations are seconds, UTC where dates have
-    no time zone. A level that `fit` did not see, or a rare one, has zeros in all columns of its
-    category. A value that is missing where `fit` saw none is the median. Time: a sort of each
-    column.
+    than True and False. Dates and durations are seconds, UTC where dates have no time zone. Text is
+    dates where each is an ISO date, such as 2024-12-31 or 2024-12-31T10:00, but for missing ones
+    (empty, NA and the like), as the command `gzkcore fit` reads a file; else it is a category.
+
+    A level that `fit` did not see, or a rare one, has zeros in all columns of its category. A value
+    that is missing where `fit` saw none is the median. A column that was left out need not be there
+    in `transform`. Time: a sort of each column.
 
     Examples
     --------
@@ -197,6 +204,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _described(self, name: str, values: Values, holds: str) -> dict[str, Any]:
         """Return a column's name, kind and encoding."""
+        if holds == TEXTS:
+            seconds, zoned = seconds_of_texts(values, missing_of(values))
+            if not isinstance(seconds, int) and not np.isnan(seconds).all():
+                values, holds = seconds, DATES
+                if zoned:
+                    warn(ZONES_TOLD.format(name), UserWarning)
         missing = missing_of(values)
         if missing.any() and self.missing == "raise":
             raise ValueError(
@@ -204,7 +217,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"row {int(np.argmax(missing))}, and missing='raise'; fill them in, or use "
                 "missing='impute'"
             )
-        if holds == LEVELLED:
+        if holds in (LEVELLED, TEXTS):
             return category_of(name, values, missing)
         return _number(name, values.astype(np.float64), missing) | {"holds": holds}
 
@@ -269,7 +282,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([[-2.0], [2.0]]) if column["kind"] == "number" else None
 
     def incomplete(self, rows: Doubles) -> NDArray[np.bool_]:
-        """Return which encoded rows have a number that was imputed."""
+        """Return which encoded rows have a number that was filled in."""
         widths = np.bincount(self.sources_, minlength=len(self.columns_))
         ends = np.cumsum(widths)
         told = [ends[i] - 1 for i, column in enumerate(self.columns_) if column.get("indicator")]
@@ -289,8 +302,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "encoded by ranks because of extreme values": [
                 c for c in self.columns_ if "quantiles" in c
             ],
-            "with imputed missing values": [c for c in self.columns_ if c.get("indicator")],
+            "read as dates": [
+                c for c in self.columns_ if c["kind"] == "number" and c.get("holds") == DATES
+            ],
+            "whose missing values are filled in": [c for c in self.columns_ if c.get("indicator")],
             "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
+            "whose missing values are a category of their own": [
+                c for c in self.columns_ if c["kind"] == "category" and "" in levels_of(c)
+            ],
             "treated as places on the globe": [
                 c for c in self.columns_ if c["kind"] in ("latitude", "longitude")
             ],
@@ -327,7 +346,8 @@ def _find_places(described: list[dict[str, Any]], columns: list[Values]) -> None
     """
     places = _place_columns([str(column["name"]) for column in described])
     both = [described[i] for i in places]
-    if not both or any(each["kind"] != "number" or each["indicator"] for each in both):
+    plain = [each["kind"] == "number" and not each["indicator"] for each in both]
+    if not both or not all(plain) or any(each["holds"] != NUMBERS for each in both):
         return
     degrees = _from_west(np.column_stack([columns[i].astype(np.float64) for i in places]))
     if off_globe(degrees) is not None:
@@ -384,7 +404,14 @@ def columns_of(
         wanted = names if fitted is None else _wanted(names, fitted, caller)
         places = {name: i for i, name in enumerate(names)}
         originals = list(X.columns)
-        columns = [_of_series(X[originals[places[name]]], name) for name in wanted]
+        columns = [
+            _of_series(X[originals[places[name]]], name)
+            if name in places
+            else (np.zeros(len(X)), NUMBERS)
+            for name in wanted
+        ]
+        if isinstance(X, Frame):  # the command has looked at texts, those of other rows too
+            columns = [(v, LEVELLED if holds == TEXTS else holds) for v, holds in columns]
         return wanted, columns, True
     array = _array_of(X)
     if fitted is not None and array.shape[1] != fitted.n_features_in_:
@@ -399,7 +426,6 @@ def columns_of(
             "columns are taken in the order of those of the fit: pass a frame to have them found "
             "by name",
             UserWarning,
-            stacklevel=2,
         )
     names = [f"x{i}" for i in range(array.shape[1])]
     if array.dtype.kind == "f":
@@ -408,7 +434,7 @@ def columns_of(
         return names, [(column, NUMBERS) for column in array.T], False
     if array.dtype.kind in "mM":
         holds = DATES if array.dtype.kind == "M" else DURATIONS
-        return names, [(_seconds(column), holds) for column in array.T], False
+        return names, [(seconds_of_array(column), holds) for column in array.T], False
     objects = array.T.astype(object)
     return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
 
@@ -435,7 +461,7 @@ def _array_of(X: Any) -> Values:
 
 
 def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
-    """Return the columns that an encoder was fitted to, all of which must be there."""
+    """Return the columns that an encoder was fitted to; all but those left out must be there."""
     if not hasattr(fitted, "feature_names_in_"):
         if len(names) != fitted.n_features_in_:
             raise ValueError(
@@ -444,8 +470,15 @@ def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:
             )
         return names
     wanted: list[str] = fitted.feature_names_in_.tolist()
-    if not {*wanted} <= {*names}:
-        raise ValueError(other_columns(names, wanted))
+    needed = [
+        name
+        for name, column in zip(wanted, fitted.columns_, strict=True)
+        if column["kind"] in AS_NUMBERS or column["kind"] == "category"
+    ]
+    if not {*needed} <= {*names}:
+        raise ValueError(
+            other_columns(names, [name for name in wanted if name in {*needed, *names}])
+        )
     return wanted
 
 
@@ -454,12 +487,12 @@ def _of_series(series: Any, name: str) -> tuple[Values, str]:
     kind = str(series.dtype).lower().partition("(")[0]
     if kind.startswith("datetime64["):  # pandas', which with a time zone would become objects
         unit = kind.partition("[")[2].rstrip("]").partition(",")[0]
-        return _seconds(np.asarray(series, dtype=f"M8[{unit}]")), DATES
+        return seconds_of_array(np.asarray(series, dtype=f"M8[{unit}]")), DATES
     values = np.asarray(series)
     if kind in CATEGORICAL_DTYPES:
         return values.astype(object), LEVELLED
     if values.dtype.kind in "mM":
-        return _seconds(values), DATES if values.dtype.kind == "M" else DURATIONS
+        return seconds_of_array(values), DATES if values.dtype.kind == "M" else DURATIONS
     if values.dtype.kind in "iuf":
         values = values.astype(np.float64)
         _check_finite(values, name)
@@ -479,7 +512,7 @@ def _of_objects(values: Values, name: str) -> tuple[Values, str]:
         _check_finite(as_numbers, name)
         return as_numbers, NUMBERS
     if all(isinstance(value, DATE_TYPES) for value in there):
-        as_numbers[~missing] = [_seconds_of(value) for value in there]
+        as_numbers[~missing] = [seconds_of(value) for value in there]
         lasts = datetime.timedelta | np.timedelta64
         are_durations = all(isinstance(value, lasts) for value in there)
         return as_numbers, DURATIONS if are_durations else DATES
@@ -489,30 +522,7 @@ def _of_objects(values: Values, name: str) -> tuple[Values, str]:
                 f"X holds {value!r}, a {type(value).__name__}: argument must be a string or a "
                 "number; pass numbers, text, booleans or dates"
             )
-    return values, LEVELLED
-
-
-def _seconds(values: Values) -> Doubles:
-    """Return dates, since 1970, and durations in seconds; NaT is NaN."""
-    kind, unit = values.dtype.kind, np.datetime_data(values.dtype)[0]
-    if unit in ("Y", "M", "generic"):
-        unit = "s"
-    since = values.astype(f"{kind}8[{unit}]") - np.array(0, dtype=f"{kind}8[{unit}]")
-    seconds: Doubles = since / np.timedelta64(1, "s")
-    return seconds
-
-
-def _seconds_of(value: Any) -> float:
-    """Return one date, since 1970, or duration in seconds."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return float(_seconds(np.array([value]))[0])
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if not isinstance(value, datetime.datetime):
-        value = datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
-    elif value.tzinfo is None:
-        value = value.replace(tzinfo=datetime.UTC)
-    return float(value.timestamp())
+    return values, TEXTS
 
 
 def _check_finite(values: Doubles, name: str) -> None:
@@ -575,7 +585,7 @@ def _some_far_out(values: Doubles) -> bool:
     """
     rare = values[values != np.median(values)]
     judged = rare if 2 * rare.size < values.size else values
-    if np.unique(judged).size <= 2:
+    if values.size < FEWEST_JUDGED or np.unique(judged).size <= 2:
         return False
     farthest = float(np.abs(judged - judged.mean()).max())
     most = NEARLY * math.sqrt(judged.size - 1)  # of n values none lies further out than sqrt(n - 1)
@@ -588,8 +598,9 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     Text may stand for numbers. Files of the first versions don't say what a column had.
     """
     name = column["name"]
-    fitted = column.get("holds", NUMBERS if holds == LEVELLED else holds)
-    if holds == LEVELLED:
+    levelled = holds in (LEVELLED, TEXTS)
+    fitted = column.get("holds", NUMBERS if levelled else holds)
+    if levelled:
         return _numbers_of_objects(name, values, fitted)
     found: Doubles = values.astype(np.float64)
     if holds != fitted and not np.isnan(found).all():
@@ -602,8 +613,16 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
 
 
 def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
-    """Return the numbers that text stands for, or raise: text stands for no date."""
+    """Return the numbers, or the seconds of dates, that text stands for, or raise."""
     missing = missing_of(values)
+    if fitted == DATES:
+        seconds, _ = seconds_of_texts(values, missing)
+        if not isinstance(seconds, int):
+            return seconds
+        raise ValueError(
+            f"column {name!r} had dates in fit, and has {values[seconds]!r} now; pass dates, as "
+            "text such as 2024-12-31"
+        )
     found = np.full(len(values), np.nan)
     for row in np.flatnonzero(~missing):
         try:
@@ -612,8 +631,7 @@ def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
             found[row] = float(values[row])
         except (TypeError, ValueError):
             raise ValueError(
-                f"column {name!r} had {fitted} in fit, and has {values[row]!r} now; pass the same, "
-                "of text dates by pandas.to_datetime"
+                f"column {name!r} had {fitted} in fit, and has {values[row]!r} now; pass the same"
             ) from None
     _check_finite(found, name)
     return found

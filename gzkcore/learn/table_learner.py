@@ -23,11 +23,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
-from gzkcore._util.state import doubles, has, holds, nothing, number, plain, stored
+from gzkcore._util.state import doubles, flag, has, holds, nothing, number, plain, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_lengths, check_positive, check_weights
 from gzkcore._util.warn import collected_warnings, warn
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.base import Kernel
@@ -60,9 +60,8 @@ FEATURES, FEWEST_FEATURES = 4096, 256
 LEAST_FEATURES = 32  # where there is room for no other form
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
+FEWEST_FOR_RATE = 100  # to fit to, below which half of them say nothing of twice as many
 LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
-
-NORMAL_95 = 1.959964  # standard deviations that 95 % of a normal distribution are within
 
 
 @dataclass
@@ -102,8 +101,10 @@ class TableLearner(BaseEstimator):
         means=doubles("t").kept_as("_means"),
         scales=doubles("t", least=0).kept_as("_scales"),
         recipe_=plain().if_there(),
+        of_one_row=flag().kept_as("_of_one_row").if_there(),
         report=holds(Report).kept_as("_report"),
     )
+    _of_one_row = False
 
     model_: Any
     kernel_: Kernel | None
@@ -210,7 +211,7 @@ class TableLearner(BaseEstimator):
         self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
-        report.say(f"The fit took {time.perf_counter() - start:.1f} s in total.")
+        report.say(f"The fit took {seconds_told(time.perf_counter() - start)} s in total.")
         self._report = report
 
     def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:
@@ -237,12 +238,12 @@ class TableLearner(BaseEstimator):
         """Learn to predict what the targets are `of`, by which reports call them."""
         self.model_ = self.kernel_ = self.alpha_ = None
         self.feature_importances_ = np.zeros(self.n_features_in_)
-        if table.n_rows == 1 and of == "y":
+        self._of_one_row = table.n_rows == 1
+        if self._of_one_row and of == "y":
             warn(
                 f"{type(self).__name__} was fitted to one row, which doesn't tell how much y "
-                "varies: standard deviations are 0, and mean nothing; pass more rows",
+                "varies: standard deviations are NaN; pass more rows",
                 UserWarning,
-                stacklevel=4,
             )
         if reason := table.nothing_to_learn():
             report.say(f"The model predicts the mean: {reason}.")
@@ -323,8 +324,8 @@ class TableLearner(BaseEstimator):
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         fits = room.whole()
-        takes = f"whose fit takes {about} {_rounded(expected)} s."
-        told = f"the whole kernel on {counted(n, 'row')}, {takes}"
+        takes = f", whose fit takes {about} {_rounded(expected)} s" if expected >= 0.1 else ""
+        told = f"the whole kernel on {counted(n, 'row')}{takes}."
         if fits and expected <= seconds:
             return Form(best.alpha, seed), told
         why = f"since the whole kernel would take about {expected:,.1f} s."
@@ -423,14 +424,20 @@ def _tell_rate(
         half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
-        lower = (
-            f"lower it by another {min(percent, 99):.0f} %" if percent >= 1 else "hardly lower it"
+        of_labels = " of the labels as +1 and -1" if of == "labels" else " of y"
+        said = (
+            f"The error on the rows held out for the choice is {half.error:.4g} with "
+            f"{(n + 1) // 2:,} training rows and {best.error:.4g} with {n:,}, in standard "
+            f"deviations{of_labels}, where {_MEANS[of]} {of_mean:.4g}"
         )
-        trials.report.say(
-            f"The error is {half.error:.4g} with {(n + 1) // 2:,} training rows and "
-            f"{best.error:.4g} with {n:,}, where {_MEANS[of]} {of_mean:.4g}; at this "
-            f"rate {2 * n:,} rows would {lower}."
-        )
+        if n >= FEWEST_FOR_RATE:
+            lower = (
+                f"lower it by another {min(percent, 99):.0f} %"
+                if percent >= 1
+                else "hardly lower it"
+            )
+            said += f"; at this rate {2 * n:,} rows would {lower}"
+        trials.report.say(f"{said}.")
 
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:
@@ -440,5 +447,5 @@ def _fitted(model: Any, table: TableRows, report: Report) -> Any:
     for warning in caught:
         report.say(f"{warning.message}.")
         if issubclass(warning.category, ConvergenceWarning):
-            warn(warning.message, warning.category, stacklevel=2)
+            warn(warning.message, warning.category)
     return model

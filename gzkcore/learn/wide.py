@@ -384,6 +384,6 @@ def solve_wide(
         **options,
     )
     if found.trouble:
-        warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning, stacklevel=6)
+        warn(f"conjugate gradients: {found.trouble}", ConvergenceWarning)
     coef = found.coef.T
     return coef, mean_y - coef @ mean, found

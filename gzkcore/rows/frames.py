@@ -5,8 +5,6 @@ each is an ISO date; else "text". Text among numbers is more often an error than
 column that is mostly numbers is refused where it is no short list of codes.
 """
 
-import re
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,6 +15,7 @@ from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 
+from .dates import ZONES_TOLD, are_mostly_dates, dates_of
 from .tables import Table
 from .values import MISSING, as_number, has_decimal_comma, plain_value
 
@@ -26,8 +25,6 @@ Rows: TypeAlias = int | Integers  # the number of the first of some rows, or of 
 NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
-ISO_DATE = r"\d{4}-\d\d-\d\d([T ].*)?"  # whether there is such a day or not
-ALONE = np.ones(1, dtype=bool)
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
@@ -252,38 +249,13 @@ def _of_text(
             row = int(wrong.argmax())
             raise table.bad_value(_number_of(rows, row), name, texts[row])
     if kind in (None, DATE):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("default")
-            dates = _dates(values, there)
-        if caught and isinstance(dates, np.ndarray):
-            said = f"times of column {name!r} that have a zone are taken as UTC"
-            warn(said, UserWarning, stacklevel=2)
+        dates, zoned = dates_of(values, there)
         if isinstance(dates, np.ndarray):
+            if zoned:
+                warn(ZONES_TOLD.format(name), UserWarning)
             return dates
-        if kind == DATE or _are_dates(values[there]):
+        if kind == DATE or are_mostly_dates(values[there]):
             raise table.bad_value(
                 _number_of(rows, dates), name, texts[dates], "date such as 2024-12-31"
             )
     return values
-
-
-def _are_dates(texts: Values) -> bool:
-    """Say whether texts look like ISO dates, of which most are: the others are mistakes."""
-    if not all(re.fullmatch(ISO_DATE, text) for text in texts):
-        return False
-    days = sum(isinstance(_dates(texts[i : i + 1], ALONE), np.ndarray) for i in range(len(texts)))
-    return 2 * days > len(texts)
-
-
-def _dates(values: Values, there: NDArray[np.bool_]) -> Values | int:
-    """Return dates of text, or the row of the first text that is none."""
-    dates = np.full(len(values), np.datetime64("NaT", "us"))
-    for row in np.flatnonzero(there):
-        text = values[row]
-        if len(text) < 8 or not text[:4].isdigit() or text[4] != "-":
-            return int(row)
-        try:
-            dates[row] = np.datetime64(text.removesuffix("Z"), "us")
-        except ValueError:
-            return int(row)
-    return dates if there.any() else 0

@@ -1,6 +1,7 @@
 """Learners that choose everything: what they find, what they say, what they refuse."""
 
 import functools
+import pickle
 import re
 import warnings
 from dataclasses import replace
@@ -35,7 +36,7 @@ from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
-from gzkcore.learn.kernel_regressor import widening
+from gzkcore.learn.deviations import widening
 from gzkcore.learn.kernel_search import (
     Report,
     Trials,
@@ -118,13 +119,44 @@ def test_95_percent_are_within_196_standard_deviations():
 
 def test_widening_is_that_of_the_reference():
     rng = np.random.default_rng(0)
-    errors, deviations = rng.standard_normal((101, 2)), rng.uniform(0.5, 2, (101, 2))
+    errors, unknown = rng.standard_normal((101, 2)), rng.uniform(0, 1, (101, 2))
+    farthest = np.tile([0.4, 1.5], (101, 1))
+    variances = farthest * (unknown + rng.uniform(0, 1, (101, 2)) * (1 - unknown))
+    unknown[0], variances[0] = 1.0, farthest[0]
     for weights in (np.ones(101), rng.uniform(0, 3, 101)):
         wanted = [
-            reference.table.widening(e.tolist(), s.tolist(), weights.tolist())
-            for e, s in zip(errors.T, deviations.T, strict=True)
+            reference.table.widening(*(part[:, j].tolist() for part in parts), weights.tolist())
+            for parts in [(errors, variances, unknown, farthest)]
+            for j in range(2)
         ]
-        np.testing.assert_allclose(widening(errors, deviations, weights), wanted, rtol=1e-6)
+        found = widening(errors, variances, unknown, farthest, weights)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def stations(seed=0):
+    """Return places of a region, and temperatures of which they tell little."""
+    rng = np.random.default_rng(seed)
+    lat, lon = rng.uniform(45.8, 47.8, 200), rng.uniform(6.0, 10.5, 200)
+    height = np.abs(np.sin(3 * lat) * np.cos(2 * lon))
+    y = 15 - 2 * height - 0.6 * (lat - 46.8) + rng.standard_normal(200)
+    return pd.DataFrame({"lat": lat, "lon": lon}), y
+
+
+def test_far_from_all_rows_deviations_are_those_of_y(tmp_path):
+    X, y = stations()
+    both = np.column_stack([y, 10 * np.sin(np.arange(200.0)) + X["lat"]])
+    far = pd.DataFrame({"lat": [0.0, -80.0], "lon": [60.0, 100.0]})
+    for targets in (both, y):
+        model = KernelRegressor(cv=2, random_state=0).fit(X, targets)
+        mean, std = model.predict(far, return_std=True)
+        np.testing.assert_allclose(mean, np.broadcast_to(targets.mean(axis=0), mean.shape))
+        assert (std >= (1 - 1e-9) * targets.std(axis=0)).all()
+    assert np.median(model.predict(X, return_std=True)[1]) < 0.9 * y.std()
+    model.save(tmp_path / "model.gzk")
+    for again in (load(tmp_path / "model.gzk"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(
+            again.predict(far, return_std=True), model.predict(far, return_std=True)
+        )
 
 
 def test_rows_without_weight_say_nothing_of_deviations():
@@ -195,7 +227,7 @@ def test_frames_with_categories_and_missing_values_are_taken():
     table.loc[::50, "size"] = np.nan
     model = KernelRegressor(random_state=0).fit(table, y)
     assert model.score(table, y) > 0.9
-    assert "with imputed missing values: size" in str(model.report_)
+    assert "whose missing values are filled in: size" in str(model.report_)
     assert model.feature_importances_.shape == (2,)
 
 
@@ -288,6 +320,30 @@ def test_the_table_of_the_report_can_be_read_line_by_line(labels):
         assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
     assert not any(" 0.0 s" in line for line in lines)
     assert "shares of the classes" not in str(report)
+
+
+def test_the_report_orders_kernels_by_error_and_tells_nothing_that_means_nothing():
+    X, y = waves(130)
+    for n in (60, 130):
+        report = KernelRegressor(cv=5, random_state=0).fit(X[:n], y[:n]).report_
+        assert report.sentences[-1].startswith("The fit took ")
+        told = "".join(report.sentences)
+        assert "0.0 s" not in told
+        assert not re.search(r"less than 0\.0\d", told)
+        assert ("at this rate" in told) == (n > 120), n
+    found = re.findall(r"(?m)^.\s+([.\d]+) .* s +(\d+)   \w", str(report))
+    table = [(-int(rows), float(error)) for error, rows in found]
+    assert len(table) > 3
+    assert table == sorted(table)
+
+
+def test_few_rows_are_not_encoded_by_ranks_and_missing_categories_are_told():
+    report = KernelRegressor(random_state=0).fit([[1.0], [2.0], [10.0]], [1.0, 2.0, 3.0]).report_
+    assert str(report).splitlines()[-1] == "The fit took < 0.1 s in total."
+    assert "ranks" not in str(report)
+    towns = pd.DataFrame({"town": np.resize(["Bern", "Ulm", "Graz", None], 40)})
+    told = str(KernelRegressor(cv=2).fit(towns, np.resize([1.0, 2.0, 4.0, 1.0], 40)).report_)
+    assert "Columns whose missing values are a category of their own: town." in told
 
 
 def test_the_report_marks_nothing_where_the_mean_is_predicted():
@@ -546,7 +602,7 @@ def test_rows_with_a_missing_number_are_not_sure(missing):
     assert 0.9 < within[~gaps].mean() < 0.99
     assert std[~gaps].max() < 20
     assert std[gaps].min() > 60
-    assert "with a missing number" in str(model.report_)
+    assert "Standard deviations of rows with a missing number are" in str(model.report_)
     if missing == 40:
         assert (std[gaps] >= (1 - 1e-12) * y.std()).all()
 
@@ -879,10 +935,37 @@ def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
                 assert (std > 0.9 * known).all()
 
 
-def test_one_row_tells_no_deviation():
-    with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* mean nothing"):
+def test_text_of_dates_is_learned_from_and_what_is_left_out_need_not_be_there(tmp_path):
+    day = pd.date_range("2024-01-01", periods=120).astype(str).to_numpy()
+    X = pd.DataFrame({"day": day, "ref": [f"r{i}" for i in range(120)]})
+    y = np.sin(np.arange(120) / 9)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    assert "Columns read as dates: day." in model.report_.sentences
+    model.save(tmp_path / "dates.gzk")
+    again = load(tmp_path / "dates.gzk").predict(X.drop(columns="ref"), return_std=True)
+    np.testing.assert_array_equal(again, model.predict(X, return_std=True))
+
+
+def test_one_row_tells_no_deviation(tmp_path):
+    with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* are NaN"):
         model = KernelRegressor().fit([[1.0, 2.0]], [3.0])
-    assert model.predict([[5.0, 6.0]], return_std=True) == (3.0, 0.0)
+    model.save(tmp_path / "one.gzk")
+    for each in (model, load(tmp_path / "one.gzk")):
+        np.testing.assert_array_equal(each.predict([[5, 6]], return_std=True), [[3.0], [np.nan]])
+
+
+def test_what_is_no_target_and_what_are_no_rows_is_told():
+    X, y = waves(45)
+    finite = r"The first is in row 3, .*; leave out .* X\[np\.isfinite\(y\)\] and y\[np\.isfin"
+    for wrong in (np.inf, -np.inf):
+        with pytest.raises(ValueError, match=finite):
+            KernelRegressor().fit(X, np.where(np.arange(45) > 2, wrong, y))
+    with pytest.raises(ValueError, match=r"leave out rows without a target, .* X\[y\.notna"):
+        KernelRegressor().fit(X, np.where(np.arange(45) > 2, np.nan, y))
+    for Learner in (KernelRegressor, KernelClassifier):
+        with pytest.raises(ValueError, match=r"X has shape \(1, 45, 4\), of 3 dimensions, .*resh"):
+            Learner().fit(X[None], y > 0)
 
 
 def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):

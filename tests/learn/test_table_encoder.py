@@ -127,10 +127,10 @@ def test_columns_are_found_by_name_in_any_order():
     np.testing.assert_array_equal(encoder.transform(turned), encoder.transform(table))
     with pytest.raises(ValueError, match="no column 'size'"):
         encoder.transform(table.drop(columns="size"))
-    renamed = table.rename(columns={"size": "length", table.columns[-1]: "other"})
+    renamed = table.rename(columns={"size": "length", "kind": "other"})
     wanted = (
-        "X has columns 'length', 'other', which the fit did not see, but no columns 'size', "
-        f"{table.columns[-1]!r}; pass"
+        "X has columns 'length', 'other', which the fit did not see, but no columns 'size', 'kind'; "
+        "pass"
     )
     with pytest.raises(ValueError, match=wanted):
         encoder.transform(renamed)
@@ -409,6 +409,57 @@ def test_text_for_numbers_is_looked_at_like_numbers():
             TableEncoder().fit(days).transform(pd.DataFrame({"day": wrong}))
 
 
+@pytest.mark.parametrize("kind", [object, "str"])
+def test_dates_in_text_are_dates_as_in_files(kind):
+    texts = [f"20{10 + i // 28}-03-{1 + i % 28:02} 10:00" for i in range(200)]
+    size = np.arange(200.0)
+    frame = pd.DataFrame({"size": size, "day": pd.Series([*texts[:198], " NA", None], dtype=kind)})
+    days = frame.assign(day=pd.to_datetime(frame["day"].where(frame.index < 198)))
+    encoder, wanted = TableEncoder().fit(frame), TableEncoder().fit(days)
+    expected = wanted.transform(days)
+    for each in (encoder, wanted):
+        for given in (frame, days):
+            assert_array_equal(each.transform(given), expected)
+    assert "Columns read as dates: day." in encoder.remarks()
+    with pytest.raises(ValueError, match="'day' had dates in fit, and has 'soon' now; pass dates"):
+        encoder.transform(frame[:1].assign(day="soon"))
+    empty = encoder.transform(frame[:1].assign(day="NA"))
+    assert_array_equal(empty, encoder.transform(frame[:1].assign(day=None)))
+    with pytest.raises(ValueError, match="column 'day' has 2 missing values, the first in row 198"):
+        TableEncoder(missing="raise").fit(frame)
+    for kept in (frame["day"].astype("category"), [*texts[:198], "soon", None]):
+        with pytest.warns(UserWarning, match=r"for dates pass pandas\.to_datetime"):
+            column = TableEncoder().fit(frame.assign(day=kept)).columns_[1]
+        assert column["kind"] == "name"
+
+
+def test_times_in_text_with_a_zone_are_utc():
+    texts = ["2024-01-01T02:00+02:00", "2024-01-01T00:00Z", "2024-01-01 23:30:00.5-0030"]
+    with pytest.warns(UserWarning, match="times of column 'at' that have a zone .* UTC"):
+        encoder = TableEncoder().fit(pd.DataFrame({"at": texts}))
+    first, second, third = encoder.transform(pd.DataFrame({"at": texts}))[:, 0]
+    assert first == second < third
+    assert encoder.columns_[0]["fill"] == 1704067200
+
+
+def test_dates_called_lat_and_lon_are_no_places():
+    texts = [f"2024-01-{1 + i:02}" for i in range(20)]
+    encoder = TableEncoder().fit(pd.DataFrame({"lat": texts, "lon": np.arange(20.0)}))
+    assert [column["kind"] for column in encoder.columns_] == ["number", "number"]
+
+
+def test_columns_that_were_left_out_need_not_be_there():
+    table = frame().assign(ref=[f"r{i}" for i in range(200)], one=1.0)
+    for missing in ("impute", "raise"):
+        encoder = TableEncoder(missing=missing).fit(table)
+        used = table.drop(columns=["ref", "one"])
+        assert_array_equal(encoder.transform(used), encoder.transform(table))
+    with pytest.raises(ValueError, match="X has no column 'size'"):
+        encoder.transform(used.drop(columns="size"))
+    alone = TableEncoder().fit(table[["one", "ref"]])
+    assert (alone.transform(used) == 0).all()
+
+
 def test_decimals_are_numbers():
     values = [1.5, 2.25, -3.0]
     decimals = np.array([[decimal.Decimal(value)] for value in values], dtype=object)
@@ -452,7 +503,7 @@ def test_names_are_left_out():
 @pytest.mark.parametrize(
     ("texts", "remedy"),
     [
-        ([f"2026-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(84)], r"pandas\.to_datetime"),
+        ([*(f"2026-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(83)), "soon"], r"to_datetime"),
         ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], r"pandas\.to_datetime"),
         ([f"{i},5" for i in range(84)], "decimal comma"),
         ([f"€ {i}.50" for i in range(84)], "remove signs"),
