@@ -137,12 +137,13 @@ class Plan:
                 f"{self.whole.about}"
             )
         low, middle, high = self.norms
+        directions = _counted_about(self.effective_dimension, "direction")
+        usable = _counted_about(self.statistical_dimension, "feature")
         about_data = (
             f"The rows are {low:.3g} to {high:.3g} from their mean, half of them within "
-            f"{middle:.3g} (columns in standard deviations, places in radii of the Earth). They "
-            f"spread along about {_counted_about(self.effective_dimension, 'direction')}. With a "
-            f"ridge of {self.lam:g}, ridge regression makes use of about "
-            f"{_counted_about(self.statistical_dimension, 'feature')}."
+            f"{middle:.3g} (standardised columns are in standard deviations, places in radii of "
+            f"the Earth). They spread along about {directions}. With a ridge of {self.lam:g}, "
+            f"ridge regression makes use of about {usable}."
         )
         return "\n".join([*lines, "", about_data])
 
