@@ -10,6 +10,8 @@ python3 run.py sanitize tests of kernels that look for reads beyond arrays and t
                         with --thread for races, which needs clang with its OpenMP
 python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc
 python3 run.py check    linters, types, stubs, doctests
+python3 run.py package  the source distribution, and a wheel of it that runs the README's first
+                        example in an environment without anything else
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
                         that are slower than at that commit (--bench REGEX, or --quick as in CI)
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
@@ -26,6 +28,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -350,6 +353,27 @@ def against(revision: str, *options: str) -> int:
         return run(BIN / "python", "-P", script, old, new, *options)
 
 
+def package() -> int:
+    """Build the source distribution and a wheel of it, and use that in an empty environment.
+
+    The kernels are compiled quickly, for one processor: all is about what the distribution holds.
+    """
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        to_folder = "import sys, mesonpy; mesonpy.build_sdist(sys.argv[1])"
+        must(BIN / "python", "-P", "-c", to_folder, folder)
+        [source] = folder.glob("*.tar.gz")
+        quick = ("-Csetup-args=-Dplain=true", "-Csetup-args=-Doptimization=0")
+        with minutes():
+            wheel = ("wheel", "--quiet", "--no-deps", *quick, f"--wheel-dir={folder}", source)
+            must(BIN / "pip", *wheel)
+        must(sys.executable, "-m", "venv", folder / "empty")
+        empty = folder / "empty" / "bin" / "python"
+        must(empty, "-m", "pip", "install", "--quiet", *folder.glob("*.whl"))
+        return run(empty, "-c", example[1], cwd=folder)
+
+
 def docs(*options: str) -> int:
     """Build the site, a warning being an error; with --check try the links that lead out of it."""
     rest = [option for option in options if option != "--check"]
@@ -401,6 +425,9 @@ def main() -> int:
         case ["check"]:
             install("test", "lint")
             return check()
+        case ["package"]:
+            install()
+            return package()
         case ["docs", *options]:
             install("docs", extras="cli,data,dask")
             return docs(*options)
