@@ -381,6 +381,23 @@ def check_named_files(root):
                 yield f"{path}: names {name}, which isn't there"
 
 
+FILES = 9  # of a folder; of more, its docstring says what each is for
+
+
+def check_contents(root):
+    """The docstring of a folder with many modules names each of them, and nothing that is gone."""
+    for folder in sorted(path for path in (root / "gzkcore").iterdir() if path.is_dir()):
+        modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+        if len(modules) <= FILES or folder.name == "_compiled":
+            continue
+        text = (folder / "__init__.py").read_text(encoding="utf-8")
+        listed = re.findall(r"^- (.*)$", ast.get_docstring(ast.parse(text)) or "", re.MULTILINE)
+        named = {name for line in listed for name in re.findall(r"`([a-z_]+)`", line)}
+        where = f"gzkcore/{folder.name}/__init__.py"
+        yield from (f"{where}: does not name {name}" for name in sorted(modules - named))
+        yield from (f"{where}: names {name}, which is gone" for name in sorted(named - modules))
+
+
 # ---- versions and workflows
 
 
@@ -428,6 +445,7 @@ def check_workflows(root):
 # ---- a right tree, and wrong ones
 
 TABLE = "| 1 | `_compiled/` | x |\n| 2 | `sphere/`, `rows/` | x |\n| 3 | `theory` | x |\n"
+CONTENTS = '"""Rows.\n\n- `sources`, `files`, `short`, `' + "`, `".join("abcdefghij") + '`\n"""'
 RIGHT = {
     "CONTRIBUTING.md": TABLE,
     "gzkcore/__init__.py": '__version__ = "1.0"\nfrom .theory import f',
@@ -443,6 +461,8 @@ RIGHT = {
     "tests/test_x.py": "def test_x():\n    def f():\n        return 1\n",
     "gzkcore/_compiled/special.pyi": "",
     "gzkcore/py.typed": "",
+    "gzkcore/rows/__init__.py": CONTENTS,
+    **{f"gzkcore/rows/{name}.py": "" for name in "abcdefghij"},
     "reference/series.py": "import math\nfrom .special import f",
     "reference/special.py": "",
     "asv_bench/benchmarks/series.py": "",
@@ -544,6 +564,14 @@ CHECKERS = {
         ("docs/special.md", "See `gzkcore/gone.py`.", "docs/special.md: names gzkcore/gone.py"),
         ("docs/special.md", "See `gzkcore/gone`.", "docs/special.md: names gzkcore/gone"),
         ("docs/special.md", "![map](map.png)", "docs/special.md: names map.png"),
+    ],
+    check_contents: [
+        ("gzkcore/rows/k.py", "", "gzkcore/rows/__init__.py: does not name k"),
+        (
+            "gzkcore/rows/__init__.py",
+            CONTENTS.replace("`a`", "`a`, `gone`"),
+            "gzkcore/rows/__init__.py: names gone, which is gone",
+        ),
     ],
     check_versions: [
         ("README.md", "gzkcore is version 1.1: x\n", "README.md: its version is 1.1"),

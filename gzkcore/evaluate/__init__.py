@@ -1,1 +1,7 @@
-"""How good and how fast features are: plans and comparisons, with their pictures."""
+"""How good and how fast features are: plans and comparisons, with their pictures.
+
+- `plan`, with `forecast`, `whole_cost`: how many features, and what predictions will be worth
+- `compare`, with `methods`, `whole`, `measure`, `worker`, `results`, `summary`: every method
+- `inputs`: what both are given
+- `draw`, `style`, `text`: pictures and tables
+"""

@@ -1,4 +1,13 @@
-"""The exact kernels; each knows what its approximations need."""
+"""The exact kernels; each knows what its approximations need.
+
+- `shift_invariant`, `dot_product`, `zonal`, `general`: the families; `base`: what all share
+- `product`, `sum`, `transformed`: kernels made of kernels
+- `aliases`, `keywords`: kernels by name, and parameters by the names of other libraries
+- `families`, `radial`, `truncation`: radial functions, and where their series may stop
+- `learned`, `learned_parts`, `learned_metric`, `marginal_likelihood`: what is learned from y
+- `products`, `gradients`: K(X, Y) V and its slopes, of which nothing of the size of K is stored
+- `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
+"""
 
 import lazy_loader as _lazy
 

@@ -1,5 +1,8 @@
 """Where rows come from: arrays, batches, files and Dask collections, read in one way.
 
-`sources` says what a source of batches is, and reads one in turn; `dask` reads Dask collections;
-`tables` reads files; `open` opens any of them; `survey` measures rows in one pass.
+- `open`: opens any of them
+- `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster
+- `tables`, `csv_text`, `columns`: files, read batch by batch
+- `frames`, `dates`, `values`: tables with columns of several kinds, and what single values mean
+- `survey`: measures rows in one pass
 """
