@@ -28,7 +28,9 @@ def bytes_of(name: str, value: Any) -> float:
     with contextlib.suppress(ValueError):
         if 0 < unit * float(number) < math.inf:
             return unit * float(number)
-    raise ValueError(f"{name}={value!r} is no number of bytes; use one such as 2e9, 500MB or 2GB")
+    raise ValueError(
+        f"{name}={value!r} is not a number of bytes; use one such as 2e9, 500MB or 2GB"
+    )
 
 
 def resident_memory() -> tuple[int, int]:

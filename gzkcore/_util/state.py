@@ -368,7 +368,7 @@ def labels(length: Size) -> Field:
         scope.check_shape(value.shape, (length,))
         kinds = {type(v) for v in value.flat} if value.dtype.kind == "O" else set()
         if not kinds <= {str, int, float, bool}:
-            raise ValueError("holds what is no label")
+            raise ValueError("holds something that is not a label")
 
     return _Checked(check)
 

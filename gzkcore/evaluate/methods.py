@@ -175,7 +175,9 @@ def _product(want: Wanted) -> Any:
     dim = want.rows.shape[1]
     kernels = want.kernel.by_column(dim)
     if kernels is None:
-        raise UnsuitableError("is no product of kernels of single columns; use Gaussian or Product")
+        raise UnsuitableError(
+            "is not a product of kernels of single columns; use Gaussian or Product"
+        )
     if dim > _FEW:
         raise UnsuitableError(f"takes too many products for {dim} columns; group them, see Product")
     return ProductFeatures(list(enumerate(kernels)), want.width, random_state=want.seed)

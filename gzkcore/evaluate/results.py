@@ -111,7 +111,7 @@ class Store:
                 self._check(*experiments[self._name])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path} is no result of {self._of} of this version ({type(error).__name__}: "
+                f"{path} is not a result of {self._of} of this version ({type(error).__name__}: "
                 f"{error}); give another output, or delete it"
             ) from None
         return experiments

@@ -1,1 +1,1 @@
-"""Feature maps: transformers of rows to columns whose inner products are a kernel."""
+"""Feature maps: transformers of rows to columns whose inner products approximate a kernel."""

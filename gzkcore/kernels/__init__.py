@@ -1,4 +1,4 @@
-"""The exact kernels; each knows what its approximations need."""
+"""The exact kernels, with what their approximations need: series, frequencies, tables."""
 
 import lazy_loader as _lazy
 

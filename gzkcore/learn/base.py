@@ -42,7 +42,7 @@ def new_features(given: Any, random_state: Any, name: str = "features", **parame
         features = plain_output(clone(given))
     else:
         raise TypeError(
-            f"{name}={given!r} is no transformer; pass an instance such as "
+            f"{name}={given!r} is not a transformer; pass an instance such as "
             "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
         )
     if random_state is not None:

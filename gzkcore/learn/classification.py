@@ -36,7 +36,7 @@ class ClassifierScore(ClassifierMixin):
     _of_numbers = "KernelRegressor"  # the regressor of the same kind
 
     def _check_labels(self, labels: NDArray[Any]) -> None:
-        """Raise if values are no labels; of numbers say which class takes them."""
+        """Raise if values are not labels; of numbers say which class takes them."""
         check_labels(labels, f"to predict numbers use {self._of_numbers}")
 
     def _check_kind(self, labels: NDArray[Any]) -> None:

@@ -316,10 +316,10 @@ def given_centers(init: Any, shape: tuple[int, int]) -> Doubles:
         numeric = given.dtype.kind in "biufO"
         centers = given.astype(np.float64) if numeric else None
     except (TypeError, ValueError) as error:  # of different lengths, or objects
-        raise ValueError(f"init is no array of real numbers; {wanted}") from error
+        raise ValueError(f"init is not an array of real numbers; {wanted}") from error
     if centers is None:
         raise ValueError(
-            f"init has values of type {given.dtype}, which are no real numbers; {wanted}"
+            f"init has values of type {given.dtype}, which are not real numbers; {wanted}"
         )
     if centers.shape != shape or not np.isfinite(centers).all():
         raise ValueError(f"init has shape {centers.shape}; {wanted}")

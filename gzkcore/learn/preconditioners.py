@@ -359,7 +359,7 @@ def preconditioner_of_some(
 
 
 def _rows(X: Any) -> Any:
-    """Return X, or raise if it is no dense matrix of rows."""
+    """Return X, or raise if it is not a dense matrix of rows."""
     if issparse(X):
         raise TypeError("X is sparse; preconditioners take dense rows: pass X.toarray()")
     if np.ndim(X) != 2 or not len(X):

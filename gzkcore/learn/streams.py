@@ -628,7 +628,7 @@ def as_checkpoint(given: Any) -> Checkpoint | None:
         return None
     if not isinstance(given, (Checkpoint, str, os.PathLike)):
         raise TypeError(
-            f"checkpoint={given!r} is no path; pass a file name, or "
+            f"checkpoint={given!r} is not a path; pass a file name, or "
             "gzkcore.Checkpoint(path, seconds=...)"
         )
     made = given if isinstance(given, Checkpoint) else Checkpoint(given)

@@ -58,7 +58,7 @@ def sample_directions(
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or the method unknown or not for this dimension.
+        If a number is not an integer or too small, or the method unknown or not for this dimension.
 
     Notes
     -----
@@ -118,7 +118,7 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or the rule has too many nodes.
+        If a number is not an integer or too small, or the rule has too many nodes.
 
     Notes
     -----

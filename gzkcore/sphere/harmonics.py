@@ -65,7 +65,7 @@ def n_harmonics(degree: int, dim: int) -> int:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -106,8 +106,8 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If X is no matrix of numbers, or so large that a harmonic overflows, or degree no integer
-        >= 0.
+        If X is not a matrix of numbers, or so large that a harmonic overflows, or degree is not an
+        integer >= 0.
 
     Notes
     -----

@@ -212,19 +212,19 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
 
 
 def check_norm(name: str, value: float) -> float:
-    """Return value as a float, or raise naming it if it is no finite number >= 0."""
+    """Return value as a float, or raise naming it if it is not a finite number >= 0."""
     return 0.0 if value == 0 else check_positive(name, value)
 
 
 def check_numbers(name: str, values: ArrayLike, *, empty: bool = False) -> Doubles:
     """Return a list of finite real numbers as an array, or raise naming it."""
     if np.iscomplexobj(values):
-        raise TypeError(f"{name} is no list of real numbers (they are complex); pass numbers")
+        raise TypeError(f"{name} is not a list of real numbers (they are complex); pass numbers")
     try:
         array = np.asarray(values)
         real = array if array.dtype.kind in "biuf" else np.asarray([float(v) for v in array])
     except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"{name} is no list of real numbers ({error}); pass numbers") from None
+        raise TypeError(f"{name} is not a list of real numbers ({error}); pass numbers") from None
     if array.ndim != 1 or (array.size == 0 and not empty):
         raise ValueError(f"{name} has shape {array.shape}; pass a list of one or more numbers")
     if not np.isfinite(real).all():
@@ -262,7 +262,7 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If dim is no integer >= 1, or coefficients no list of numbers.
+        If dim is not an integer >= 1, or coefficients is not a list of numbers.
 
     Notes
     -----

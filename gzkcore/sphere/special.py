@@ -55,7 +55,7 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -113,7 +113,7 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or t not numeric.
+        If a number is not an integer or too small, or t not numeric.
 
     Notes
     -----
@@ -159,7 +159,7 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -204,7 +204,7 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or t not numeric.
+        If a number is not an integer or too small, or t not numeric.
 
     Notes
     -----
@@ -250,7 +250,7 @@ def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -315,7 +315,7 @@ def sphere_area(dim: int) -> float:
     Raises
     ------
     TypeError, ValueError
-        If dim is no integer >= 1.
+        If dim is not an integer >= 1.
 
     References
     ----------

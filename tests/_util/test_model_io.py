@@ -130,7 +130,9 @@ def test_a_function_is_kept_as_its_series(tmp_path):
     model.save(tmp_path / "m.gzk")
     again = load(tmp_path / "m.gzk")
     assert_array_equal(again.predict(X), model.predict(X))
-    with pytest.raises(ValueError, match="no function: files of models keep no functions"):
+    with pytest.raises(
+        ValueError, match="no function, since files of models do not store functions"
+    ):
         again.features_.kernel_(X)
 
 
@@ -500,7 +502,9 @@ def test_given_radial_functions_are_kept_as_tables(tmp_path):
         np.testing.assert_allclose(again.transform(points), features.transform(points), atol=1e-11)
     with pytest.raises(ValueError, match=r"saved up to the norm 4, and a point has 5"):
         again.transform(2.5 * X)
-    with pytest.raises(ValueError, match=r"has no function: files of models keep no functions"):
+    with pytest.raises(
+        ValueError, match=r"has no function, since files of models do not store functions"
+    ):
         again.kernel_(X)
 
 

@@ -95,7 +95,7 @@ def test_complex_values_are_not_printed(kind):
     [
         ([[1, 2], [3], [4, 5]], "row 1 has 1 value and row 0 has 2 values"),
         ([[1], [3, 4], [5, 6]], "row 0 has 1 value and row 1 has 2 values"),
-        ([[1, 2], 3], "row 1 is no list and row 0 has 2 values"),
+        ([[1, 2], 3], "row 1 is not a list and row 0 has 2 values"),
         ([[1, 2], [3, [4, 5]]], r"has \[4, 5\] in row 1, column 1, both counted from 0; pass one"),
     ],
 )

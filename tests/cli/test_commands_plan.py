@@ -207,7 +207,7 @@ def test_bad_comparisons(capsys, globe):
         (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
         (["--output", "x.txt"], "--output x.txt should end with .json"),
         (["--max-seconds", "0"], "--max-seconds 0 must be a positive number"),
-        (["--output", "other.json"], "other.json is no result of compare"),
+        (["--output", "other.json"], "other.json is not a result of compare"),
         (["--plot", "x.bmp"], "--plot x.bmp should end with"),
         (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
         (["--kernel", "precomputed"], "--kernel precomputed has no rows"),

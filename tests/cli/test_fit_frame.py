@@ -271,9 +271,9 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         (
             "a,y\n" + MANY,
             ["--memory", "much"],
-            "--memory='much' is no number of bytes; use one such as 2e9, 500MB",
+            "--memory='much' is not a number of bytes; use one such as 2e9, 500MB",
         ),
-        ("a,y\n" + MANY, ["--memory", "-2GB"], "--memory='-2GB' is no number of bytes"),
+        ("a,y\n" + MANY, ["--memory", "-2GB"], "--memory='-2GB' is not a number of bytes"),
         (
             "a,y\n" + LINE,
             ["--memory", "8kB"],

@@ -159,7 +159,7 @@ def test_bad_labels():
     X, _ = rows(60)
     with pytest.raises(ValueError, match="contains NaN"):
         gzkcore.plan(X, y=[np.nan, *range(59)], classify=True)
-    with pytest.raises(TypeError, match="classify='yes' is no bool"):
+    with pytest.raises(TypeError, match="classify='yes' is not a bool"):
         gzkcore.plan(X, y=np.arange(60), classify="yes")
     with pytest.raises(ValueError, match="n_samples=59 is fewer than the 60 rows of X"):
         gzkcore.plan(X, n_samples=59)

@@ -401,7 +401,11 @@ def test_bad_values_are_found(cls, kind, value):
         (HadamardProjection(0), ValueError, "n_components=0 is too small"),
         (HadamardProjection(2.5), TypeError, "n_components=2.5 is not an integer"),
         (FastJLProjection(0), ValueError, "n_components=0 is too small"),
-        (FastJLProjection(3, density=1.5), ValueError, "density=1.5 is no share; use a number > 0"),
+        (
+            FastJLProjection(3, density=1.5),
+            ValueError,
+            "density=1.5 is out of range; use a number > 0",
+        ),
         (FastJLProjection(3, density=0), ValueError, "density=0 is not usable"),
         (FastJLProjection(3, density="some"), ValueError, "density='some' is unknown; use 'auto'"),
     ],
@@ -463,7 +467,7 @@ def test_a_matrix_that_points_outside_is_refused():
 
 def test_a_density_that_leaves_nothing_is_refused():
     for density in (1e-300, 1e-18, 1e-6):
-        with pytest.raises(ValueError, match="leaves no number in P; use 'auto', or more than"):
+        with pytest.raises(ValueError, match="leaves only zeros in P; use 'auto', or more than"):
             FastJLProjection(3, density=density).fit(gaussian(9, 16))
 
 

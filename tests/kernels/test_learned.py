@@ -663,7 +663,7 @@ def test_a_slanted_function_gets_a_slanted_metric():
 @pytest.mark.parametrize("kernel", ["laplacian", Product([([0, 1, 2], "matern")])], ids=named)
 def test_metrics_are_for_distances(kernel):
     X, y = table(100)
-    with pytest.raises(ValueError, match="metric='agop' is for kernels of the distance alone"):
+    with pytest.raises(ValueError, match="metric='agop' is only for kernels of the distance"):
         learn_kernel(X, y, kernel, metric="agop")
     with pytest.raises(ValueError, match="metric='full' is unknown"):
         learn_kernel(X, y, "matern", metric="full")

@@ -135,7 +135,7 @@ def test_a_view_of_one_column_may_be_flat():
         ({"n_components": 1.5}, TypeError, "n_components=1.5 is not an integer"),
         ({"alpha": -1.0}, ValueError, "alpha=-1.0 is not usable; use a finite number >= 0"),
         ({"alpha": "big"}, TypeError, "alpha='big' is not a number"),
-        ({"features_y": RBFSampler}, TypeError, "features_y=.* is no transformer"),
+        ({"features_y": RBFSampler}, TypeError, "features_y=.* is not a transformer"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

@@ -743,7 +743,7 @@ def test_files_keep_features_that_precondition(tmp_path):
         assert_array_equal(found, each)
     features = NystromFeatures(laplacian_kernel, 50)
     model = KernelRidge(GAUSSIAN, 0.1, preconditioner=features).fit(X, y)
-    with pytest.raises(TypeError, match="is a function, which no file"):
+    with pytest.raises(TypeError, match="is a function, and a file"):
         model.save(tmp_path / "model.gzk")
 
 
@@ -938,7 +938,7 @@ X40, Y40, _ = data(40, 2)
         ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
         ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
         ({"tol": 1.0, "fit_intercept": True}, ValueError, "tol=1.0 is not usable.* < 1"),
-        ({"fit_intercept": "no"}, TypeError, "fit_intercept='no' is no bool"),
+        ({"fit_intercept": "no"}, TypeError, "fit_intercept='no' is not a bool"),
         ({"random_state": "a"}, TypeError, "random_state='a' cannot seed"),
         ({"tol": 2, "centers": 5}, ValueError, "tol=2 is not usable"),
         ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),

@@ -611,7 +611,7 @@ X40, Y40, _ = data("poisson", 40)
         (KernelPoissonRegressor(tol=0), ValueError, "tol=0"),
         (KernelPoissonRegressor(max_iter=0), ValueError, "max_iter=0 is too small"),
         (KernelPoissonRegressor("gauss"), ValueError, "kernel='gauss' is unknown"),
-        (KernelPoissonRegressor(fit_intercept=1), TypeError, "fit_intercept=1 is no bool"),
+        (KernelPoissonRegressor(fit_intercept=1), TypeError, "fit_intercept=1 is not a bool"),
         (KernelHuberRegressor(epsilon=0.9), ValueError, "epsilon=0.9 is too small"),
         (KernelHuberRegressor(epsilon=np.inf), ValueError, "epsilon=inf is not usable"),
         (KernelQuantileRegressor(quantile=1.0), ValueError, "quantile=1.0 is not usable"),

@@ -245,7 +245,9 @@ def test_default_features():
 @pytest.mark.parametrize("features", [Ridge(), RBFSampler], ids=["no transform", "class"])
 def test_features_that_are_no_transformer_raise(features):
     X, y, _ = data()
-    with pytest.raises(TypeError, match=r"features=.* is no transformer; pass an instance such as"):
+    with pytest.raises(
+        TypeError, match=r"features=.* is not a transformer; pass an instance such as"
+    ):
         RandomFeatureRidge(features).fit(X, y)
 
 

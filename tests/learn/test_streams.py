@@ -215,7 +215,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     path.write_bytes(b"x" * 100)
     with pytest.raises(ValueError, match="cannot load"):
         LEARNERS["ridge"]().fit(Batches(), checkpoint=path)
-    with pytest.raises(TypeError, match="checkpoint=3 is no path"):
+    with pytest.raises(TypeError, match="checkpoint=3 is not a path"):
         LEARNERS["ridge"]().fit(Batches(), checkpoint=3)
     with pytest.raises(ValueError, match="seconds=0"):
         LEARNERS["ridge"]().fit(Batches(), checkpoint=Checkpoint("run.gzk", 0))

@@ -314,7 +314,7 @@ def test_two_runs_with_one_file_keep_what_both_have_done(tmp_path):
 
 def test_not_a_result(tmp_path):
     (tmp_path / "a.json").write_text('{"other": 1}')
-    with pytest.raises(ValueError, match=r"is no result of papers.*give another"):
+    with pytest.raises(ValueError, match=r"is not a result of papers.*give another"):
         papers.run("gegenbauer fig1", output=tmp_path / "a.json")
 
 
