@@ -65,7 +65,7 @@ class Comparison:
     Attributes
     ----------
     kernel : str
-        The kernel with every parameter a number.
+        The kernel with all parameters as numbers.
     n_samples, n_features : int
         Of the data.
     n_fitted, n_judged : int

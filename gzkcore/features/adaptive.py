@@ -126,7 +126,7 @@ class AdaptiveSketchFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     center_ : ndarray of shape (n_features,) or None
         The mean of the data, subtracted for the Gaussian; None for sparse rows, which would fill
         up.

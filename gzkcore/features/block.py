@@ -462,7 +462,7 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     buckets_ : ndarray of int32 of shape (passes, D)
         The frequency (block) of each coordinate.
     weights_ : ndarray of shape (passes, D)

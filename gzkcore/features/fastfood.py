@@ -108,7 +108,7 @@ class FastfoodFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     signs_, normals_, lengths_ : ndarray of shape (n_blocks, block_size)
         The diagonals of B, G and L of each block, see `fastfood_frequencies`. The block size is
         n_features rounded up to a power of two, at least 16; for orthogonal frequencies at least

@@ -189,7 +189,7 @@ def sample_frequencies(
     Parameters
     ----------
     kernel : Kernel
-        Shift-invariant, every parameter a number.
+        Shift-invariant, with all parameters as numbers.
     n_frequencies : int
         m >= 1.
     dim : int
@@ -302,7 +302,7 @@ class RandomFourierFeatures(_Fourier):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     frequencies_ : ndarray of shape (ceil(F / 2), n_features)
         In units of 1 / X.
     phase_ : float
@@ -386,7 +386,7 @@ class ModifiedFourierFeatures(_Fourier):
     Attributes
     ----------
     kernel_ : Gaussian
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     frequencies_ : ndarray of shape (ceil(F / 2), n_features)
     weights_ : ndarray of shape (ceil(F / 2),)
         sqrt(p / q) of each frequency.

@@ -165,7 +165,7 @@ class MaclaurinFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     center_ : ndarray of shape (n_features,) or None
         The mean of the data in units of X, which is subtracted for the Gaussian.
     coefficients_, probabilities_ : ndarray of shape (n_degrees,)

@@ -131,7 +131,7 @@ class NystromFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     landmarks_ : ndarray of shape (S, n_features)
         With "precomputed", the numbers of the rows.
     landmark_indices_ : ndarray of shape (S,) or None

@@ -320,7 +320,7 @@ class PolySketchFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     degrees_, widths_ : list of int
         The degrees that are sketched, and how many columns each has.
     trees_ : list

@@ -211,7 +211,7 @@ class ProductFeatures(WithParts, RowMap):
     Attributes
     ----------
     kernel_ : Product
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     parts_ : list of GegenbauerFeatures
         The fitted parts, no wider than necessary.
     columns_ : ndarray of int of shape (n_products, n_parts)

@@ -335,7 +335,7 @@ class TensorSketchFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     widths_ : list of int
         The powers of two that F is made of, the largest first.
     hashes_ : ndarray of int32 of shape (len(widths_), degree, n_features + 1)

@@ -262,7 +262,7 @@ def survey_of(source: Any) -> Survey:
     """Survey all rows of a source."""
     survey: Survey | None = source.reduce(Survey.of, Survey.merge)
     if survey is None:
-        raise ValueError("the source yields no batches; give it one or more")
+        raise ValueError("the source yields no batches; pass a source with one or more")
     if survey.n_used == 0:
         raise ValueError("sample_weight is zero for every row; give some a weight > 0")
     return survey

@@ -919,7 +919,7 @@ def test_wrong_labels_are_told_in_a_sentence(given):
     for method in (clone(given).fit, model.score):
         refused(ValueError, mixed, method, X, [1, "a"] * 20)
         refused(ValueError, "y has no label in row 1 .*; leave", method, X, ["a", np.nan] * 20)
-    refused(ValueError, "such as 0, and the classes .* 'a'; pass", model.score, X, [0, 1] * 20)
+    refused(ValueError, "such as 0, but the classes .* 'a'; pass", model.score, X, [0, 1] * 20)
     refused(ValueError, "label type: continuous", model.score, X, X[:, 0])
 
 

@@ -624,7 +624,7 @@ def test_bad_parameters(model, error, message):
 
 def test_bad_rows():
     model = KernelPoissonRegressor()
-    with pytest.raises(ValueError, match=r"y\[3\] = -2 is negative, and Poisson .* KernelRidge"):
+    with pytest.raises(ValueError, match=r"y\[3\] = -2 is negative, but Poisson .* KernelRidge"):
         model.fit(X40, np.where(np.arange(40) == 3, -2.0, 1.0))
     with pytest.raises(ValueError, match=r"X contains NaN.*row 7"):
         model.fit(np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40)
@@ -635,10 +635,12 @@ def test_bad_rows():
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.fit(X40, Y40, np.zeros(40))
     for model in (KernelPoissonRegressor(), KernelHuberRegressor()):
-        with pytest.raises(ValueError, match="y is at most 1e-170, and its squares vanish; scale"):
+        with pytest.raises(
+            ValueError, match="y is at most 1e-170, so that its squares underflow; scale"
+        ):
             model.fit(X40, np.full(40, 1e-170))
     made = preconditioner_for(8, GAUSSIAN, X40, [1.0], random_state=0)
-    with pytest.raises(TypeError, match="was made for rows of given weights"):
+    with pytest.raises(TypeError, match="was made for fixed weights of the rows"):
         KernelPoissonRegressor(preconditioner=made).fit(X40, Y40)
 
 

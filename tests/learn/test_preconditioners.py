@@ -464,7 +464,7 @@ def test_what_is_no_alpha_and_no_noise():
             preconditioner_for("auto", kernel, X, [alpha])
     with pytest.raises(ValueError, match=r"noise has shape .* one for each row"):
         preconditioner_for("auto", kernel, X, [0.1], noise=np.ones(3))
-    with pytest.raises(ValueError, match="noise has a least value of 0; it must be > 0"):
+    with pytest.raises(ValueError, match="noise has the smallest value 0, but must be > 0"):
         preconditioner_for("auto", kernel, X, [0.1], noise=np.zeros(60))
 
 

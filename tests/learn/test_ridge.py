@@ -819,7 +819,7 @@ def test_bad_rows_later(Model):
         (
             {"kernel_grid": {"gama": [1.0]}},
             ValueError,
-            r"kernel_grid names \['gama'\], which must be parameters",
+            r"kernel_grid has the names \['gama'\], which must be parameters",
         ),
         ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
         ({"kernel_grid": [1.0]}, TypeError, r"kernel_grid=\[1.0\] must be like"),
@@ -1015,9 +1015,9 @@ def test_merged_models_are_one(model, n_targets):
     assert_array_equal(parts[1].moments_.sums, before)
     assert_allclose(merged.predict(X), one.predict(X), rtol=RIDGE["cancelled"]())
     assert merged.moments_.n_rows == 600
-    with pytest.raises(NotFittedError, match="to be merged is not fitted yet"):
+    with pytest.raises(NotFittedError, match="to be merged is not fitted; call"):
         merged.merge(model(features))
-    with pytest.raises(ValueError, match="merge models of the same targets"):
+    with pytest.raises(ValueError, match="merge models with the same targets"):
         merged.merge(model(features).fit(X, np.column_stack([X[:, 0]] * 2)))
 
 

@@ -405,7 +405,7 @@ def test_text_for_numbers_is_looked_at_like_numbers():
         encoder.transform(np.array([[None], ["three"]], dtype=object))
     days = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02", "2021-05-01"])})
     for wrong in (["17"], [True]):
-        with pytest.raises(ValueError, match=r"column 'day' had dates in fit, and has .* now"):
+        with pytest.raises(ValueError, match=r"column 'day' had dates in fit, but has .* now"):
             TableEncoder().fit(days).transform(pd.DataFrame({"day": wrong}))
 
 
@@ -421,7 +421,7 @@ def test_dates_in_text_are_dates_as_in_files(kind):
         for given in (frame, days):
             assert_array_equal(each.transform(given), expected)
     assert "Columns read as dates: day." in encoder.remarks()
-    with pytest.raises(ValueError, match="'day' had dates in fit, and has 'soon' now; pass dates"):
+    with pytest.raises(ValueError, match="'day' had dates in fit, but has 'soon' now; pass dates"):
         encoder.transform(frame[:1].assign(day="soon"))
     empty = encoder.transform(frame[:1].assign(day="NA"))
     assert_array_equal(empty, encoder.transform(frame[:1].assign(day=None)))
@@ -473,9 +473,9 @@ def test_decimals_are_numbers():
         (
             "built",
             [1.6e9],
-            "'built' had dates in fit, and has 1.6e\\+09 now; pass dates, of numbers",
+            "'built' had dates in fit, but has 1.6e\\+09 now; pass dates, of numbers",
         ),
-        ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, and has durations now"),
+        ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, but has durations now"),
         ("size", pd.to_datetime(["2020-01-01"]), "'size' had numbers in fit, and has dates now"),
         ("took", [3.0], "'took' had durations in fit, and has 3 now; pass durations$"),
     ],
