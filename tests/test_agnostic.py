@@ -426,7 +426,7 @@ def test_out_may_not_overlap(name):
     inside = memory[: X.size].reshape(X.shape)
     inside[:] = X
     out = memory[X.size - 1 :][: N * features.n_components].reshape(N, -1)
-    with pytest.raises(ValueError, match="out overlaps X in memory; pass an array of its own"):
+    with pytest.raises(ValueError, match="out overlaps X in memory; pass another array"):
         features.transform(inside, out=out)
     np.testing.assert_array_equal(inside, X)
 
@@ -672,7 +672,7 @@ def test_more_columns_than_the_tables_count_are_refused():
     ):
         with pytest.raises(
             ValueError,
-            match=r"X has 2147483649 columns, and .* takes at most 1073741824; make them",
+            match=r"X has 2147483649 columns, and .* takes at most 1073741824; reduce them",
         ):
             features.fit(X)
 

@@ -1,1 +1,1 @@
-"""What every layer uses: threads, random seeds, types, checks, wording, files."""
+"""Helpers that every layer uses: threads, random seeds, types, checks, wording, files."""

@@ -525,7 +525,7 @@ def check_out(
     if not out.flags.writeable:
         raise ValueError("out is read-only; pass a writable array")
     if X is not None and np.may_share_memory(out, X if isinstance(X, np.ndarray) else X.data):
-        raise ValueError("out overlaps X in memory; pass an array of its own")
+        raise ValueError("out overlaps X in memory; pass another array")
     return out
 
 
@@ -534,8 +534,8 @@ def _refuse_dates(y: Any) -> None:
     for dtype in y.dtypes if hasattr(y, "columns") else [getattr(y, "dtype", None)]:
         if str(dtype).startswith(("datetime64", "timedelta64")):
             raise TypeError(
-                f"y is of type {dtype}, and must be numbers; pass, for example, days: "
-                "(y - y.min()) / np.timedelta64(1, 'D')"
+                f"y is of type {dtype}, but must be numbers; pass, for example, days: (y - "
+                "y.min()) / np.timedelta64(1, 'D')"
             )
 
 
@@ -550,8 +550,8 @@ def check_labels(labels: Any, remedy: str) -> None:
             numbers_of = np.ravel(labels)
             some = next((v for v in numbers_of.tolist() if v != round(v)), numbers_of[0])
             raise ValueError(
-                f"Unknown label type: continuous. y has numbers such as {some:.6g}, and labels are "
-                f"text or integers; {remedy}"
+                f"Unknown label type: continuous. y has numbers such as {some:.6g}, but labels "
+                f"must be text or integers; {remedy}"
             ) from None
 
 

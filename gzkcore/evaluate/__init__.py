@@ -1,1 +1,1 @@
-"""How good and how fast features are: plans and comparisons, with their pictures."""
+"""Plans and comparisons of features: their errors, times and memory, with pictures."""

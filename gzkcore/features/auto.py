@@ -238,7 +238,7 @@ class KernelFeatures(KernelMap):
     not_tried_ : dict of str to str
         For each family that could not be fitted, the reason.
     kernel_ : Kernel
-        The kernel with with all parameters as numbers.
+        The kernel with all parameters as numbers.
 
     Notes
     -----

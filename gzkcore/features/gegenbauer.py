@@ -135,7 +135,7 @@ class GegenbauerFeatures(GegenbauerMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel with with all parameters as numbers.
+        The kernel with all parameters as numbers.
     basis_ : str
         "harmonic", "random", "hybrid" or "adapted".
     degree_, order_ : int

@@ -353,7 +353,7 @@ class ConstantTargetsError(ValueError):
     """All targets are the same, so that no kernel is likelier than another."""
 
     def __init__(self, n_rows: int) -> None:
-        self.why = f"y is constant on the {n_rows} rows looked at, and says nothing of the kernel"
+        self.why = f"y is constant on the {n_rows} rows used, so that no kernel can be learned"
         super().__init__(f"{self.why}; pass the lengths as numbers")
 
 

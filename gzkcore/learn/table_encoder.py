@@ -298,7 +298,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "left out because they are constant": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "constant"
             ],
-            "left out because nearly every row has another text": [
+            "left out because nearly every row has a different text": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "name"
             ],
             "encoded by ranks because of extreme values": [
@@ -309,7 +309,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ],
             "whose missing values are filled in": [c for c in self.columns_ if c.get("indicator")],
             "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
-            "whose missing values are a category of their own": [
+            "whose missing values are a separate category": [
                 c for c in self.columns_ if c["kind"] == "category" and "" in levels_of(c)
             ],
             "treated as places on the globe": [
@@ -609,7 +609,7 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
         now = f"{found[~np.isnan(found)][0]:g} now" if holds == NUMBERS else f"{holds} now"
         remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
         raise ValueError(
-            f"column {name!r} had {fitted} in fit, but has {now} now; pass {fitted}{remedy}"
+            f"column {name!r} had {fitted} in fit, but has {now}; pass {fitted}{remedy}"
         )
     return found
 

@@ -1,5 +1,5 @@
-"""Where rows come from: arrays, batches, files and Dask collections, read in one way.
+"""Sources of rows: arrays, batches, files and Dask collections, with a common interface.
 
-`sources` says what a source of batches is, and reads one in turn; `dask` reads Dask collections;
-`tables` reads files; `open` opens any of them; `survey` measures rows in one pass.
+`sources` defines sources of batches and reads them; `dask` reads Dask collections; `tables` reads
+files; `open` opens any of them; `survey` computes statistics of rows in one pass.
 """

@@ -1,4 +1,4 @@
-"""Single values of files: which are numbers, which stand for none, what is wrong with others."""
+"""Single values of files: which are numbers, which are missing, and what is wrong with others."""
 
 import numbers
 import re

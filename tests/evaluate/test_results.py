@@ -84,7 +84,7 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
         {"max_samples": 30},
         {"lam": 2.0},
     ):
-        with pytest.raises(ValueError, match="give another output, or delete it"):
+        with pytest.raises(ValueError, match="give another output, or delete the file"):
             compared(X, **{"output": path} | options)
     with pytest.raises(
         ValueError, match=r"data was 80 x 3 float64, checksum \w+, and is 80 x 3 .* now"

@@ -392,9 +392,9 @@ def test_bad_parameters(parameters, error, message):
     [
         (lambda X, Y: np.zeros((len(X), len(Y))), "is 0 between every row of X and itself"),
         (lambda X, Y: np.full((len(X), len(Y)), np.nan), "is nan between row 0 of X and itself"),
-        (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself, .* definite kernel"),
+        (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself; .* definite kernel"),
         (lambda X, Y: -abs(X[:, :1] - Y[:, 0]), "is 0 between every row of X and itself"),
-        (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself, .*; scale X"),
+        (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself; .*; scale X"),
     ],
     ids=["zero", "nan", "negative", "distance", "overflow"],
 )

@@ -343,7 +343,7 @@ def test_few_rows_are_not_encoded_by_ranks_and_missing_categories_are_told():
     assert "ranks" not in str(report)
     towns = pd.DataFrame({"town": np.resize(["Bern", "Ulm", "Graz", None], 40)})
     told = str(KernelRegressor(cv=2).fit(towns, np.resize([1.0, 2.0, 4.0, 1.0], 40)).report_)
-    assert "Columns whose missing values are a category of their own: town." in told
+    assert "Columns whose missing values are a separate category: town." in told
 
 
 def test_the_report_marks_nothing_where_the_mean_is_predicted():

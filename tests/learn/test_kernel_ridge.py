@@ -726,7 +726,7 @@ def test_files_and_pickles(tmp_path):
 def test_a_kernel_that_is_a_function_is_refused_by_files(tmp_path):
     X, y, _ = data(50)
     model = KernelRidge(laplacian_kernel).fit(X, y)
-    with pytest.raises(TypeError, match="keep this model with skops"):
+    with pytest.raises(TypeError, match="save this model with skops"):
         model.save(tmp_path / "model.gzk")
 
 

@@ -659,7 +659,9 @@ LEARN = Matern(1.5, length_scale="learn")
     ids=lambda model: type(model).__name__,
 )
 def test_constant_targets_teach_a_kernel_nothing(model):
-    with pytest.warns(UserWarning, match="y is constant on the 40 rows .* lengths are") as caught:
+    with pytest.warns(
+        UserWarning, match="y is constant on the 40 rows .* lengthscales are"
+    ) as caught:
         model.fit(X40, np.full(40, 4.0))
     assert len(caught) == 1
     assert_allclose(model.predict(X40[:3]), 4.0, rtol=1e-9)

@@ -394,7 +394,7 @@ def test_one_of_other_rows_or_alphas_is_refused(given):
 
 
 def test_what_are_no_rows():
-    with pytest.raises(TypeError, match=r"X is sparse; .* pass X.toarray"):
+    with pytest.raises(TypeError, match=r"X is sparse, .* pass X.toarray"):
         preconditioner_for("auto", Gaussian(0.5), csr_array(rows()), [0.1])
     for X in (rows()[:0], rows()[0]):
         with pytest.raises(ValueError, match=r"X has shape .* one at least"):

@@ -374,7 +374,7 @@ def test_preconditioners_that_are_no_good_are_told():
     ):
         conjugate_gradients(K, B, [0.1, 1.0], preconditioner=Scaled(-1.0))
     with pytest.raises(
-        ValueError, match=r"the preconditioner .* gives numbers that are not finite"
+        ValueError, match=r"the preconditioner .* returns numbers that are not finite"
     ):
         conjugate_gradients(K, B, [0.1, 1.0], preconditioner=Scaled(np.nan))
 

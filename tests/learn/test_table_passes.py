@@ -80,7 +80,7 @@ def test_frames_sparse_rows_and_text_are_put_together():
     assert stack_tables([sparse.eye(2).tocsr(), sparse.eye(2).tocsr()]).shape == (4, 2)
     with pytest.raises(ValueError, match="columns of a batch are not those of the first"):
         stack_tables([frames[0], frames[0].rename(columns={"a": "c"})])
-    with pytest.raises(ValueError, match="3 features, but the batches before 2"):
+    with pytest.raises(ValueError, match="3 features, but earlier batches had 2"):
         stack_tables([np.ones((1, 2)), np.ones((1, 3))])
 
 

@@ -289,7 +289,7 @@ def test_interrupted_and_gone_on_with(tmp_path, monkeypatch, capsys):
 def test_other_settings_are_refused(home, tmp_path):
     output = tmp_path / "out.json"
     papers.run("block table2", quick=True, seeds=1, output=output)
-    with pytest.raises(ValueError, match=r"other settings: quick was True.*or delete it"):
+    with pytest.raises(ValueError, match=r"other settings: quick was True.*or delete the file"):
         papers.run("block table2", seeds=1, output=output)
     papers.run("gegenbauer table3", quick=True, seeds=1, output=output)
     np.savez(home / "pendigits.npz", X=np.arange(60.0).reshape(20, 3) % 7, y=np.arange(20) % 2)
