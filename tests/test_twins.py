@@ -1,7 +1,8 @@
 """Twins: every formula of the reference has its mirror in gzkcore, and they agree.
 
-The table in tests/formulas.py says what stands for each formula. Here it is checked, signatures and all, and
-functions are compared on shared inputs: a formula needs an entry in `VALUES`, or a row in the table.
+The table in tests/formulas.py says what stands for each formula. This file checks the table and the
+signatures, and compares functions on shared inputs: a formula needs an entry in `VALUES`, or a row
+in the table.
 """
 
 import ast

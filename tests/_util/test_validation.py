@@ -129,7 +129,7 @@ def test_no_columns_are_told_in_a_sentence(rows):
 def test_numbers_are_no_labels():
     check_labels(np.array([1.0, 2.0, 1.0]), "never")
     wanted = (
-        "Unknown label type: continuous. y has numbers such as 2.5, and labels are text or "
+        "Unknown label type: continuous. y has numbers such as 2.5, but labels must be text or "
         "integers; use a ruler"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):

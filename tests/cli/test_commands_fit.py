@@ -316,7 +316,7 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
             "replace it"
         )
         assert Path(name).read_bytes() == b"precious"
-    assert "a-block-fig1.png is there" in refuse(capsys, "papers", "block", "--plot", "a.png")
+    assert "a-block-fig1.png exists" in refuse(capsys, "papers", "block", "--plot", "a.png")
     predict = ["predict", "model.gzk", "data.csv", "--output", "out.csv"]
     assert cli.main([*predict, "--force"]) == 0
     assert len(read("out.csv")) == 500
@@ -516,7 +516,7 @@ def test_bad_models(capsys, globe):
         np.eye(20, 3), np.arange(20)
     ).save("python.gzk")
     reason = refuse(capsys, "predict", "python.gzk", "data.csv", "--output", "out.csv")
-    assert "python.gzk does not say which columns it needs" in reason
+    assert "was saved from Python and does not say which columns it needs" in reason
     assert "out.csv" not in files()
 
 
