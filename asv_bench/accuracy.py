@@ -1,4 +1,4 @@
-"""The tables of accuracy: of the kernel, on the Earth, and beside others on real data."""
+"""The tables of accuracy: errors of the kernel, on the Earth, and of other methods on real data."""
 
 import time
 import warnings

@@ -6,10 +6,10 @@
 OLD and NEW are folders with a package gzkcore each; `python3 run.py bench --against REV` makes them
 and calls this. Two processes set up the same benchmark, each with its own version, and time it in
 turn: A B, B A, A B, ... (asv's own `continuous --interleave-rounds` installs one version after the
-other, so that minutes lie between the two). A ratio is the median of the rounds' ratios. What looks
-slower is run again, longer and in fresh processes, since a process may have bad luck with where
-its arrays lie. The exit status is 1 if something is confirmed, or fails with NEW only; 2 if nothing
-could be compared.
+other, so that there are minutes between the two). A ratio is the median of the rounds' ratios. A
+benchmark that seems slower is run again, longer and in fresh processes, since the time of a process
+may depend on the addresses of its arrays. The exit status is 1 if a slowdown is confirmed, or a
+benchmark fails with NEW only; 2 if nothing could be compared.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Show that against.py finds a slowdown of 1.3, and nothing where there is none.
+"""Check that against.py finds a slowdown of 1.3, and reports none where there is none.
 
     python asv_bench/against_itself.py [TIMES] [--factor 1.3]
 
-Compares the installed package, as often as it is told to, with copies in which three functions
-spin until they have taken `factor` times as long, and with itself. All three have to be found, each
-time, and nothing else. The exit status is 1 if one time fails.
+It compares the installed package TIMES times with copies in which three functions spin until they
+have taken `factor` times as long, and with itself. Each time exactly these three must be found. The
+exit status is 1 if any comparison fails.
 """
 
 import argparse

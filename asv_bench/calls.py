@@ -1,4 +1,4 @@
-"""The calls that people write: features of rows, and a ridge on them, beside limits and others."""
+"""Typical calls of users: features and a ridge on them, beside limits and other libraries."""
 
 import numpy as np
 from benchmarks.common import DTYPES, empty, gaussian, interleave, ratio, sphere

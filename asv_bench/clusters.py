@@ -1,4 +1,4 @@
-"""Kernel k-means on real data: what each kind of features makes of it, in its own eyes and ours."""
+"""Kernel k-means on real data: the objective of each kind of features, and the exact cost."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Seconds and megabytes of a call, the memory above what its process held before."""
+"""Seconds and megabytes of a call, where the memory is that above the process's memory before."""
 
 import time
 

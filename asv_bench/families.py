@@ -1,4 +1,4 @@
-"""Which features suit which data, and what the compiled formulas gain over the plain ones."""
+"""Which features suit which data, and the gain of the compiled formulas over plain Python."""
 
 import functools
 import itertools

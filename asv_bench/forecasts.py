@@ -1,4 +1,4 @@
-"""The table of `tables.py forecasts`: what `plan` predicts, over what fits to all rows bring."""
+"""The table of `tables.py forecasts`: predictions of `plan` over results of fits to all rows."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""The table of kernel products: entries of K a second, the share of the limit, NumPy beside it."""
+"""The table of kernel products: entries of K per second, share of the limit, NumPy beside it."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the tables say of the limits of the machine, where there is a C compiler to measure them."""
+"""The limits of the machine for the tables, measured if there is a C compiler."""
 
 from benchmarks.common import Limits, NoLimitsError, ratio
 from printing import report

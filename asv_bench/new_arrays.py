@@ -1,4 +1,4 @@
-"""What a call that makes a new array costs, beside filling one with a number."""
+"""The time of a call that returns a new array, beside filling an array with a number."""
 
 import numpy as np
 from benchmarks.common import gaussian, interleave, ratio, sphere

@@ -1,4 +1,4 @@
-"""The tables of `tables.py peers`: the maps beside the same by others, from asv's own classes."""
+"""The tables of `tables.py peers`: feature maps beside other libraries, from the asv classes."""
 
 import itertools
 

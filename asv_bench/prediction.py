@@ -1,4 +1,4 @@
-"""The table of `tables.py prediction`: our defaults beside other learners, on a score of tables."""
+"""The table of `tables.py prediction`: our defaults beside other learners, on many tables."""
 
 import warnings
 from concurrent.futures import ProcessPoolExecutor

@@ -1,4 +1,4 @@
-"""What the tables share: saying how far we are, on what machine, and printing."""
+"""Helpers of the tables: progress, the description of the machine, and printing."""
 
 import importlib.metadata
 import json

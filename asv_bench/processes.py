@@ -1,7 +1,7 @@
 """Gaussian processes of other libraries for `tables.py prediction`, as their tutorials set them up.
 
-Each needs its package: gpytorch, with torch, gpboost or xGPR. Columns are standardised, categories
-zeros and ones: by what `new_encoder` makes.
+Each needs its package: gpytorch with torch, gpboost, or xGPR. `new_encoder` standardises columns
+and encodes categories as zeros and ones.
 """
 
 import warnings

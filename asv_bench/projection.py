@@ -1,4 +1,4 @@
-"""The tables of projections: shares of the memory's speed, ratios to matrices, all side by side."""
+"""The tables of projections: shares of the memory bandwidth, ratios to matrices, all compared."""
 
 import functools
 import itertools

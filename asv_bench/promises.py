@@ -1,7 +1,7 @@
-"""The table of `tables.py promises`: what `KernelRegressor` says of itself, on rows it never saw.
+"""The table of `tables.py promises`: claims of `KernelRegressor`, tested on new rows.
 
-Two things: 95 % of new rows are within 1.96 standard deviations of their predictions, and the
-candidate it chose is about the best of all it tried.
+There are two claims: 95 % of new rows are within 1.96 standard deviations of their predictions, and
+the chosen candidate is about the best of all that were tried.
 """
 
 import warnings

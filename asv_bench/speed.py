@@ -1,4 +1,4 @@
-"""The tables of `tables.py speed`: shares of what the machine can do, and the best of others."""
+"""The tables of `tables.py speed`: shares of the limits of the machine, and other libraries."""
 
 import time
 

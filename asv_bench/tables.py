@@ -20,9 +20,9 @@
     python asv_bench/tables.py forecasts [kin40k] [pol] ... [protein] [adult] ...
     python asv_bench/tables.py import
 
-Each prints a Markdown table (with --json the same as JSON) and says on what machine, with which
-instruction set, threads and versions. --quick runs tiny sizes, only to see that all runs. Speeds
-are worth something only on a machine that does nothing else; docs/speed.md says how to read them.
+Each prints a Markdown table (with --json the same as JSON), and the machine, instruction set,
+threads and versions. --quick runs tiny sizes, only to check that everything runs. Speeds are
+meaningful only on an idle machine; docs/speed.md explains how to read them.
 """
 
 import argparse

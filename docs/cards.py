@@ -1,7 +1,8 @@
 """Pictures on the cards of the landing page: a part of docs/conf.py.
 
-Each is the picture of an example, which the gallery has drawn. Where an example was not run, for
-want of its data or by `-D plot_gallery=0`, its card has none. Nor has the page as plain Markdown.
+Each is the picture of an example, which the gallery has drawn. If an example was not run, since its
+data are missing or by `-D plot_gallery=0`, its card has no picture. The page as plain Markdown has
+none either.
 """
 
 IMAGES = "gallery/images"

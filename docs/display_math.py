@@ -1,7 +1,7 @@
-"""Let formulas go on in the next line where the page is narrow: a part of docs/conf.py.
+"""Break formulas into several lines if the page is narrow: a part of docs/conf.py.
 
-MathJax 3 breaks no lines. So a formula becomes several, one after the other: each begins with a
-relation, or follows a wide space. Matrices, cases and whatever is in brackets stay whole.
+MathJax 3 does not break lines. So a formula becomes several, one after another: each begins with a
+relation, or follows a wide space. Matrices, cases and parts in brackets are not broken.
 """
 
 import re

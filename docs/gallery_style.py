@@ -1,4 +1,4 @@
-"""Draw the pictures of the examples as the package draws its own."""
+"""Draw the pictures of the examples in the style of the package."""
 
 import matplotlib as mpl
 from cycler import cycler

@@ -16,14 +16,14 @@ LESSONS = ["teach_gegenbauer.md", "teach_block.md"]
 HEAD = """\
 # From equation number to function
 
-Every numbered equation of the two papers: where it is computed, and what checks it. `reference`
-has the formula in plain Python, one to one, and `gzkcore` the same fast; the benchmark of an idea
-is in `asv_bench/benchmarks` under the name of its page. A step of a proof is no function: a test
-checks it by numbers. What is printed wrongly is in the [errata](errata.md), by the last column.
-To walk through the papers with Python in hand, read [teach_gegenbauer](teach_gegenbauer.md) and
-[teach_block](teach_block.md).
+This page lists every numbered equation of the two papers, the functions that compute it, and the
+tests that check it. `reference` has the formula in plain Python; `gzkcore` has a fast function with
+the same result. The benchmark of an idea is in `asv_bench/benchmarks` under the name of its page. A
+step of a proof has no function: a test checks it by numbers. The last column links to the
+[errata](errata.md). To walk through the papers with Python in hand, read
+[teach_gegenbauer](teach_gegenbauer.md) and [teach_block](teach_block.md).
 
-This page is made by `python3 docs/write_equations.py` from `docs/equations.toml`; change that.
+This page is made by `python3 docs/write_equations.py` from `docs/equations.toml`; edit that file.
 
 """
 TITLES = {

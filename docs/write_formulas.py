@@ -14,19 +14,21 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAD = """\
 # From formula to kernel
 
-Every public formula of `reference`, its mirror in `gzkcore`, and the compiled functions that do
-the computing: typed Cython without the interpreter's lock, loops over rows shared out to threads.
-Where there is none, the reason stands in its place. The test compares the mirror with the formula;
-the benchmark is a class of asv's, in the file of the idea unless another is named.
+This page lists every public formula of `reference`, its mirror in `gzkcore`, and the compiled
+functions that compute it: typed Cython without the interpreter's lock, with loops over rows divided
+among threads. If there is no compiled function, the reason is given instead. The test compares the
+mirror with the formula. The benchmark is a class of asv, in the file of the idea unless another is
+named.
 
 Of {n} formulas {compiled} are compiled. This page is made by `python3 docs/write_formulas.py` from
-`tests/formulas.py`, where a test looks into the compiled modules; change that.
+`tests/formulas.py`, where a test checks the compiled modules; edit that file.
 
-A mirror is 100 times as fast as its formula, or more, where that takes some tenths of a second;
-on the arguments of `asv_bench/benchmarks/formulas.py` some take so little that what a call costs
-counts. On one thread, by processor time, in turns, while other programs ran:
+If a formula takes some tenths of a second, its mirror is at least 100 times as fast. On the
+arguments of `asv_bench/benchmarks/formulas.py` some formulas take so little time that the cost of a
+call matters. The table shows their ratios on these arguments ("there") and on larger ones, with one
+thread, CPU time, in turn, while other programs ran:
 
-| formula | there | on more | what more is |
+| formula | there | on larger ones | the larger arguments |
 |---|---|---|---|
 | `adaptive.monomial_features` | 62 | 175 | 400 monomials, not 50 |
 | `block.energy_variance`, `projection_variance` | 94, 75 | 126, 111 | 100,000 rows, not 2,000 |
@@ -39,10 +41,10 @@ counts. On one thread, by processor time, in turns, while other programs ran:
 | `gegenbauer.apply_operator`, `kernels.generalized_zonal` | 66, 35 | | |
 | `harmonics.n_harmonics` | 8 | | |
 
-The last four rows stay below. `alpha` and `n_harmonics` are one or two binomials, for which Python
-with its exact whole numbers takes 1 to 12 µs, and the mirror .1 µs for each number of an array and
-1.6 for a single one. The others' formulas take .6 to 13 ms, and their mirrors 20 to 200 µs, most of
-which is what Python and NumPy do before and after a kernel.
+The last four rows stay below 100. `alpha` and `n_harmonics` are one or two binomials. Python, with
+its exact integers, takes 1 to 12 µs for these, and the mirror .1 µs for each number of an array and
+1.6 for a single one. The other formulas take .6 to 13 ms, and their mirrors 20 to 200 µs, most of
+it Python and NumPy code before and after the compiled function.
 
 """
 

@@ -1,10 +1,11 @@
-"""What an approximation is worth: how far Z Z^T is from K, in the measures of the papers.
+"""Errors of an approximation: the distance of Z Z^T from K, in the measures of the papers.
 
-K is the exact kernel matrix, Z has one row per point. All work is done in double precision. Where
-n is beyond memory, `estimate` measures on random subsamples and gives an interval.
+K is the exact kernel matrix, Z has one row per point. All computations are in double precision. If
+the n x n matrix does not fit into memory, `estimate` measures on random subsamples and returns an
+interval.
 
-Ratios have no units: K may have any size, and Z is refused where its squares are beyond 1e150 times
-it. Differences and costs of which a part is beyond the largest float are inf.
+Ratios do not depend on the scale of K; a Z whose squares exceed 1e150 times K is refused.
+Differences and costs are inf if a part of them exceeds the largest float.
 """
 
 import math
@@ -69,19 +70,19 @@ def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
     Returns
     -------
     float
-        >= 0; below 1 if Eq 1 holds for some epsilon of its range.
+        >= 0; below 1 if Eq 1 holds for some epsilon below 1.
 
     Raises
     ------
     ValueError
-        If the shapes don't match, values aren't finite, lam <= 0, or K is not symmetric or
-        K + lam I not positive definite.
+        If the shapes do not match, values are not finite, lam <= 0, K is not symmetric, or K + lam
+        I is not positive definite.
 
     Notes
     -----
-    O(n^3) operations and three matrices n x n. About eps ||K|| / lam relative is lost to rounding.
-    Rows left out can only make it smaller, so that the error on a subsample, at the same lam, is a
-    lower bound for that on all data.
+    O(n^3) operations and three matrices n x n. The relative rounding error is about ||K|| / lam
+    times the machine epsilon. The error on a subsample, at the same lam, is at most the error on
+    all data.
 
     References
     ----------
@@ -89,7 +90,7 @@ def spectral_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
 
     See Also
     --------
-    whitened_error : the norm max |mu - 1|, which counts what is too large in full.
+    whitened_error : the norm max |mu - 1|, in which a large mu counts fully.
 
     Examples
     --------
@@ -126,8 +127,8 @@ def whitened_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
 
     Notes
     -----
-    O(n^3) operations. The proof of Theorem 9 bounds this norm, and takes it for the epsilon of
-    Eq 1; unlike that one it grows with what is too large.
+    O(n^3) operations. The proof of Theorem 9 bounds this norm and identifies it with the epsilon of
+    Eq 1. Unlike epsilon, it grows without limit as mu grows.
 
     References
     ----------
@@ -144,7 +145,7 @@ def whitened_error(K: ArrayLike, Z: ArrayLike, lam: float) -> float:
 
 
 def relative_frobenius_error(K: ArrayLike, Z: ArrayLike) -> float:
-    """Frobenius norm of Z Z^T - K relative to that of K.
+    """Frobenius norm of Z Z^T - K, relative to the norm of K.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def mean_kernel_error(K: ArrayLike, Z: ArrayLike) -> float:
     Notes
     -----
     O(n^2 n_components) operations, in tiles of rows. On a random subsample it is an unbiased
-    estimate of that on all data.
+    estimate of the value on all data.
 
     References
     ----------
@@ -246,8 +247,8 @@ def mean_distance_error(X: ArrayLike, V: ArrayLike) -> float:
 
     Notes
     -----
-    O(n^2 (d + k)) operations, in tiles of rows. On a random subsample it is an unbiased estimate
-    of that on all data.
+    O(n^2 (d + k)) operations, in tiles of rows. On a random subsample it is an unbiased estimate of
+    the value on all data.
 
     References
     ----------
@@ -278,7 +279,7 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     """Smallest epsilon for which Z preserves the cost of every projection of a rank.
 
     (1 - eps) Tr(K - P K P) <= Tr(Z Z^T - P Z Z^T P) <= (1 + eps) Tr(K - P K P) for all orthogonal
-    projections P of rank r: what principal components and k-means on Z are worth.
+    projections P of rank r. It bounds the loss of principal components and k-means on Z.
 
     Parameters
     ----------
@@ -295,15 +296,14 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     Raises
     ------
     ValueError
-        If the shapes don't match, values aren't finite, K is not symmetric, or the rank is not
-        below its rank.
+        If the shapes do not match, values are not finite, K is not symmetric, or `rank` is not
+        below the rank of K.
 
     Notes
     -----
-    Exact, although the P are infinitely many: the extreme ratio rho of the two traces is where
-    the extreme value of Tr(Y (Z Z^T - rho K) Y), a sum of eigenvalues, is 0. Newton's steps towards
-    it (Dinkelbach's method) take a handful of symmetric eigenvalue problems, O(n^3) operations
-    each.
+    The result is exact, over all P. At the extreme ratio rho of the two traces the extreme value of
+    Tr(Y (Z Z^T - rho K) Y), a sum of eigenvalues, is 0. Newton's method for this equation
+    (Dinkelbach's method) takes a few symmetric eigenvalue problems, with O(n^3) operations each.
 
     References
     ----------
@@ -321,14 +321,13 @@ def projection_cost_error(K: ArrayLike, Z: ArrayLike, rank: int) -> float:
     rank = check_integer("rank", rank, 0)
     if rank >= n:
         raise ValueError(
-            f"rank={rank} leaves nothing of {counted(n, 'point')}; use a rank below {n}"
+            f"rank={rank} is too large for {counted(n, 'point')}; use a rank below {n}"
         )
     exact, features, _ = _in_units_of_kernel(exact, features)
     energies = eigvalsh(exact)
     if energies[: n - rank].sum() <= 1e-14 * max(energies.sum(), 0.0):
         raise ValueError(
-            f"rank={rank} is not below the rank of K, whose projection has no cost then; use a "
-            "smaller rank"
+            f"rank={rank} is not below the rank of K, so that the cost is 0; use a smaller rank"
         )
     gram = features @ features.T
     # What P keeps are the lowest directions of Z Z^T - rho K for the largest ratio of what it
@@ -344,15 +343,15 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     """Cost of a clustering with the exact kernel, Tr(K - C C^T K C C^T).
 
     The sum of the squared distances, in the space of the exact kernel, of all points from the
-    mean of their cluster. Clusterings found with different features are compared by this one: the
-    objective in feature space shrinks with what the features lose.
+    mean of their cluster. Use this cost to compare clusterings by different features: their own
+    objectives are smaller for less accurate features.
 
     Parameters
     ----------
     K : array-like of shape (n, n)
         Exact kernel matrix.
     labels : array-like of shape (n,)
-        Points of one label are one cluster.
+        Points with the same label form a cluster.
 
     Returns
     -------
@@ -361,7 +360,7 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
     Raises
     ------
     TypeError, ValueError
-        If there isn't one label for each point, or K isn't finite and square.
+        If there is not one label for each point, or K is not finite and square.
 
     Notes
     -----
@@ -393,7 +392,7 @@ def clustering_cost(K: ArrayLike, labels: ArrayLike) -> float:
 
 
 class Estimate(NamedTuple):
-    """A metric measured on subsamples, with the interval that holds its mean."""
+    """A metric measured on subsamples, with a confidence interval of its mean."""
 
     value: float
     low: float
@@ -416,27 +415,27 @@ def estimate(
     Parameters
     ----------
     metric : callable
-        (K, Z) -> float, one of this module or your own; fix further arguments with
+        (K, Z) -> float, a function of this module or your own; fix further arguments with
         `functools.partial`, as in ``partial(spectral_error, lam=0.1)``.
     features : object with transform(X), or callable
         A fitted feature map, or a function from rows to features.
     kernel : callable or None
         rows -> exact kernel matrix, such as ``features.kernel_``. None passes the rows themselves
-        to the metric: (X, Z) -> float, as `mean_distance_error` wants it.
+        to the metric, (X, Z) -> float, which `mean_distance_error` needs.
     X : array-like or CSR of shape (n, d)
     n_samples : int, default=1000
-        Rows of a subsample, >= 2.
+        Number of rows of a subsample, >= 2.
     n_repeats : int, default=10
-        Subsamples, >= 2.
+        Number of subsamples, >= 2.
     confidence : float, default=0.95
-        Of the interval, between 0 and 1.
+        Confidence level of the interval, between 0 and 1.
     rng : None, int, Generator, RandomState or SeedSequence
 
     Returns
     -------
     Estimate
-        value, low, high: the mean over the subsamples and Student's interval around it. If X has
-        at most n_samples rows, the metric of all of them, three times.
+        value, low, high: the mean over the subsamples and Student's interval around it. If X has at
+        most n_samples rows, all three are the metric on all rows.
 
     Raises
     ------
@@ -445,13 +444,13 @@ def estimate(
 
     Notes
     -----
-    The interval holds the mean of the metric over random subsamples of this size. For
-    `mean_kernel_error` and `mean_distance_error`, averages over pairs, that is the metric of all
-    data. The others depend on n: the relative Frobenius error hardly, `spectral_error` and
-    `whitened_error` through lambda; at the same lambda a subsample's error is a lower bound, and
-    lambda n_samples / n keeps lambda in proportion to the eigenvalues.
+    The interval is for the mean of the metric over random subsamples of this size. For
+    `mean_kernel_error` and `mean_distance_error`, which are averages over pairs, this mean is the
+    metric of all data. The other metrics depend on n: the relative Frobenius error hardly,
+    `spectral_error` and `whitened_error` through lambda. At the same lambda the error of a
+    subsample is a lower bound; lambda n_samples / n keeps lambda in proportion to the eigenvalues.
 
-    `n_repeats` times the cost of the metric at n_samples rows; no n x n matrix.
+    Cost: `n_repeats` times the metric on n_samples rows, without an n x n matrix.
 
     Examples
     --------
@@ -506,7 +505,8 @@ def _check_pairs(name: str, matrix: Doubles) -> int:
     """Return the number of rows, at least two."""
     if len(matrix) < 2:
         raise ValueError(
-            f"{name} has {counted(len(matrix), 'row')}, and so no pairs; pass at least two"
+            f"{name} has {counted(len(matrix), 'row')}, so that there are no pairs; pass at least "
+            "two"
         )
     return len(matrix)
 
@@ -518,7 +518,7 @@ def _in_units_of_kernel(K: Doubles, Z: Doubles, lam: float = 0.0) -> tuple[Doubl
         features = np.ldexp(Z, -half)
     if np.abs(features).max(initial=0) > _LARGEST:
         raise ValueError(
-            f"Z has an entry of {np.abs(Z).max():g}, whose square is beyond 1e+150 times K; pass "
+            f"Z has an entry of {np.abs(Z).max():g}, whose square exceeds 1e+150 times K; pass "
             "features of the same kernel"
         )
     return np.ldexp(K, -2 * half), features, float(np.ldexp(lam, -2 * half))

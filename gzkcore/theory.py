@@ -1,12 +1,13 @@
 """How many features are enough: leverage, the theorems, and the bounds that follow from them.
 
-The theorems and lemmas are those of Han, Zandieh, Avron. Several are printed with slips: each
-docstring says what is printed, what is right, and why; `printed=True` gives the number as printed.
-They are worst cases, far above what practice needs: `leverage_bound` alone is 5 to 75 times too
-large. Choose n_components by measuring (`gzkcore.metrics`), and read here what can be promised.
+The theorems and lemmas are those of Han, Zandieh, Avron. Several have errors in print: each
+docstring gives the printed form, the correct form, and the reason; `printed=True` gives the printed
+number. They are worst-case bounds, far above what is needed in practice: `leverage_bound` alone is
+5 to 75 times too large. Choose n_components by measurements (`gzkcore.metrics`); the theorems say
+what is guaranteed.
 
-A part of a formula that is beyond the largest float, 1.8e+308, is inf: so is then a bound, and a
-degree or a number of directions is refused.
+If a part of a formula exceeds the largest float, 1.8e+308, it is inf. Then a bound is inf too, and
+a degree or a number of directions raises ValueError.
 """
 
 from collections.abc import Callable
@@ -60,7 +61,7 @@ _INF = np.errstate(all="ignore")
 
 
 def statistical_dimension(K: ArrayLike, lam: float) -> float:
-    """Statistical dimension s_lam = Tr(K (K + lam I)^(-1)): what a ridge leaves of n points.
+    """Statistical dimension s_lam = Tr(K (K + lam I)^(-1)), the effective rank at a ridge.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
     Returns
     -------
     float
-        Between 0 and the rank of K, up to rounding. Fewer features than this cannot approximate K
-        at this ridge.
+        Between 0 and the rank of K, up to rounding. At this ridge fewer features cannot approximate
+        K.
 
     Raises
     ------
@@ -82,8 +83,8 @@ def statistical_dimension(K: ArrayLike, lam: float) -> float:
 
     Notes
     -----
-    O(n^3) operations. Eigenvalues up to n 2.2e-16 times the largest, which rounding may have made,
-    count as 0, and are no part of the rank.
+    O(n^3) operations. Eigenvalues below n 2.2e-16 times the largest may be rounding errors; they
+    count as 0, also for the rank.
 
     References
     ----------
@@ -107,8 +108,7 @@ def ridge_leverage(
     Parameters
     ----------
     operator : LinearOperator or callable
-        Phi, as `gegenbauer.feature_operator` returns it, for any w; or w -> Phi_w of shape
-        (n, s).
+        Phi, as `gegenbauer.feature_operator` returns it; or a function w -> Phi_w of shape (n, s).
     K : array-like of shape (n, n)
         Kernel matrix of the points of the operator.
     lam : float
@@ -119,21 +119,20 @@ def ridge_leverage(
     Returns
     -------
     float, or ndarray of shape (m,)
-        Its mean over the sphere is s_lam (Eq 18); m directions are enough for `required_directions`
-        with the largest of them.
+        The mean over the sphere is s_lam (Eq 18). Pass the largest score to `required_directions`.
 
     Raises
     ------
     TypeError, ValueError
-        If the operator has no nodes, shapes don't match, w has not norm 1, or K + lam I is not
-        positive definite.
+        If the operator has no nodes, shapes do not match, w does not have norm 1, or K + lam I is
+        not positive definite.
 
     Notes
     -----
-    O(n^3) operations, and one product with the operator for all w. A LinearOperator knows phi_x at
-    the nodes of its quadrature only; Phi_w is Phi* of g(v) = sum_(l<=q) alpha_l P_d^l(<v, w>),
-    which reproduces polynomials of degree q (Lemma 1), exactly. `reference.theory` also has the
-    score as the minimum of Lemma 17.
+    O(n^3) operations, and one product with the operator for all w. A LinearOperator has phi_x only
+    at the nodes of its quadrature. So Phi_w is computed as Phi* of g(v) = sum_(l<=q) alpha_l
+    P_d^l(<v, w>), which reproduces polynomials of degree q exactly (Lemma 1). `reference.theory`
+    also computes the score as the minimum of Lemma 17.
 
     References
     ----------
@@ -189,9 +188,9 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
 
     Notes
     -----
-    Right as printed, with any signs of the degrees. On points of a ball in 3 to 9 dimensions it is
-    5 to 75 times the largest score, and it saturates at s times the number of harmonics: report it,
-    do not choose m by it.
+    Correct as printed, for any signs of the degrees. On points of a ball in 3 to 9 dimensions it is
+    5 to 75 times the largest score, and it saturates at s times the number of harmonics. So do not
+    choose m by it.
 
     References
     ----------
@@ -226,7 +225,7 @@ def leverage_bound(radial: ArrayLike, dim: int, lam: float) -> float:
 def matrix_bernstein(
     deviation: float, n_samples: int, bound: float, M1: ArrayLike, M2: ArrayLike
 ) -> float:
-    """Bound of the probability that a mean of independent random matrices is off by `deviation`.
+    """Bound of the probability that the error of a mean of random matrices is at least `deviation`.
 
     4 Tr(M1 + M2) / M exp(-m t^2/2 / (M + 2 L t/3)) for |R| <= L, E R R* <= M1, E R* R <= M2 and
     M = max(|M1|, |M2|).
@@ -254,9 +253,9 @@ def matrix_bernstein(
 
     Notes
     -----
-    The source (Tropp, Corollary 7.3.3) asks for t >= sqrt(M/m) + 2 L / (3 m), which Lemma 18
-    leaves out. Printed so it is not false, only empty: where the condition fails the bound is
-    above 2, as the exponent is at most 2/3 there. At Theorem 9's m the condition holds.
+    The source (Tropp, Corollary 7.3.3) requires t >= sqrt(M/m) + 2 L / (3 m), which Lemma 18 omits.
+    The printed lemma is still true, but empty if the condition fails: then the exponent is at most
+    2/3, so that the bound is above 2. The condition holds for the m of Theorem 9.
 
     References
     ----------
@@ -293,7 +292,7 @@ def required_directions(
     Parameters
     ----------
     epsilon : float
-        Of Eq 1, between 0 and 1.
+        epsilon of Eq 1, between 0 and 1.
     delta : float
         Probability of failure, between 0 and 1.
     leverage : float
@@ -302,7 +301,7 @@ def required_directions(
     s_lam : float
         `statistical_dimension`.
     printed : bool, default=False
-        8 / (3 eps^2) L log(16 s_lam / delta), as printed.
+        Return 8 / (3 eps^2) L log(16 s_lam / delta), as printed.
 
     Returns
     -------
@@ -316,10 +315,11 @@ def required_directions(
 
     Notes
     -----
-    The proof bounds `metrics.whitened_error` by eps and says that Eq 1 follows; the lower side
-    needs eps / (1 + eps), since 1 - eps < 1 / (1 + eps). And Lemma 18 with M <= L has the exponent
-    m e^2 / (2 L (1 + 2e/3)): 2 + 4e/3 is below 8/3 for e <= 1/2 only, not for any eps. Together:
-    what is printed is enough up to eps = .116, a factor 2 short at .5, and 4 at 1.
+    The proof bounds `metrics.whitened_error` by eps and claims that Eq 1 follows. But the lower
+    side of Eq 1 needs the bound eps / (1 + eps), since 1 - eps < 1 / (1 + eps). Also, Lemma 18 with
+    M <= L has the exponent m e^2 / (2 L (1 + 2e/3)), and 2 + 4e/3 is at most 8/3 only for e <= 1/2.
+    Together, the printed m is enough up to eps = .116, too small by a factor of 2 at .5, and of 4
+    at 1.
 
     References
     ----------
@@ -370,7 +370,7 @@ def projection_directions(
     rank : int
         r >= 1.
     printed : bool, default=False
-        The m printed in Theorem 9, for eps itself.
+        Return the m printed in Theorem 9, with eps itself.
 
     Returns
     -------
@@ -384,12 +384,13 @@ def projection_directions(
 
     Notes
     -----
-    The theorem prints the m of Theorem 9. Its own proof substitutes eps / 16, 256 times as many;
-    and it adds the cross term once where Eq 40 has it twice, so that 4 + 4 + 16 = 24 is right, 576
-    times (380 to 450 with sharper constants). The second term above is for the trace over the small
-    eigenvalues, said to follow "from scalar Chernoff": the summands are up to 2 lam L, their mean
-    up to 2 r lam, and Bernstein's inequality asks for this m. It decides for small r. Each of the
-    two events may fail with delta/2.
+    The theorem states the m of Theorem 9. Its own proof substitutes eps / 16, which needs 256 times
+    as many directions. It also counts the cross term once, though Eq 40 has it twice. So 4 + 4 + 16
+    = 24 is correct, which needs 576 times as many (380 to 450 times with sharper constants). The
+    second term above is for the trace over the small eigenvalues, which is said to follow "from
+    scalar Chernoff". The summands are at most 2 lam L, their mean at most 2 r lam, and Bernstein's
+    inequality requires this m. It is the larger term for small r. Each of the two events may fail
+    with probability delta/2.
 
     References
     ----------
@@ -451,10 +452,10 @@ def dot_product_directions(
         `statistical_dimension`.
     growth, base : float, default=1.0
         C and beta of Assumption 1, from `truncation.growth_constants`; 1 and 1 for exp(<x, y>).
-        They must hold from the derivative d on (printed: beyond d).
+        They must hold for derivatives from d on (printed: above d).
     printed : bool, default=False
-        m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), as printed: in Section 5 the
-        rows of Z, in Appendix H the directions.
+        Return m = 5 q^2 / (4 eps^2) (q+d-1 choose q) log(16 s_lam / delta), as printed: in Section
+        5 it is the number of rows of Z, in Appendix H the number of directions.
 
     Returns
     -------
@@ -468,14 +469,14 @@ def dot_product_directions(
 
     Notes
     -----
-    q and s are right, and large: `truncation.truncate` finds what a tolerance needs. The m printed
-    is not what the proof gives: sum_(l<=q) alpha_l = (q+d-1 choose q) + (q+d-2 choose q-1), up to 2
-    where 1.1 (q+d-1 choose q) is printed; a norm error of .8 eps is not enough for the lower side;
-    and s may be q, not q/2. Here Theorem 9's m for L = s sum alpha_l and
-    e = 1 - 1 / ((1 + eps)(1 - eps/10)).
+    q and s are correct, but large: `truncation.truncate` finds the smallest ones for a tolerance.
+    The printed m does not follow from the proof, for three reasons. sum_(l<=q) alpha_l = (q+d-1
+    choose q) + (q+d-2 choose q-1) is up to 2 (q+d-1 choose q), where 1.1 times is printed. A norm
+    error of .8 eps is not enough for the lower side. And s may be q, not q/2. Here m is that of
+    Theorem 9 for L = s sum alpha_l and e = 1 - 1 / ((1 + eps)(1 - eps/10)).
 
-    Computing Z costs m nnz(X) + n m q + n m q s operations; the O((m/q) nnz(X)) printed leaves out
-    the polynomials and the radial parts, which decide for dense points of small d.
+    Computing Z costs m nnz(X) + n m q + n m q s operations. The printed O((m/q) nnz(X)) omits the
+    polynomials and the radial parts, which dominate for dense points of small d.
 
     References
     ----------
@@ -491,7 +492,7 @@ def dot_product_directions(
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon, base = check_share("epsilon", epsilon), check_positive("base", base)
     if base < 1:
-        raise ValueError(f"base={base} is below 1, which Assumption 1 excludes; use 1")
+        raise ValueError(f"base={base} must be at least 1 by Assumption 1; use 1")
     growth, reach = check_positive("growth", growth), np.float64(radius) ** 2 * base
     size = np.log(growth * n / (np.float64(epsilon) * lam))
     q = max(dim, 3.7 * reach, reach + dim / 2 * np.log(3 * reach / dim) + size)
@@ -525,7 +526,8 @@ def gaussian_directions(
     dim : int
         d >= 3.
     radius : float
-        r > 0, the largest norm; of sqrt(2 gamma) x for exp(-gamma |x-y|^2).
+        r > 0, the largest norm of the points; for exp(-gamma |x-y|^2) the largest norm of sqrt(2
+        gamma) x.
     lam : float
         0 < lambda <= |K|.
     epsilon, delta : float
@@ -547,9 +549,9 @@ def gaussian_directions(
 
     Notes
     -----
-    What `dot_product_directions` says holds here too; with this q and s the sum of the alpha_l is
-    up to 1.3 times what the proof allows (d = 3, r = 3). For 1,000 points, d = 3, r = 2,
-    lam = .01, eps = .5 it makes some 10^5 directions: no default for anybody.
+    The notes of `dot_product_directions` apply here too. With this q and s the sum of the alpha_l
+    is up to 1.3 times what the proof allows (d = 3, r = 3). For 1,000 points, d = 3, r = 2, lam =
+    .01 and eps = .5 the result is about 10^5 directions, far more than in practice.
 
     References
     ----------
@@ -565,7 +567,9 @@ def gaussian_directions(
     radius, lam = check_positive("radius", radius), check_positive("lam", lam)
     epsilon = check_share("epsilon", epsilon)
     if lam > n:
-        raise ValueError(f"lam={lam:g} is above n={n:g}, and so above |K|; use a smaller lam")
+        raise ValueError(
+            f"lam={lam:g} is above n={n:g}, so that it is above |K|; use a smaller lam"
+        )
     reach, size = np.float64(radius) ** 2, log(n / (np.float64(epsilon) * lam))
     q = _gaussian_degree(dim, reach, size)
     s = max(dim / 2, 3.7 * reach, size / 2)
@@ -586,7 +590,7 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
     Parameters
     ----------
     K : array-like of shape (n, n)
-        The exact matrix; or Z Z^T, for the risk of ridge regression on features.
+        The exact kernel matrix; or Z Z^T, for the risk of ridge regression on features.
     lam : float
         lambda > 0.
     signal : array-like of shape (n,)
@@ -605,8 +609,8 @@ def ridge_risk(K: ArrayLike, lam: float, signal: ArrayLike, noise: float) -> flo
 
     Notes
     -----
-    O(n^3) operations. In the second term the eigenvalues that `statistical_dimension` takes for
-    rounding count as 0.
+    O(n^3) operations. Eigenvalues that may be rounding errors count as 0 in the second term, as in
+    `statistical_dimension`.
 
     References
     ----------
@@ -652,11 +656,12 @@ def risk_bound(
     noise : float
         sigma >= 0.
     epsilon : float
-        Of Eq 1, from 0 to below 1: `metrics.spectral_error`.
+        epsilon of Eq 1, from 0 to below 1: `metrics.spectral_error`.
     rank : int
-        Of Z, at most its number of columns.
+        Rank of Z, at most its number of columns.
     printed : bool, default=False
-        R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, as printed: no bound, see below.
+        Return R(f) / (1 - eps) + eps / (1 + eps) rank(Z)/n sigma^2, as printed; this is not a
+        bound, see below.
 
     Returns
     -------
@@ -669,10 +674,10 @@ def risk_bound(
 
     Notes
     -----
-    Printed is the risk R(f) of the exact estimator, where the source of the lemma has an upper
-    bound of it, and that is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0), no noise, has
-    R(f) = 5.0e-13; an approximation with eps = .2 has 7.9e-9. Right is the bound linear in
-    (K + lam I)^(-1), which Eq 1 controls; the errata have the proof.
+    The printed lemma uses the risk R(f) of the exact estimator, where its source has an upper bound
+    of this risk. The printed lemma is false: K = diag(10^6 - 1, 1/2), lam = 1, f* = (1, 0) without
+    noise has R(f) = 5.0e-13, but an approximation with eps = .2 has the risk 7.9e-9. The correct
+    bound is linear in (K + lam I)^(-1), which Eq 1 controls; the errata have the proof.
 
     References
     ----------
@@ -707,11 +712,12 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
     cost : float
         min_C Tr(K - C C^T K C C^T) >= 0, or `metrics.clustering_cost` of any clustering.
     epsilon : float
-        Of Eq 21 for the number of clusters, from 0 to below 1: `metrics.projection_cost_error`.
+        epsilon of Eq 21 for the number of clusters, from 0 to below 1:
+        `metrics.projection_cost_error`.
     gamma : float
-        >= 0: the clustering found is within 1 + gamma of the best one on the features.
+        >= 0: the cost of the clustering on the features is at most 1 + gamma times the smallest.
     printed : bool, default=False
-        (1 + gamma)(1 + eps) min_C Tr(...), as printed: for the cost in feature space.
+        Return (1 + gamma)(1 + eps) min_C Tr(...), as printed, a bound of the cost in feature space.
 
     Returns
     -------
@@ -724,8 +730,9 @@ def clustering_bound(cost: float, epsilon: float, gamma: float, *, printed: bool
 
     Notes
     -----
-    Printed is a bound of |Z - Z C C^T|^2, true and useless: features may shrink everything.
-    What is wanted is the exact cost, and Eq 21 from below brings it for one more 1 / (1 - eps).
+    The printed lemma bounds |Z - Z C C^T|^2. That is true but not useful, since features may make
+    all distances smaller. The lower side of Eq 21 gives a bound of the exact cost, with another
+    factor 1 / (1 - eps).
 
     References
     ----------
@@ -770,12 +777,12 @@ def table_1(
     nnz : int
         Entries of the data that are not zero.
     printed : bool, default=False
-        Every row as printed.
+        Return every row as printed.
 
     Returns
     -------
     dict
-        Method -> (features, operations); inf where a part of them is beyond the largest float.
+        Method -> (features, operations); inf if a part exceeds the largest float.
 
     Raises
     ------
@@ -784,11 +791,11 @@ def table_1(
 
     Notes
     -----
-    Orders of magnitude, for constant eps and without powers of log n: they tell how methods scale,
-    not what to choose. Two rows are printed wrongly. "Modified Fourier" lacks the
-    1 / Gamma(d/2 + 1) of the text. "Gegenbauer" is ((2 log(n/lam))^d + (1.93 r)^(2d)) / (d-1)!, but
-    Theorem 12's q^2 (q+d-1 choose q) has one factor q more, and its operations leave out the
-    polynomials and the radial parts.
+    These are orders of magnitude, for constant eps and without powers of log n: they show how
+    methods scale, not which to choose. Two rows have errors in print. "Modified Fourier" lacks the
+    factor 1 / Gamma(d/2 + 1) of the text. "Gegenbauer" is printed as ((2 log(n/lam))^d + (1.93
+    r)^(2d)) / (d-1)!, but q^2 (q+d-1 choose q) of Theorem 12 has another factor q, and the printed
+    operations omit the polynomials and the radial parts.
 
     References
     ----------
@@ -804,9 +811,7 @@ def table_1(
     lam, r = check_positive("lam", lam), np.float64(check_positive("radius", radius))
     s = np.float64(check_positive("s_lam", s_lam))
     if lam >= n:
-        raise ValueError(
-            f"lam={lam} is not below n={n:g}, so a ridge leaves nothing; use a smaller lam"
-        )
+        raise ValueError(f"lam={lam} must be below n={n:g}; use a smaller lam")
     fourier, size = n / lam, np.log(n / lam)
     # A sum of products of powers, over a Gamma function that is beyond floats for large d.
     divisor = 0.0 if printed else gammaln(d / 2 + 1)
@@ -857,9 +862,9 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
 
     Notes
     -----
-    For dense projections with normal or sign entries. The paper on block projections prints
-    k <= k_0 for this k_0: the inequality is the wrong way round. Its blocks need more, by how
-    unequal the norms of the blocks are.
+    This holds for dense projections with normal or sign entries. The paper on block projections
+    prints k <= k_0 for this k_0, with the inequality reversed. Block projections need more
+    dimensions, depending on how unequal the norms of the blocks are.
 
     References
     ----------
@@ -881,19 +886,21 @@ def johnson_lindenstrauss(n: int, epsilon: float, gamma: float = 1.0) -> int:
 def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = False) -> float:
     """Bound the condition number of a kernel system that features precondition.
 
-    (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu) bounds that of (Z Z^T + mu I)^(-1) (K + alpha I).
+    (1 + eps)/(1 - eps) max(mu/alpha, alpha/mu) bounds the condition number of (Z Z^T + mu I)^(-1)
+    (K + alpha I).
 
     Parameters
     ----------
     epsilon : float
-        Of Eq 1 at the ridge mu, `metrics.spectral_error`: between 0 and 1, or > 0 if `below`.
+        epsilon of Eq 1 at the ridge mu, `metrics.spectral_error`: between 0 and 1, or > 0 if
+        `below`.
     mu : float
         > 0, the ridge of the features.
     alpha : float
         > 0, the ridge of the system.
     below : bool, default=False
-        Whether K - Z Z^T is positive semidefinite, as that of Nystrom features is: then the upper
-        side of Eq 1 holds without epsilon, and the bound without its denominator.
+        Whether K - Z Z^T is positive semidefinite, as it is for Nystrom features. Then the upper
+        side of Eq 1 holds with epsilon = 0, and the bound has no denominator.
 
     Returns
     -------
@@ -907,9 +914,9 @@ def condition_bound(epsilon: float, mu: float, alpha: float, *, below: bool = Fa
     Notes
     -----
     Eq 1 says that the eigenvalues of (Z Z^T + mu I)^(-1) (K + mu I) lie between 1 - eps and
-    1 + eps, which is the claim for alpha = mu. Another alpha changes K + mu I by factors between 1
-    and alpha/mu. So the yardstick of features is also that of their use as a preconditioner; see
-    `iterations_bound`.
+    1 + eps, which is the claim for alpha = mu. Another alpha changes the eigenvalues of K + mu I by
+    factors between 1 and alpha/mu. So the spectral error of features also measures their quality as
+    a preconditioner; see `iterations_bound`.
 
     References
     ----------
@@ -939,7 +946,7 @@ def iterations_bound(condition: float, tol: float) -> int:
     condition : float
         c >= 1, the condition number of P^(-1) A, with P the preconditioner.
     tol : float
-        Between 0 and 1, of the error's norm |x_m - x|_A relative to the first one.
+        Between 0 and 1: the norm of the error, |x_m - x|_A, relative to that at the start.
 
     Returns
     -------
@@ -952,10 +959,11 @@ def iterations_bound(condition: float, tol: float) -> int:
 
     Notes
     -----
-    A bound for the worst spectrum of this condition. As many steps as A has distinct eigenvalues,
-    or clusters of them, are enough, so practice takes fewer. A solver that looks at the residual
-    instead sees another norm: |A (x_m - x)| relative to the first is at most sqrt(cond(A)) times
-    larger than the bound, with A *without* the preconditioner, and may exceed 1 after a step.
+    The bound is for the worst spectrum with this condition number. In practice fewer steps are
+    enough: about as many as P^(-1) A has distinct eigenvalues, or clusters of eigenvalues. Solvers
+    that check the residual use another norm: |A (x_m - x)|, relative to the start, is at most
+    sqrt(cond(A)) times the bound, where A is *without* the preconditioner, and may exceed 1 after a
+    step.
 
     References
     ----------
@@ -969,7 +977,9 @@ def iterations_bound(condition: float, tol: float) -> int:
     """
     condition, tol = check_positive("condition", condition), check_share("tol", tol)
     if condition < 1:
-        raise ValueError(f"condition={condition} is below 1; pass largest / smallest eigenvalue")
+        raise ValueError(
+            f"condition={condition} must be at least 1; pass largest / smallest eigenvalue"
+        )
     root = sqrt(condition)
     return 1 if root == 1 else _count(log(2 / tol) / (2 * atanh(1 / root)), "steps", tol=tol)
 
@@ -986,7 +996,7 @@ def _operator_rows(
     if not isinstance(operator, LinearOperator):
         if not callable(operator):
             raise TypeError(
-                f"operator={operator!r} is neither a LinearOperator nor callable; pass "
+                f"operator={operator!r} must be a LinearOperator or callable; pass "
                 "feature_operator(X, kernel), or a function from w to Phi_w"
             )
         rows: Doubles = np.stack([np.asarray(operator(w), dtype=np.float64) for w in W], axis=-1)
@@ -1001,8 +1011,8 @@ def _operator_rows(
     if operator.shape[1] != n or operator.nodes.shape[1] != W.shape[1]:
         raise ValueError(
             f"operator is for {counted(operator.shape[1], 'point')} in "
-            f"{counted(operator.nodes.shape[1], 'dimension')}, "
-            f"K for {n} and w for {W.shape[1]}; pass those of the same points"
+            f"{counted(operator.nodes.shape[1], 'dimension')}, K for {n} and w for {W.shape[1]}; "
+            "pass operator, K and w for the same points"
         )
     cosines = np.clip(operator.nodes @ W.T, -1.0, 1.0)
     dims = alpha(np.arange(operator.degree + 1), W.shape[1])
@@ -1096,7 +1106,8 @@ def _signal(signal: ArrayLike, n: int) -> Doubles:
     values: Doubles = np.asarray(signal, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(
-            f"signal has shape {values.shape}, but K has {counted(n, 'row')}; pass a value for each"
+            f"signal has shape {values.shape}, but K has {counted(n, 'row')}; pass one value for "
+            "each"
         )
     raise_not_finite(values, "signal", "pass finite numbers")
     return values
@@ -1115,7 +1126,7 @@ def _dimension(s_lam: float) -> float:
     number = check_positive("s_lam", s_lam)
     if number < _LEAST_DIMENSION:
         raise ValueError(
-            f"s_lam={s_lam:g} is below 1/2, so that lam is above |K| and all is noise; use the "
+            f"s_lam={s_lam:g} is below 1/2, which means that lam is above |K|; use the "
             "statistical_dimension at a smaller lam"
         )
     return number
@@ -1125,7 +1136,7 @@ def _solve(K: Doubles, lam: float, right: Doubles) -> Doubles:
     """Return (K + lam I)^(-1) right."""
     regularised = K + lam * np.eye(len(K))
     if not np.isfinite(regularised).all():
-        raise ValueError(f"K + lam I is beyond the largest float at lam={lam:g}; use smaller units")
+        raise ValueError(f"K + lam I overflows at lam={lam:g}; scale K and lam")
     try:
         solution: Doubles = cho_solve(cho_factor(regularised, lower=True), right)
     except LinAlgError:

@@ -1,12 +1,12 @@
-"""The formulas, one to one: slow, complete, pure Python.
+"""The formulas of the papers and of this package, in plain Python: complete, short and slow.
 
-Every function here is the definition, written so that it can be read beside the paper, and every
-compiled kernel of gzkcore is tested against it. It uses the standard library (NumPy only where the
-papers write a matrix inverse); points are sequences of numbers, matrices are lists of rows.
-Use it to learn, to check a number by hand, or to test your own code. Never for speed.
+Every function is the definition, written so that it can be read beside the paper. The compiled
+functions of gzkcore are tested against it. It uses the standard library (NumPy only for matrix
+inverses and the like); points are sequences of numbers, matrices are lists of rows. Use it to
+learn, to check a number by hand, or to test your own code; for everything else it is too slow.
 
 The paper is Han, Zandieh, Avron, "Random Gegenbauer Features for Scalable Kernel Methods" (2022).
-Its symbols are these names everywhere in gzkcore:
+Its symbols have these names everywhere in gzkcore:
 
 ================  ==================  ==========================================================
 in the paper      here                what it is

@@ -1,9 +1,9 @@
 """Adaptive sketch: monomials of the data, drawn by their ridge leverage.
 
 A kernel k(x, y) = sum_N a_N <x, y>^N has the features sqrt(a_N) x_i1 x_i2 ... x_iN, one for each
-choice of N columns: the coordinates of x (x) ... (x) x. Some of them will do. The idea is that of
-Woodruff and Zandieh; how a column is drawn after the other, and what a product weighs that is drawn
-once, is written down here as gzkcore does it.
+choice of N columns: the coordinates of x (x) ... (x) x. Some of them are enough. The idea is due to
+Woodruff and Zandieh. This module has the steps of gzkcore: how columns are drawn one after another,
+and which weight a product gets that is drawn only once.
 """
 
 from itertools import product

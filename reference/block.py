@@ -1,8 +1,8 @@
 """Block projections and block Fourier features: v = diag(C U), one random number per coordinate.
 
-All numbers are those of "A Simple and Efficient Method for Random Fourier Features", if nothing
-else is said. Several statements are printed with slips (B1 to B25 in the errata); `printed=True`
-gives the number as printed, the default the right one.
+Numbers of equations are those of "A Simple and Efficient Method for Random Fourier Features",
+unless stated otherwise. Several statements have errors in print (B1 to B25 in the errata);
+`printed=True` gives the printed number, the default the correct one.
 
 ================  ==================  ==========================================================
 in the paper      here                what it is

@@ -1,4 +1,4 @@
-"""Canonical correlations of two views, by whitening each and the singular vectors between them."""
+"""Canonical correlations of two views, by whitening both and a singular value decomposition."""
 
 import numpy as np
 

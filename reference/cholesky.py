@@ -1,4 +1,4 @@
-"""Triangular factors of positive definite matrices, and what they solve, by plain loops.
+"""Triangular factors of positive definite matrices, and solutions with them, by plain loops.
 
 A is given by its rows. [Golub, Van Loan, Matrix Computations, 2013, sections 3.1 and 4.2]
 """

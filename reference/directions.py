@@ -1,6 +1,6 @@
 """Point sets on the sphere, each as a map from given draws.
 
-The draws come from outside, so that this and the compiled package see the same numbers.
+The draws are arguments, so that this module and the compiled package use the same numbers.
 """
 
 from math import cos, hypot, pi, sin, sqrt

@@ -1,10 +1,10 @@
 """Fastfood: frequencies for random Fourier features by two Walsh-Hadamard transforms.
 
 V = L H G P H B / (sqrt(n) |G|): B random signs, P a permutation, G independent normal numbers, L
-lengths. Given B and P, a row of H G P H B is a normal vector of length sqrt(n) |G|, for H B /
-sqrt(n) is a rotation: divided by its length and times that of another normal vector, it is normal
-itself. Rows of one block depend on each other, a little. With signs for G, which are as long, they
-are orthogonal, and each normal nearly.
+lengths. Given B and P, a row of H G P H B is a normal vector of length sqrt(n) |G|, since H B /
+sqrt(n) is a rotation. Divided by its length and multiplied by the length of another normal vector,
+it is a normal vector again. Rows of one block are weakly dependent. If G consists of signs, which
+have the same length, the rows are orthogonal, and each is nearly normal.
 """
 
 from math import hypot, sqrt

@@ -1,7 +1,7 @@
 """Random Fourier features: a shift-invariant kernel is the mean of a cosine over frequencies.
 
 k(x - y) = E cos(w.(x - y)) for w drawn from the kernel's spectrum (Bochner), and
-cos(w.(x - y)) = cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency.
+cos(w.(x - y)) = cos(w.x) cos(w.y) + sin(w.x) sin(w.y). So each frequency gives two columns.
 """
 
 from math import cos, exp, gamma, hypot, pi, sin, sqrt

@@ -1,4 +1,4 @@
-"""The sums over rows that learning on features needs."""
+"""The sums over rows from which regressions, components and clusters on features are computed."""
 
 __all__ = ["centred_moments", "cluster_sums", "gram", "moments"]
 

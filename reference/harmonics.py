@@ -1,6 +1,6 @@
-"""Orthonormal spherical harmonics in any dimension, one dimension built on the one below.
+"""Orthonormal spherical harmonics in any dimension, by recursion on the dimension.
 
-Han, Zandieh, Avron call them intractable in general (remark after Lemma 5): by this recursion a
+Han, Zandieh, Avron call them intractable in general (remark after Lemma 5). By this recursion a
 value costs O(1).
 """
 

@@ -1,7 +1,8 @@
-"""Kernel ridge regression with the whole kernel, as a Gaussian process has it.
+"""Kernel ridge regression with the whole kernel, as a Gaussian process.
 
 K is the kernel matrix of the n rows, A = K + alpha N with N = diag(1 / w) for the weights w. The
-model behind it: y = f(x) + noise, f with prior covariance s k, noise of variance s alpha / w.
+model is y = f(x) + noise, where f has the prior covariance s k, and the noise the variance s alpha
+/ w.
 """
 
 import numpy as np

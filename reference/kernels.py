@@ -1,4 +1,4 @@
-"""The exact kernels, and what their radial functions need to know about them.
+"""The exact kernels, with the derivatives and envelopes that their radial functions need.
 
 Plain functions take two points. The small classes describe a kernel to `series.radial_table` and
 `series.truncate`: k(x, y) = e(||x||) e(||y||) kappa(<x, y>), with the Taylor derivatives of kappa

@@ -1,6 +1,6 @@
 """Kernel k-means ([G], sections 6.3 and A.2): its objective on features, and Lloyd's algorithm.
 
-The objective with the kernel itself is `metrics.clustering_cost`, what Lemma 14 promises of a
+The objective with the kernel itself is `metrics.clustering_cost`; the bound of Lemma 14 for a
 clustering found on features is `theory.clustering_bound`.
 """
 

@@ -1,10 +1,9 @@
-"""The lengths of a kernel by the marginal likelihood of some rows, straight from its formula.
+"""The lengthscales of a kernel by the marginal likelihood of some rows, directly from its formula.
 
 Each target y_q is a Gaussian process of covariance tau_q M with M = K + noise diag(1 / weights),
 where K has the kernel f(r) with r^2 = sum_c (x_c - y_c)^2 / lengths[c]^2, and 0 for rows of
 different blocks. For given lengths and noise the best
-tau_q is y_q^T M^-1 y_q / m. With that, minus the logarithm of the likelihood is, but for a
-constant,
+tau_q is y_q^T M^-1 y_q / m. With this, minus the logarithm of the likelihood is, up to a constant,
 
     sum_q m / 2 log tau_q + T / 2 log det M        (m rows, T targets),
 

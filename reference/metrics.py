@@ -1,4 +1,4 @@
-"""What an approximation is worth: the errors that the papers measure, by their definitions.
+"""Errors of an approximation: the measures of the papers, by their definitions.
 
 [G] is Han, Zandieh, Avron, [B] is "A Simple and Efficient Method for Random Fourier Features". Z
 has one row per point, so that Z Z^T approximates K ([G] writes its transpose).

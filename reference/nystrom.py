@@ -1,8 +1,8 @@
-"""Nystrom features: a kernel seen from some of the rows, the landmarks.
+"""Nystrom features: a kernel approximated from its values at some of the rows, the landmarks.
 
 The kernel matrix K of all rows is replaced by its projection on the columns of the landmarks L,
-K_L K_LL^+ K_L^T. What matters is which rows are landmarks. Three rules, all by the kernel alone.
-Random numbers come from `uniforms`, an iterator of numbers in (0, 1).
+K_L K_LL^+ K_L^T. The choice of the landmarks matters. There are three rules, which use only the
+kernel. Random numbers come from `uniforms`, an iterator of numbers in (0, 1).
 """
 
 from math import ceil, log, log2, sqrt

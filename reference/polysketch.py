@@ -1,8 +1,8 @@
 """PolySketch: x (x) ... (x) x through a binary tree of sketches of pairs.
 
-The leaves are CountSketches (or OSNAPs) of x, and of e_1 where the degree is no power of two; a
-node sketches the product of its children by T(u, v)_r = (H D u)_(i_r) (H D' v)_(j_r) / sqrt(m), a
-TensorSRHT. Errors of the nodes add up along the tree, where those of a TensorSketch multiply.
+The leaves are CountSketches (or OSNAPs) of x; if the degree is not a power of two, some are of e_1.
+A node sketches the product of its children by T(u, v)_r = (H D u)_(i_r) (H D' v)_(j_r) / sqrt(m), a
+TensorSRHT. The errors of the nodes add up along the tree; those of a TensorSketch multiply.
 """
 
 from math import sqrt

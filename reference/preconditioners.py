@@ -1,4 +1,4 @@
-"""Inverses of matrices near K + alpha N: features for the far part, neighbours for the near.
+"""Inverses of matrices close to K + alpha N: features for the far part, neighbours for the near.
 
 K is the kernel matrix of n rows, Z their features, N a diagonal matrix, given by its diagonal,
 `noise`.

@@ -1,8 +1,8 @@
 """Features of product kernels: outer products of the features of the parts.
 
-k((x, s), (y, t)) = k1(x, y) k2(s, t). Where k1(x, y) = sum_p a_p(x) a_p(y) and k2(s, t) =
-sum_q b_q(s) b_q(t), the product is the sum over all pairs (p, q) of
-a_p(x) b_q(s) a_p(y) b_q(t): each pair is a column. Those with the largest mean squares are kept.
+k((x, s), (y, t)) = k1(x, y) k2(s, t). If k1(x, y) = sum_p a_p(x) a_p(y) and k2(s, t) = sum_q b_q(s)
+b_q(t), the product is the sum over all pairs (p, q) of a_p(x) b_q(s) a_p(y) b_q(t), so that each
+pair is a column. The columns with the largest mean squares are kept.
 """
 
 from itertools import product

@@ -1,9 +1,9 @@
 """Random projections by the Walsh-Hadamard transform: SRHT and FJLT.
 
 H D x, with random signs D, has the length of x (times sqrt(n)) and is spread evenly over its n
-coordinates, whatever x is. So a few of these will do: some of them themselves (the subsampled
-randomized Hadamard transform), or sums of a few (the fast Johnson-Lindenstrauss transform).
-Either way E <z(x), z(y)> = <x, y>.
+coordinates, for any x. So a few numbers are enough: some of the coordinates (the subsampled
+randomized Hadamard transform), or sums of a few (the fast Johnson-Lindenstrauss transform). In both
+cases E <z(x), z(y)> = <x, y>.
 """
 
 from math import sqrt

@@ -1,4 +1,4 @@
-"""Gegenbauer series, radial functions, and where to stop.
+"""Gegenbauer series, radial functions, and their truncation.
 
 All equation numbers are those of Han, Zandieh, Avron.
 """

@@ -1,7 +1,7 @@
 """Sketches of vectors and of their outer powers: CountSketch, OSNAP and TensorSketch.
 
-A sketch is a random linear map S with E <S x, S y> = <x, y>, made so that S x costs one addition
-for each entry of x. TensorSketch is one of x (x) ... (x) x, from sketches of x itself.
+A sketch is a random linear map S with E <S x, S y> = <x, y> for which S x costs one addition for
+each entry of x. TensorSketch sketches x (x) ... (x) x, from sketches of x itself.
 """
 
 from math import gcd, sqrt

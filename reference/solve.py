@@ -1,4 +1,4 @@
-"""Conjugate gradients and Lanczos' quadrature as the textbooks print them: one column, plain loops.
+"""Conjugate gradients and Lanczos' quadrature as in textbooks: one column, plain loops.
 
 A is a symmetric positive definite matrix, given by its rows; in kernel ridge regression
 A = K + alpha N, with N the diagonal matrix of the noise.

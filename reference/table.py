@@ -1,8 +1,8 @@
-"""What `KernelRegressor` does to columns, and what it says of its predictions.
+"""The encoding of columns by `KernelRegressor`, its standard deviations and its importances.
 
-Columns whose values lie far out are encoded by ranks; standard deviations are widened until 95 % of
-rows held out are within 1.96 of them, and are those of y far from all rows; columns matter by their
-lengths.
+Columns with extreme values are encoded by ranks. Standard deviations are widened until 95 % of the
+held-out rows are within 1.96 of them, and are those of y far from all rows. The lengthscales of
+columns determine their importances.
 """
 
 from collections.abc import Sequence

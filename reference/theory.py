@@ -1,7 +1,7 @@
 """How many features are enough: leverage, the theorems, and the bounds that follow from them.
 
-All numbers are those of Han, Zandieh, Avron, if nothing else is said. Several statements are
-printed with slips; `printed=True` gives the number as printed, the default what the proof bears.
+Numbers of theorems are those of Han, Zandieh, Avron, unless stated otherwise. Several statements
+have errors in print; `printed=True` gives the printed number, the default the one that is proved.
 """
 
 from math import atanh, ceil, comb, exp, factorial, log, pi, sqrt

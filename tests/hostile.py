@@ -1,8 +1,8 @@
-"""Models from files that were changed and signed again: load them, and ask them what they say.
+"""Models from files that were changed and signed again: load them, and let them predict.
 
-A program that tests start, for what it does may end it: python tests/hostile.py STEP FIRST NAME...
-takes every STEP-th change of the files of these names, from the FIRST on. What is tried stands on
-standard error before it is tried. At the end it prints what came of all.
+Tests start it as a separate program, since it may crash: python tests/hostile.py STEP FIRST NAME...
+tries every STEP-th change of the files of these names, from the FIRST on. Each change is printed on
+standard error before it is tried. At the end the results of all changes are printed.
 """
 
 import faulthandler

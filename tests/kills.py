@@ -1,10 +1,10 @@
 """Jobs that are killed at random moments: done again they give the same bits, and nothing is half.
 
 A program that tests start: python tests/kills.py JOB COUNT SEED
-does a job once. Then, until COUNT kills have met it at work, a process that does it in an empty
-folder is killed at a random moment, what it has left is looked at, it is perhaps killed again, and
-at last done to the end, to the same files. It prints how many kills there were, and how many left
-a checkpoint to go on from.
+does a job once. Then it starts the job in an empty folder in a separate process, kills this process
+at a random moment, checks the files that it has left, perhaps kills it again, and at last lets the
+job finish; the resulting files must be the same. It repeats this until COUNT kills have hit a
+working process. It prints the number of kills, and how many left a checkpoint.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Estimators where memory is short: they finish, or raise MemoryError.
 
 A program that tests start: python tests/limits.py NAME...
-fits each of these estimators, and asks it, in processes that may take so many bytes of addresses
-more than they have. It prints what came of each.
+fits each of these estimators, and lets it predict, in processes whose address space is limited to
+some bytes more than they have. It prints the result of each.
 """
 
 import gc

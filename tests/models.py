@@ -1,8 +1,8 @@
-"""One small fitted model of every class that a file may hold, and what it says of a few rows.
+"""One small fitted model of every class that a file may hold, and its answers on a few rows.
 
 `tests/data/models` keeps each as its version wrote it: NAME.gzk, and NAME.npz with the rows and the
 answers. Every later version must load them and give the same answers. Started as a program, this
-file writes those that are not there yet; what is there is never written again.
+file writes the missing ones; existing ones are never overwritten.
 """
 
 import json

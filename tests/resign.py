@@ -1,7 +1,7 @@
-"""Files of models as parts, changed and signed again, as an author who knows the format would.
+"""Files of models in parts, changed and signed again, as an attacker who knows the format would.
 
-`parts_of` reads a file, `signed` writes one that `load` finds no fault with but what its values are.
-`mutations` are changes of every field of a file, one at a time, each to what it must not be.
+`parts_of` reads a file; `signed` writes one in which only the values may be wrong. `mutations`
+changes every field of a file, one at a time, each to a forbidden value.
 """
 
 import copy

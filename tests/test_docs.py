@@ -1,7 +1,7 @@
-"""The pages hang together: each is in the menu, each link leads somewhere, nothing public is left out.
+"""Checks of the pages: each is in the menu, each link has a target, nothing public is missing.
 
-What `python3 run.py docs` would find in minutes, as far as the text alone tells. Each checker takes the
-root of a tree and yields what is wrong there, see trees.py.
+They find from the text alone what `python3 run.py docs` would find in minutes. Each checker takes
+the root of a tree and yields the faults there, see trees.py.
 """
 
 import ast

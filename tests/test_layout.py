@@ -1,7 +1,7 @@
-"""The layout holds: imports go down, every idea has its files, the documents tell the truth.
+"""Checks of the layout: imports go down, every idea has its files, the documents are correct.
 
 Each checker takes the root of a tree and yields what is wrong there, one line each. It runs on this
-checkout, where it must find nothing, and on small wrong trees, where it must find the fault.
+checkout, where it must find nothing, and on small faulty trees, where it must find the fault.
 """
 
 import ast

@@ -180,7 +180,7 @@ def test_differences_beyond_the_largest_float_are_infinite():
 def test_features_of_another_kernel_are_refused(metric):
     with pytest.raises(ValueError, match=r"Z has an entry of 1e[+]200, whose square .*; pass"):
         metric(np.eye(4), 1e200 * np.eye(4))
-    with pytest.raises(ValueError, match="Z has an entry of 2, whose square is beyond"):
+    with pytest.raises(ValueError, match="Z has an entry of 2, whose square exceeds"):
         metric(1e-200 * np.eye(4), 2 * np.eye(4))
     assert metric(np.eye(4), 1e60 * np.eye(4)) > 0.9
 
@@ -336,7 +336,7 @@ def test_rows_to_measure_on_may_be_sparse_of_any_layout():
         (lambda: metrics.relative_frobenius_error(np.zeros((2, 2)), np.ones((2, 1))), ValueError, "K is 0"),
         (lambda: metrics.mean_kernel_error([[1]], [[1]]), ValueError, "no pairs"),
         (lambda: metrics.mean_distance_error(np.eye(2), np.eye(3)), ValueError, "V has 3"),
-        (lambda: metrics.projection_cost_error(np.eye(2), np.eye(2), 2), ValueError, "rank=2 leaves"),
+        (lambda: metrics.projection_cost_error(np.eye(2), np.eye(2), 2), ValueError, "rank=2 is too large for 2 points"),
         (lambda: metrics.projection_cost_error(np.ones((3, 3)), np.eye(3), 1), ValueError, "rank of K"),
         (lambda: metrics.clustering_cost(np.eye(2), [0]), ValueError, "labels has shape"),
         (lambda: metrics.clustering_cost(np.eye(2), [0.0, np.nan]), ValueError, r"labels\[1\] is NaN"),

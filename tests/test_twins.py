@@ -1,7 +1,8 @@
 """Twins: every formula of the reference has its mirror in gzkcore, and they agree.
 
-The table in tests/formulas.py says what stands for each formula. Here it is checked, signatures and all, and
-functions are compared on shared inputs: a formula needs an entry in `VALUES`, or a row in the table.
+The table in tests/formulas.py says what stands for each formula. This file checks the table and the
+signatures, and compares functions on shared inputs: a formula needs an entry in `VALUES`, or a row
+in the table.
 """
 
 import ast
@@ -892,7 +893,7 @@ def test_exceptions(where, args, error):
     [
         ("fourier.fourier_variance", (0.5, 0.5, 0), "n_components=0"),
         ("kmeans.priority_sample", ([], [], -1), "count=-1"),
-        ("kmeans.priority_sample", ([1.0, 2.0], [0.5], 1), "a weight and a draw of each row"),
+        ("kmeans.priority_sample", ([1.0, 2.0], [0.5], 1), "a weight and a draw for each row"),
         ("ridge.gram_product", (np.zeros(3), np.zeros((1, 1))), r"Z has shape \(3,\)"),
         ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [[100], [0]], 1), "from 0 to 100"),
         ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [0, 0], 1), "two rows of 1 places"),

@@ -1,7 +1,8 @@
 """How far two ways of computing the same number may differ, and why. There is no other place for it.
 
 A tolerance is c eps(dtype) sqrt(length): rounding errors add up like a random walk over `length`
-operations. What grows otherwise has its law in the reason, and the test passes `length` for it.
+operations. If errors grow differently, the reason says how, and the test passes a suitable
+`length`.
 """
 
 from dataclasses import dataclass

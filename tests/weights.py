@@ -1,4 +1,4 @@
-"""What scikit-learn's checks of weights may not expect of features that look at some of the rows."""
+"""Checks of weights by scikit-learn that features based on a sample of the rows need not pass."""
 
 # A row of weight 2 is no more likely to be looked at than another, as two equal rows are.
 LOOKS_AT_ROWS = {

@@ -1,4 +1,4 @@
-"""Adaptive sketch beside landmarks and a sketch that sees no data: error, time and memory."""
+"""Adaptive sketch beside landmarks and a sketch independent of the data: error, time, memory."""
 
 import numpy as np
 from scipy.sparse import random_array

@@ -1,4 +1,4 @@
-"""Choosing features: what it costs beside fitting what is chosen, and how good the choice is."""
+"""Choosing features: its cost beside that of the final fit, and the quality of the choice."""
 
 from sklearn.base import clone
 

@@ -1,4 +1,4 @@
-"""Block projections and features: share of the memory's speed, against products with matrices."""
+"""Block projections and features: share of the memory bandwidth, and matrix products beside."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Kernel ridge regression on centres: error, steps and time; what ten million rows would take."""
+"""Kernel ridge regression on centres: error, steps and time; an estimate for ten million rows."""
 
 import numpy as np
 from scipy.linalg import cholesky

@@ -1,9 +1,9 @@
-"""What the benchmarks share: interleaved timing, the limits of the machine, data.
+"""Helpers of the benchmarks: interleaved timing, the limits of the machine, data.
 
-Absolute figures drift from run to run. So whatever is compared is timed in one run, in turn:
-A B C, C B A, A B C, ... with idle gaps (the threads of BLAS and OpenMP go on spinning for a while
-after a call and stall whoever comes next), outputs preallocated and warm. A figure is a median over
-the rounds; a ratio is the median of the rounds' ratios.
+Absolute times drift from run to run. So functions are compared in one run, in turn: A B C, C B A, A
+B C, ... with idle gaps, since threads of BLAS and OpenMP spin for a while after a call and delay
+the next one. Outputs are preallocated and warm. A time is the median over the rounds; a ratio is
+the median of the ratios of the rounds.
 """
 
 import ctypes

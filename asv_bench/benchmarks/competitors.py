@@ -1,9 +1,9 @@
-"""The best we could write of the same sums without compiling: batches of rows in NumPy and torch.
+"""The fastest code for the same sums without compiling: batches of rows in NumPy and torch.
 
 The sum is that of a random feature as published, out[i, j] = sum_l radial[i, l] P_d^l(<x_i, w_j>).
-Rows go in batches whose temporaries are allocated once and stay in cache; on several threads each
-thread takes its share of the batches, with one thread for BLAS and torch inside. What counts is how
-often each rule passes over a batch:
+Rows are processed in batches whose temporaries are allocated once and stay in cache. With several
+threads each thread takes its share of the batches, with one thread for BLAS and torch inside. The
+speed depends on how often each rule passes over a batch:
 
     recurrence   P_(l+1) from P_l and P_(l-1), added up as they come: 5 passes a degree in NumPy,
                  2 in torch. Stable, the sum as it is printed.
@@ -17,11 +17,11 @@ often each rule passes over a batch:
                  row of coefficients.
 
 `torch.compile` is a third library: from the rules `clenshaw` and `horner` it generates C++ in which
-all passes are one loop. It needs a C++ compiler on the user's machine and a minute; its figures
-stand apart.
+all passes are one loop. It needs a C++ compiler on the user's machine and a minute, so that its
+times are listed separately.
 
-A worker belongs to a thread and has temporaries of its own. The harmonics are the recursion on
-dimension, whole blocks of harmonics at a time.
+Each thread has a worker with its own temporaries. Harmonics are computed by recursion on the
+dimension, in whole blocks.
 
 `PivotedNystroem` is the best data-dependent competitor at equal width: Nystroem's method with
 landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber).

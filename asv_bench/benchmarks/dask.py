@@ -1,4 +1,4 @@
-"""Dask collections: what a cluster costs beside the sums, on processes of this machine."""
+"""Dask collections: the overhead of a cluster of processes on this machine."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Directions on the sphere: what drawing them costs, and how far means over them are off."""
+"""Directions on the sphere: the cost of drawing them, and the error of means over them."""
 
 import numpy as np
 from scipy.special import hyp0f1

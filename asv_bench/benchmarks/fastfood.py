@@ -1,4 +1,4 @@
-"""Fastfood beside Fourier features, and beside scikit-learn-extra in an interpreter of its own."""
+"""Fastfood beside Fourier features, and beside scikit-learn-extra in a separate interpreter."""
 
 import os
 from functools import partial

@@ -1,7 +1,7 @@
-"""Mirrors beside their formulas, on the same arguments: what a kernel gains over plain Python.
+"""Mirrors beside their formulas, on the same arguments: the gain of compiled code over Python.
 
-For formulas that no benchmark of their idea times. The reference works with exact fractions where
-it can, and no formula there is made fast: ratios in the thousands are common.
+It times the formulas that no benchmark of their idea times. The reference uses exact fractions
+where possible, and is not optimised: ratios in the thousands are common.
 """
 
 import functools

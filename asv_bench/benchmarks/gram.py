@@ -1,4 +1,4 @@
-"""Moments of features, tile by tile, against BLAS on features that lie in memory: the limit."""
+"""Moments of features, tile by tile, against the limit: BLAS on features in memory."""
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk

@@ -1,4 +1,4 @@
-"""Explicit spherical harmonics: how close to memory speed, and against NumPy and SciPy."""
+"""Explicit spherical harmonics: share of the memory bandwidth, and against NumPy and SciPy."""
 
 import numpy as np
 from scipy.special import eval_gegenbauer

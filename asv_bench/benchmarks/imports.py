@@ -1,4 +1,4 @@
-"""What importing gzkcore costs; scikit-learn, which it stands on, beside it."""
+"""The time of importing gzkcore, beside scikit-learn, which it needs."""
 
 
 class Import:

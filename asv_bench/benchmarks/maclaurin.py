@@ -1,4 +1,4 @@
-"""Random Maclaurin features beside the same products in NumPy, and the law of the degrees."""
+"""Random Maclaurin features beside the same products in NumPy; distributions of the degree."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Metrics: against the same as printed, with whole matrices, in NumPy."""
+"""Metrics: against the printed formulas with whole matrices in NumPy."""
 
 import numpy as np
 from scipy.spatial.distance import pdist

@@ -1,4 +1,4 @@
-"""Preconditioners beside what they spare: products with the kernel matrix, steps of the solver."""
+"""Preconditioners: their cost beside that of kernel products, and the steps of the solver."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Products of columns: how close to memory speed, against NumPy, and a map whole."""
+"""Products of columns: share of the memory bandwidth, against NumPy; the whole transformer."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""SRHT and FJLT: cost by width, what is gained over the whole transform, and against matrices."""
+"""SRHT and FJLT: cost by width, the gain over the whole transform, and against matrices."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Gegenbauer series and radial functions: what a fit does before it sees any row."""
+"""Gegenbauer series and radial functions: the part of a fit that is independent of the rows."""
 
 import math
 

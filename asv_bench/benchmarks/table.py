@@ -1,4 +1,4 @@
-"""Everything chosen by itself, beside gradient boosting with its defaults."""
+"""`KernelRegressor`, which chooses all settings, beside gradient boosting with its defaults."""
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor

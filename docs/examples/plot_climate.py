@@ -3,13 +3,13 @@ Climate in space and time
 =========================
 
 The temperature of the air depends on the place, a point of a sphere, and on the month, a
-point of a circle. A kernel that is a product of one for the place and one for the month has a
-lengthscale for each, and :class:`gzkcore.ProductFeatures` takes the products of columns that
-matter most. The comparison is a kernel with one lengthscale for all, and landmarks
-(scikit-learn's Nystroem) with either kernel.
+point of a circle. The product of a kernel of the place and a kernel of the month has one
+lengthscale for each. :class:`gzkcore.ProductFeatures` keeps the products of columns that matter
+most. They are compared with a kernel that has a single lengthscale, and with landmarks
+(scikit-learn's Nystroem) for either kernel.
 
-Whole places are kept for the test, with all their months: predicting July from June at the
-same place would be no art.
+Whole places are held out for the test, with all their months: predicting July from June at the same
+place would be too easy.
 """
 
 import time

@@ -2,9 +2,9 @@
 Dask: one task for each chunk
 =============================
 
-A Dask array is cut into chunks that may lie on many machines. A ridge regression needs of
-each chunk only sums of p by p numbers, so one task makes the features of a chunk, tile by
-tile, and adds them up; a few tasks merge the sums. The example runs on Dask's own threads, in
+A Dask array is cut into chunks that may lie on many machines. A ridge regression needs only p by p
+sums from each chunk, for p features. So one task makes the features of a chunk, tile by tile, and
+adds up their products; a few more tasks merge the sums. The example runs on Dask's own threads, in
 this process. With a ``distributed.Client`` in the first line the same code runs on a cluster.
 """
 

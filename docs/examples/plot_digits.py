@@ -4,11 +4,11 @@ Digits: a linear SVM on features against the RBF SVM
 
 A support vector machine with the RBF kernel takes time that grows like the square of the
 number of rows, or faster. On features of that kernel a *linear* machine does the same job, in
-time that grows like the number of rows. How many features does that take, and from how many
-rows on is it quicker?
+time that grows like the number of rows. How many features does that take, and beyond how many rows
+is it faster?
 
-The data are scikit-learn's digits, 8 by 8 points, each also shifted by a point in each of
-four directions: that makes them five times as many, and harder.
+The data are scikit-learn's digits, images of 8 by 8 pixels. Copies of each, shifted by one pixel in
+each of four directions, make the table five times as long, and the task harder.
 """
 
 import time

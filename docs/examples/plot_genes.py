@@ -2,10 +2,11 @@
 Genes: features of very wide rows
 =================================
 
-A row of 22,283 genes is so wide that multiplying it by a matrix of frequencies is what costs.
-:class:`gzkcore.BlockFourierFeatures` give every coordinate one random number instead of one
-for each feature, and pay with a bias, which :func:`gzkcore.block_report` tells beforehand.
-The data are 104 tumours, 62 of the breast and 42 of the colon (Chowdary et al. 2006).
+A row of 22,283 genes is so wide that its product with a matrix of frequencies takes most of the
+time. :class:`gzkcore.BlockFourierFeatures` draws one random number for each coordinate instead of
+one for each coordinate and feature. The price is a bias, which :func:`gzkcore.block_report`
+estimates beforehand. The data are 104 tumours, 62 of the breast and 42 of the colon (Chowdary et
+al. 2006).
 """
 
 import time

@@ -3,10 +3,10 @@ Elevation of the Earth: regression on a globe
 =============================================
 
 On a sphere the features of a zonal kernel are spherical harmonics, the same ones for every
-lengthscale: the kernel enters by one factor for each column. So one pass over the data serves
-a whole grid of lengthscales. Here the elevation of 64,800 cells of one degree is fitted with
-576 features, which are all harmonics of degree below 24, and scikit-learn's samplers are
-given the same task, with one pass for each lengthscale.
+lengthscale: the kernel only multiplies each column by a factor. So one pass over the data serves a
+whole grid of lengthscales. The example fits the elevation of 64,800 cells of one degree with 576
+features, all harmonics of degree below 24. For comparison scikit-learn's samplers get the same
+task; they need one pass for each lengthscale.
 """
 
 import time

@@ -2,10 +2,10 @@
 Kernel k-means: clusters that are not round
 ===========================================
 
-k-means parts the plane by straight lines. :class:`gzkcore.RandomFeatureKMeans` does so in the
-space of a kernel, where rings are apart, without a matrix of n by n numbers: here the rings
-have 300,000 points. What it finds is compared with scikit-learn's KMeans, and on few points
-with kernel k-means on the exact kernel. The last part is about real digits, and a warning.
+k-means divides the plane by straight lines. :class:`gzkcore.RandomFeatureKMeans` divides the
+feature space of a kernel, where rings are apart, and needs no n by n matrix: here the rings have
+300,000 points. Its clusters are compared with those of scikit-learn's KMeans and, on few points,
+with kernel k-means on the exact kernel. The last part clusters real digits, and warns of a pitfall.
 """
 
 import time

@@ -2,11 +2,11 @@
 Protein structure: error against width
 ======================================
 
-How far is a predicted protein from its true structure? Nine numbers describe it, 45,730 rows
-tell the distance in ångström, of which 20,000 are used. This is the kind of table where a
-kernel needs many features: the error still falls at the last of the widths. The example draws
-the test error against the width for four kinds of features, beside a straight line and the
-exact kernel on as many rows as that can take.
+How far is a predicted protein from its true structure? Nine numbers describe each prediction, and
+the target is the distance in ångström. The table has 45,730 rows, of which the example uses 20,000.
+On this table a kernel needs many features: the error still falls at the largest width. The example
+draws the test error against the width for four kinds of features, beside a linear model and the
+exact kernel on as many rows as it can handle.
 """
 
 import time

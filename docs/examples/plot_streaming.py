@@ -2,11 +2,10 @@
 A file larger than memory, and a fit that is killed
 ===================================================
 
-Every learner takes a file in batches. It needs the batch at hand, tiles of its features and
-sums of p by p numbers for p features; the number of rows has no part in it. The file here has
-some tens of MB, so that the example is quick: look at the memory of the fit, which is what
-would stay the same with a terabyte. Then a fit is broken off in the middle and goes on from
-its checkpoint.
+Every learner takes a file in batches. Its memory holds one batch, tiles of its features, and p by p
+sums for p features; the number of rows does not matter. The file here has only some tens of MB, so
+that the example is quick. The memory of the fit would be the same with a terabyte. The second part
+kills a fit in the middle, and resumes it from its checkpoint.
 """
 
 import tempfile

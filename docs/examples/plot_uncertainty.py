@@ -2,10 +2,10 @@
 Uncertainty: a Gaussian process in linear time
 ==============================================
 
-Ridge regression on features is a Gaussian process whose kernel is that of the features, so it
-can say how sure it is: ``predict(X, return_std=True)``. The example holds mean and standard
-deviation against scikit-learn's exact GaussianProcessRegressor, inside the data, in a gap and
-beyond the ends, and shows which features are too sure of themselves.
+Ridge regression on features is a Gaussian process whose kernel is the inner product of the
+features. So it can predict a standard deviation too: ``predict(X, return_std=True)``. The example
+compares mean and standard deviation with scikit-learn's exact GaussianProcessRegressor, inside the
+data, in a gap and beyond the ends. It shows which features are overconfident.
 """
 
 import time

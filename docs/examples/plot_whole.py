@@ -2,11 +2,11 @@
 The globe at full resolution: the whole kernel, and how sure it is
 ==================================================================
 
-Features of width 1,024 are a kernel of rank 1,024, which is not enough for 64,800 cells of the
-Earth at the lengthscale that they ask for. ``KernelRidge`` takes the kernel whole: a system with
-as many unknowns as cells, solved in a handful of steps since features and nearest neighbours
-precondition it, and nothing of the size of the matrix is stored. Twelve discs of the Earth are
-kept from it, and the standard deviation should know where they are.
+A kernel made of 1,024 features has rank 1,024. That is not enough for 64,800 cells of the Earth,
+which need a short lengthscale. ``KernelRidge`` uses the whole kernel: it solves a system with as
+many unknowns as cells, and never stores the matrix. Features and nearest neighbours precondition
+the system, so it takes only a few steps. The cells in twelve discs are held out, and the standard
+deviation should be large there.
 """
 
 import time

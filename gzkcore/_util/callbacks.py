@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks where the installed one has them (1.9), and nothing where not."""
+"""Callbacks of scikit-learn, if the installed version has them (1.9), otherwise nothing."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

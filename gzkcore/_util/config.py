@@ -1,4 +1,4 @@
-"""What this installation is made of: for bug reports and for reading benchmarks."""
+"""The parts of this installation, for bug reports and for reading benchmarks."""
 
 import platform
 from importlib import import_module
@@ -13,7 +13,7 @@ from .threads import n_threads
 
 
 def show_config() -> dict[str, Any]:
-    """Return which build of the kernels is in use, with its versions, threads and BLAS.
+    """Return the build of the compiled code in use, with versions, threads and BLAS.
 
     Returns
     -------

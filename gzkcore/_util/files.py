@@ -1,4 +1,4 @@
-"""How files are written: beside their place, then renamed.
+"""Writing of files: first under another name, then renamed.
 
 Every file of the package is written by `replacing`: models, checkpoints, tables, pictures, results.
 """
@@ -28,7 +28,9 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     """Return a path as one, or raise naming it if no file can have it."""
     path = Path(path)
     if "\0" in str(path):
-        raise ValueError(f"path={str(path)!r} has a null byte, as no name of a file has; remove it")
+        raise ValueError(
+            f"path={str(path)!r} has a null byte, which file names cannot have; remove it"
+        )
     return path
 
 

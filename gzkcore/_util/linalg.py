@@ -1,11 +1,11 @@
-"""Dense linear algebra whose bits don't depend on the number of threads.
+"""Dense linear algebra whose results do not depend on the number of threads.
 
-Factors of positive definite matrices run in parallel, over a BLAS held to one thread. The rest is
-better held to one thread altogether: steps of LAPACK that wait for each other.
+Factorisations of positive definite matrices run in parallel, over a BLAS with one thread.
+Everything else runs on one thread, since the threads of LAPACK wait for each other.
 
-Eigenvectors of p x p matrices on two cores with another program beside, seconds with one thread
-of OpenBLAS and with two: p = 512: .1 and .2 to 1.5; 1,024: .4 and 3 to 4; 2,048: 2.3 and 9 to 11;
-4,096: 13 and 42. Products gain from threads and keep them.
+Eigenvectors of p x p matrices, on two cores with another program running, took these seconds with
+one thread of OpenBLAS and with two: p = 512: .1 and .2 to 1.5; 1,024: .4 and 3 to 4; 2,048: 2.3 and
+9 to 11; 4,096: 13 and 42. Products are faster with several threads, and use them.
 """
 
 from typing import Any, TypeVar

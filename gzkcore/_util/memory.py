@@ -1,4 +1,4 @@
-"""How much memory this process holds and has held."""
+"""The memory of this process, now and at its peak, and that of the machine."""
 
 import contextlib
 import ctypes
@@ -28,7 +28,9 @@ def bytes_of(name: str, value: Any) -> float:
     with contextlib.suppress(ValueError):
         if 0 < unit * float(number) < math.inf:
             return unit * float(number)
-    raise ValueError(f"{name}={value!r} is no number of bytes; use one such as 2e9, 500MB or 2GB")
+    raise ValueError(
+        f"{name}={value!r} is not a number of bytes; use one such as 2e9, 500MB or 2GB"
+    )
 
 
 def resident_memory() -> tuple[int, int]:
@@ -108,10 +110,10 @@ def check_fits_dense(X: Any) -> None:
     there = machine_memory()
     if there is not None and not isinstance(X, np.ndarray) and needed > there:
         raise MemoryError(
-            f"X is sparse, of shape {X.shape}, and kernel products take its rows dense: "
+            f"X is sparse, of shape {X.shape}, and kernel products need dense rows: "
             f"{needed / 2**30:,.0f} GB of {there / 2**30:,.0f} GB of memory; use fewer columns "
-            "(CountSketch, HadamardProjection), or RandomFeatureRidge, whose features take sparse "
-            "rows"
+            "(CountSketch, HadamardProjection), or RandomFeatureRidge, whose features accept "
+            "sparse rows"
         )
 
 

@@ -1,18 +1,19 @@
 """Models as files: data, never code.
 
 A file is an uncompressed zip archive of `model.json` (classes, parameters, small values) and one
-.npy per array, so that any zip tool opens it and NumPy reads the arrays. The archive's comment, its
-last 64 bytes, is the SHA-256 of all bytes before: one changed bit anywhere and `load` refuses it.
+.npy per array, so that any zip tool opens it and NumPy reads the arrays. The comment of the
+archive, its last 64 bytes, is the SHA-256 of all bytes before, so that `load` refuses a file with a
+single changed bit.
 
-`load` makes objects of the classes in `CLASSES` only and never unpickles. Values may be None, bool,
-int, float, str, dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these. Random
-generators are kept as None: what was drawn from them is in the fitted arrays.
+`load` creates only objects of the classes in `CLASSES` and never unpickles. Values may be None,
+bool, int, float, str, dtypes, arrays, objects of `CLASSES`, and lists, tuples and dicts of these.
+Random generators become None: the numbers drawn from them are in the fitted arrays.
 
-What a file keeps of an object is declared in its class, and checked when it is read: see `state`.
-Parameters of estimators and what scikit-learn notes beside them need no declaration. What else is
-not declared is not kept, and a file with a name that is not declared is refused. Where attributes
-are not what a file should hold, `_to_data(self) -> dict` gives other values for declared names, and
-`_from_data(data) -> object` makes an object of all values by name, which were checked.
+A class declares the attributes that files keep, and `load` checks them: see `state`. Parameters of
+estimators, and the attributes that scikit-learn adds, need no declaration. Other attributes are not
+saved, and a file with an undeclared name is refused. If a file should hold other values than the
+attributes, `_to_data(self) -> dict` returns them for declared names, and `_from_data(data) ->
+object` makes an object from all values by name, after the checks.
 """
 
 import hashlib
@@ -127,15 +128,15 @@ CLASSES = {
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model of this package to a file.
 
-    The file appears whole or not at all: it is written beside its place under another name first.
+    The file is written completely or not at all: first under another name, then renamed.
 
     Parameters
     ----------
     model : object of one of gzkcore's classes
-        One that holds transformers of other packages raises TypeError: keep those with skops.
-        A `sklearn.frozen.FrozenEstimator` of gzkcore's features is kept.
+        A model with transformers of other packages raises TypeError: save it with skops. A
+        `sklearn.frozen.FrozenEstimator` of features of gzkcore is possible.
     path : str or path
-        By custom it ends with ``.gzk``. An existing file is replaced.
+        It usually ends with ``.gzk``. An existing file is replaced.
     """
     arrays: list[NDArray[Any]] = []
     root = _encode(model, arrays, type(model).__name__)
@@ -169,7 +170,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     object
-        The model. ValueError if the file is cut short, altered, or not a gzkcore model;
+        The model. Raises ValueError if the file is incomplete, changed, or not a gzkcore model;
         FileNotFoundError if there is none, IsADirectoryError if it is a folder.
     """
     with _opened(as_path(path)) as file:
@@ -222,7 +223,7 @@ def _read(file: BinaryIO) -> Any:
             raise ValueError("it is not a gzkcore model")
         if head["version"] != VERSION:
             raise ValueError(
-                f"it has format version {head['version']}, and this gzkcore reads {VERSION}; use "
+                f"it has format version {head['version']}, but this gzkcore reads {VERSION}; use "
                 "the gzkcore that wrote it, or a newer one"
             )
         return _Decoder(archive).value(head["model"])
@@ -279,8 +280,8 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
     named = _name_of(kind)
     if named is None:
         raise TypeError(
-            f"{name} is a {kind.__module__}.{kind.__qualname__}, and a gzkcore file holds only "
-            "gzkcore's own classes and plain data; keep this model with skops "
+            f"{name} is a {kind.__module__}.{kind.__qualname__}, but a gzkcore file holds only "
+            "classes of gzkcore and plain data; save this model with skops "
             "(https://skops.readthedocs.io) instead"
         )
     items = {k: _encode(v, arrays, f"{name}.{k}") for k, v in _data_of(value).items()}

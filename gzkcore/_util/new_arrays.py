@@ -1,11 +1,11 @@
-"""New arrays for results: on a cache line, and where they are large in memory that is used again.
+"""New arrays for results: aligned to cache lines, and if large, in memory that is reused.
 
 The operating system clears each page of a large new array before it is first written, which takes
-longer than most transforms. NumPy gives the memory of an array of more than 32 MB back as soon as
-nothing refers to it, so that the next array pays again. Here such memory waits for the next array
-of about that size: up to 512 MB, or a sixteenth of the machine's if that is more. It is marked as
-free meanwhile (MADV_FREE): the system takes it where memory is short, and pages that it took come
-back cleared. A fork gives back what waits.
+longer than most transforms. NumPy returns the memory of an array of more than 32 MB as soon as
+nothing refers to it, so that the next array costs this time again. Here such memory is kept for the
+next array of about that size: up to 512 MB, or a sixteenth of the machine's memory if that is more.
+Meanwhile it is marked as free (MADV_FREE): the system takes it if memory is short, and pages that
+it took come back cleared. A fork returns the kept memory.
 
 Linux only; elsewhere arrays are `numpy.empty`'s.
 """

@@ -1,4 +1,4 @@
-"""From whatever a user calls a random state to independent streams of draws.
+"""Random states of users, turned into independent streams of draws.
 
 One place turns `random_state` or `rng` into a `SeedSequence`; draws come from its children, one per
 purpose or fixed-size block, so that they do not depend on threads, chunks or cluster layout.

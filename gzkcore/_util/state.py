@@ -1,4 +1,4 @@
-"""What a file keeps of an object: declared in its class, checked whenever a file is read.
+"""The attributes of an object that files keep: declared in its class, checked by `load`.
 
 A class says at its head what its file holds, beside what its parents declare:
 
@@ -8,16 +8,15 @@ A class says at its head what its file holds, beside what its parents declare:
         spare=gone(),
     )
 
-That is: places in two dimensions, any number by as many as there are columns, each at least 0 and
-below the width of the output; a number that is the attribute `_weight`; and a name that files of
-earlier versions have and nobody needs. So an attribute may be renamed while the names in files
-stay, and a file that was made to mislead is refused: kernels don't look where they are told to
-write.
+This declares three names. `hashes_` is a matrix of integers with any number of rows and as many
+columns as X, each at least 0 and below the width of the output. `weight` is a number, the attribute
+`_weight`. `spare` is a name in files of earlier versions that is no longer used. So an attribute
+may be renamed while the names in files stay. Malicious files are refused, since compiled code does
+not check where it writes.
 
-A dimension of a shape, and a bound, is a number, the name of another field, or a function of all
-fields. A dimension of one letter is any number, the same for all arrays of the object;
-None is any. What a
-declaration can't say, `_check_state(self)` of the class can: it raises ValueError.
+A dimension of a shape, or a bound, is a number, the name of another field, or a function of all
+fields. A dimension of one letter is any number, but the same for all arrays of the object; None is
+any number. Further conditions are in `_check_state(self)` of the class, which raises ValueError.
 """
 
 import functools
@@ -368,7 +367,7 @@ def labels(length: Size) -> Field:
         scope.check_shape(value.shape, (length,))
         kinds = {type(v) for v in value.flat} if value.dtype.kind == "O" else set()
         if not kinds <= {str, int, float, bool}:
-            raise ValueError("holds what is no label")
+            raise ValueError("holds something that is not a label")
 
     return _Checked(check)
 

@@ -1,4 +1,4 @@
-"""One place decides how many threads a kernel may use."""
+"""The number of threads that compiled code may use."""
 
 import functools
 import os

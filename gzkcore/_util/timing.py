@@ -1,4 +1,4 @@
-"""How long a transformer takes."""
+"""The time of a transformer."""
 
 import time
 import warnings

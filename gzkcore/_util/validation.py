@@ -33,7 +33,7 @@ LOOKED_AT = 2048  # rows at a time, of arrays on disk too
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
-    """Return value as an int, or raise naming it if it is no integer >= minimum."""
+    """Return value as an int, or raise naming it if it is not an integer >= minimum."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is not an integer; use an integer >= {minimum}")
     if value < minimum:
@@ -45,7 +45,7 @@ def check_integers(name: str, values: Any) -> Integers:
     """Return values, one or an array of any shape, as integers >= 0, or raise naming them."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"{name}={values!r} are no integers; use integers >= 0")
+        raise TypeError(f"{name}={values!r} are not integers; use integers >= 0")
     if array.size and array.min() < 0:
         raise ValueError(f"{name}={array.min()} is too small; use integers >= 0")
     if array.size and array.max() > np.iinfo(np.intp).max:
@@ -113,7 +113,7 @@ def _as_float(name: str, value: Any, wanted: str) -> float:
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return value as a float, or raise naming it if it is no finite number > 0."""
+    """Return value as a float, or raise naming it if it is not a finite number > 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number > 0")
     number = _as_float(name, value, "> 0")
@@ -123,7 +123,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_not_negative(name: str, value: Any) -> float:
-    """Return value as a float, or raise naming it if it is no finite number >= 0."""
+    """Return value as a float, or raise naming it if it is not a finite number >= 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} is not a number; use a number >= 0")
     number = _as_float(name, value, ">= 0")
@@ -133,7 +133,7 @@ def check_not_negative(name: str, value: Any) -> float:
 
 
 def check_share(name: str, value: Any) -> float:
-    """Return value as a float, or raise naming it if it is no number between 0 and 1."""
+    """Return value as a float, or raise naming it if it is not a number between 0 and 1."""
     number = check_positive(name, value)
     if number >= 1:
         raise ValueError(f"{name}={value} is not usable; use a number > 0 and < 1")
@@ -150,7 +150,7 @@ def check_same_class(ours: Any, theirs: Any) -> None:
 def check_bool(name: str, value: Any) -> bool:
     """Return value as a bool, or raise naming it if it is none."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}={value!r} is no bool; use True or False")
+        raise TypeError(f"{name}={value!r} is not a bool; use True or False")
     return bool(value)
 
 
@@ -378,7 +378,7 @@ def _ragged(name: str, values: Any) -> str:
     other = next((i for i, length in enumerate(lengths) if length != usual), None)
     if other is not None:
         like = lengths.index(usual)
-        has = ["is no list" if n < 0 else f"has {counted(n, 'value')}" for n in lengths]
+        has = ["is not a list" if n < 0 else f"has {counted(n, 'value')}" for n in lengths]
         both = f"row {other} {has[other]} and row {like} {has[like]}"
         return f"{name} has rows of different lengths: {both}, counted from 0; make them alike"
     for i, row in enumerate(rows):
@@ -525,7 +525,7 @@ def check_out(
     if not out.flags.writeable:
         raise ValueError("out is read-only; pass a writable array")
     if X is not None and np.may_share_memory(out, X if isinstance(X, np.ndarray) else X.data):
-        raise ValueError("out overlaps X in memory; pass an array of its own")
+        raise ValueError("out overlaps X in memory; pass another array")
     return out
 
 
@@ -534,13 +534,13 @@ def _refuse_dates(y: Any) -> None:
     for dtype in y.dtypes if hasattr(y, "columns") else [getattr(y, "dtype", None)]:
         if str(dtype).startswith(("datetime64", "timedelta64")):
             raise TypeError(
-                f"y is of type {dtype}, and must be numbers; pass, for example, days: "
-                "(y - y.min()) / np.timedelta64(1, 'D')"
+                f"y is of type {dtype}, but must be numbers; pass, for example, days: (y - "
+                "y.min()) / np.timedelta64(1, 'D')"
             )
 
 
 def check_labels(labels: Any, remedy: str) -> None:
-    """Raise, with the remedy for numbers, if values are no labels of classes."""
+    """Raise, with the remedy for numbers, if values are not labels of classes."""
     with told_plainly("y", labels):
         try:
             check_classification_targets(labels)
@@ -550,8 +550,8 @@ def check_labels(labels: Any, remedy: str) -> None:
             numbers_of = np.ravel(labels)
             some = next((v for v in numbers_of.tolist() if v != round(v)), numbers_of[0])
             raise ValueError(
-                f"Unknown label type: continuous. y has numbers such as {some:.6g}, and labels are "
-                f"text or integers; {remedy}"
+                f"Unknown label type: continuous. y has numbers such as {some:.6g}, but labels "
+                f"must be text or integers; {remedy}"
             ) from None
 
 
@@ -560,7 +560,9 @@ def check_targets(y: Any, X: Any) -> Any:
     check_some_rows(X)
     _refuse_dates(y)
     if isinstance(y, numbers.Number):
-        raise TypeError(f"y={y!r} is no array; pass one number, or row of numbers, per row of X")
+        raise TypeError(
+            f"y={y!r} is not an array; pass one number, or row of numbers, per row of X"
+        )
     try:
         y = check_array(
             y, input_name="y", dtype=np.float64, ensure_2d=False, ensure_all_finite=False

@@ -1,9 +1,9 @@
-"""The package's warnings, which a thread can collect for itself.
+"""The warnings of the package, which each thread can collect separately.
 
-`warnings.catch_warnings` sets filters that belong to the whole process (in Python 3.14 too, unless
-it runs without its lock). Of two threads that use it at once, one shows what the other means to
-ignore, or the filters stay as one of them has set them. So what fits on the way to another fit have
-to say is collected here, in a variable that each thread has for itself.
+`warnings.catch_warnings` sets filters of the whole process (also in Python 3.14, unless it runs
+without its lock). If two threads use it at once, one shows warnings that the other ignores, or the
+filters of one remain. So the warnings of fits within another fit are collected here, in a variable
+of each thread.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""How messages say numbers and names."""
+"""Numbers and names in messages."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the arguments of the commands mean; each error names the option and the remedy."""
+"""Checks of the arguments of the commands; each error names the option and the remedy."""
 
 import contextlib
 import csv
@@ -39,10 +39,8 @@ Classify = Annotated[
 DecimalComma = Annotated[
     bool, typer.Option("--decimal-comma", help="Numbers in the text have a decimal comma.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-ForcePlot = Annotated[
-    bool, typer.Option("--force", help="Replace a picture that is there already.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
+ForcePlot = Annotated[bool, typer.Option("--force", help="Replace a picture that exists already.")]
 ErrorPlot = Annotated[
     Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
 ]
@@ -76,7 +74,7 @@ def chosen_columns(
     if (lat is None) != (lon is None):
         raise ValueError("--lat and --lon must be given together")
     if lat is not None and columns is not None:
-        raise ValueError("--columns can't be combined with --lat and --lon; give one or the other")
+        raise ValueError("--columns can't be combined with --lat and --lon; leave one of them out")
     if lat is not None and lon is not None:
         if lat.lower().startswith(("lon", "lng")) and lon.lower().startswith("lat"):
             raise ValueError(
@@ -93,9 +91,11 @@ def chosen_columns(
     table.require([*([] if target is None else [target]), *chosen])
     if target in chosen or len(set(chosen)) < len(chosen):
         twice = next(name for name in chosen if name == target or chosen.count(name) > 1)
-        raise ValueError(f"column {twice!r} is named twice; target and columns must all differ")
+        raise ValueError(f"column {twice!r} is named twice; name the target and each column once")
     if not chosen:
-        raise ValueError(f"{table.path} has no column but the target {target!r} to predict from")
+        raise ValueError(
+            f"{table.path} has only the column {target!r}, the target; add columns to predict from"
+        )
     return chosen, lat is not None
 
 
@@ -171,16 +171,17 @@ def widths_of(text: str) -> list[int]:
 def check_new_model(name: str, path: Path, force: bool) -> None:
     """Raise unless a model can be saved there and replaces nothing, or that is asked for."""
     if path.suffix.lower() != MODEL:
-        raise ValueError(f"{name} {path} should end with {MODEL}")
+        raise ValueError(f"{name} {path} must end with {MODEL}")
     check_place(path)
     check_free(name, path, force)
 
 
 def check_free(name: str, path: Path, force: bool) -> None:
-    """Raise if a file is there already, and nobody asked to replace it."""
+    """Raise if a file exists already, and nobody asked to replace it."""
     if path.exists() and not force:
         raise ValueError(
-            f"{name} {path} is there already; give another name by {name}, or --force to replace it"
+            f"{name} {path} exists already; give another name with {name}, or use --force to "
+            "replace it"
         )
 
 
@@ -190,7 +191,7 @@ def check_picture(path: Path | None, force: bool) -> None:
 
     if path is not None:
         if path.suffix.lower() not in ENDINGS:
-            raise ValueError(f"--plot {path} should end with one of {', '.join(ENDINGS)}")
+            raise ValueError(f"--plot {path} must end with one of {', '.join(ENDINGS)}")
         check_place(path)
         check_free("--plot", path, force)
 
@@ -198,7 +199,7 @@ def check_picture(path: Path | None, force: bool) -> None:
 def check_results(path: Path) -> None:
     """Raise unless results can be kept there: now, not after the table is read."""
     if path.suffix.lower() != ".json":
-        raise ValueError(f"--output {path} should end with .json")
+        raise ValueError(f"--output {path} must end with .json")
     check_place(path)
 
 
@@ -221,7 +222,7 @@ def check_output(table: "Table", output: Path, names: list[str], force: bool) ->
     check_place(output)
     if output.suffix.lower() not in table.outputs:
         raise ValueError(
-            f"--output {output} should end with {' or '.join(table.outputs)} for a "
+            f"--output {output} must end with {' or '.join(table.outputs)} for a "
             f"{ending(table.path)} file"
         )
     check_not_the_table(table, "--output", output)

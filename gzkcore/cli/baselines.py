@@ -1,8 +1,8 @@
-"""What others predict from the same rows: boosting, a linear model, and the mean.
+"""Baselines on the same rows: gradient boosting, a linear model, and the mean.
 
-Of a frame each is a function of the rows of the fit, their targets, the rows to predict and the
-encoder of ours, and returns predictions, or for labels the probability of each class. Of rows of
-numbers, which may be many, they are fitted to a sample.
+For a frame, each baseline is a function of the training rows, their targets, the rows to predict
+and our encoder. It returns predictions, or for labels the probability of each class. For rows of
+numbers, which may be many, baselines are fitted to a sample.
 """
 
 from collections.abc import Callable

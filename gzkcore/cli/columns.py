@@ -1,4 +1,4 @@
-"""Which columns matter: the error where one is shuffled among the rows held out."""
+"""Which columns matter: the error on held-out rows with each column shuffled."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -68,13 +68,13 @@ def fit(
         str | None,
         typer.Option(
             help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; by "
-            "default what is free, and half of it; in Python max_memory.",
+            "default the free memory, and half of it; in Python max_memory.",
         ),
     ] = None,
     classify: Classify = False,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Instead: ridge on so many features, reading the file in pieces."),
+        typer.Option(min=1, help="Instead: ridge on N features, reading the file in pieces."),
     ] = None,
     whole: Annotated[
         bool,
@@ -105,7 +105,7 @@ def fit(
         typer.Option(
             min=0,
             max=0.9,
-            help="Share of the rows to hold out for the test; by default 0.1, and of fewer than "
+            help="Share of the rows to hold out for the test; by default 0.1, or with fewer than "
             "300 rows each fifth in turn.",
         ),
     ] = None,
@@ -117,13 +117,14 @@ def fit(
 ) -> None:
     """Learn to predict a column of a table, and test it on held-out rows beside other methods.
 
-    Of a table of fewer than 300 rows each fifth is held out in turn, and the model is then fitted
+    If the table has fewer than 300 rows, each fifth is held out in turn; then the model is fitted
     to all rows.
 
     You need not choose anything. Columns may hold numbers, dates, text and missing values. The
     error on held-out rows decides about kernel, lengthscales, noise and form. A text target is a
-    label. With --lat and --lon places are points of the sphere; beside other columns, those of a
-    region stay latitudes and longitudes.
+    label. With --lat and --lon only places are used, as points of the sphere. Without them, columns
+    called latitude and longitude become points of the sphere too, unless there are other columns
+    and the places lie in one region.
 
     --features and --whole let you choose; they need numeric columns. With --features the file is
     read in pieces, so it may be larger than memory.

@@ -63,7 +63,7 @@ def plan(
     gamma: KernelGamma = "scale",
     max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
     lam: Annotated[
-        float, typer.Option(help="The ridge (alpha of KernelRidge) to tell about.")
+        float, typer.Option(help="The ridge (alpha of KernelRidge) of the estimates.")
     ] = 1.0,
     n_components: Widths = "64,256,1024,4096",
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample.")] = 0,
@@ -74,13 +74,14 @@ def plan(
     force: ForcePlot = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say which features, and how many, a kernel needs on the columns of a table.
+    """Recommend features, and how many of them, for a kernel on the columns of a table.
 
     With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
     read once, in pieces; the answer comes from a random sample of its rows. Below the table is the
     cost of the whole kernel, without features (gzkcore fit --whole). With --target the expected
-    error, time and memory of gzkcore fit come first: it learns its kernel, whole, on centres or on
-    features. With a target columns may hold text, dates and gaps too; such a table is read whole.
+    error, time and memory of gzkcore fit come first, for the whole kernel, centres and features;
+    that command learns its kernel. With a target, columns may also hold text, dates and missing
+    values; such a table is read whole.
     """
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.tables import open_table
@@ -164,7 +165,7 @@ def _check_numeric(table: "Table", target: str | None, y: Any) -> None:
     """Raise ValueError for targets that are labels."""
     if y is not None and y.dtype.kind != "f":
         raise ValueError(
-            f"--target {target}: this column of {table.path} holds text, and compare predicts "
+            f"--target {target}: this column of {table.path} holds text, but compare predicts "
             "numbers; choose another column, or leave --target out"
         )
 
@@ -227,8 +228,8 @@ def compare(
 
     With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
     read once, in pieces; training and test rows are drawn from a random sample of at most 16,384.
-    With a target columns may hold text, dates and gaps too; such a table is read whole. Each
-    result is saved in --output at once: repeat the command to resume, also with more methods,
+    With a target, columns may also hold text, dates and missing values; such a table is read whole.
+    Each result is saved in --output at once: repeat the command to resume, also with more methods,
     widths or seeds.
     """
     from gzkcore.evaluate.compare import compare as make_comparison
@@ -274,4 +275,6 @@ def compare(
     if failed:
         raise ValueError(failed)
     if plot and not features:
-        raise ValueError(f"--plot {plot}: no features were measured, so there is nothing to draw")
+        raise ValueError(
+            f"--plot {plot}: there is nothing to draw, since no features were measured"
+        )

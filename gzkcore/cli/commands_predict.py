@@ -1,4 +1,4 @@
-"""The command `predict`: use what `fit` has learnt."""
+"""The command `predict`: apply a model that `fit` has saved."""
 
 import math
 import time
@@ -48,15 +48,15 @@ def predict(
     grid: Annotated[
         float | None,
         typer.Option(
-            help="Instead of a table: cells of so many degrees, for a model of latitude and "
-            "longitude; the output is .nc (NetCDF) or .csv."
+            help="Instead of a table: size of the grid cells in degrees, for a model of latitude "
+            "and longitude; the output is .nc (NetCDF) or .csv."
         ),
     ] = None,
     window: Annotated[
         str | None,
         typer.Option(
-            help="South,north,west,east of the grid; by default the region of the places of the "
-            "fit, or the globe, -90,90,-180,180."
+            help="South,north,west,east of the grid; by default the region of the training "
+            "places, or the globe, -90,90,-180,180."
         ),
     ] = None,
     name: Annotated[
@@ -75,9 +75,10 @@ def predict(
 ) -> None:
     """Predict for every row of a table, in a new last column, or for every cell of a grid.
 
-    A .csv file is copied unchanged, with the new column added: to a millionth of the standard
-    deviation of the target, standard deviations to four digits. A .parquet file becomes .parquet or
-    .csv; for a .npy or .npz file only the predictions are written, as .npy.
+    A .csv file is copied unchanged, with the new column added. Predictions are rounded to a
+    millionth of the standard deviation of the target, standard deviations to four digits. A
+    .parquet file becomes .parquet or .csv; for a .npy or .npz file only the predictions are
+    written, as .npy.
     """
     from gzkcore._util.model_io import load
 
@@ -85,11 +86,11 @@ def predict(
 
     started = time.perf_counter()
     if (data is None) == (grid is None):
-        raise ValueError("give a table to predict for, or --grid with a number of degrees")
+        raise ValueError("give either a table to predict for, or --grid with a number of degrees")
     if window is not None and grid is None:
-        raise ValueError(f"--window {window} is the window of a grid; add --grid")
+        raise ValueError(f"--window {window} needs a grid; add --grid")
     if decimal_comma and grid is not None:
-        raise ValueError("--decimal-comma is for tables, and --grid reads none; leave it out")
+        raise ValueError("--decimal-comma is for tables, but --grid reads no table; leave it out")
     fitted = load(model)
     recipe = recipe_in(model, fitted)
     _check_asked(model, fitted, std=std, probabilities=probabilities)

@@ -1,4 +1,4 @@
-"""The commands `demo`, `papers` and `info`: what the package can do, and what it runs on."""
+"""The commands `demo`, `papers` and `info`: examples, and the installation."""
 
 import time
 from pathlib import Path

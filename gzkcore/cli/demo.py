@@ -1,9 +1,8 @@
-"""What `gzkcore demo` shows: `KernelRegressor`, boosting and feature maps, on 28,000 airports.
+"""The command `gzkcore demo`: `KernelRegressor`, boosting and feature maps, on 28,000 airports.
 
-Every method gets the same splits. `KernelRegressor` and boosting choose for themselves; every
-feature map gets the same number of features, the same lengthscales and ridges to choose from, and
-the same two folds to choose by. Each runs in a process of its own, so that its peak of memory is
-its own.
+Every method gets the same splits. `KernelRegressor` and boosting choose their own settings. All
+feature maps have the same number of features, and choose among the same lengthscales and ridges by
+the same two folds. Each method runs in a separate process, so that its peak memory can be measured.
 """
 
 import contextlib

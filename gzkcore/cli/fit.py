@@ -1,9 +1,9 @@
-"""A ridge on the columns of a table that may be larger than memory: what `gzkcore fit` does.
+"""`gzkcore fit --features`: a ridge on the columns of a table that may be larger than memory.
 
-Three readings of the columns, of which only the first parses a text file: one checks every value
-and measures the columns, one feeds the rows to the ridge, one compares its predictions with the
-truth. Rows are held out by a hash of their number, see `held_out`. Of few rows each fifth is held
-out in turn: then all this is done for each fold, and once more for all rows.
+The columns are read three times: to check every value and compute statistics, to fit the ridge, and
+to compare its predictions with the truth. Only the first reading parses a text file. A hash of the
+row number decides which rows are held out, see `held_out`. With few rows, each fifth is held out in
+turn: then all this is done for each fold, and once more for all rows.
 """
 
 import math
@@ -254,8 +254,8 @@ def _varying(table: Table, recipe: Recipe, survey: Survey) -> list[int]:
     kept = [j for j in range(len(names)) if recipe.sphere or survey.low[j] < survey.high[j]]
     if not kept:
         raise ValueError(
-            f"{table.path}: every column is constant in the training rows, so there is nothing to "
-            "predict from; choose other columns"
+            f"{table.path}: every column is constant in the training rows, so that there is "
+            "nothing to predict from; choose other columns"
         )
     if constant := [name for j, name in enumerate(names) if j not in kept]:
         warnings.warn(
@@ -372,8 +372,8 @@ def _domain(split: _Split, recipe: Recipe, X: Doubles) -> str:
     variance = float(X.var(axis=0).sum())
     if variance < ONE_PLACE:
         raise ValueError(
-            f"{split.columns.table.path}: all training rows are at the same place, so there is "
-            "nothing to predict from; choose other columns"
+            f"{split.columns.table.path}: all training rows are at the same place, so that there "
+            "is nothing to predict from; choose other columns"
         )
     return "region" if variance < REGION else "globe"
 

@@ -1,4 +1,4 @@
-"""The default of `gzkcore fit`: everything is chosen, and judged beside what others predict."""
+"""The default of `gzkcore fit`: it chooses all settings, and compares the model with baselines."""
 
 import time
 import warnings

@@ -1,7 +1,7 @@
-"""A `KernelRidge` on the rows of a table: what `gzkcore fit --whole` does instead of features.
+"""`gzkcore fit --whole`: a `KernelRidge` on the rows of a table, instead of features.
 
-Lengthscale and alpha are chosen on some rows, of which a fifth is held out; then one fit on all, or
-on some centres by passes over all.
+Lengthscale and alpha are chosen on some rows, of which a fifth is held out. Then the model is
+fitted to all rows, or on some centres by passes over all rows.
 """
 
 import itertools

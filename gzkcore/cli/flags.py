@@ -1,4 +1,4 @@
-"""Commands whose help shows flags without a value, and whose complaints say what was given."""
+"""Commands whose help shows flags without a value, and whose errors say what was given."""
 
 from typing import Any
 

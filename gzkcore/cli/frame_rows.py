@@ -204,8 +204,8 @@ def _prepared(
             say(told)
     if not kept:
         raise ValueError(
-            f"{table.path}: every column has no value, or texts of which more than half differ, so "
-            "there is nothing to predict from; choose other columns"
+            f"{table.path}: every column is empty, or holds text with a different value in more "
+            "than half of the rows, so that there is nothing to predict from; choose other columns"
         )
     seen = {name: _few_texts(whole[name]) for name in kept if kinds[name] == TEXT}
     recipe = FrameRecipe(
@@ -242,7 +242,8 @@ def _targets(
     """Return targets, labels as text or whole numbers where they are, and which are there."""
     if column.dtype.kind == "M":
         raise ValueError(
-            f"{table.path}: column {target!r} holds dates, which can't be predicted; choose another"
+            f"{table.path}: column {target!r} holds dates, which can't be predicted; choose "
+            "another target"
         )
     text = column.dtype.kind == "O"
     there = ~_missing(column)

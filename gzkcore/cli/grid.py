@@ -101,7 +101,7 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
     """Raise ValueError unless a grid can be written there, with columns of these names."""
     check_place(output)
     if output.suffix.lower() not in OUTPUTS:
-        raise ValueError(f"--output {output} should end with .nc (NetCDF) or .csv for a grid")
+        raise ValueError(f"--output {output} must end with .nc (NetCDF) or .csv for a grid")
     if labels and output.suffix.lower() == ".nc":
         raise ValueError(f"--output {output}: a NetCDF grid holds numbers, not labels; use .csv")
     for name in names:

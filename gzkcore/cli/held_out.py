@@ -1,11 +1,10 @@
-"""Which rows of a table are held out, and whether enough are left to learn from.
+"""The rows of a table that are held out, and checks that enough are left to learn from.
 
-One of each 1 / share consecutive rows is held out, drawn by a hash. So the share is what it says,
-the rows are spread over the whole table, and every reading of a file knows which they are without
-keeping a list.
+One of each 1 / share consecutive rows is held out, chosen by a hash. So the share is exact, the
+rows are spread over the whole table, and each reading of a file finds the same rows without a list.
 
-Of few rows a tenth says little. There each fifth is held out in turn, drawn by a hash too: of five
-consecutive rows each is in another fold.
+With few rows, a tenth of them says little. Then each fifth is held out in turn, also chosen by a
+hash: five consecutive rows are in five different folds.
 """
 
 from typing import Any
@@ -99,6 +98,6 @@ def check_targets_differ(table: Table, target: str, low: Any, high: Any) -> None
     if low == high:
         value = f"{low:g}" if isinstance(low, float) else low
         raise ValueError(
-            f"{table.path}: column {target!r} is {value} in every row that is used, so there is "
-            "nothing to predict; choose another target"
+            f"{table.path}: column {target!r} is {value} in every row that is used, so that there "
+            "is nothing to predict; choose another target"
         )

@@ -1,4 +1,4 @@
-"""What columns seem to be, although nobody said so: row numbers, dates, numbers with signs."""
+"""Guesses about columns: row numbers, and text that holds dates or numbers with signs."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Kernels with one lengthscale, by name: what `--kernel` and `--gamma` of `gzkcore fit` mean."""
+"""Kernels with one lengthscale, by name, for `--kernel` and `--gamma` of `gzkcore fit`."""
 
 import difflib
 import math

@@ -1,9 +1,9 @@
 """The command `gzkcore`: for people (tables) and programs (--json).
 
-Results go to stdout, progress and complaints to stderr. Exit codes: 0 done; 2 bad input, with one
-line that says what is wrong; 130 interrupted. Files appear whole or not at all.
+Results go to stdout, progress and errors to stderr. Exit codes: 0 done; 2 bad input, with one line
+that says what is wrong; 130 interrupted. Files are written completely or not at all.
 
-A command imports what it needs when it runs, so that --help and --version answer at once.
+A command imports modules only when it runs, so that --help and --version answer at once.
 """
 
 import contextlib

@@ -82,11 +82,11 @@ class Surface:
 def draw_map(
     path: Path, surface: Surface, title: str, label: str, *, terrain: bool = False
 ) -> None:
-    """Draw a surface over the globe, or the part with data, hatched where it is unknown.
+    """Draw a surface over the globe, or the region of the data, hatched where it is unknown.
 
-    It fades where its standard deviation grows. What has none fades from half a lengthscale to a
-    whole one from the nearest of the data, or from one to two of their spacings where these are
-    larger. A second map shows the standard deviations.
+    The surface fades where its standard deviation grows. Without standard deviations it fades at a
+    distance of half a lengthscale to a whole one from the nearest data, or of one to two spacings
+    of the data if these are larger. A second map shows the standard deviations.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What people and programs see of a command: progress, notes, tables and JSON."""
+"""The output of the commands: progress, notes, tables and JSON."""
 
 import contextlib
 import json

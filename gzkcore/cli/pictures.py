@@ -1,4 +1,4 @@
-"""Pictures of a fit that the command line draws: of predictions, and of columns."""
+"""Pictures of a fit: predictions against values, and the columns that matter."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The rows that `gzkcore plan` and `compare` try features on: some of a table, at random."""
+"""The random rows of a table on which `gzkcore plan` and `compare` try features."""
 
 from dataclasses import replace
 from typing import Any
@@ -72,7 +72,7 @@ def _rows_of_numbers(
     check_scales(table, names, survey.scaler.scale_)
     if (survey.low == survey.high)[:width].all():
         raise ValueError(
-            f"{table.path}: every column is constant, so there is nothing to predict from; "
+            f"{table.path}: every column is constant, so that there is nothing to predict from; "
             "choose other columns"
         )
     if not recipe.sphere and {*recipe.columns} == {*table.beside(recipe.target)}:

@@ -1,4 +1,4 @@
-"""What `gzkcore predict` needs to know of a table: which columns a model takes, and how.
+"""Recipes, from which `gzkcore predict` knows the columns of a model and how to read them.
 
 A recipe is saved with the model, as its attribute `recipe_`.
 """
@@ -139,8 +139,8 @@ def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
     saved = getattr(model, "recipe_", None)
     if saved is None:
         raise ValueError(
-            f"{path} does not say which columns it needs: it was saved from Python; use "
-            "gzkcore.load there, or gzkcore fit to make a model for this command"
+            f"{path} was saved from Python and does not say which columns it needs; use "
+            "gzkcore.load in Python, or make a model for this command with gzkcore fit"
         )
     kind = FrameRecipe if isinstance(saved, dict) and "kinds" in saved else Recipe
     try:
@@ -148,8 +148,8 @@ def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
         _check(recipe)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{path} has a recipe_ that gzkcore fit did not make, so which columns it takes is "
-            "unknown; use gzkcore.load in Python"
+            f"{path} has a recipe_ that gzkcore fit did not make, so that its columns are unknown; "
+            "use gzkcore.load in Python"
         ) from None
     return recipe
 

@@ -1,4 +1,4 @@
-"""How long work tells of itself: its progress, and what to know of it."""
+"""The types of the functions that report progress and notes."""
 
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What people and programs see of a fit with features or the whole kernel."""
+"""The output of a fit with --features or --whole, as text and as JSON."""
 
 import shlex
 from collections.abc import Callable
@@ -117,7 +117,7 @@ def about_folds(of_folds: dict[str, list[float]], written: Callable[[float], str
     n_folds = len(next(iter(of_folds.values())))
     return [
         (
-            f"Each fit learned from {n_folds - 1} of {n_folds} folds, chose everything anew, and "
+            f"Each fit chose all settings again from {n_folds - 1} of {n_folds} folds and "
             "predicted the other fold. The saved model is a fit to all rows."
         ),
         f"Errors of single folds: {spreads}.",

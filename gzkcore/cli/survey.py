@@ -1,4 +1,4 @@
-"""What one reading of columns of numbers tells: means, variances, ranges, and some of the rows."""
+"""Statistics from one reading of columns of numbers: means, variances, ranges, sampled rows."""
 
 import numpy as np
 from numpy.typing import NDArray

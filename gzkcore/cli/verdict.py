@@ -1,4 +1,4 @@
-"""What a learner is worth on the rows held out, beside baselines: errors, columns, certainty."""
+"""The test of a learner on held-out rows, beside baselines: errors, columns, uncertainty."""
 
 import time
 import warnings

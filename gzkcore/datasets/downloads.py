@@ -1,8 +1,8 @@
-"""Data sets from where they are published: fetched once, verified, and read without pickles.
+"""Published data sets: downloaded once, verified, and read without pickles.
 
-Checksums. Where the publisher gives one it is here, or scikit-learn has it (OpenML's own, that of
-the faces). Of the other files none is known beforehand: the sha256 of the first download is written
-to `checksums.json` beside it, and whatever is read later must match it (trust on first use).
+Checksums: if the publisher gives one, it is in this file, or scikit-learn has it (OpenML, the
+faces). For other files the sha256 of the first download is written to `checksums.json` beside it,
+and later reads must match it (trust on first use).
 """
 
 import hashlib
@@ -66,7 +66,7 @@ def _one(
     if not path.is_file():
         if not download:
             raise FileNotFoundError(
-                f"{path} is not there either; allow the download, or fetch {address}"
+                f"{path} does not exist either; allow the download, or fetch {address}"
             )
         pooch = _pooch()
         home.mkdir(parents=True, exist_ok=True)
@@ -90,8 +90,8 @@ def _verify(path: Path, kind: str, expected: str, who: str) -> None:
         found = hashlib.file_digest(file, kind).hexdigest()
     if found != expected:
         raise ValueError(
-            f"{path}: its {kind} is {found}, but {who} {expected}; the file was altered or came "
-            "only in part: delete it to fetch it again"
+            f"{path}: its {kind} is {found}, but {who} {expected}; the file was changed or is "
+            "incomplete: delete it to fetch it again"
         )
 
 

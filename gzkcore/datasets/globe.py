@@ -14,16 +14,16 @@ EARTH_KM = 6371.0
 
 
 class LatLonToSphere(TransformerMixin, BaseEstimator):
-    """Latitude and longitude in degrees to points on the unit sphere.
+    """Map latitude and longitude in degrees to points on the unit sphere.
 
     (latitude, longitude) -> (cos lat cos lon, cos lat sin lon, sin lat)
 
-    On the sphere there is no edge at 180 degrees and nothing special about the poles, so that a
+    On the sphere there is no edge at 180 degrees, and the poles are points like all others. So a
     kernel of the distance between points means the same everywhere. There is nothing to fit.
 
-    Parameters of `transform`: X of shape (n_samples, 2), float32 or float64 (kept; anything else
-    becomes float64), latitude from -90 to 90 and longitude from -180 to 360 degrees. Anything
-    outside raises ValueError and names the row, counted from 0.
+    `transform` takes X of shape (n_samples, 2) with latitude from -90 to 90 and longitude from -180
+    to 360 degrees. float32 is kept, everything else becomes float64. Other values raise a
+    ValueError that names the row, counted from 0.
 
     See Also
     --------
@@ -64,7 +64,8 @@ class LatLonToSphere(TransformerMixin, BaseEstimator):
         zero = (x == 0) & (y == 0) & (z == 0)
         if zero.any():
             raise ValueError(
-                f"X, row {zero.argmax()}: the zero vector has no latitude or longitude"
+                f"X, row {zero.argmax()}: the zero vector has no latitude or longitude; leave out "
+                "such rows"
             )
         degrees: NDArray[Any] = np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)])
         return np.ascontiguousarray(degrees.T)
@@ -107,5 +108,5 @@ def off_globe(X: NDArray[Any]) -> tuple[int, str] | None:
 
 
 def lengthscale_km(gamma: float) -> float:
-    """Return 1 / sqrt(2 gamma) on the globe."""
+    """Return the lengthscale 1 / sqrt(2 gamma) of a Gaussian on the globe in kilometres."""
     return EARTH_KM / math.sqrt(2 * gamma)

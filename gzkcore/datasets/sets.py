@@ -73,38 +73,37 @@ def load(
     ----------
     name : str
         ``"airports"`` (28,000 airports, from the package airportsdata); a set in
-        ``gzkcore.datasets.downloads.SOURCES``, which is downloaded; or the name of a file
-        NAME.npz in `data_home`, which comes first. Files of a name listed in
-        ``gzkcore.datasets.sets.SETS`` are checked against a known sha256; files of other names are
-        loaded as they are.
+        ``gzkcore.datasets.downloads.SOURCES``, which is downloaded; or the name of a file NAME.npz
+        in `data_home`, which has priority. Files whose name is in ``gzkcore.datasets.sets.SETS``
+        are checked against a known sha256; other files are not checked.
     data_home : str or path, optional
-        Folder with the files. By default the one in the environment variable ``GZKCORE_DATA``, and
-        without it a folder ``gzkcore`` among the caches of the user.
+        Folder with the files. By default the value of the environment variable ``GZKCORE_DATA``, or
+        else a folder ``gzkcore`` in the cache directory of the user.
     download : bool, default=True
-        Whether to fetch a set that is not there.
+        Whether to download a set that is not in the folder.
 
     Returns
     -------
     sklearn.utils.Bunch
-        The arrays by their own names, and ``DESCR``, a line about the set.
-        For airports: ``latitude``, ``longitude`` (degrees), ``elevation`` (metres) and
-        ``n_dropped``, how many entries of the source had no usable position or elevation.
+        The arrays by name, and ``DESCR``, a line about the set. For airports: ``latitude``,
+        ``longitude`` (degrees), ``elevation`` (metres) and ``n_dropped``, the number of entries of
+        the source without a usable position or elevation.
 
     Raises
     ------
     ValueError
-        If there is no such set, or a file differs from what it was.
+        If there is no such set, or a file does not match its checksum.
     FileNotFoundError
-        If the set is not there, and is not to be fetched or can't be.
+        If the set is not in the folder, and `download` is False or impossible.
     ImportError
-        If the package that fetches or reads it is missing; the message says how to install it.
+        If the package that downloads or reads it is missing; the message says how to install it.
     OSError
-        If its source can't be reached.
+        If its source cannot be reached.
 
     Notes
     -----
-    Files are verified by their publisher's checksum where there is one (CIFAR-10, faces, all of
-    OpenML); of others the sha256 of the first download is kept in ``checksums.json`` beside them,
+    Files are verified by the checksum of the publisher, if there is one (CIFAR-10, faces, all of
+    OpenML). For others the sha256 of the first download is saved in ``checksums.json`` beside them,
     and a file that no longer matches is refused. No file is read as a pickle.
 
     Examples
@@ -152,7 +151,7 @@ def _of_file(name: str, path: Path) -> Bunch:
     if expected is not None and found != expected:
         raise ValueError(
             f"{path} is not the {name!r} that gzkcore knows: its sha256 is {found}, not "
-            f"{expected}; replace the file, or give it another name to load it as it is"
+            f"{expected}; replace the file, or rename it to load it without a check"
         )
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not a .npz file of arrays; replace or remove it")
@@ -169,8 +168,8 @@ def _airports() -> Bunch:
         import airportsdata
     except ImportError as error:
         raise ImportError(
-            "the data set 'airports' comes with a package of its own: "
-            "pip install 'gzkcore[cli]' (or pip install airportsdata)"
+            "the data set 'airports' comes with the package airportsdata: pip install "
+            "'gzkcore[cli]' (or pip install airportsdata)"
         ) from error
     entries: list[Any] = list(airportsdata.load("ICAO").values())
     keys = ("lat", "lon", "elevation")

@@ -1,4 +1,4 @@
-"""How good and how fast features are: plans and comparisons, with their pictures.
+"""Plans and comparisons of features: their errors, times and memory, with pictures.
 
 - `plan`, with `forecast`, `whole_cost`: how many features, and what predictions will be worth
 - `compare`, with `methods`, `whole`, `measure`, `worker`, `results`, `summary`: every method

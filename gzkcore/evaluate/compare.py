@@ -1,8 +1,7 @@
-"""Every method on a user's data: what `gzkcore.compare` does.
+"""`gzkcore.compare`: every method on a user's data.
 
-A process of its own measures one method at one width after the other (`worker`, `measure`). Every
-run is kept when it is there (`results`). Means over the seeds are set beside each other
-(`summary`).
+A separate process measures one method at one width after another (`worker`, `measure`). Each run is
+saved when it is done (`results`). `summary` computes means over the seeds and compares them.
 """
 
 import contextlib
@@ -60,36 +59,37 @@ Cell: TypeAlias = tuple[str, int | None]  # a method and its width, None of the 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found: print it.
+    """The result of `compare`; `print` shows it.
 
     Attributes
     ----------
     kernel : str
-        The kernel with every parameter a number.
+        The kernel with all parameters as numbers.
     n_samples, n_features : int
         Of the data.
     n_fitted, n_judged : int
-        Rows that each seed fits to, and others that it is judged by.
+        Number of rows that each seed fits to, and of the other rows that it is judged by.
     n_seeds : int
     lam : float
         Ridge of `spectral_error`, in units of the kernel matrix of all rows.
     machine : dict
         Instruction set, threads, and version of the package.
     rows : list of dict
-        For each method and width, by width and error, and at last for the whole kernel, which has
-        no width and no error: `method`, `n_components` (None for the whole kernel), `width` (that
-        of the output; of the whole kernel its rows), `features` (what was fitted); means over the
-        seeds, `..._low` and `..._high` (95 % interval of the mean, None for one seed) and
-        `..._spread` (standard deviation) of `error` (relative, Frobenius), `mean_error` (over
-        pairs), `spectral_error` and, with y, `rmse` and `r2`; `error_ratio` to that of the best;
-        `fit_seconds`, `row_seconds` (transform), `seconds` (both, for n_fitted rows), `time_ratio`
-        to the least of the width; `megabytes` (peak); `front`: no other row is both more accurate
+        One for each method and width, in the order of width and error; the last one is for the
+        whole kernel, which has no width and no error. Keys: `method`, `n_components` (None for the
+        whole kernel), `width` (of the output; for the whole kernel its number of rows), `features`
+        (what was fitted). Means over the seeds of `error` (relative, Frobenius), `mean_error` (over
+        pairs), `spectral_error` and, with y, `rmse` and `r2`; each also with `..._low` and
+        `..._high` (95 % interval of the mean, None for one seed) and `..._spread` (standard
+        deviation). `error_ratio` to the best; `fit_seconds`, `row_seconds` (transform), `seconds`
+        (both, for n_fitted rows), `time_ratio` to the fastest of the width; `megabytes` (peak);
+        `front`: whether the row is on the Pareto front, that is, no other row is both more accurate
         and faster.
     refused : list of dict
         `method`, `n_components` (a list, empty for the whole kernel) and `reason`.
     best : dict
-        A row of the largest width: the fastest features with nearly the least `rmse` (`error`
-        without y); None if all are refused.
+        A row of the largest width: the fastest features with nearly the smallest `rmse` (without y,
+        `error`); None if all are refused.
     predicts : bool
         Whether there were targets to predict.
     """
@@ -116,7 +116,7 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=2)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw error against time, with the front, to a .png, .pdf or .svg file.
+        """Draw error against time, with the Pareto front, to a .png, .pdf or .svg file.
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
@@ -150,7 +150,7 @@ class Comparison:
         return [*cells, *(_short(value, 2) for value in times), f"{row['megabytes']:,.0f}"]
 
     def notes(self) -> list[str]:
-        """Return what the columns mean, who couldn't take part, and what to take."""
+        """Return notes: the meaning of the columns, the refused methods, and a recommendation."""
         return [*self._columns(), *self._reasons(), *self._advice()]
 
     def _columns(self) -> Iterator[str]:
@@ -241,44 +241,45 @@ def compare(
     Parameters
     ----------
     X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-        The data or a random sample of them, as the features are to see them: scale the columns. A
-        table with text, categories, dates or missing values is encoded as by `KernelRegressor`,
-        which scales all columns.
+        The data or a random sample of them, with scaled columns. A table with text, categories,
+        dates or missing values is encoded as by `KernelRegressor`, which scales all columns.
     y : array-like of shape (n_rows,) or (n_rows, n_targets), optional
-        What to predict, numbers: adds the error of a ridge on the features.
+        Numbers to predict. With y the result also has the error of a ridge regression on the
+        features.
     kernel : str, Kernel or callable, default="gaussian"
         An alias or instance of `gzkcore.kernels`, "additive_chi2" or "skewed_chi2" (with skewedness
         1), or a function of two arrays of rows that a new process can import: from a module, not
         a script or notebook.
     methods : "all" or sequence of str, default="all"
-        Names as in the result; "whole" is no features but the whole kernel. A method that can't do
-        this kernel or these data is listed as `refused`, with its reason.
+        Names as in the result; "whole" is the whole kernel without features. Methods that are not
+        possible for this kernel or these data are listed in `refused`, with the reason.
     n_components : int or sequence of int, default=(256, 1024)
         Widths to try.
     n_seeds : int, default=3
-        Each draws features, rows to fit to and rows to be judged by, the same for all methods.
+        Number of random seeds. For each seed, features, rows to fit to and rows to judge by are
+        drawn; the rows are the same for all methods.
     max_samples : int, default=10_000
-        Rows to fit to and to time with, at most; they are drawn from all.
+        Largest number of rows that are fitted to and timed; they are drawn from all rows.
     max_seconds : float, default=300.0
-        A method that takes longer for a seed is ended and listed as refused.
+        A method that takes longer for one seed is stopped and listed in `refused`.
     lam : float, default=1.0
         Ridge of `spectral_error`, in units of the kernel matrix of all rows.
     output : str or path, optional
-        A .json file that keeps the results; it is written after every run. What it holds of the
-        same data and settings is not done again. Methods, widths and seeds may be added, also by
-        two calls at once. A kernel's function is known by its name: if you edit the function, give
+        A .json file for the results, written after every run. Runs of the same data and settings
+        that it contains are not repeated. Methods, widths and seeds may be added, also by two calls
+        at once. A function as kernel is identified by its name: if you edit the function, use
         another output.
     random_state : int, RandomState, Generator or None, default=None
-        None: the seed of `output`, or a fresh one.
+        None: the seed in `output`, or a new one.
     n_samples : int, optional
-        Number of rows in all, where X is a sample; at least those of X.
+        Total number of rows if X is a sample; at least the number of rows of X.
     report : callable, optional
-        Is told a label, the share of the work that is done, and what is measured now.
+        Called with a label, the share of the work that is done, and what is measured now.
 
     Returns
     -------
     Comparison
-        Print it; `plot(path)` draws it, `to_json()` gives all numbers.
+        `print` shows it, `plot(path)` draws it, `to_json()` returns all numbers.
 
     Raises
     ------
@@ -286,30 +287,31 @@ def compare(
         If an argument is not as described, X has fewer than 20 rows, or `output` holds results of
         other data or settings.
     OSError
-        If no process can be started, or `output` can't be written.
+        If no process can be started, or `output` cannot be written.
 
     Notes
     -----
-    Methods run one after the other, with all threads that the package may use. Each has a process
-    of its own at each width, which ends when this process ends. A run whose error is not finite is
+    Methods run one after another, with all threads that the package may use. Each method and width
+    has a separate process, which ends with this process. A run whose error is not finite is
     refused.
 
-    Times are wall clock and medians over the seeds: `fit` is called once for each seed, `transform`
-    three times on the rows of the fit, each to a new array, of which the least time counts. Memory
-    is the peak of the process during fit and transform, above what it held before with data loaded
-    and libraries warm (Linux: VmHWM less VmRSS; elsewhere growth of the peak).
+    Times are wall-clock times, medians over the seeds. For each seed `fit` is called once, and
+    `transform` three times on the rows of the fit, each time into a new array; the shortest time
+    counts. Memory is the peak of the process during fit and transform, minus its memory before,
+    with data and libraries loaded (Linux: VmHWM minus VmRSS; elsewhere growth of the peak).
 
-    "whole" is a `KernelRidge`, measured once for all widths. Its kernel has no error; `fit_seconds`
-    are those of the ridge too, which for features come on top, and `row_seconds` those of
-    predictions. With y its alpha is chosen by a fifth of at most 3,000 rows of the fit, of fewer
-    than 1,000 by five folds, which is not timed; without y it solves for noise, at `lam`.
+    "whole" is a `KernelRidge`, measured once for all widths. Its kernel has no error. Its
+    `fit_seconds` include the ridge regression, which is not included for features; its
+    `row_seconds` are those of predictions. With y its alpha is chosen by held-out rows: a fifth of
+    at most 3,000 rows of the fit, or five folds if there are fewer than 1,000. This choice is not
+    timed. Without y it solves for random targets, with alpha = `lam`.
 
-    "gegenbauer-published" takes the best of 18 degrees and orders, chosen on rows of the fit; the
-    choice is not timed.
+    "gegenbauer-published" uses the best of 18 pairs of degree and order, chosen on rows of the fit;
+    this choice is not timed.
 
     References
     ----------
-    The measures are those of `gzkcore.metrics`.
+    The errors are those of `gzkcore.metrics`.
 
     Examples
     --------
@@ -366,7 +368,7 @@ def _check_rows(X: Data) -> Rows:
     rows = as_rows(X, "compare")
     if rows.shape[0] < FEWEST_ROWS:
         raise ValueError(
-            f"X has {counted(rows.shape[0], 'row')}; a comparison takes {FEWEST_ROWS} or more"
+            f"X has {counted(rows.shape[0], 'row')}, but a comparison needs {FEWEST_ROWS} or more"
         )
     return rows
 
@@ -392,7 +394,7 @@ def check_methods(methods: Any) -> list[str]:
                 + f"; use 'all' or some of {', '.join(NAMES)}"
             )
     if not names:
-        raise ValueError("methods=[] names no method; use 'all', or one or more names")
+        raise ValueError("methods=[] is empty; use 'all', or one or more names")
     return names
 
 
@@ -403,19 +405,19 @@ def _check_targets(y: ArrayLike, n_rows: int) -> Doubles:
         targets: Doubles = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"y is not numeric ({error}), and compare predicts numbers; pass numbers, or leave y "
-            "out to compare errors of the kernel"
+            f"y is not numeric ({error}), but compare predicts numbers; pass numbers, or omit y to "
+            "compare errors of the kernel"
         ) from None
     if targets.ndim not in (1, 2) or targets.shape[0] != n_rows:
         raise ValueError(
-            f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass a target "
-            "for each"
+            f"y has shape {targets.shape}, but X has {counted(n_rows, 'row')}; pass one target for "
+            "each"
         )
     raise_no_target(targets)
     if (targets == targets[0]).all():
         raise ValueError(
-            "y is the same in every row, so there is nothing to predict; pass other targets, or "
-            "leave y out"
+            "y is the same in every row, so that there is nothing to predict; pass other targets, "
+            "or omit y"
         )
     return targets
 
@@ -430,7 +432,7 @@ def _seed(random_state: Seed, store: Store) -> int:
 def _resolved(kernel: Any, data: Rows) -> Kernel:
     """Return the kernel with every parameter a number, after a try on two rows."""
     if isinstance(kernel, str) and kernel == "precomputed":
-        raise ValueError("kernel='precomputed' has no rows to make features of; pass a function")
+        raise ValueError("kernel='precomputed' has no rows for features; pass a function")
     resolved = as_any_kernel(kernel).resolve(data)
     if resolved.unit_sphere:
         check_unit(data)

@@ -1,4 +1,4 @@
-"""The pictures of plans and comparisons; matplotlib is imported only when one is drawn."""
+"""The pictures of plans and comparisons; matplotlib is imported only for drawing."""
 
 import itertools
 import math
@@ -103,7 +103,7 @@ def draw_comparison(
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
-        raise ValueError(f"{path}: no features were measured, so there is nothing to draw")
+        raise ValueError(f"{path}: there is nothing to draw, since no features were measured")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,19 +1,19 @@
-"""What predictions of y will be worth with all rows, by what some of them are: errors and costs.
+"""Forecasts of the error and the cost of predictions with all rows, from fits to some of them.
 
-A `KernelRegressor`, or of labels a `KernelClassifier`, chooses a kernel on a sample. Each form, the
-whole kernel, centres or features, is fitted to a quarter, a half and all of the sample but a fold,
-and judged by the fold. The error s, squared, or the share of wrong labels, falls from one size to
-the next, twice as large, by r times as much as before:
+A `KernelRegressor`, or a `KernelClassifier` for labels, chooses a kernel on a sample. Each form
+(whole kernel, centres or features) is fitted to a quarter, a half and all of the sample except one
+fold, and judged by this fold. Let s be the squared error, or the share of wrong labels. With each
+doubling of the rows its decrease is multiplied by r:
 
     s(2^k n) = s(n) - (s(n / 2) - s(n)) (r + r^2 + ... + r^k),
 
-which is what s = floor + c n^-p does, r = 2^-p; three sizes tell r. It is never taken to fall
-faster than a power of n without a floor, nor below the standard error of the labels counted wrong,
-the fall of which is not known to go on.
+This holds for s = floor + c n^-p with r = 2^-p, and three sizes determine r. The forecast never
+decreases faster than a power of n without a floor, nor below the standard error of the share of
+wrong labels, since a further decrease is not known.
 
-Seconds and memory are those of fits to the rows of the sample, repeated until they are as many as
-all or MOST_TIMED; more take as much for each row as between half of these and them. Those of the
-whole kernel, where it isn't factored, are as `cost_of` says.
+Seconds and memory are measured on the rows of the sample, repeated until there are as many as all
+rows or MOST_TIMED. Beyond that, each row costs as much as in the second half of the rows measured.
+If the whole kernel is not factored, `cost_of` predicts its cost.
 """
 
 import copy
@@ -47,7 +47,7 @@ MOST_TIMED = 1 << 14
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a form is expected to be worth, fitted to all rows.
+    """The expected error and cost of a form fitted to all rows.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class Forecast:
     size : int or None
         Centres or features; None: the whole kernel.
     error : float
-        On new rows: root mean square, in units of y; of labels the share that is wrong.
+        Error on new rows: root mean square, in units of y; for labels the share of wrong ones.
     seconds, megabytes : float
-        Of the fit with a kernel that is known.
+        Cost of the fit with a known kernel.
     choice_seconds : float
-        What it took to choose kernel and alpha on the rows of the sample, the same for all forms; a
-        fit does so before, on about as many rows at most.
+        Seconds for the choice of kernel and alpha on the rows of the sample, the same for all
+        forms. A fit makes this choice first, on at most about as many rows.
     """
 
     form: str

@@ -1,4 +1,4 @@
-"""What `plan` and `compare` are given: rows as features take them, targets as numbers or labels."""
+"""The inputs of `plan` and `compare`: rows for features, targets as numbers or labels."""
 
 from typing import Any
 
@@ -61,12 +61,12 @@ def as_targets(y: ArrayLike, X: Data, classify: bool) -> tuple[NDArray[Any], boo
     targets = _labels(y, X) if classify else np.asarray(check_targets(y, X))
     if targets.ndim > 1 and targets.shape[1] > 1:
         raise ValueError(
-            f"y has {targets.shape[1]} columns, and plan takes one; plan each by itself"
+            f"y has {targets.shape[1]} columns, but plan takes one; plan each separately"
         )
     if len(targets) < FEWEST_ROWS:
         raise ValueError(
-            f"a plan for a target (y) needs {FEWEST_ROWS} rows or more; got {len(targets)}, whose "
-            "fit takes seconds: fit them (gzkcore fit, KernelRegressor)"
+            f"a plan for a target (y) needs {FEWEST_ROWS} rows or more; got {len(targets)}, which "
+            "can be fitted in seconds without a plan (gzkcore fit, KernelRegressor)"
         )
     return targets.reshape(-1), classify
 
@@ -79,8 +79,8 @@ def _labels(y: ArrayLike, X: Data) -> NDArray[Any]:
     check_labels(labels, "to predict numbers leave out classify=True")
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class, {classes.tolist()}, and plan needs two or more; pass rows of other "
-            "classes too, or leave y out"
+            f"y has one class, {classes.tolist()}, but plan needs two or more; pass rows of other "
+            "classes too, or omit y"
         )
     return labels
 

@@ -1,4 +1,4 @@
-"""What is measured of a method: error, time and memory, for one seed after the other."""
+"""Measurements of a method: error, time and memory, for one seed after another."""
 
 import contextlib
 import math

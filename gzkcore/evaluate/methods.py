@@ -1,7 +1,8 @@
-"""Every method that `compare` knows, by name: to add one, add a line to `METHODS`.
+"""The methods of `compare`, by name: to add one, add a line to `METHODS`.
 
-A method is a function of what is asked for that returns features, not yet fitted, or raises
-`UnsuitableError`, which says in one line why it can't. Beside them: the whole kernel, `whole`.
+A method is a function of `Wanted` that returns features, not yet fitted, or raises
+`UnsuitableError`, which gives the reason in one line. The whole kernel, `whole`, is a method
+without features.
 """
 
 import functools
@@ -175,7 +176,9 @@ def _product(want: Wanted) -> Any:
     dim = want.rows.shape[1]
     kernels = want.kernel.by_column(dim)
     if kernels is None:
-        raise UnsuitableError("is no product of kernels of single columns; use Gaussian or Product")
+        raise UnsuitableError(
+            "is not a product of kernels of single columns; use Gaussian or Product"
+        )
     if dim > _FEW:
         raise UnsuitableError(f"takes too many products for {dim} columns; group them, see Product")
     return ProductFeatures(list(enumerate(kernels)), want.width, random_state=want.seed)

@@ -1,9 +1,9 @@
-"""Which features, how many of them, and what they will be worth: what `gzkcore.plan` does.
+"""`gzkcore.plan`: which features, how many of them, and their expected error and cost.
 
-Every family that suits the data is fitted to a sample at several widths, and judged by how far
-its kernel matrix of other rows is from the exact one. Errors are measured, not bounded: the
-theorems are safe but off by orders of magnitude (see `theory`), while an exact kernel matrix of
-some hundred rows costs nothing.
+Every suitable family is fitted to a sample at several widths, and its kernel matrix of other rows
+is compared with the exact one. Errors are measured, not bounded: the theorems are safe but off by
+orders of magnitude (see `theory`), while an exact kernel matrix of a few hundred rows takes little
+time.
 """
 
 import math
@@ -39,7 +39,7 @@ __all__ = ["Plan", "plan"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What `plan` found.
+    """The result of `plan`; `print` shows it.
 
     Attributes
     ----------
@@ -47,28 +47,30 @@ class Plan:
         Resolved.
     n_samples : int
     n_features, n_columns : int
-        Columns as the kernel is given them, and before text, dates and gaps were encoded.
+        Number of columns that the kernel gets, and before text, dates and missing values were
+        encoded.
     norms : tuple of float
         Smallest, median and largest distance from the mean, in the units of the data.
     effective_dimension : float
-        Of the cloud of points: (sum of variances)^2 / sum of their squares along principal axes.
+        Effective dimension of the points: (sum of variances)^2 / sum of squared variances, along
+        principal axes.
     lam : float
     statistical_dimension : float
-        s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from at most 8,192: how many
-        features a ridge of lam can use, or so many at least.
+        s_lambda = tr K (K + lam I)^-1 of all n_samples rows, estimated from at most 8,192. A ridge
+        regression with the ridge lam can use about this many features, or more.
     max_error : float
-        Of the kernel, relative: what was to be reached.
+        The relative error of the kernel that was asked for.
     whole : WholeCost or None
-        What a `KernelRidge` with the whole kernel and alpha = lam is expected to take on all rows;
-        None if its matrix is not positive definite.
+        Expected cost of a `KernelRidge` with the whole kernel and alpha = lam on all rows; None if
+        its matrix is not positive definite.
     forecasts : list of Forecast
-        With y, what a `KernelRegressor`, or of labels a `KernelClassifier`, in each form is
-        expected to be worth on all rows; its kernel is learned, not `kernel`.
+        With y, the expected error and cost of each form of a `KernelRegressor` (for labels a
+        `KernelClassifier`) on all rows. Its kernel is learned; `kernel` is not used.
     classify : bool
         Whether y are labels.
     table : list of dict
-        For each method and width: `error` (relative, Frobenius), `seconds` and `megabytes` to make
-        the features of all rows (a learner in one pass needs no such memory).
+        For each method and width: `error` (relative, Frobenius), and `seconds` and `megabytes` for
+        the features of all rows (a learner in one pass does not need this memory).
     recommendation : str
     """
 
@@ -93,7 +95,7 @@ class Plan:
         return clone(self._estimator)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw error against the number of features, one line a method: .png, .pdf or .svg.
+        """Draw error against the number of features, one line per method, to .png, .pdf or .svg.
 
         Needs matplotlib, ``pip install gzkcore[cli]``.
         """
@@ -209,33 +211,33 @@ def plan(
     n_samples: int | None = None,
     random_state: Seed = 0,
 ) -> Plan:
-    """Say which method, and how many features, a kernel needs on these data.
+    """Recommend features, and how many of them, for a kernel on these data.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
         The data or a random sample of them. Rows with text, categories, dates or, in a frame,
-        missing values are encoded as `KernelRegressor` does, all others taken as they are.
+        missing values are encoded as by `KernelRegressor`; all others are not changed.
     kernel : str or Kernel, default="gaussian"
     y : array-like of shape (n_rows,), optional
-        What to predict: adds what a `KernelRegressor`, or of labels a `KernelClassifier`, with all
-        rows is expected to be worth, whole, on centres and on features.
+        Targets or labels. With y the plan also forecasts the error and cost of a `KernelRegressor`
+        (for labels a `KernelClassifier`) on all rows: with the whole kernel, centres and features.
     classify : bool, default=False
         Whether numbers in y are labels. Text, booleans and categories always are.
     max_error : float, default=0.1
-        Relative Frobenius error of the kernel matrix to be reached.
+        The relative Frobenius error of the kernel matrix that is asked for.
     lam : float, default=1.0
         Ridge for the statistical dimension, in units of the kernel matrix of all rows.
     n_components : int or sequence of int, default=(64, 256, 1024, 4096)
         Widths to try.
     n_samples : int, optional
-        Number of rows in all, where X is a sample.
+        Total number of rows if X is a sample.
     random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
     Plan
-        Print it; `build()` gives the estimator, `plot(path)` the picture.
+        `print` shows it, `build()` returns the features, `plot(path)` draws it.
 
     Raises
     ------
@@ -244,17 +246,17 @@ def plan(
 
     Notes
     -----
-    At most 2,048 rows are fitted to and 512 others judged by; seconds are measured on them and
-    scaled to all rows. The whole kernel is solved on at most 8,192 rows, which tell the statistical
-    dimension too. Some seconds for widths of hundreds, ten for thousands, whatever n is.
-    Errors above 1e-3 are what other rows of the same kind show, within a factor of 1.5 nine times
-    in ten. Smaller ones depend on the few rows that lie furthest out, and may come out far larger
-    on more rows.
+    Features are fitted to at most 2,048 rows and judged by 512 others; seconds are measured on
+    these and scaled to all rows. The whole kernel is solved on at most 8,192 rows, from which the
+    statistical dimension is estimated too. A plan takes a few seconds for widths of hundreds, and
+    ten for thousands, for any n. Errors above 1e-3 agree with those on other rows of the same kind
+    within a factor of 1.5 in nine of ten cases. Smaller errors depend on the few rows that are
+    furthest out, and may be far larger on more rows.
 
-    With y a `KernelRegressor` chooses a kernel on at most 8,000 rows, 5 to 60 s, and each form is
-    fitted to a quarter, a half and all of these but a fold, by which its errors are judged. They go
-    on as a power of the number of rows above a floor: see the documentation for how well that goes.
-    The time of the choice is not part of the seconds.
+    With y a `KernelRegressor` chooses a kernel on at most 8,000 rows, in 5 to 60 s. Each form is
+    fitted to a quarter, a half and all of these rows except one fold, on which its error is
+    measured. The errors are extrapolated as a power of the number of rows plus a floor; the
+    documentation says how accurate that is. The seconds of a forecast do not include the choice.
 
     Examples
     --------
@@ -273,8 +275,8 @@ def plan(
     total = rows.shape[0] if n_samples is None else check_integer("n_samples", n_samples, 1)
     if total < rows.shape[0]:
         raise ValueError(
-            f"n_samples={total} is fewer than the {counted(rows.shape[0], 'row')} of X; it is the "
-            "number of rows in all, of which X is a sample"
+            f"n_samples={total} is fewer than the {counted(rows.shape[0], 'row')} of X; it must be "
+            "the total number of rows, of which X is a sample"
         )
     resolved = as_kernel(kernel).resolve(rows)
     entropy = as_seed_sequence(random_state)

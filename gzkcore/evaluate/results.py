@@ -1,7 +1,7 @@
-"""Results in a .json file, kept while work runs and gone on from.
+"""Results in a .json file, saved during the work and continued later.
 
-A file holds experiments: of each its settings, and what every job has found, by the job's key.
-Several processes may write to a file at once; each keeps what the others have written.
+A file holds experiments: the settings of each, and the results of its jobs, by the key of the job.
+Several processes may write to a file at once; none overwrites the results of others.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class Store:
         self.found: Found = {}
         if self.path is not None:
             if self.path.suffix.lower() != ".json":
-                raise ValueError(f"output {path} should end with .json")
+                raise ValueError(f"output {path} must end with .json")
             check_place(self.path)  # now, not after the first job
             self.settings, self.found = self._read(self.path).get(name, ({}, {}))
 
@@ -93,8 +93,8 @@ class Store:
             if before.get(name, value) != value:
                 raise ValueError(
                     f"{self.path} has results of {self._name} for other settings: {name} was "
-                    f"{before[name]}, and is {value} now; use the same again, give another "
-                    "output, or delete it"
+                    f"{before[name]}, and is {value} now; use the same settings, give another "
+                    "output, or delete the file"
                 )
         return before | now
 
@@ -111,7 +111,7 @@ class Store:
                 self._check(*experiments[self._name])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path} is no result of {self._of} of this version ({type(error).__name__}: "
+                f"{path} is not a result of {self._of} of this version ({type(error).__name__}: "
                 f"{error}); give another output, or delete it"
             ) from None
         return experiments

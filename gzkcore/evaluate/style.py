@@ -1,4 +1,4 @@
-"""How all pictures of the package look; matplotlib is imported only when one is drawn."""
+"""The style of all pictures of the package; matplotlib is imported only for drawing."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""From runs to rows: what a method is worth over the seeds, beside the others."""
+"""Summaries of runs: means over the seeds for each method, and their ranking."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""The whole kernel as a method among features: what a `KernelRidge` takes, and what it predicts."""
+"""The whole kernel as a method beside features: cost and predictions of a `KernelRidge`."""
 
 import time
 import warnings
@@ -88,8 +88,8 @@ def _fit(model: Any, X: Rows, y: Doubles) -> None:
         model.fit(X, y)
     if not np.all(model.converged_):
         raise ValueError(
-            f"its solver stopped at a relative residual of {np.max(model.residual_):.2g}; another "
-            "kernel, or a larger alpha, would do"
+            f"its solver stopped at a relative residual of {np.max(model.residual_):.2g}; use "
+            "another kernel, or a larger alpha"
         )
 
 

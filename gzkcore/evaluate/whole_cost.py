@@ -1,16 +1,18 @@
-"""What a `KernelRidge` on many rows is going to take, by some of them: steps, seconds and memory.
+"""Forecast of the steps, seconds and memory of a `KernelRidge` on many rows, from some of them.
 
-The **steps** are those of trials. On m of n rows the eigenvalues of K are about m / n of those on
-all, so a trial has m / n times alpha, and the preconditioner that these rows have as a part of all
-(`preconditioner_of_some`). It misses the small eigenvalues, so half of the rows take fewer steps;
-twice as many take more by that factor to the power of SLOWING, and so on.
+The **steps** come from trials. On m of n rows the eigenvalues of K are about m / n of those on all
+rows. So a trial uses m / n times alpha, and the preconditioner that these rows have as a part of
+all (`preconditioner_of_some`). A trial misses the small eigenvalues, so that half of the rows take
+fewer steps, by some factor. Twice as many rows take more steps by this factor to the power of
+SLOWING, and so on.
 
-The **seconds** of a product and of the preconditioner are measured on as many rows as all, or
-TIMED_ROWS, which repeat those given: tiles of near rows are then as small as those of all. For more
-rows those of products grow with their square, those of the preconditioner with its size too.
+The **seconds** of a product and of the preconditioner are measured on as many rows as there are in
+all, or on TIMED_ROWS. These rows repeat those given, so that tiles of near rows are as small as for
+all rows. For more rows the time of products grows with their square, and the time of the
+preconditioner also with its size.
 
-The **memory** is measured on these rows too, but no more than `fit_memory` reckons and no less than
-what is kept; for more rows it grows as is reckoned.
+The **memory** is measured on these rows too. It is at most the estimate of `fit_memory`, at least
+the size of what is kept, and for more rows it grows like the estimate.
 """
 
 import math
@@ -46,17 +48,17 @@ EXACT_PRODUCTS = 2
 
 @dataclass(frozen=True)
 class WholeCost:
-    """What a `KernelRidge` on n_samples rows is expected to take.
+    """The expected cost of a `KernelRidge` on n_samples rows.
 
     Attributes
     ----------
     alpha : float
     statistical_dimension : float
-        tr K (K + alpha I)^-1, as far as the rows tried can tell: at most their number.
+        tr K (K + alpha I)^-1, estimated from the rows tried; at most their number.
     n_iter : int
         Steps of the solver.
     converged : bool
-        Whether so many steps were enough for the rows tried.
+        Whether the solver converged on the rows tried.
     preconditioner : str
     seconds, megabytes : float
     """

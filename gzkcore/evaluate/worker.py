@@ -1,8 +1,8 @@
-"""Work in a fresh process: the peak of its memory is its own, and it may be killed.
+"""Work in a separate process, whose peak memory can be measured, and which can be killed.
 
-A `Worker` starts another Python, sends it a function and a task once, and then jobs. Each job runs
-in a fork of that process (where forking is safe, else the process ends with the job and the next
-one has another), and answers with as many results as the function yields.
+A `Worker` starts another Python process and sends it a function and a task once, and then jobs.
+Each job runs in a fork of that process; if forking is not safe, the process ends with the job and
+the next job gets a new process. A job answers with each result that the function yields.
 """
 
 import contextlib
@@ -138,7 +138,7 @@ class Worker:
             errors.seek(0)
             said = errors.read().decode("utf-8", "replace").strip().splitlines()
         raise OSError(
-            "the process to work in could not start: "
+            "the worker process could not start: "
             + (said[-1] if said else _death(self._process.wait()))
         )
 
@@ -177,8 +177,8 @@ def _pickled(given: Any) -> bytes:
         _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(given)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise ValueError(
-            f"not all of this can be sent to another process ({error}); define functions, a "
-            "kernel's too, in a module, a file of its own that is imported"
+            f"the arguments cannot be sent to another process ({error}); define functions, also "
+            "those of kernels, in a module that is imported"
         ) from None
     return file.getvalue()
 

@@ -1,4 +1,4 @@
-"""Feature maps: transformers of rows to columns whose inner products are a kernel.
+"""Feature maps: transformers of rows to columns whose inner products approximate a kernel.
 
 - `auto`: `KernelFeatures`, which chooses; `trials`: how it tries
 - `gegenbauer`, with `gegenbauer_base`, `gegenbauer_columns`, `gegenbauer_layout`, `polar`

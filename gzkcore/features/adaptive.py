@@ -1,8 +1,8 @@
 """Adaptive sketch: the monomials that matter to the data, drawn by their ridge leverage.
 
-x (x) ... (x) x, N times, has the products of N columns for coordinates, and a kernel that is a
-power series of the dot product has all of them for features. Here some are kept: each is drawn in
-proportion to its ridge leverage, column by column, without looking at all d^N of them.
+The coordinates of x (x) ... (x) x, N factors, are the products of N columns of x. They are the
+features of a kernel that is a power series of the dot product. Some of these d^N products are drawn
+by their ridge leverage, column by column, without listing the others.
 """
 
 import itertools
@@ -59,7 +59,7 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     X : array-like of shape (n_samples, dim)
         float32 is kept, everything else becomes float64.
     columns : array-like of int of shape (F, N)
-        Numbers of the columns of X whose product it is; those < 0 are no factor.
+        The columns of X that each monomial multiplies; negative numbers are ignored.
     weights : array-like of shape (F,)
 
     Returns
@@ -69,11 +69,11 @@ def monomial_features(X: ArrayLike, columns: ArrayLike, weights: ArrayLike) -> F
     Raises
     ------
     TypeError, ValueError
-        If the shapes don't fit together, or a column is no integer or isn't there.
+        If the shapes do not match, or a column is not an integer below dim.
 
     Notes
     -----
-    Monomials that begin alike are multiplied once: at most one product for each factor.
+    Monomials share the products of common first factors: at most one product for each factor.
 
     Examples
     --------
@@ -120,20 +120,20 @@ class AdaptiveSketchFeatures(KernelMap):
         Monomials are drawn by their leverage at this ridge. None: the sum of the eigenvalues after
         the first F / (4 log F), divided by F / (4 log F).
     n_rows : int, default=512
-        How many rows leverage is estimated from. They are drawn by their own leverage.
+        Number of rows from which leverage is estimated. These rows are drawn by their own leverage.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     center_ : ndarray of shape (n_features,) or None
-        The data's mean, which the Gaussian does without; None for sparse rows, whose zeros it would
-        fill.
+        The mean of the data, subtracted for the Gaussian; None for sparse rows, which would fill
+        up.
     lam_ : float
         lambda.
     statistical_dimension_ : float
-        s_lambda, the sum of all ridge leverages, as the rows looked at let one see it.
+        s_lambda, the sum of all ridge leverages, estimated from n_rows rows.
     columns_ : ndarray of int32 of shape (n_effective_, N)
         Which columns are multiplied; -1 is no factor.
     weights_ : ndarray of shape (n_effective_,)
@@ -145,32 +145,33 @@ class AdaptiveSketchFeatures(KernelMap):
 
     See Also
     --------
-    NystromFeatures : Depends on the data too, and is nearly always closer.
+    NystromFeatures : Also depends on the data, and is nearly always more accurate.
     PolySketchFeatures : Independent of the data.
 
     Notes
     -----
     k(x, y) = e(x) e(y) sum_N a_N <x, y>^N has the features sqrt(a_N) e(x) x_i1 ... x_iN. The ridge
-    leverage of such a monomial, with its values f at all rows, is f^T (K + lambda I)^-1 f; here a
-    weighted sample of the rows takes the place of all. Monomials are drawn in proportion to it, one
-    draw in ten by the sizes of columns alone, until there are F + 1 different ones, and each of
-    the first F is weighted by one over its probability to be among them: unbiased over the degrees
-    kept, for rows whose columns aren't 0 in all rows fitted. Where all monomials are no more than
-    F, the kernel is exact but for the degrees left out: together they are worth less than a
-    thousandth of lambda over the rows looked at.
+    leverage of a monomial with the values f at all rows is f^T (K + lambda I)^-1 f. It is estimated
+    from a weighted sample of the rows. Monomials are drawn with probability proportional to it (one
+    draw in ten uses the sizes of the columns instead) until F + 1 different ones are found. The
+    terms of the first F are divided by their probabilities of being chosen. So the features are
+    unbiased for the degrees kept, for rows that are 0 in every column that was 0 in all training
+    rows. If there are at most F monomials, all are kept, and only the degrees left out are missing:
+    together they contribute less than a thousandth of lambda on the sampled rows.
 
-    That features of x (x) ... (x) x are sampled by approximate ridge leverage, column by column,
-    and refined recursively, is Woodruff's and Zandieh's; their text was not at hand, and only an
-    outline of it is followed. These are ours: the recursion is over samples of the rows (as in
-    `NystromFeatures`), where they halve lambda, and the rest exact, where they sketch; products
-    that differ in their order alone are one, and none is drawn twice; degrees have leverage too.
-    So their theorems don't cover this: what was measured is in `docs/adaptive.md`.
+    Woodruff and Zandieh sample features of x (x) ... (x) x by approximate ridge leverage, column by
+    column, and refine the sample recursively. This code follows only an outline of their text. It
+    differs in four ways: the recursion is over samples of the rows (as in `NystromFeatures`), where
+    they halve lambda; the other steps are exact, where they sketch; products that differ only in
+    the order of their factors count as one, and none is drawn twice; degrees have leverage too.
+    Their theorems do not cover it; see `docs/adaptive.md`.
 
     With S = n_rows, fitting takes n S values of the kernel and O(n S^2) operations to choose rows.
-    Up to 65,536 monomials in all are listed, O(S^2) operations each. Beyond, a draw takes O(S^2)
-    for each attempt, where many are accepted, or S^2 n_features for each factor, less on CSR. A row
-    takes its norm and at most one product for each factor of each monomial, on CSR from the
-    columns in use. The same numbers for any number of threads and any split of the rows.
+    If there are at most 65,536 monomials, all are listed, with O(S^2) operations each. If there are
+    more, a draw takes O(S^2) operations for each attempt if many attempts are accepted, else S^2
+    n_features for each factor (less on CSR). A row takes its norm and at most one product for each
+    factor of each monomial, on CSR from the columns in use. Results do not depend on the threads or
+    the split of the rows.
 
     References
     ----------
@@ -230,9 +231,9 @@ class AdaptiveSketchFeatures(KernelMap):
         self.radius_ = math.sqrt(square) if square > 0 else 1.0
         if isinstance(kernel, Gaussian) and square > _LARGEST:
             raise ValueError(
-                f"a row is {self.radius_:.3g} lengthscales from the centre, and monomials are "
-                f"needed up to the square of that; use at most {math.sqrt(_LARGEST):.3g}, by a "
-                f"smaller gamma than {kernel.gamma}, or NystromFeatures, RandomFourierFeatures"
+                f"a row is {self.radius_:.3g} lengthscales from the centre, and the degrees needed "
+                f"grow with the square of that; the limit is {math.sqrt(_LARGEST):.3g}; use a "
+                f"gamma below {kernel.gamma}, or NystromFeatures or RandomFourierFeatures"
             )
         rng = generator(self.random_state)
         with limit_blas(1):  # the same draws for any number of threads
@@ -249,8 +250,8 @@ class AdaptiveSketchFeatures(KernelMap):
         self.columns_, self.weights_ = columns, np.exp(logs / 2)
         if not np.isfinite(self.weights_).all():
             raise ValueError(
-                f"a row is {self.radius_:.3g} lengthscales from the centre, where monomials are "
-                "beyond all numbers; scale the columns, or use NystromFeatures"
+                f"a row is {self.radius_:.3g} lengthscales from the centre, where monomials "
+                "overflow; scale the columns, or use NystromFeatures"
             )
         self.n_effective_ = len(columns)
         warn_if_trivial(kernel, X)
@@ -447,8 +448,8 @@ class _Law:
         K = np.sqrt(weights)[:, None] * square * np.sqrt(weights)
         if not (np.isfinite(K).all() and np.isfinite(np.exp(log_sizes)).all() and K.any()):
             raise ValueError(
-                f"{kernel!r} is {'beyond all numbers' if K.any() else '0'} on these rows; scale "
-                "the columns of X"
+                f"{kernel!r} {'overflows' if K.any() else 'is 0'} on these rows; scale the columns "
+                "of X"
             )
         values, axes = eigh(K)
         values = np.maximum(values, 0.0)

@@ -1,10 +1,11 @@
 """`KernelFeatures`: features of the family that suits the data.
 
-Every family that suits the data is fitted to a sample, its kernel matrix of other rows is compared
-with the exact one, and the cheapest of the best is taken. Where there are targets, only those are
-looked at on which a ridge predicts these rows best: kernel error is not prediction error. Measured,
-not bounded: the theorems are safe but off by orders of magnitude (see `theory`), while an exact
-kernel matrix of some hundred rows costs nothing.
+Every suitable family is fitted to a sample of the rows. Its kernel matrix on other rows is compared
+with the exact one, and the cheapest of the most accurate families is chosen. If there are targets,
+only families whose ridge regression predicts these other rows best are compared, since a small
+kernel error need not mean a small prediction error. The errors are measured, not bounded: the
+theorems are safe but off by orders of magnitude (see `theory`), while an exact kernel matrix of a
+few hundred rows takes little time.
 """
 
 import math
@@ -229,24 +230,24 @@ class KernelFeatures(KernelMap):
     family_ : str
         Its name in `errors_`.
     errors_ : dict of str to float
-        Relative Frobenius error of the kernel matrix of (at most) 512 rows that were not fitted to,
-        by family.
+        For each family, the relative Frobenius error of the kernel matrix of (at most) 512 held-out
+        rows.
     held_out_ : dict of str to float
-        Root mean squared error of a ridge on these rows, in standard deviations of y, by family.
-        Empty without y.
+        For each family, the root mean squared error of a ridge regression on these rows, in
+        standard deviations of y. Empty without y.
     not_tried_ : dict of str to str
-        Why a family could not be fitted, by family.
+        For each family that could not be fitted, the reason.
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters as numbers.
 
     Notes
     -----
-    `fit` tries each family on at most 2,048 rows, in seconds for some hundred components, then
-    fits the chosen one to all: the cheapest of those whose error is at most 1.2 times the least.
-    With y, as from every learner, only families are looked at whose ridge has an error of at most
-    1.02 times the least; labels are regressed as +1 against -1.
-    The same data and `random_state` give the same choice on every machine. Whether the result is
-    unbiased, depends on the data, or takes another pass is said by the chosen class.
+    `fit` tries each family on at most 2,048 rows, which takes seconds for a few hundred components.
+    Then it fits the chosen family to all rows: the cheapest of those whose error is at most 1.2
+    times the smallest. With y, which every learner passes, only families whose ridge regression has
+    an error of at most 1.02 times the smallest are considered; labels are regressed as +1 and -1.
+    The same data and `random_state` give the same choice on every machine. The documentation of the
+    chosen class says whether the features are unbiased, depend on the data, or take another pass.
 
     Examples
     --------

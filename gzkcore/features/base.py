@@ -1,4 +1,4 @@
-"""What every feature map shares: how it takes rows, gives columns, is saved and is asked about."""
+"""The base of all feature maps: validation of rows, `fit`, `transform`, and files."""
 
 import math
 import os
@@ -45,7 +45,7 @@ FAR, FAR_PRODUCT = 1e4, 1e18
 
 
 class TruncationWarning(UserWarning):
-    """Warns of points so far out that features no longer represent the kernel there."""
+    """Warns of points so far out that the features no longer represent the kernel there."""
 
 
 class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -105,11 +105,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
             Targets, for a kernel with a parameter "learn" (see `learn_kernel`); others ignore them.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. Rows of weight 0 are not there. The others count by their weight, a row of
-            weight 2 as two rows, in means (the centre, the mean squared norm), in the variance, for
-            gamma="scale", and in how likely a norm is. What looks at some rows, or at pairs of
-            them, sees each alike: gamma="median" and "learn", landmarks, adapted axes, trials,
-            expected errors. Equal weights change nothing.
+            Weights >= 0. Rows of weight 0 are ignored. A row of weight 2 counts as two rows in
+            means (the centre, the mean squared norm), in the variance for gamma="scale", and in the
+            distribution of norms. Whatever uses a sample of rows, or pairs of rows, ignores the
+            weights: gamma="median" and "learn", landmarks, adapted axes, trials, expected errors.
+            Equal weights change nothing.
 
         Returns
         -------
@@ -151,13 +151,13 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         width = check_integer("n_components", self.n_components, 1)
         if width > MOST_PLACES:
             raise ValueError(
-                f"n_components={width} is too large; use at most {MOST_PLACES}, which is what the "
-                "tables of a feature map count up to"
+                f"n_components={width} is too large; use at most {MOST_PLACES}, the limit of the "
+                "tables of a feature map"
             )
         if columns > self._most_columns:
             raise ValueError(
                 f"X has {columns} columns, and {type(self).__name__} takes at most "
-                f"{self._most_columns}; make them fewer, for example with CountSketch"
+                f"{self._most_columns}; reduce them first, for example with CountSketch"
             )
         check_components(width, self._bytes(width, rows, columns))
         return width
@@ -176,11 +176,11 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Of a Dask collection, the result is a Dask array that is not computed yet.
+            For a Dask collection the result is a Dask array that is not yet computed.
         out : ndarray of shape (n_samples, n_components), optional
-            Where to write: C-contiguous, the dtype of the result, no overlap with X. An array that
-            was written before is 2-4 times faster to fill than new memory; without `out`, large
-            results use that of earlier ones again, once nothing refers to these.
+            Where to write: C-contiguous, of the dtype of the result, no overlap with X. An array
+            that was written before is 2 to 4 times faster to fill than new memory. Without `out`, a
+            large result reuses the memory of earlier results that are no longer in use.
 
         Returns
         -------
@@ -217,9 +217,9 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_arrays(self)
 
     def _check_features(self, X: Rows, out: Floats) -> None:
-        """Raise if features of finite rows are beyond the numbers of their type.
+        """Raise if features of finite rows exceed the range of their dtype.
 
-        Where features are bounded, or grow like the rows, only far rows are a reason to look.
+        If features are bounded, or grow like the rows, only rows far from 0 are checked.
         """
         values = X if isinstance(X, np.ndarray) else X.data
         if values.size < out.size:
@@ -232,8 +232,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             far = X[row : row + 1]
             raise ValueError(
                 f"X is too large: row {row} has a coordinate of absolute value "
-                f"{abs(far).max():.3g}, and its features are beyond the numbers of {out.dtype}; "
-                "scale the columns (sklearn.preprocessing.StandardScaler), or pass float64"
+                f"{abs(far).max():.3g}, and its features exceed the range of {out.dtype}; scale "
+                "the columns (sklearn.preprocessing.StandardScaler), or pass float64"
             )
 
     def _highest_power(self) -> int:

@@ -2,11 +2,11 @@
 
 Each of the D coordinates is assigned to one of k blocks, and each block is summed with random
 weights: v = S x, where column j of the k x D matrix S has one number, weights[j], in row
-buckets[j]. That costs O(D) a row whatever k is, at the speed of memory, and O(nnz) for sparse rows.
+buckets[j]. That costs O(D) a row for any k, at the speed of memory, and O(nnz) for sparse rows.
 
 `BlockProjection` keeps distances without bias. `BlockFourierFeatures` takes cosines and sines of v
-for shift-invariant kernels; its bias depends on the size of a block and on how unequal the blocks
-are, never on how many there are. `block_report` says how large it is on given data.
+for shift-invariant kernels; its bias depends on the size of the blocks and on how unequal they are,
+not on how many there are. `block_report` estimates the bias on given data.
 """
 
 import math
@@ -128,7 +128,7 @@ def _as_rows(
         )
     if to.shape[1] != rows.shape[1] or not (to.size and to.min() >= 0 and to.max() < n_blocks):
         raise ValueError(
-            f"buckets of shape {to.shape} must name, for each of the {rows.shape[1]} columns of X, "
+            f"buckets of shape {to.shape} must have, for each of the {rows.shape[1]} columns of X, "
             f"a block from 0 to {n_blocks - 1}"
         )
     return rows, np.ascontiguousarray(to, dtype=np.int32), by
@@ -153,7 +153,7 @@ def block_projection(X: ArrayLike, buckets: ArrayLike, weights: ArrayLike, n_blo
     Raises
     ------
     TypeError, ValueError
-        If the shapes don't fit together, or a bucket is no integer or isn't there.
+        If the shapes do not match, or a bucket is not an integer in this range.
 
     Notes
     -----
@@ -200,7 +200,7 @@ def block_fourier_features(
     Raises
     ------
     TypeError, ValueError
-        If the shapes don't fit together, or a bucket is no integer or isn't there.
+        If the shapes do not match, or a bucket is not an integer in this range.
 
     Examples
     --------
@@ -295,12 +295,13 @@ class BlockProjection(_BlockMap):
     n_components : int
         k, the width of the output, exactly. With more than D, several projections stand side by
         side, divided by the root of their number.
-    values : {"rademacher", "gaussian"}, default="rademacher"
-        Signs +-1, or standard normal numbers. Signs are never worse.
-    arrangement : {"stratified", "permutation"}, default="stratified"
-        How coordinates are assigned to the k blocks. "stratified": each segment of k neighbours
-        has one coordinate in each block, in random order. "permutation": by one random permutation,
-        as in the paper. With both every coordinate is in every block with probability 1/k.
+    values : {"rademacher", "gaussian"}, default="rademacher" Signs +-1, or standard normal numbers.
+    Signs never have the larger variance. arrangement : {"stratified", "permutation"},
+    default="stratified"
+        How coordinates are assigned to the k blocks. "stratified": of each k neighbouring
+        coordinates, one goes to each block, in random order. "permutation": by one random
+        permutation, as in the paper. In both cases a coordinate is in each block with probability
+        1/k.
     mix : {None, "hadamard"}, default=None
         "hadamard": first rotate by random signs and the Hadamard transform, in O(D log D). Use it
         if most rows differ in few coordinates. It makes sparse rows dense.
@@ -323,13 +324,13 @@ class BlockProjection(_BlockMap):
 
     Notes
     -----
-    Cost: D multiply-adds a row, nnz for sparse rows, at 85 % of the memory's speed and more. Memory
-    beyond input and output: O(D) and 16 n_components numbers for each thread. The same result to
-    the bit for any number of threads, any split of the rows and for CSR whose columns are sorted,
-    per instruction set.
+    Cost: D multiply-adds a row, nnz for sparse rows, at 85 % or more of the memory bandwidth.
+    Memory beyond input and output: O(D) and 16 n_components numbers for each thread. Results are
+    identical, to the last bit, for any number of threads, for any split of the rows, and for CSR
+    with sorted columns, on CPUs with the same instruction set.
 
-    Variance of |v|^2, with x_j the squared coordinates and b = D/k: for signs and a permutation
-    2 (b-1)/(D-1) ((sum x)^2 - sum x^2), against 2 (sum x)^2 / k of a dense normal matrix.
+    Variance of |v|^2, with x_j the squared coordinates and b = D/k: for signs and a permutation 2
+    (b-1)/(D-1) ((sum x)^2 - sum x^2). A dense normal matrix has 2 (sum x)^2 / k.
 
     References
     ----------
@@ -405,8 +406,8 @@ class BlockProjection(_BlockMap):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            X times the transposed pseudo-inverse of `components_`, as scikit-learn's projections
-            have it.
+            X times the transposed pseudo-inverse of `components_`, as in scikit-learn's
+            projections.
 
         Notes
         -----
@@ -461,19 +462,19 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     buckets_ : ndarray of int32 of shape (passes, D)
-        The frequency that each coordinate belongs to.
+        The frequency (block) of each coordinate.
     weights_ : ndarray of shape (passes, D)
-        The coordinate of that frequency, scaled, in half turns.
+        That coordinate of the frequency, scaled, in half turns.
     n_blocks_ : tuple of int
         Blocks of each pass; their sum is ceil(n_components / 2).
     block_size_ : int
         Coordinates in the smallest block.
     expected_bias_ : float
-        Mean over pairs of training rows of E z(x).z(y) - k(x, y), given the blocks.
+        Mean of E z(x).z(y) - k(x, y) over pairs of training rows, given the blocks.
     expected_error_ : float
-        Root mean square over these pairs and the frequencies of z(x).z(y) - k(x, y).
+        Root mean square of z(x).z(y) - k(x, y) over these pairs and over the frequencies.
 
     See Also
     --------
@@ -481,15 +482,16 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
 
     Notes
     -----
-    Cost: D multiply-adds a row and pass (sparse: nnz), and one cosine and sine for two columns.
-    Memory beyond input and output: O(D passes), and for each thread 16 numbers for every block of a
-    pass, a megabyte at least. The same result to the bit for any number of threads, any split of
-    the rows and for CSR whose columns are sorted, per instruction set.
+    Cost: D multiply-adds for each row and pass (sparse: nnz), and one cosine and sine for two
+    columns. Memory beyond input and output: O(D passes), and for each thread 16 numbers for every
+    block of a pass, at least a megabyte. Results are identical, to the last bit, for any number of
+    threads, for any split of the rows, and for CSR with sorted columns, on CPUs with the same
+    instruction set.
 
-    Given the blocks the estimate has the mean 1/N sum_i K(sqrt(D/b_i) Delta_i) > K(Delta): a bias
-    of about K tau^2 cv2 / (2b) for the Gaussian, tau = gamma |Delta|^2, with cv2 the squared
-    coefficient of variation of the squared coordinates of Delta (2 for normal ones). It does not
-    fall with more passes.
+    Given the blocks, the mean of the estimate is 1/N sum_i K(sqrt(D/b_i) Delta_i) > K(Delta). For
+    the Gaussian the bias is about K tau^2 cv2 / (2b), where tau = gamma |Delta|^2 and cv2 is the
+    squared coefficient of variation of the squared coordinates of Delta (2 if these are normal).
+    More passes do not reduce the bias.
 
     References
     ----------
@@ -544,8 +546,8 @@ class BlockFourierFeatures(_BlockMap, KernelMap):
         dim, rng = self._start(X)
         if self.mix is not None and not kernel.rotation_invariant:
             raise ValueError(
-                f"mix={self.mix!r} rotates the rows, and {kernel!r} depends on the axes; use "
-                "mix=None, or Exponential"
+                f"mix={self.mix!r} rotates the rows, but {kernel!r} depends on the axes; use "
+                "mix=None, or the kernel Exponential"
             )
         # In three dimensions the spherical kernel has a meaning, and so it has for blocks of three.
         if kernel.max_dim is None:

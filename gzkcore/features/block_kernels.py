@@ -1,4 +1,4 @@
-"""Kernels that a block of coordinates can stand for: functions of sum_j |x_j - y_j|^p."""
+"""Kernels that block features can approximate: functions of sum_j |x_j - y_j|^p."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ def as_additive(kernel: Kernel) -> ShiftInvariantKernel:
     if isinstance(kernel, ShiftInvariantKernel):
         return kernel
     raise ValueError(
-        f"{kernel!r} is no function of sum_j |x_j - y_j|^p, so that a block of coordinates cannot "
-        "stand for the whole row; use Gaussian, Exponential, Matern, RationalQuadratic or "
+        f"{kernel!r} is not a function of sum_j |x_j - y_j|^p, so that a block of coordinates "
+        "cannot stand for the whole row; use Gaussian, Exponential, Matern, RationalQuadratic or "
         "Laplacian here, or GegenbauerFeatures or ProductFeatures for this kernel"
     )
 

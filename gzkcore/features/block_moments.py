@@ -1,4 +1,4 @@
-"""Means and variances of what blocks estimate: of kernels, and of projected squared lengths."""
+"""Means and variances of block estimates: of kernel values, and of projected squared lengths."""
 
 from typing import Any, get_args
 
@@ -90,8 +90,8 @@ def projection_variance(
     Returns
     -------
     float, or ndarray of shape (n,)
-        2 sum_(j != l) p_jl x_j x_l, see `energy_variance`, and 2 sum_j x_j^2 more for normal
-        values. A dense normal matrix has 2 (sum x)^2 / k.
+        2 sum_(j != l) p_jl x_j x_l, see `energy_variance`; plus 2 sum_j x_j^2 for normal values. A
+        dense normal matrix has 2 (sum x)^2 / k.
 
     Examples
     --------
@@ -125,12 +125,14 @@ def kernel_moments(
         A kernel with numbers as parameters. "gaussian", "exponential" and "spherical" have the
         parameter 1.
     mean, std : float or array-like
-        Of the normal variable: |x - y|^2 for `Gaussian`, `Matern` and `RationalQuadratic`, |x - y|
-        for `Exponential` and `Spherical`, sum_j |x_j - y_j| for `Laplacian`.
+        Mean and standard deviation of the distance, which is taken as normal: |x - y|^2 for
+        `Gaussian`, `Matern` and `RationalQuadratic`, |x - y| for `Exponential` and `Spherical`,
+        sum_j |x_j - y_j| for `Laplacian`.
     n_frequencies : int
         N.
     printed : bool, default=False
-        As printed, for the three kernels of the propositions: see B1, B6, B7 and B8 in the errata.
+        The formulas as printed, for the three kernels of the propositions: see B1, B6, B7 and B8 in
+        the errata.
 
     Returns
     -------
@@ -151,10 +153,12 @@ def kernel_moments(
     unit = isinstance(kernel, str) and kernel in _UNIT
     kernel = as_additive(_UNIT[kernel](1.0) if unit else as_kernel(kernel))
     if np.ndim(kernel.scale()) > 0:
-        raise ValueError(f"{kernel!r} has a parameter for each column; moments are for one number")
+        raise ValueError(
+            f"{kernel!r} has one parameter for each column; pass a kernel with a single number"
+        )
     means, stds = _broadcast(mean, std)
     if not stds.all():
-        raise ValueError(f"std={std!r} must be > 0, or the distances are not random")
+        raise ValueError(f"std={std!r} must be > 0; with 0 the distances are not random")
     once, variance = np.empty(means.shape), np.empty(means.shape)
     known = [number for number, kind in enumerate(_KNOWN) if isinstance(kernel, kind)]
     if known:
@@ -164,7 +168,10 @@ def kernel_moments(
             once.ravel(), variance.ravel(), n_threads(64 * means.size),
         )  # fmt: skip
     elif printed:
-        raise ValueError(f"printed=True is for the kernels that [B] has moments for, no {kernel!r}")
+        raise ValueError(
+            f"printed=True is for the kernels whose moments the paper prints, not for {kernel!r}; "
+            "use printed=False"
+        )
     else:
         nodes, weights = np.polynomial.hermite_e.hermegauss(201)
         sums = means[..., None] + stds[..., None] * nodes
@@ -192,11 +199,12 @@ def projection_moments(
     Parameters
     ----------
     mean, std : float or array-like
-        Of |sqrt(k) Delta_i|^2, the scaled energy of a block; the mean is |Delta|^2.
+        Mean and standard deviation of |sqrt(k) Delta_i|^2, the scaled energy of a block. The mean
+        is |Delta|^2.
     n_components : int
         k.
     printed : bool, default=False
-        As printed, (2 mean + std^2) / k: see B10 in the errata.
+        The formula as printed, (2 mean + std^2) / k: see B10 in the errata.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How the blocks of block features are shared out to passes over the coordinates."""
+"""How the blocks of block features are divided among passes over the coordinates."""
 
 from typing import Any
 

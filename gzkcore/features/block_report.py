@@ -1,4 +1,4 @@
-"""What blocks of coordinates would do to a kernel on given data: bias, variance, and advice."""
+"""Bias and variance of block Fourier features on given data, with advice."""
 
 import math
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ ACCEPTED = 0.01
 
 @dataclass(frozen=True)
 class BlockReport:
-    """Bias and variance of a kernel by blocks of one size on given data, with advice; `print` it.
+    """Bias and variance of block Fourier features on given data, with advice; `print` shows it.
 
     Attributes
     ----------
@@ -50,25 +50,26 @@ class BlockReport:
     bias : float
         Mean of E z(x).z(y) - k(x, y) over the pairs.
     bias_interval : (float, float)
-        Two standard errors to either side, for all pairs of rows and all arrangements.
+        The bias plus and minus two standard errors, over all pairs of rows and all arrangements.
     bias_rms : float
-        Root mean square over pairs of each one's bias.
+        Root mean square, over the pairs, of the bias at each pair.
     bias_formula : float
-        Mean over the pairs by the second-order formula, f'' Var / 2, f the kernel as a function of
-        the energy of a block. Good where the bias is small.
+        Mean bias over the pairs by the second-order formula f'' Var / 2, where f is the kernel as a
+        function of the energy of a block. Accurate if the bias is small.
     std : float
-        Standard deviation of z(x).z(y) with one pass, frequencies and arrangement drawn anew.
+        Standard deviation of z(x).z(y) with one pass, over frequencies and arrangements.
     std_arrangement : float
-        The part that the arrangement has in it.
+        The part of it that is due to the arrangement.
     std_independent : float
-        The standard deviation with as many frequencies that see all coordinates.
+        The standard deviation of ordinary random Fourier features with as many frequencies.
     spread : float
         (M/m)^2 of Lemma 4.6, median over the pairs: the largest energy of a block over the
         smallest.
     effective_k : float
         (sum a)^2 / sum a^2 for the energies a of blocks, median over the pairs: at most n_blocks.
     shapiro_w, shapiro_p : float
-        Of the Shapiro-Wilk test of the energies of the blocks of a pair, medians (Table 1).
+        W and p of the Shapiro-Wilk test of the energies of the blocks of a pair, medians over the
+        pairs (Table 1).
     normal_share : float
         Share of the pairs whose p is above 0.05.
     correlation_before, correlation_after : ndarray of shape (m, m)
@@ -102,7 +103,7 @@ class BlockReport:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, in sentences."""
+        """Return advice on what to change, as sentences."""
         said = []
         spiky = self.effective_k < 0.75 * self.n_blocks and self.kernel.rotation_invariant
         if self.n_blocks == 1:
@@ -224,7 +225,7 @@ def block_report(
 
     Examples
     --------
-    Differences in 1 of 50 columns, where blocks are far from equal:
+    Rows that differ in 1 of 50 columns, so that the blocks are far from equal:
 
     >>> import numpy as np
     >>> from gzkcore import Gaussian, block_report
@@ -245,7 +246,9 @@ def block_report(
         features.fit(X)
     X = features._validate(X, reset=False)
     if X.shape[0] < 2:
-        raise ValueError("X has one row; pass two or more, the report is about their differences")
+        raise ValueError(
+            "X has one row; pass two or more, since the report is about differences of rows"
+        )
     dim = features.buckets_.shape[1]
     n_blocks = most_blocks(features.kernel_, dim, block_size)
     draws = [

@@ -1,7 +1,7 @@
-"""What kernels take beside the rows, made of fitted weights once for each dtype, not in every call.
+"""Fitted weights, cast to the dtype of the rows once for each dtype instead of in every call.
 
-It is kept beside the features, not in them: files, pickles and copies don't hold it, and transform
-changes no attribute. A fit replaces fitted weights; nothing writes to them.
+The casts are kept beside the features, not in them: files, pickles and copies do not hold them, and
+transform changes no attribute. A new fit replaces the weights; nothing else changes them.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ def cast_once(owner: Any, dtype: DTypeLike, make: Callable[..., Any], *weights: 
 def contiguous(array: Any, dtype: DTypeLike) -> Floats:
     """Return an array in C order and of this dtype: itself, if it is.
 
-    Raises if numbers are beyond those of the dtype.
+    Raises if numbers exceed the range of the dtype.
     """
     with np.errstate(over="ignore"):
         made = np.ascontiguousarray(array, dtype=dtype)
     if made is not array and not is_finite(made):
         raise ValueError(
-            f"the fit has numbers beyond those of {made.dtype}; scale the columns "
+            f"the fit has numbers that exceed the range of {made.dtype}; scale the columns "
             "(sklearn.preprocessing.StandardScaler), or pass float64"
         )
     return made

@@ -1,4 +1,4 @@
-"""Features of Dask collections: fitted in passes over the chunks, and lazy."""
+"""Features of Dask collections: fitted in passes over the chunks, and computed lazily."""
 
 import functools
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["fit", "transform"]
 
 
 def fit(features: Any, X: Any, y: Any = None) -> Any:
-    """Fit a feature map to a Dask collection as to the same rows in one array.
+    """Fit a feature map to a Dask collection.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def fit(features: Any, X: Any, y: Any = None) -> Any:
     Returns
     -------
     transformer
-        Fitted. Where its parameters leave something to the data, the norms and the variance are
-        those of all rows; what needs the rows themselves (landmarks, adapted axes) gets a random
-        sample of up to 16,384.
+        The fitted copy. Norms and variance, if the parameters need them, are those of all rows.
+        Landmarks and adapted axes, which need the rows themselves, come from a random sample of up
+        to 16,384.
 
     Notes
     -----
-    One pass over X for means and squares, and one or two for norms. A few kilobytes travel for
-    each chunk, and the sample.
+    One pass over X computes means and squares, and one or two more the norms. A few kilobytes are
+    sent for each chunk, and the sample.
 
     Examples
     --------
@@ -57,13 +57,15 @@ def transform(features: Any, X: Any) -> Any:
     Parameters
     ----------
     features : fitted transformer
-        Any one; the feature maps of gzkcore have this as their method `transform`.
+        Any fitted transformer; for the feature maps of gzkcore the method `transform` does the
+        same.
     X : Dask array or data frame of shape (n_samples, n_features)
 
     Returns
     -------
     dask.array.Array of shape (n_samples, n_components)
-        In the chunks of X. Learners don't need it: they never hold the features of a whole chunk.
+        It has the chunks of X. Learners do not need it: they never hold the features of a whole
+        chunk.
     """
     width = getattr(features, "_n_features_out", None)
     if width is None:

@@ -1,10 +1,10 @@
 """Fastfood: random Fourier features in O(F log d) for each row, by Walsh-Hadamard transforms.
 
 A block of frequencies is V = L H G P H B / (sqrt(n) |G|): B random signs, P a permutation, G
-independent normal numbers, L lengths. Every row of V is normal for itself, exactly, so that the
-features are unbiased; rows of one block depend on each other, a little. With signs for G they are
-orthogonal instead, but on a lattice, which far rows that differ in few columns see again and again;
-signs with a little noise are nearly orthogonal and on no lattice.
+independent normal numbers, L lengths. Each row of V by itself is exactly normal, so that the
+features are unbiased; rows of one block are weakly dependent. If G consists of signs, the rows of V
+are orthogonal, but they lie on a lattice, and the kernel repeats between distant rows that differ
+in few columns. Signs with a little noise give nearly orthogonal rows and no lattice.
 """
 
 import math
@@ -52,7 +52,7 @@ def fastfood_frequencies(
     permutation : array-like of int of shape (n,)
         (P t)[i] = t[permutation[i]].
     normals : array-like of shape (n,)
-        The diagonal of G: normal numbers, or for orthogonal rows such of absolute value 1.
+        The diagonal of G: normal numbers, or for orthogonal rows numbers of absolute value 1.
     lengths : array-like of shape (n,)
         The diagonal of L: chi-distributed with n degrees for normal rows.
 
@@ -64,11 +64,11 @@ def fastfood_frequencies(
     Raises
     ------
     ValueError
-        If n is no power of two.
+        If n is not a power of two.
 
     Notes
     -----
-    To look at the frequencies; the features never form this matrix. O(n^2 log n) operations.
+    Use it to inspect the frequencies; the features never form this matrix. O(n^2 log n) operations.
 
     References
     ----------
@@ -102,40 +102,41 @@ class FastfoodFeatures(KernelMap):
     frequencies : {"orthogonal", "normal"}, default="orthogonal"
         "orthogonal": the frequencies of a block are nearly orthogonal, and each is nearly normal.
         "normal": each is exactly normal, as published. Both cost the same. With 16 to 784 columns
-        orthogonal ones had .2 to .9 times the error of normal ones.
+        the error of "orthogonal" was .2 to .9 times that of "normal".
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     signs_, normals_, lengths_ : ndarray of shape (n_blocks, block_size)
-        The diagonals of B, G and L, see `fastfood_frequencies`, of blocks of frequencies. The block
-        size is the next power of two to n_features, at least 16; that of orthogonal ones at least
-        256, or what F/2 fills once. Rows are padded with zeros.
+        The diagonals of B, G and L of each block, see `fastfood_frequencies`. The block size is
+        n_features rounded up to a power of two, at least 16; for orthogonal frequencies at least
+        256, or less if one block of F/2 frequencies is enough. Rows are padded with zeros.
     permutation_ : ndarray of int32 of shape (n_blocks, block_size)
     phase_ : float
-        Of the odd column.
+        Phase of the last column if F is odd.
 
     See Also
     --------
-    RandomFourierFeatures : Independent frequencies; faster up to some fifty columns.
+    RandomFourierFeatures : Independent frequencies; faster up to about fifty columns.
 
     Notes
     -----
     "orthogonal": the variance is about that of `RandomFourierFeatures` with orthogonal frequencies.
-    The bias, of the Gaussian, for rows that differ in one column is about
-    2 k log(k)^2 / (3 block_size), which is at most .36 / block_size; where they differ in many,
-    unequally, it is of the order of 1 / block_size^2. So it shows beside the error of Fourier
-    features only from some 100,000 of them on. The lattice isn't gone for rows that differ in two,
-    four or eight columns by the same: see the page on Fastfood.
+    For the Gaussian and rows that differ in one column, the bias is about 2 k log(k)^2 / (3
+    block_size), at most .36 / block_size. For rows that differ in many columns by different amounts
+    it is of the order of 1 / block_size^2. So the bias matters only with about 100,000 features or
+    more. The lattice remains for rows that differ by the same amount in two, four or eight columns:
+    see the page on Fastfood.
 
-    "normal": unbiased, the mean of z(x).z(y) over random states is k(x, y). The variance is that of
-    independent frequencies (`fourier_variance`) where F <= 2, and up to twice that beyond.
+    "normal": unbiased, that is, the mean of z(x).z(y) over random states is k(x, y). The variance
+    is that of independent frequencies (`fourier_variance`) for F <= 2, and up to twice that for
+    larger F.
 
-    About 2 log2(block_size) + 30 operations for each frequency, on CSR too; no memory but the
-    output and four numbers a frequency. The result is the same to the bit for any number of threads
-    and any split of the rows, per instruction set.
+    Cost: about 2 log2(block_size) + 30 operations for each frequency, on CSR too. Memory: the
+    output and four numbers for each frequency. Results are identical, to the last bit, for any
+    number of threads and any split of the rows, on CPUs with the same instruction set.
 
     References
     ----------
@@ -180,7 +181,7 @@ class FastfoodFeatures(KernelMap):
         kernel = rows.resolve(as_kernel(self.kernel))
         if not kernel.rotation_invariant:
             raise ValueError(
-                f"{kernel!r} depends on the axes, and Fastfood turns them; use "
+                f"{kernel!r} depends on the axes, and Fastfood rotates them; use "
                 "RandomFourierFeatures, or the kernel Exponential"
             )
         size = max(_LEAST_BLOCK, 1 << (X.shape[1] - 1).bit_length())

@@ -1,4 +1,4 @@
-"""The rows that features are fitted to: those given, or a random sample of a source."""
+"""The rows that features are fitted to: all rows given, or a random sample of a source."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from gzkcore.rows.survey import Survey, without_zeros
 
 @dataclass(frozen=True)
 class FitRows:
-    """Rows to fit to, with what is known of all rows where these are a sample.
+    """Rows to fit to, with statistics of all rows if these are a sample.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Random Fourier features: a shift-invariant kernel is the mean of a cosine over frequencies.
 
 k(x - y) = E cos(w.(x - y)) for w from the kernel's spectrum, and cos(w.(x - y)) =
-cos(w.x) cos(w.y) + sin(w.x) sin(w.y): two columns for each frequency, in any dimension.
+cos(w.x) cos(w.y) + sin(w.x) sin(w.y): each frequency gives two columns, in any dimension.
 """
 
 import math
@@ -68,7 +68,7 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     n_components : int
         F >= 1.
     phase : float, default=0.0
-        Of the odd column.
+        Phase of the last column if F is odd.
 
     Returns
     -------
@@ -77,12 +77,12 @@ def fourier_features(X: ArrayLike, W: ArrayLike, n_components: int, phase: float
     Raises
     ------
     TypeError, ValueError
-        If the shapes don't fit together, or there are too few frequencies.
+        If the shapes do not match, or there are too few frequencies.
 
     Notes
     -----
-    2 d flops and about 25 more for each frequency. The cosine of an angle a is off by a few
-    roundings of |a| and those of the product.
+    2 d flops for each frequency, and about 25 more for its cosine and sine. The error of the cosine
+    of an angle a is a few roundings of |a|, plus those of the product.
 
     References
     ----------
@@ -125,7 +125,7 @@ def fourier_variance(k: ArrayLike, k_double: ArrayLike, n_components: int) -> An
     Returns
     -------
     float, or ndarray of the shape of k and k_double together
-        (2/F) (1/2 + k(2D)/2 - k(D)^2) for an even F, the least bit more for an odd one.
+        (2/F) (1/2 + k(2D)/2 - k(D)^2) for an even F, very slightly more for an odd F.
 
     Examples
     --------
@@ -145,22 +145,23 @@ def fourier_variance(k: ArrayLike, k_double: ArrayLike, n_components: int) -> An
 
 
 def modified_weight(w: ArrayLike, radius: float, outside: float) -> Any:
-    """Weigh a frequency drawn evenly from a ball instead of from the normal density p.
+    """Return the weight of a frequency drawn uniformly from a ball instead of from the density p.
 
-    With q(w) = (1 - outside) / volume in the ball and q = p beyond it, E_q[p/q cos(w.D)] = k(D).
+    p is the normal density. With q(w) = (1 - outside) / volume in the ball and q = p outside it,
+    E_q[p/q cos(w.D)] = k(D).
 
     Parameters
     ----------
     w : array-like of shape (dim,) or (m, dim)
     radius : float
-        Of the ball.
+        Radius of the ball.
     outside : float
-        What p has beyond it, P(|w| > radius).
+        The probability P(|w| > radius) under p.
 
     Returns
     -------
     float, or ndarray of shape (m,)
-        sqrt(p / q), by which columns of this frequency are multiplied.
+        sqrt(p / q), the factor of the columns of this frequency.
 
     References
     ----------
@@ -188,7 +189,7 @@ def sample_frequencies(
     Parameters
     ----------
     kernel : Kernel
-        Shift-invariant, every parameter a number.
+        Shift-invariant, with all parameters as numbers.
     n_frequencies : int
         m >= 1.
     dim : int
@@ -202,18 +203,18 @@ def sample_frequencies(
     Returns
     -------
     ndarray of shape (n_frequencies, dim), float64
-        In units of 1 / X: k(x, y) = E cos(w.(x - y)).
+        Frequencies w in units of 1 / X: k(x, y) = E cos(w.(x - y)).
 
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, `frequencies` unknown or not for this kernel or
-        dimension, or the kernel has no spectrum to draw from.
+        If a number is not an integer or is too small, if `frequencies` is unknown or not possible
+        for this kernel or dimension, or if the kernel has no spectrum to draw from.
 
     Notes
     -----
-    Each frequency by itself has the law of the spectrum in every case, so that means of cosines
-    are unbiased. O(m d) operations, orthogonal O(m d min(m, d)).
+    Each frequency by itself has the distribution of the spectrum in every case, so that means of
+    cosines are unbiased. Cost: O(m d) operations, for "orthogonal" O(m d min(m, d)).
 
     References
     ----------
@@ -243,7 +244,7 @@ def sample_frequencies(
         if dim >= _MOST_DIMS_SOBOL:
             raise ValueError(
                 f"frequencies='qmc' is for less than {_MOST_DIMS_SOBOL} columns, but there are "
-                f"{dim}; use 'orthogonal', which serves as well there"
+                f"{dim}; use 'orthogonal', which is as accurate there"
             )
         points = sobol_points(m, dim + 1, draws)
         uniforms, normals = points[:, 0], ndtri(points[:, 1:])
@@ -301,27 +302,28 @@ class RandomFourierFeatures(_Fourier):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     frequencies_ : ndarray of shape (ceil(F / 2), n_features)
         In units of 1 / X.
     phase_ : float
-        Of the odd column.
+        Phase of the last column if F is odd.
 
     See Also
     --------
     FastfoodFeatures : The same in O(F log n_features) for each row.
-    GegenbauerFeatures : Of far smaller error in low dimension.
+    GegenbauerFeatures : Far more accurate in low dimension.
 
     Notes
     -----
-    Unbiased: the mean of z(x).z(y) over random states is k(x, y). Its variance for independent
-    frequencies is (2/F) (1/2 + k(2 D)/2 - k(D)^2), D = x - y (`fourier_variance`): none at D = 0,
-    at most 1 / F far away. Rows have the norm 1 (even F).
+    Unbiased: the mean of z(x).z(y) over random states is k(x, y). The variance for independent
+    frequencies is (2/F) (1/2 + k(2 D)/2 - k(D)^2), D = x - y (`fourier_variance`): 0 at D = 0, at
+    most 1 / F for distant rows. Rows of features have the norm 1 (even F).
 
-    (n_features + 25) F operations a row, on CSR those of its entries; no memory but the output and
-    the frequencies. Up to 32 columns, and on CSR, the result is the same to the bit for any number
-    of threads and any split of the rows, per instruction set; beyond, products are BLAS's, and it
-    is the same to rounding. In float32 an angle loses |angle| 6e-8: centre data far from 0.
+    Cost: (n_features + 25) F operations a row; CSR takes only those of its entries. Memory: the
+    output and the frequencies. With at most 32 columns, and on CSR, results are identical, to the
+    last bit, for any number of threads and any split of the rows, on CPUs with the same instruction
+    set. With more columns BLAS computes the products, and results agree up to rounding. In float32
+    the error of an angle is 6e-8 times the angle: centre data that are far from 0.
 
     References
     ----------
@@ -366,11 +368,11 @@ class RandomFourierFeatures(_Fourier):
 
 
 class ModifiedFourierFeatures(_Fourier):
-    """Fourier features of evenly spread frequencies, for ridge regression in 1 to 3 dimensions.
+    """Fourier features with uniformly drawn frequencies, for ridge regression in 1 to 3 dimensions.
 
-    With a small ridge, frequencies that are rare in the Gaussian's spectrum matter as much as
-    common ones. So frequencies are drawn uniformly from the ball of radius sqrt(2 log(n / alpha)),
-    outside it from the spectrum, and weighted by sqrt(p / q), which keeps the kernel unbiased.
+    With a small ridge, rare frequencies of the Gaussian's spectrum matter as much as common ones.
+    So frequencies are drawn uniformly inside the ball of radius sqrt(2 log(n / alpha)), and from
+    the spectrum outside it. The weights sqrt(p / q) keep the kernel unbiased.
 
     Parameters
     ----------
@@ -384,22 +386,22 @@ class ModifiedFourierFeatures(_Fourier):
     Attributes
     ----------
     kernel_ : Gaussian
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     frequencies_ : ndarray of shape (ceil(F / 2), n_features)
     weights_ : ndarray of shape (ceil(F / 2),)
         sqrt(p / q) of each frequency.
     phase_ : float
-        Of the odd column.
+        Phase of the last column if F is odd.
     radius_ : float
-        Of the ball, in units of the spectrum's standard deviation.
+        Radius of the ball, in units of the spectrum's standard deviation.
 
     Notes
     -----
-    Unbiased, but of larger variance than `RandomFourierFeatures`, at D = 0 about
-    V (4 pi)^(-d/2) (2 / F) for the ball's volume V, which is why more than 3 columns are refused:
-    from there on it grows beyond use. What falls is the number of features that a ridge regression
-    needs. The constants of the theorem (a density of thousands over ten times this radius) ask for
-    more features than there are data; these are practical ones.
+    Unbiased, but with a larger variance than `RandomFourierFeatures`: at D = 0 it is about V (4
+    pi)^(-d/2) (2 / F) for the ball's volume V. With more than 3 columns it is too large to be
+    useful, so these are refused. The gain is that a ridge regression needs fewer features. The
+    constants of the theorem (a density of thousands over ten times this radius) ask for more
+    features than there are data; this class uses practical ones.
 
     References
     ----------
@@ -441,14 +443,14 @@ class ModifiedFourierFeatures(_Fourier):
         kernel = rows.resolve(as_kernel(self.kernel))
         if not isinstance(kernel, Gaussian):
             raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
-                f"kernel={kernel!r}: the density is known to be good for the Gaussian alone; use "
-                "Gaussian, or RandomFourierFeatures"
+                f"kernel={kernel!r} is not possible: this density is known to be good for the "
+                "Gaussian only; use Gaussian, or RandomFourierFeatures"
             )
         dim = X.shape[1]
         if dim > _MOST_DIMS_MODIFIED:
             raise ValueError(
-                f"X has {dim} columns, but the variance of ModifiedFourierFeatures explodes beyond "
-                f"{_MOST_DIMS_MODIFIED}; use RandomFourierFeatures"
+                f"X has {dim} columns, but the variance of ModifiedFourierFeatures is too large "
+                f"beyond {_MOST_DIMS_MODIFIED}; use RandomFourierFeatures"
             )
         share = X.shape[0] / check_positive("alpha", self.alpha)
         radius = math.sqrt(2 * math.log(max(share, math.e)))

@@ -3,15 +3,16 @@
 `GegenbauerFeatures` writes a kernel as k(x, y) = sum over (l, i) of h_(l,i)(|x|) h_(l,i)(|y|)
 P_d^l(cos) and turns each (l, i) into columns in one of two ways:
 
-- exactly: h_(l,i)(|x|) alpha^(-1/2) Y_j(x/|x|) for the alpha(l, d) harmonics of degree l, no
+- exactly: h_(l,i)(|x|) alpha^(-1/2) Y_j(x/|x|) for the alpha(l, d) harmonics of degree l, without
   variance;
 - at random: for a direction w, sum_l s_l sqrt(alpha) h_(l,i)(|x|) P_d^l(<x/|x|, w>) / sqrt(m),
-  unbiased over w (Definition 8 of Han, Zandieh, Avron). The signs s = (+, +, -, -, ...) leave the
-  kernel as it is, since different degrees are uncorrelated, and remove the spike that all signs
-  plus have at w = x.
+  unbiased over w (Definition 8 of Han, Zandieh, Avron). The signs s = (+, +, -, -, ...) do not
+  change the kernel, since different degrees are uncorrelated. They remove the spike at w = x that
+  all signs plus would give.
 
-Which share is exact is chosen by the predicted error, from the energies of the (l, i) and the
-spread of the directions. `PublishedGegenbauerFeatures` is Definition 8 as printed, the yardstick.
+The predicted error decides which columns are exact. It follows from the energies of the (l, i) and
+from how evenly the directions are spread. `PublishedGegenbauerFeatures` is Definition 8 as printed,
+for comparison.
 """
 
 import copy
@@ -100,44 +101,45 @@ class GegenbauerFeatures(GegenbauerMap):
         Width of the output, exactly.
     basis : {"auto", "harmonic", "random", "hybrid", "adapted"}, default="auto"
         - "harmonic": radial functions times explicit spherical harmonics, strongest columns first;
-          no variance.
+          without variance.
         - "random": Definition 8 with alternating signs, compressed radial functions and evenly
           spread directions; unbiased.
         - "hybrid": the strongest harmonics exactly, the rest by random sampling; unbiased.
         - "auto": the one of these with the smallest predicted error.
         - "adapted": depends on the data, which are first rotated to their principal axes (this
-          changes no kernel value). Of 16 n_components harmonics the quarter with the largest mean
-          squares is taken, and compressed to n_components by the principal axes of their Gram
-          matrix. The mean squares are of at most 2,048 training rows, the Gram matrix is of at most
-          8 n_components rows.
+          changes no kernel value). 16 n_components harmonics are evaluated on at most 2,048
+          training rows, and the quarter with the largest mean squares is kept. The principal axes
+          of their Gram matrix, on at most 8 n_components rows, compress them to n_components
+          columns.
     directions : {"auto", "iid", "orthogonal", "sobol", "fibonacci"}, default="auto"
         Point set for random columns; see `gzkcore.sphere.directions`.
     radius : float or (float, float), optional
-        The largest distance from the centre that rows will have, or the smallest and the largest,
-        in the units of the data. None: from the rows given to fit. With a radius and a numeric
-        gamma the map does not depend on the data at all.
+        The largest distance of rows from the centre, or the smallest and the largest, in the units
+        of the data. None: computed from the training rows. With a radius and a numeric gamma the
+        map does not depend on the data at all.
     center : "auto", None or array-like of shape (n_features,), default="auto"
-        What is subtracted first, for shift-invariant kernels (dot-product kernels are never
-        centred). "auto": the mean of the data, or nothing if the data are on a sphere around the
-        origin or `radius` is given. Centring changes no kernel value and lowers the degree that is
-        needed.
+        The point that is subtracted first, for shift-invariant kernels (dot-product kernels are
+        never centred). "auto": the mean of the data, or nothing if the data are on a sphere around
+        the origin or `radius` is given. Centring changes no kernel value and lowers the degree that
+        is needed.
     reduce : None, int, transformer or "auto", default=None
         Reduces the columns before the expansion. An int k: a sparse random projection to k columns,
-        `BlockProjection`. A transformer: cloned and fitted. "auto": k = n_components from
-        2 n_components columns on, else nothing. `reduction_error_` is the error that this adds.
+        `BlockProjection`. A transformer: cloned and fitted. "auto": k = n_components if there are
+        at least 2 n_components columns, else no reduction. `reduction_error_` is the error that the
+        reduction adds.
     tol : float or "auto", default="auto"
         Degrees are added until the error is below tol, if n_components allows. "auto" is 1e-12 for
-        float64 and 1e-7 for float32. Columns that are left have further degrees.
+        float64 and 1e-7 for float32. Remaining columns hold further degrees.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel with every parameter a number.
+        The kernel with all parameters as numbers.
     basis_ : str
         "harmonic", "random", "hybrid" or "adapted".
     degree_, order_ : int
-        Highest degree, and number of radial functions of the degree that has most, in use.
+        Highest degree in use, and largest number of radial functions of any degree.
     radius_ : float
         In the units of the data.
     center_ : ndarray of shape (dim_,) or None
@@ -145,7 +147,7 @@ class GegenbauerFeatures(GegenbauerMap):
     dim_ : int
         Dimension of the expansion: columns after `reduce`.
     reduction_error_ : float
-        Root mean square of what `reducer_` changes k(x, y) by, over 1,000 pairs of rows of fit.
+        Root mean square, over 1,000 pairs of training rows, of the change of k(x, y) by `reducer_`.
     n_exact_ : int
         Columns without variance.
     n_directions_ : ndarray of int
@@ -153,23 +155,24 @@ class GegenbauerFeatures(GegenbauerMap):
     n_effective_ : int
         Columns that are not zero.
     truncation_error_ : float
-        Certified: what was dropped for good changes no kernel value between points inside the shell
-        of norms, after `reduce`, by more than this (in float64; float32 adds its rounding). For
-        basis="adapted" it is the largest over the training rows.
+        A certified bound: truncation changes no kernel value by more than this, for points whose
+        norms are in the fitted range, after `reduce` (in float64; float32 adds its rounding). For
+        basis="adapted" it is the largest error over the training rows.
     expected_error_ : float
-        Root mean square of z(x).z(y) - k(x, y) over directions and over random pairs with the norms
-        of the data (where the data crowd together, theirs is larger), and over projections.
+        Root mean square of z(x).z(y) - k(x, y) over directions, projections, and random pairs with
+        the norms of the data. If the data are concentrated in few directions, the error on them is
+        larger.
 
     Notes
     -----
-    Cost per row of exact columns: about 5 flops each; of random ones: 2 (d + 2q) each, q the
-    degree. Memory: the output and tiles of a few megabytes. The result is the same to the bit for
-    any number of threads and any split of the rows, per instruction set (basis="adapted", a product
-    of matrices: to rounding).
+    Cost per row: about 5 flops for each exact column, 2 (d + 2q) for each random column, where q is
+    the degree. Memory: the output and tiles of a few megabytes. Results are identical, to the last
+    bit, for any number of threads and any split of the rows, on CPUs with the same instruction set
+    (basis="adapted", a product of matrices: up to rounding).
 
-    Unbiased for basis="random" and "hybrid" up to `truncation_error_`; for m independent directions
-    the mean squared error is (E k(x,x) E k(y,y) - E k(x,y)^2) / m over random pairs, and evenly
-    spread ones have less. basis="harmonic" is deterministic.
+    basis="random" and "hybrid" are unbiased up to `truncation_error_`. For m independent directions
+    the mean squared error over random pairs is (E k(x,x) E k(y,y) - E k(x,y)^2) / m; evenly spread
+    directions have less. basis="harmonic" is deterministic.
 
     References
     ----------
@@ -321,8 +324,8 @@ class GegenbauerFeatures(GegenbauerMap):
             return None
         if self.kernel_.unit_sphere or np.ndim(self.kernel_.scale()) > 0:
             raise ValueError(
-                f"reduce={self.reduce!r} mixes columns, which {self.kernel_!r} does not survive "
-                "(it needs unit rows, or one scale per column); use reduce=None"
+                f"reduce={self.reduce!r} mixes columns, but {self.kernel_!r} needs unit rows, or "
+                "has one scale per column; use reduce=None"
             )
         if isinstance(reduce, numbers.Integral):
             k = check_integer("reduce", reduce, 1)
@@ -330,7 +333,8 @@ class GegenbauerFeatures(GegenbauerMap):
             reduce = BlockProjection(k, random_state=seed)
         elif not hasattr(reduce, "transform") or isinstance(reduce, type):
             raise TypeError(
-                f"reduce={reduce!r} is no transformer; use None, 'auto', an integer or an instance"
+                f"reduce={reduce!r} is not a transformer; use None, 'auto', an integer or an "
+                "instance"
             )
         reducer = plain_output(clone(reduce)).fit(X)
         first, second = random_pairs(X.shape[0], _SAMPLE_PAIRS)
@@ -390,9 +394,9 @@ class GegenbauerFeatures(GegenbauerMap):
         if shell[1] > radial.reach * (1 + SPHERE):
             unit = self._polar.unit
             warn(
-                f"points lie up to {shell[1] / unit:.4g} from the centre, so many lengthscales "
-                f"that features fade to 0 beyond {radial.reach / unit:.4g}; use a larger "
-                "lengthscale (a smaller gamma), or RandomFourierFeatures",
+                f"points lie up to {shell[1] / unit:.4g} from the centre, which is so many "
+                f"lengthscales that features are nearly 0 beyond {radial.reach / unit:.4g}; use a "
+                "larger lengthscale (a smaller gamma), or RandomFourierFeatures",
                 TruncationWarning,
             )
 
@@ -438,8 +442,8 @@ class GegenbauerFeatures(GegenbauerMap):
 class PublishedGegenbauerFeatures(GegenbauerMap):
     """Random Gegenbauer features exactly as published (Definition 8), for comparison.
 
-    Independent uniform directions, all signs plus, monomial radial functions; i runs from 0 (the
-    printed 1..s of Eq 22 and 23 gives another kernel).
+    Independent uniform directions, all signs plus, monomial radial functions. i runs from 0 (with
+    the printed 1..s of Eq 22 and 23 the kernel would be another).
 
     Parameters
     ----------
@@ -508,7 +512,10 @@ class PublishedGegenbauerFeatures(GegenbauerMap):
         degree = check_integer("degree", self.degree, 0)
         self.order_ = order = check_integer("order", self.order, 1)
         if self.kernel_.separable and order > 1:
-            raise ValueError(f"order={order} has no meaning for a zonal kernel; use order=1")
+            raise ValueError(
+                f"order={order} is not possible for a zonal kernel, which has one radial function; "
+                "use order=1"
+            )
         if self.n_components % order:
             below = self.n_components // order * order
             widths = f"{below} or {below + order}" if below else f"{order}"
@@ -542,10 +549,10 @@ def feature_operator(
 ) -> LinearOperator:
     """Operator Phi of a data set, over a quadrature of the sphere (Eq 14-16).
 
-    Phi v = sum_j v_j phi_(x_j) is a function on the sphere with s values at each w. Here it is
-    given by its values at the nodes of `sphere_quadrature`, times the square roots of the weights,
-    so that plain dot products are the inner product of L2(S^(d-1), R^s): Phi* is the transpose, and
-    Phi* Phi = K, exactly for the kernel truncated at `degree` and `order`.
+    Phi v = sum_j v_j phi_(x_j) is a function on the sphere with s values at each w. It is
+    represented by its values at the nodes of `sphere_quadrature`, times the square roots of the
+    weights. So plain dot products are the inner product of L2(S^(d-1), R^s), and Phi* is the
+    transpose. Phi* Phi = K, exactly for the kernel truncated at `degree` and `order`.
 
     Parameters
     ----------
@@ -559,8 +566,8 @@ def feature_operator(
     -------
     scipy.sparse.linalg.LinearOperator of shape (m * order, n)
         Row i m + j is radial function i at node j. Nothing of this size is stored: a product costs
-        O(n m order (d + degree)). Its attributes nodes, weights, degree and order say which they
-        are; `theory.ridge_leverage` asks for them.
+        O(n m order (d + degree)). It has the attributes nodes, weights, degree and order, which
+        `theory.ridge_leverage` uses.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What both Gegenbauer maps share: all but the choice of the columns."""
+"""The base of both Gegenbauer maps: everything but the choice of the columns."""
 
 import functools
 import math
@@ -151,12 +151,13 @@ class GegenbauerMap(KernelMap):
         self._warn_outside(float(nearest), float(furthest))
 
     def missing_diagonal(self, X: Data) -> Doubles:
-        """Return k(x, x) - z(x).z(x): what the features leave out, or add, on the diagonal.
+        """Return k(x, x) - z(x).z(x), the error of the features on the diagonal.
 
-        A kernel with a root at its diagonal, such as the neural tangent one, loses its high degrees
-        there and almost nothing elsewhere: Z @ Z.T + np.diag(missing_diagonal(X)) is then much
-        closer to the kernel matrix than Z @ Z.T. In a ridge, or as a predictive variance, it is
-        noise that belongs to the model.
+        A kernel with a square root at its diagonal, such as the neural tangent kernel, loses its
+        high degrees on the diagonal and almost nothing elsewhere. Then Z @ Z.T +
+        np.diag(missing_diagonal(X)) is much closer to the kernel matrix than Z @ Z.T. In a ridge
+        regression, or in a predictive variance, this difference acts as noise that belongs to the
+        model.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class GegenbauerMap(KernelMap):
         Returns
         -------
         ndarray of shape (n_samples,), float64
-            Not negative up to rounding where all columns are exact.
+            Not negative, up to rounding, if all columns are exact.
         """
         check_is_fitted(self, "kernel_")
         X = self._validate(X, reset=False)
@@ -220,9 +221,9 @@ class GegenbauerMap(KernelMap):
             unit = self._polar.unit
             seen = f"{low / unit:.4g} to {high / unit:.4g}"
             warn(
-                f"points at distance {there[worst] / unit:.4g} from the centre lie outside "
-                f"the fit's {seen}, and the kernel is off there by up to {errors[worst]:.2g}; fit "
-                "on data that reach as far, or pass radius=(smallest, largest)",
+                f"points at distance {there[worst] / unit:.4g} from the centre lie outside the "
+                f"fit's {seen}, and the error of the kernel is up to {errors[worst]:.2g} there; "
+                "fit on data that reach as far, or pass radius=(smallest, largest)",
                 TruncationWarning,
             )
 
@@ -267,7 +268,7 @@ def _check_radius(radius: float | tuple[float, float]) -> tuple[float, float]:
     try:
         low, high = (float(value) for value in radius)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"radius={radius!r} is neither a number nor a pair of numbers") from None
+        raise TypeError(f"radius={radius!r} must be a number or a pair of numbers") from None
     if not 0 <= low <= high or not 0 < high < math.inf:
         raise ValueError(f"radius={radius!r} must satisfy 0 <= smallest <= largest and largest > 0")
     return low, high

@@ -1,4 +1,4 @@
-"""Columns of random Gegenbauer features: sums of polynomials of the cosines with directions."""
+"""Columns of random Gegenbauer features: Gegenbauer sums of cosines with random directions."""
 
 import copy
 import functools
@@ -37,7 +37,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     W : array-like of shape (m, d)
         Unit rows.
     radial : array-like of shape (n, q + 1) or (1, q + 1)
-        What multiplies P_d^l for each row; one row serves all.
+        The factors of P_d^l for each row; a single row is used for all.
 
     Returns
     -------
@@ -47,12 +47,12 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     Raises
     ------
     ValueError
-        If the shapes don't fit together.
+        If the shapes do not match.
 
     Notes
     -----
-    By Clenshaw's rule, n m (d + 2 q) fused operations. Errors of 3e-6 (float32) and 1e-14 (float64)
-    relative to the largest value are typical.
+    Clenshaw's rule takes n m (d + 2 q) fused operations. Typical errors, relative to the largest
+    value, are 3e-6 (float32) and 1e-14 (float64).
 
     References
     ----------
@@ -72,7 +72,7 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
 
 
 def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
-    """Return the same sums by Horner's rule in halves: in powers of 2 t^2 - 1, even and odd apart.
+    """Return the sums of `gegenbauer_features` by Horner's rule in powers of 2 t^2 - 1.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
     W : array-like of shape (m, d)
         Unit rows.
     radial : array-like of shape (n, q + 1) or (1, q + 1)
-        What multiplies P_d^l for each row; one row serves all.
+        The factors of P_d^l for each row; a single row is used for all.
 
     Returns
     -------
@@ -91,12 +91,13 @@ def features_in_halves(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats:
     Raises
     ------
     ValueError
-        If the shapes don't fit together.
+        If the shapes do not match.
 
     Notes
     -----
-    n m (d + q + 3) fused operations. Digits are lost where terms cancel: `gegenbauer_features`
-    loses none, and `GegenbauerFeatures` looks at the terms before it sums so.
+    Even and odd powers are summed apart, with n m (d + q + 3) fused operations. Digits are lost if
+    terms cancel, which `gegenbauer_features` avoids. `GegenbauerFeatures` checks the terms before
+    it uses this rule.
 
     References
     ----------

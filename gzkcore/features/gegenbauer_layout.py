@@ -1,7 +1,7 @@
-"""Which columns stand for a kernel: exact harmonics, random directions, and how many of each.
+"""The choice of the columns of a kernel: exact harmonics, random directions, and how many of each.
 
-`choose` is a function of a kernel's radial functions, which know the norms: it takes what is
-predicted to err least. The result is a `Layout`, which writes the columns of unit rows.
+`choose` takes the columns with the smallest predicted error, given the kernel's radial functions,
+which know the norms of the data. The result is a `Layout`, which writes the columns of unit rows.
 """
 
 import functools
@@ -160,7 +160,7 @@ class Layout:
 
     @functools.cached_property
     def _n_columns(self) -> int:
-        """How many columns are written; ValueError if the parts don't fit together."""
+        """How many columns are written; ValueError if the parts do not match."""
         parts: list[Any] = [self.radial, *(each.rule for each in self.families)]
         if self.tree is not None:
             parts.append(self.tree)

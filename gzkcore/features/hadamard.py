@@ -1,7 +1,7 @@
 """The fast Walsh-Hadamard transform: a rotation of n coordinates by n log2(n) additions.
 
-H[i, j] = (-1)^popcount(i & j) for n a power of two. With random signs first it spreads any vector
-evenly over its coordinates, which is what Fastfood and the projections need it for.
+H[i, j] = (-1)^popcount(i & j) for n a power of two. After random signs it spreads any vector evenly
+over its coordinates. Fastfood and the projections need this.
 """
 
 from numpy.typing import ArrayLike
@@ -20,27 +20,27 @@ def hadamard_transform(X: ArrayLike, *, out: Floats | None = None) -> Floats:
     Parameters
     ----------
     X : array-like of shape (..., n)
-        n, the length of the last axis, a power of two: pad with zeros. float32 is kept, everything
-        else becomes float64.
+        n, the length of the last axis, must be a power of two: pad with zeros. float32 is kept,
+        everything else becomes float64.
     out : ndarray of the shape of X, optional
         Where to write: C-contiguous, the dtype of the result, no overlap with X.
 
     Returns
     -------
     ndarray of the shape of X
-        Not normalised: exact for small integers, and twice is n X. Divide by sqrt(n) for a
-        rotation. The order is that of `scipy.linalg.hadamard`.
+        Not normalised: exact for small integers; two transforms give n X. Divide by sqrt(n) for a
+        rotation. The rows of H have the order of `scipy.linalg.hadamard`.
 
     Raises
     ------
     TypeError, ValueError
-        If X holds no numbers, n is no power of two, or out doesn't fit.
+        If X is not numeric, n is not a power of two, or out does not match.
 
     Notes
     -----
-    n log2(n) additions a row; no memory beyond the output. An element is off by at most
-    log2(n) eps |x|_1, and as a rule by sqrt(log2(n)) eps |x|_2. The same result to the bit for any
-    number of threads and split of the rows.
+    Cost: n log2(n) additions a row, no memory beyond the output. The error of an element is at most
+    log2(n) eps |x|_1, and typically sqrt(log2(n)) eps |x|_2. Results are identical, to the last
+    bit, for any number of threads and any split of the rows.
 
     References
     ----------
@@ -58,7 +58,8 @@ def hadamard_transform(X: ArrayLike, *, out: Floats | None = None) -> Floats:
     if n < 1 or n & (n - 1):
         above = 1 << max(n - 1, 0).bit_length()
         raise ValueError(
-            f"X has shape {shape}, whose last axis is no power of two; pad it with zeros to {above}"
+            f"X has shape {shape}, whose last axis is not a power of two; pad it with zeros to "
+            f"{above}"
         )
     out = check_out(out, shape, flat.dtype, flat)
     _hadamard.hadamard_transform(

@@ -1,7 +1,7 @@
 """Random Maclaurin features: a dot-product kernel is a mean of products of random signs.
 
-k(x, y) = sum_N a_N <x, y>^N with a_N >= 0, and <x, y> = E (w.x)(w.y) for independent signs w: a
-column of degree N is a product of N such numbers, and N is random too.
+k(x, y) = sum_N a_N <x, y>^N with a_N >= 0, and <x, y> = E (w.x)(w.y) for independent random signs
+w. So a column of degree N is a product of N numbers w.x, and N is random too.
 """
 
 import math
@@ -57,9 +57,9 @@ def maclaurin_features(
     X : array-like of shape (n_samples, dim)
         float32 is kept, everything else becomes float64.
     signs : array-like of shape (sum of degrees, dim)
-        Those of the first column, then those of the second, and so on.
+        The signs of the first column, then those of the second, and so on.
     degrees : array-like of int of shape (F,)
-        N_j >= 0, how many signs a column has.
+        N_j >= 0, the number of sign vectors of each column.
     weights : array-like of shape (F,)
 
     Returns
@@ -69,7 +69,7 @@ def maclaurin_features(
     Raises
     ------
     ValueError
-        If the shapes don't fit together.
+        If the shapes do not match.
 
     References
     ----------
@@ -91,7 +91,8 @@ def maclaurin_features(
     W = np.asarray(signs, dtype=np.float64).reshape(-1, X.shape[1])
     if len(W) != N.sum():
         raise ValueError(
-            f"signs has {counted(len(W), 'row')}, but the degrees add up to {N.sum()}; pass as many"
+            f"signs has {counted(len(W), 'row')}, but the degrees add up to {N.sum()}; pass as "
+            "many rows"
         )
     order = np.argsort(-N, kind="stable")
     starts = np.cumsum(N) - N
@@ -164,29 +165,30 @@ class MaclaurinFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     center_ : ndarray of shape (n_features,) or None
-        The data's mean, which the Gaussian does without, in units of X.
+        The mean of the data in units of X, which is subtracted for the Gaussian.
     coefficients_, probabilities_ : ndarray of shape (n_degrees,)
         a_N and P(N).
     degrees_ : ndarray of shape (F,)
-        Of the columns, falling.
+        Degrees of the columns, in falling order.
     signs_ : ndarray of int8 of shape (sum of degrees_, n_features)
-        Of the first factor of all columns that have one, then of the second, and so on.
+        Signs of the first factor of all columns that have one, then of the second, and so on.
 
     See Also
     --------
-    GegenbauerFeatures : The same kernels, of far smaller error.
+    GegenbauerFeatures : The same kernels, far more accurate.
 
     Notes
     -----
-    Unbiased for sum_N a_N <x, y>^N over the degrees with P(N) >= 1e-12, times the Gaussian's
-    e(|x|) e(|y|). The variance is `maclaurin_variance`, times the square of that: it grows fast
-    with the norms. Columns are sorted by degree.
+    Unbiased for sum_N a_N <x, y>^N over the degrees with P(N) >= 1e-12, times e(|x|) e(|y|) for the
+    Gaussian. The variance is `maclaurin_variance`, times (e(|x|) e(|y|))^2 for the Gaussian. It
+    grows fast with the norms. Columns are sorted by degree.
 
-    2 n_features + 1 operations for each factor of each column; CSR is made dense tile by tile. Up
-    to 32 columns of X the result is the same to the bit for any number of threads and any split of
-    the rows, per instruction set; beyond, products are BLAS's, and it is the same to rounding.
+    Cost: 2 n_features + 1 operations for each factor of each column; CSR is made dense tile by
+    tile. With at most 32 columns of X, results are identical, to the last bit, for any number of
+    threads and any split of the rows, on CPUs with the same instruction set. With more columns BLAS
+    computes the products, and results agree up to rounding.
 
     References
     ----------
@@ -239,8 +241,8 @@ class MaclaurinFeatures(KernelMap):
                 total += rows.sum(np.square(_scaled(X[part], kernel, self.center_)), part)
         if not math.isfinite(total):
             raise ValueError(
-                f"X is too large for {kernel!r}: the squared norms of scaled rows are beyond all "
-                "numbers; scale the columns (sklearn.preprocessing.StandardScaler)"
+                f"X is too large for {kernel!r}: the squared norms of scaled rows overflow; scale "
+                "the columns (sklearn.preprocessing.StandardScaler)"
             )
         log_a, log_p = _series(kernel, total / rows.total, self.degrees)
         rng = generator(self.random_state)

@@ -1,4 +1,4 @@
-"""Normalisation of columns by mean and range, also of rows that are sparse or come in batches."""
+"""Normalisation of columns by mean and range, also for sparse rows and for rows in batches."""
 
 from typing import Any, Self
 
@@ -94,7 +94,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.partial_fit(X)
 
     def partial_fit(self, X: Data, y: object = None) -> Self:
-        """Take more rows into account: the same as fitting on all of them at once.
+        """Add rows: the result is that of `fit` on all of them at once.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             column = int(np.argmax(unusable))
             raise ValueError(
                 f"column {column} of X, counted from 0, goes from {low[column]:g} to "
-                f"{high[column]:g}: its sum, or one over its range, is beyond all numbers; scale it"
+                f"{high[column]:g}: its sum, or one over its range, overflows; scale it"
             )
         if fresh:
             self.n_samples_seen_ = 0
@@ -168,8 +168,8 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if self.with_shift:
                 raise ValueError(
                     "subtracting the means would make every entry of this sparse X nonzero; use "
-                    "with_shift=False, which leaves distances and shift-invariant kernels the "
-                    "same, or project(projection, X), which shifts after projecting"
+                    "with_shift=False, which does not change distances and shift-invariant "
+                    "kernels, or project(projection, X), which subtracts the projected means"
                 )
             scaled = X.copy()
             scaled.data = X.data * factor[X.indices]
@@ -180,9 +180,9 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def project(self, projection: Any, X: Data) -> Floats:
         """Project the normalised rows without making sparse ones dense.
 
-        S ((x - mean) / range) = S (x / range) - S (mean / range): the shift is subtracted once it
-        is projected, so that sparse rows cost O(nnz). It always is, whatever `with_shift` says
-        about `transform`.
+        S ((x - mean) / range) = S (x / range) - S (mean / range): the projection of the shift is
+        subtracted, so that sparse rows cost O(nnz). It is always subtracted; `with_shift` concerns
+        `transform` only.
 
         Parameters
         ----------

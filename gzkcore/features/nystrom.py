@@ -1,7 +1,7 @@
-"""Nystrom features: any kernel, seen from some of the rows, the landmarks.
+"""Nystrom features: any kernel, approximated from its values at some of the rows, the landmarks.
 
-k(x, y) is replaced by k(x, L) K_LL^+ k(L, y) for S landmarks L. The features depend on the data,
-and need nothing of the kernel but its values.
+k(x, y) is replaced by k(x, L) K_LL^+ k(L, y) for S landmarks L. The features depend on the data.
+They need only the values of the kernel.
 """
 
 import functools
@@ -131,38 +131,38 @@ class NystromFeatures(KernelMap):
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     landmarks_ : ndarray of shape (S, n_features)
-        "precomputed": numbers of rows.
+        With "precomputed", the numbers of the rows.
     landmark_indices_ : ndarray of shape (S,) or None
-        Which rows they are; None if they were given as points.
+        The numbers of these rows; None if the landmarks were given as points.
     eigenvalues_ : ndarray of shape (min(S, F),)
-        Of the landmarks' kernel matrix, largest first.
+        Eigenvalues of the landmarks' kernel matrix, largest first.
     root_ : ndarray of shape (S, n_effective)
         Its eigenvectors over the roots of its eigenvalues: Z = k(X, landmarks_) @ root_.
     n_effective_ : int
-        Columns that aren't 0, for data of the type that was fitted.
+        Number of columns that are not 0, for data of the dtype of the training rows.
 
     See Also
     --------
-    GegenbauerFeatures : Independent of the data, and closer in low dimension.
+    GegenbauerFeatures : Independent of the data, and more accurate in low dimension.
     RandomFourierFeatures : Independent of the data; cheaper for each row.
 
     Notes
     -----
-    Z Z^T = k(X, L) K_LL^+ k(L, X) is never larger than the kernel matrix (in the order of positive
-    semidefinite matrices) and exact between landmarks. Biased towards 0 far from all landmarks.
+    Z Z^T = k(X, L) K_LL^+ k(L, X) is exact between landmarks, and K - Z Z^T is positive
+    semidefinite. The features are biased towards 0 far from all landmarks.
 
-    Columns are ordered by eigenvalue. Eigenvalues below 8 eps of the largest are rounding, and
-    dropped: eps is that of float32 where X is float32. With fewer rows or eigenvalues than F, the
-    columns beyond are 0; with more landmarks than F, the F largest eigenvalues are kept.
+    Columns are ordered by eigenvalue. Eigenvalues below 8 eps times the largest are rounding errors
+    and dropped, where eps is that of float32 if X is float32. If there are fewer rows or
+    eigenvalues than F, the remaining columns are 0. If there are more landmarks than F, the F
+    largest eigenvalues are kept.
 
-    Fitting evaluates n S values of the kernel and takes O(n S^2) operations; the kernel matrix is
-    evaluated in tiles, and its n S values are kept while landmarks are chosen only if they take
-    less than 256 MB ("rpcholesky" evaluates up to some ten times as many otherwise).
-    "accelerated-rls" takes O(n S) operations, "kmeans++" too, "uniform" none. A row takes S values
-    of the kernel and 2 S F operations. Values are computed in float64, products are BLAS's in the
-    type of X.
+    Fitting evaluates n S values of the kernel, in tiles, and takes O(n S^2) operations. While
+    landmarks are chosen, these values are kept only if they take less than 256 MB; otherwise
+    "rpcholesky" evaluates up to about ten times as many. "accelerated-rls" and "kmeans++" take O(n
+    S) operations, "uniform" none. Transforming a row takes S values of the kernel and 2 S F
+    operations. Values are computed in float64; BLAS computes the products in the dtype of X.
 
     References
     ----------
@@ -212,7 +212,8 @@ class NystromFeatures(KernelMap):
         if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"X has shape {X.shape}, but with kernel='precomputed' fit takes the square matrix "
-                "of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to transform"
+                "of all pairs of rows, without rows of weight 0; pass k(X, X) to fit, and k(new, "
+                "X) to transform"
             )
         self.landmark_indices_: Integers | None
         if isinstance(self.landmarks, str):
@@ -283,9 +284,8 @@ class NystromFeatures(KernelMap):
         """Refuse kernels that a file can't keep, see `model_io`; nothing takes another form."""
         if as_exact_kernel(getattr(self, "kernel_", self.kernel)).holds_function:
             raise TypeError(
-                f"kernel={self.kernel!r} is a function, which no file of data can hold, and "
-                "Nystrom features call it for every row; keep this model with skops "
-                "(https://skops.readthedocs.io) instead"
+                f"kernel={self.kernel!r} is a function, and a file of data cannot hold functions; "
+                "save this model with skops (https://skops.readthedocs.io) instead"
             )
         return {}
 
@@ -309,9 +309,9 @@ class _Gram:
         values = self.diagonal
         if (bad := np.flatnonzero(~(np.isfinite(values) & (values >= 0)))).size:
             raise ValueError(
-                f"{self.kernel!r} is {values[bad[0]]:.3g} between row {bad[0]} of X and itself, "
-                "and landmarks are chosen by such values, which have to be finite and >= 0; scale "
-                "X, or use a positive definite kernel"
+                f"{self.kernel!r} is {values[bad[0]]:.3g} between row {bad[0]} of X and itself; "
+                "landmarks are chosen by these values, which must be finite and >= 0; scale X, or "
+                "use a positive definite kernel"
             )
         if not values.any():
             raise ValueError(
@@ -466,8 +466,8 @@ def leverage_sample(
     -------
     rows : ndarray of shape (min(S, n_samples),)
     weights : ndarray of shape (min(S, n_samples),)
-        One over the probability of a row to be among them, given the others: the weighted sum of
-        anything over these rows has the mean of the sum over all rows.
+        One over the probability that the row is chosen, given the others. So a weighted sum over
+        these rows is an unbiased estimate of the sum over all rows.
 
     References
     ----------
@@ -513,8 +513,8 @@ def _choose(rule: str, gram: _Gram, count: int, rng: np.random.Generator) -> Int
         return _by_leverage(gram, count, rng, rule == "accelerated-rls")[0]
     except LinAlgError as error:
         raise ValueError(
-            f"landmarks={rule!r} is for positive definite kernels, and {gram.kernel!r} is not one "
-            f"on X ({error}); use landmarks='uniform', or another kernel"
+            f"landmarks={rule!r} needs a positive definite kernel, and {gram.kernel!r} is not "
+            f"positive definite on X ({error}); use landmarks='uniform', or another kernel"
         ) from error
 
 

@@ -62,7 +62,10 @@ class Polar:
         tile = np.ascontiguousarray(dense(self.reduced(tile)))
         unit, norms = np.empty_like(tile), np.empty(tile.shape[0])
         if tile.shape[1] != self.dim:
-            raise ValueError(f"X comes to {tile.shape[1]} columns, and the fit was to {self.dim}")
+            raise ValueError(
+                f"X has {tile.shape[1]} columns after reduction, and the training rows had "
+                f"{self.dim}; pass the same columns"
+            )
         center = np.zeros(tile.shape[1]) if self.center is None else self.center
         _series.polar(tile, center, self.scale, unit, norms, n_threads(tile.size))
         if not np.isfinite(norms).all():
@@ -74,7 +77,7 @@ class Polar:
         if not (self.kernel.defined_at_zero or norms.all()):
             raise ValueError(
                 f"row {first + int(np.argmin(norms))} of X, counted from 0, is all 0, and "
-                f"{self.kernel!r} depends on the direction alone; drop such rows"
+                f"{self.kernel!r} depends on the direction alone; drop rows that are all 0"
             )
         return unit, norms
 

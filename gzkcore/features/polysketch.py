@@ -1,8 +1,8 @@
-"""PolySketch: outer powers through a binary tree of sketches of pairs, for high degrees.
+"""PolySketch: outer powers, sketched by a binary tree, for high degrees.
 
-The leaves are CountSketches (or OSNAPs) of x; a node sketches the outer product of its children by
-random signs, a Walsh-Hadamard transform and a sample of pairs. Errors of the nodes add up along the
-tree, where those of a TensorSketch multiply.
+The leaves are CountSketches (or OSNAPs) of x. Each node sketches the outer product of its two
+children by random signs, a Walsh-Hadamard transform and a sample of pairs. The errors of the nodes
+add up along the tree; those of a TensorSketch multiply.
 """
 
 import math
@@ -68,7 +68,7 @@ def tensor_srht(
 
     Notes
     -----
-    To look at a node; the features do this for whole trees. O(m log m) operations.
+    Use it to inspect one node; the features evaluate whole trees. O(m log m) operations.
 
     Examples
     --------
@@ -107,10 +107,11 @@ def poly_sketch(
         float32 is kept, everything else becomes float64.
     degree : int
     hashes, signs : array-like of shape (q, n_nonzeros, d)
-        Of the leaves' CountSketches, q >= degree a power of two; leaves from `degree` on have e_1.
+        Hashes and signs of the leaves' CountSketches; q >= degree is a power of two. Leaves from
+        number `degree` on sketch e_1.
     node_signs, places : array-like of shape (q, 2, m)
-        Of the nodes, m >= 16 a power of two: the root is 1, the children of k are 2k and 2k + 1,
-        the leaves q to 2q - 1. Number 0 is not used.
+        Signs and places of the nodes; m >= 16 is a power of two. The root is node 1, the children
+        of k are 2k and 2k + 1, the leaves are q to 2q - 1. Number 0 is not used.
     n_components : int
         At most m.
 
@@ -171,9 +172,9 @@ def poly_sketch_variance(
     degree : int
     n_components : int
     width : int
-        m inside the tree.
+        m, the width of the nodes inside the tree.
     n_nonzeros : int, default=1
-        Of the leaves.
+        The `n_nonzeros` of the leaves.
 
     Returns
     -------
@@ -312,33 +313,35 @@ class PolySketchFeatures(KernelMap):
     n_components : int, default=1024
         F, the width of the output, exactly.
     n_nonzeros : int, default=1
-        To how many places a leaf adds each column, a power of two: 1 is CountSketch, more is OSNAP.
+        How many places of a leaf each column is added to, a power of two: 1 is CountSketch, more is
+        OSNAP.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     degrees_, widths_ : list of int
         The degrees that are sketched, and how many columns each has.
     trees_ : list
-        The draws.
+        The random draws of each tree.
 
     See Also
     --------
     TensorSketchFeatures : Faster, for polynomials of low degree.
-    GegenbauerFeatures : A far smaller error in few dimensions.
+    GegenbauerFeatures : Far more accurate in few dimensions.
 
     Notes
     -----
-    Unbiased for `Polynomial`, of the variance `poly_sketch_variance`. The Gaussian is
-    e(x) e(y) sum_N <x, y>^N / N!, in scaled rows and with e(x) = exp(-|x|^2 / 2); the mean of
-    z(x).z(y) is that sum over `degrees_`, as many as it takes to be within 0.001 at the largest
-    norm of the training rows, if there are as many columns. Each degree has columns by its
-    weight. Large norms need high degrees: centre the columns first.
+    Unbiased for `Polynomial`, with the variance `poly_sketch_variance`. The Gaussian is e(x) e(y)
+    sum_N <x, y>^N / N!, in scaled rows and with e(x) = exp(-|x|^2 / 2); the mean of z(x).z(y) is
+    this sum over `degrees_`. There are as many degrees as are needed for an error of at most 0.001
+    at the largest norm of the training rows, if there are enough columns. Each degree has columns
+    in proportion to its weight. Large norms need high degrees: centre the columns first.
 
-    O(degree nnz + degree F log F) a row; on CSR zeros cost nothing. No memory beside the output but
-    some vectors of the width. The same bits for any number of threads and any split of the rows.
+    Cost: O(degree nnz + degree F log F) a row; zeros of CSR rows cost nothing. Memory: the output
+    and a few vectors of its width. Results are identical, to the last bit, for any number of
+    threads and any split of the rows.
 
     References
     ----------
@@ -385,7 +388,7 @@ class PolySketchFeatures(KernelMap):
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Polynomial | Gaussian):
             raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
-                f"{kernel!r} is no polynomial or Gaussian kernel; use one of these, or "
+                f"{kernel!r} is neither a polynomial nor a Gaussian kernel; use one of these, or "
                 "GegenbauerFeatures for other kernels"
             )
         kernel = rows.resolve(kernel)
@@ -397,10 +400,10 @@ class PolySketchFeatures(KernelMap):
             missing = float(pdtrc(degrees[-1], squares.max()))
             if missing > 100 * _MISSING:
                 warn(
-                    f"{width} columns hold the degrees to {degrees[-1]}, which leave out "
+                    f"n_components={width} is enough for degrees up to {degrees[-1]}, which miss "
                     f"{missing:.2g} of the kernel at the largest norm of the scaled rows, "
-                    f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, "
-                    "or RandomFourierFeatures",
+                    f"{math.sqrt(squares.max()):.3g}; centre the columns, use a smaller gamma, or "
+                    "RandomFourierFeatures",
                     TruncationWarning,
                 )
             logs = [-0.5 * float(gammaln(N + 1)) for N in degrees]

@@ -32,8 +32,8 @@ def principal_axes(
     """
     if width == 0:
         raise ValueError(
-            "basis='adapted' finds no column that holds anything of the kernel: X lies too far "
-            "from its centre; scale the columns, use a smaller gamma, or RandomFourierFeatures"
+            "basis='adapted' finds only columns that are 0: X lies too far from its centre; scale "
+            "the columns, use a smaller gamma, or RandomFourierFeatures"
         )
     kept = min(kept, width)
     if X.shape[0] < max(kept, width // 2 + 1):

@@ -1,12 +1,12 @@
 """Features of product kernels, such as sphere x time: outer products of the features of the parts.
 
 k((x, s), (y, t)) = k1(x, y) k2(s, t). Each part has an exact basis (`GegenbauerFeatures` with
-basis="harmonic"), and the products of their columns are one for the product kernel:
+basis="harmonic"), and the products of their columns are an exact basis of the product kernel:
 
     z_c(x, s) = a_p(x) b_q(s),    c = (p, q).
 
-Only products of large energy matter, and the energy (mean square) of a product is the product of
-the energies: most of the outer product is never formed.
+Only products of large energy matter. The energy (mean square) of a product is the product of the
+energies, so that most of the outer product is never formed.
 """
 
 import math
@@ -58,19 +58,20 @@ def product_columns(energies: Sequence[ArrayLike], n_components: int) -> Integer
     Returns
     -------
     ndarray of int of shape (n_chosen, K)
-        Row c holds the column of each part. Largest product first, equal ones in the order of the
-        rows. Products that are 0 are left out, so that there may be fewer than n_components.
+        Row c holds the column of each part. The largest product comes first; equal products are in
+        lexicographic order. Products that are 0 are left out, so that there may be fewer than
+        n_components.
 
     Raises
     ------
     TypeError, ValueError
-        If n_components is no integer >= 1, or an energy is negative or not finite.
+        If n_components is not an integer >= 1, or an energy is negative or not finite.
 
     Notes
     -----
-    The parts are joined one by one, and after each only n_components products are kept: what is
-    not among them has as many better ones with any column of the parts to come. The next largest
-    pair comes from a heap, so that F log F pairs are compared.
+    The parts are joined one by one, and after each step only the n_components largest products are
+    kept: any other product would still have that many larger ones after the remaining parts. The
+    next largest pair comes from a heap, so that F log F pairs are compared.
 
     Examples
     --------
@@ -117,12 +118,12 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
     Raises
     ------
     ValueError
-        If the shapes don't fit together, or a column isn't there.
+        If the shapes do not match, or a column is out of range.
 
     Notes
     -----
-    Two multiplications for each output and one for each product that outputs share; one rounding
-    for each multiplication.
+    Cost: two multiplications for each output, and one for each product that outputs share. Each
+    multiplication rounds once.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def product_features(parts: Sequence[ArrayLike], columns: ArrayLike) -> Floats:
     widths = [part.shape[1] for part in arrays]
     index = np.asarray(columns, dtype=np.intp).reshape(-1, len(arrays))
     if ((index < 0) | (index >= widths)).any():
-        raise ValueError(f"columns must lie within the parts, which have {widths} columns")
+        raise ValueError(f"columns must be within the parts, which have {widths} columns")
     A = np.ascontiguousarray(np.concatenate(arrays, axis=1))
     out = np.empty((A.shape[0], index.shape[0]), dtype=A.dtype)
     _multiply(A, *_plan(index, widths), out, out.nbytes > STREAM_BYTES)
@@ -198,9 +199,10 @@ class ProductFeatures(WithParts, RowMap):
         Width of the output, exactly.
     basis : {"auto", "harmonic", "adapted"}, default="auto"
         "auto" and "harmonic": the products with the largest energies, computed for points whose
-        parts are independent and have uniform directions. "adapted": of 16 n_components products
-        the quarter with the largest mean squares on at most 2,048 training rows, compressed to
-        n_components by the principal axes of their Gram matrix on at most 8 n_components rows.
+        parts are independent and have uniform directions. "adapted": 16 n_components products are
+        evaluated on at most 2,048 training rows, and the quarter with the largest mean squares is
+        kept. The principal axes of their Gram matrix, on at most 8 n_components rows, compress them
+        to n_components columns.
     tol : float or "auto", default="auto"
         As for `GegenbauerFeatures`.
     random_state : int, RandomState, Generator or None, default=None
@@ -209,9 +211,9 @@ class ProductFeatures(WithParts, RowMap):
     Attributes
     ----------
     kernel_ : Product
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     parts_ : list of GegenbauerFeatures
-        The fitted parts, no wider than is needed.
+        The fitted parts, no wider than necessary.
     columns_ : ndarray of int of shape (n_products, n_parts)
         The column of each part in each product, largest energy first.
     basis_ : str
@@ -219,8 +221,8 @@ class ProductFeatures(WithParts, RowMap):
     n_effective_ : int
         Columns that are not zero.
     truncation_error_ : float
-        Largest k(x, x) - |z(x)|^2 over the training rows. What is left out is a positive definite
-        kernel, so that between training rows no value is off by more.
+        Largest k(x, x) - |z(x)|^2 over the training rows. The part that is left out is a positive
+        definite kernel, so that this bounds the error between any two training rows.
     expected_error_ : float
         Root mean square of z(x).z(y) - k(x, y) over the pairs of (at most 512) training rows.
 
@@ -230,17 +232,19 @@ class ProductFeatures(WithParts, RowMap):
 
     Notes
     -----
-    The parameters of the kernels are `kernel0__gamma`, `kernel1__gamma`, ... in `set_params`, and
-    in the `kernel_grid` of `RandomFeatureRidgeCV`; with one kernel for all, `kernel__gamma`.
+    In `set_params` and in the `kernel_grid` of `RandomFeatureRidgeCV` the parameters of the kernels
+    are called `kernel0__gamma`, `kernel1__gamma`, ...; with one kernel for all columns
+    `kernel__gamma`.
 
-    Cost per row: that of the columns of the parts (about 5 flops each, far fewer than
-    n_components), then 2 flops for each output; basis="adapted" 8 n_components^2. Memory: the
-    output and tiles of a few megabytes. Without variance; the result is the same to the bit for any
-    number of threads and any split of the rows, per instruction set (basis="adapted": to rounding).
+    Cost per row: the columns of the parts (about 5 flops each, far fewer than n_components), then 2
+    flops for each output; basis="adapted" takes 8 n_components^2. Memory: the output and tiles of a
+    few megabytes. The features have no variance. Results are identical, to the last bit, for any
+    number of threads and any split of the rows, on CPUs with the same instruction set
+    (basis="adapted": up to rounding).
 
     Examples
     --------
-    Temperature depends on the place, a unit vector, and on the month, a point of a circle:
+    Temperature depends on the place (a unit vector) and on the month (a point of a circle):
 
     >>> import numpy as np
     >>> from gzkcore import Gaussian, ProductFeatures

@@ -1,8 +1,8 @@
 """Random projections by the Walsh-Hadamard transform: SRHT and FJLT.
 
-Random signs and the transform spread any row evenly over its coordinates. Then some of them
-(`HadamardProjection`), or sums of a few (`FastJLProjection`), are a projection that keeps inner
-products and distances on average, for rows of any shape, in O(D log k) or O(D log D).
+Random signs and the transform spread any row evenly over its coordinates. Then some of the
+coordinates (`HadamardProjection`), or sums of a few (`FastJLProjection`), are a projection. It
+keeps inner products and distances on average, for any rows, in O(D log k) or O(D log D).
 """
 
 import itertools
@@ -60,7 +60,7 @@ _LEAST_NUMBERS = 1e-3
 
 
 def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floats:
-    """Keep some of the numbers of H D x, over the root of how many: z = R H D x / sqrt(k).
+    """Return k of the coordinates of H D x, divided by sqrt(k): z = R H D x / sqrt(k).
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     signs : array-like of shape (passes, d)
         +1 or -1, the diagonals of D_0, D_1, ...
     rows : array-like of int of shape (k,)
-        Which entries are kept of the stacked H D_0 x, H D_1 x, ...: below passes n, where n is the
-        least power of two >= d, and rows of X end with n - d zeros.
+        Which entries of the stacked H D_0 x, H D_1 x, ... are returned: numbers below passes n,
+        where n is the least power of two >= d. Rows of X are padded with n - d zeros.
 
     Returns
     -------
@@ -79,11 +79,11 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     Raises
     ------
     TypeError, ValueError
-        If shapes don't fit, or an index is outside.
+        If the shapes do not match, or an index is out of range.
 
     Notes
     -----
-    Only what is kept is computed: O(d log k) for each pass.
+    Only the coordinates that are returned are computed: O(d log k) for each pass.
 
     References
     ----------
@@ -99,12 +99,12 @@ def hadamard_projection(X: ArrayLike, signs: ArrayLike, rows: ArrayLike) -> Floa
     flat, shape = as_floating("X", X)
     flips, kept = np.asarray(signs), np.asarray(rows)
     if kept.size and kept.dtype.kind not in "iu":
-        raise TypeError(f"rows={rows!r} must be integers, the outputs that are kept")
+        raise TypeError(f"rows={rows!r} must be integers, the numbers of the outputs")
     kept = kept.astype(np.int64)
     if len(shape) != 2 or flips.ndim != 2 or flips.shape[1] != shape[1] or flips.size < 1:
         raise ValueError(
             f"X and signs have shapes {shape} and {flips.shape}; pass rows, and rows of signs with "
-            "a column for each of theirs"
+            "as many columns"
         )
     n = _padded(shape[1])
     end = n * flips.shape[0]
@@ -141,7 +141,7 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If shapes don't fit.
+        If shapes do not match.
 
     References
     ----------
@@ -166,8 +166,8 @@ def fast_jl_projection(X: ArrayLike, signs: ArrayLike, P: Any) -> Floats:
     n = _padded(shape[1])
     if S.shape[1] != n or S.shape[0] < 1:
         raise ValueError(
-            f"P has shape {S.shape}; pass a row or more of {n} columns, the least power of two for "
-            f"the {shape[1]} columns of X"
+            f"P has shape {S.shape}; pass one or more rows of {n} columns, the least power of two "
+            f">= the {shape[1]} columns of X"
         )
     out = empty_aligned((shape[0], S.shape[0]), flat.dtype)
     given = contiguous(S.data, flat.dtype), S.indices.astype(np.int32), S.indptr.astype(np.int64)
@@ -252,7 +252,7 @@ def hadamard_projection_variance(x: ArrayLike, y: ArrayLike, n_components: int) 
 
     Notes
     -----
-    Exact. A dense normal matrix has (|x|^2 |y|^2 + <x, y>^2) / k.
+    The formula is exact. A dense normal matrix has (|x|^2 |y|^2 + <x, y>^2) / k.
 
     Examples
     --------
@@ -287,8 +287,8 @@ def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: flo
 
     Notes
     -----
-    Exact. The first two terms are a dense normal matrix's; sparsity adds at most the share
-    4.5 / (q n) of them if x = y.
+    The formula is exact. The first two terms are the variance of a dense normal matrix. If x = y,
+    sparsity adds at most 4.5 / (q n) times these.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def fast_jl_variance(x: ArrayLike, y: ArrayLike, n_components: int, density: flo
 def _check_density(density: Any) -> float:
     q = check_positive("density", density)
     if q > 1:
-        raise ValueError(f"density={density} is no share; use a number > 0 and at most 1")
+        raise ValueError(f"density={density} is out of range; use a number > 0 and at most 1")
     return q
 
 
@@ -314,7 +314,7 @@ def _check_density(density: Any) -> float:
 
 
 class _HadamardMap(SumMap):
-    """What both projections share: the dot product as kernel, and the way back."""
+    """The base of both projections: the dot product as kernel, and the inverse."""
 
     n_components: int
 
@@ -341,14 +341,14 @@ class _HadamardMap(SumMap):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            X times the transposed pseudo-inverse of `components_`, as scikit-learn's projections
-            have it.
+            X times the transposed pseudo-inverse of `components_`, as in scikit-learn's
+            projections.
 
         Notes
         -----
-        n_samples D log D operations for `HadamardProjection` where the rows of S are orthogonal:
-        n_components <= D and D a power of two. Else a pseudo-inverse of the dense S,
-        O(n_components D min(n_components, D)).
+        Cost: n_samples D log D operations for `HadamardProjection` if the rows of S are orthogonal,
+        that is, if n_components <= D and D is a power of two. Otherwise a pseudo-inverse of the
+        dense S, O(n_components D min(n_components, D)).
         """
         check_is_fitted(self, "signs_")
         V = check_array(X, dtype=[np.float64, np.float32])
@@ -367,13 +367,13 @@ class _HadamardMap(SumMap):
 class HadamardProjection(_HadamardMap):
     """Subsampled randomized Hadamard transform (SRHT): random projection in O(D log k) a row.
 
-    z = sqrt(n/k) R H D x, with D random signs, H the Hadamard rotation and R drawing k of its n
-    rows without replacement, where n is D rounded up to a power of two.
+    z = sqrt(n/k) R H D x, with D random signs, H the Hadamard rotation, and R, which draws k of the
+    n rows of H without replacement. n is the number of columns, rounded up to a power of two.
 
     Parameters
     ----------
     n_components : int
-        k, the width of the output, exactly. With more than n, all rows of H are taken again, each
+        k, the width of the output, exactly. If k > n, all rows of H are used several times, each
         time with new signs.
     random_state : int, RandomState, Generator or None, default=None
 
@@ -391,9 +391,8 @@ class HadamardProjection(_HadamardMap):
 
     See Also
     --------
-    BlockProjection : O(D) a row, O(nnz) for sparse rows; a larger variance where few coordinates
-        differ.
-    hadamard_projection_variance : The variance, exactly.
+    BlockProjection : O(D) a row, O(nnz) for sparse rows; a larger variance if few coordinates
+    differ. hadamard_projection_variance : The variance, exactly.
 
     Notes
     -----
@@ -403,9 +402,9 @@ class HadamardProjection(_HadamardMap):
 
     Cost: only the k outputs are computed, by about log2(k) + 2 additions for each of the D columns;
     padding costs nothing. Memory beyond input and output: 2 k numbers, or 1,024 and k, for each of
-    16 rows and each thread. Sparse rows are filled in as they go through the cache; O(nnz) is not
-    possible, since every entry is in every output. The same result to the bit for any number of
-    threads, any split of the rows and for CSR.
+    16 rows and each thread. Sparse rows are made dense a few at a time; O(nnz) is not possible,
+    since every entry contributes to every output. Results are identical, to the last bit, for any
+    number of threads, for any split of the rows, and for CSR.
 
     References
     ----------
@@ -485,9 +484,9 @@ class HadamardProjection(_HadamardMap):
 class FastJLProjection(_HadamardMap):
     """Fast Johnson-Lindenstrauss transform (FJLT): a sparse normal matrix after a rotation.
 
-    z = P H D x / sqrt(k), with D random signs and H the Hadamard rotation in n dimensions, D
-    rounded up to a power of two; entries of P are 0 with probability 1 - q, else normal with the
-    variance 1/q.
+    z = P H D x / sqrt(k), with D random signs and H the Hadamard rotation in n dimensions, where n
+    is the number of columns, rounded up to a power of two. Entries of P are 0 with probability 1 -
+    q, else normal with the variance 1/q.
 
     Parameters
     ----------
@@ -495,7 +494,7 @@ class FastJLProjection(_HadamardMap):
         k, the width of the output, exactly.
     density : float or "auto", default="auto"
         q, > 0 and at most 1. "auto": log(n_samples)^2 / n as published, but at least 45/n, so that
-        sparsity adds at most 10 % to the variance of a squared distance; at most 1.
+        sparsity adds at most 10 % to the variance of a squared distance, and at most 1.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
@@ -506,7 +505,7 @@ class FastJLProjection(_HadamardMap):
         q.
     signs_ : ndarray of int8 of shape (D,)
     values_ : ndarray of shape (nnz,)
-        P, in CSR: with these columns and starts.
+        P in CSR form: its values, with `columns_` and `starts_`.
     columns_ : ndarray of int32 of shape (nnz,)
     starts_ : ndarray of int64 of shape (n_components + 1,)
     components_ : ndarray of shape (n_components, D)
@@ -526,8 +525,9 @@ class FastJLProjection(_HadamardMap):
     s = sum x_i^2 y_i^2.
 
     Cost: n log2(n) additions and q n k fused operations a row, on CSR too. Memory beyond input and
-    output: n + k numbers for each of 16 rows and each thread. The same result to the bit for any
-    number of threads, any split of the rows and for CSR, per instruction set.
+    output: n + k numbers for each of 16 rows and each thread. Results are identical, to the last
+    bit, for any number of threads, for any split of the rows, and for CSR, on CPUs with the same
+    instruction set.
 
     References
     ----------
@@ -579,7 +579,7 @@ class FastJLProjection(_HadamardMap):
             self.density_ = _check_density(self.density)
             if self.density_ * n * self._n_features_out < _LEAST_NUMBERS:
                 raise ValueError(
-                    f"density={self.density} leaves no number in P; use 'auto', or more than "
+                    f"density={self.density} leaves only zeros in P; use 'auto', or more than "
                     f"{1 / (n * self._n_features_out):.2g}"
                 )
         self.signs_: NDArray[np.int8] = 1 - 2 * rng.integers(0, 2, (X.shape[1],), dtype=np.int8)

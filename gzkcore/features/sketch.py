@@ -1,7 +1,7 @@
 """Sketches: CountSketch and OSNAP of vectors, TensorSketch of their outer powers.
 
 A sketch is a random linear map that keeps inner products on average and costs one addition for each
-entry that isn't 0. TensorSketch is one of x (x) ... (x) x, which gives the polynomial kernel.
+entry that isn't 0. TensorSketch sketches x (x) ... (x) x, which gives the polynomial kernel.
 """
 
 import math
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def count_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_components: int) -> Floats:
-    """Add the entries of each row, with signs, at the places that their columns have.
+    """Add the entries of each row, with signs, at the places of their columns.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def count_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_components
     Raises
     ------
     TypeError, ValueError
-        If a place is outside, or shapes don't fit.
+        If a place is out of range, or the shapes do not match.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
     Raises
     ------
     TypeError, ValueError
-        If a place is outside, shapes don't fit, or n_components is no power of two.
+        If a place is out of range, the shapes do not match, or n_components is not a power of two.
 
     References
     ----------
@@ -125,7 +125,7 @@ def tensor_sketch(X: ArrayLike, hashes: ArrayLike, signs: ArrayLike, n_component
     width = check_integer("n_components", n_components, 1)
     if width & (width - 1):
         raise ValueError(
-            f"n_components={width} is no power of two; use {1 << width.bit_length()}, or "
+            f"n_components={width} is not a power of two; use {1 << width.bit_length()}, or "
             "TensorSketchFeatures, which takes any width"
         )
     rows, places, flips = _checked(X, hashes, signs, width)
@@ -174,19 +174,20 @@ def tensor_sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components
     x, y : array-like of shape (d,), or (n, d) for as many pairs
     degree : int
     n_components : int
-        Width of one sketch. For the features of a kernel with coef0, let x and y end with its root
-        and scale them by sqrt(gamma).
+        Width of one sketch. For the features of a kernel with gamma and coef0, scale x and y by
+        sqrt(gamma) and append sqrt(coef0) to both.
 
     Returns
     -------
     float, or ndarray of shape (n,)
         ((a + b)^p + (a + c)^p - 2 a^p) / m, where a = <x, y>^2, b = |x|^2 |y|^2 - s, c = a - s and
-        s = sum x_i^2 y_i^2; and as much over m^2 as the reference says.
+        s = sum x_i^2 y_i^2; plus terms over m^2, see `reference.sketch.tensor_sketch_variance`.
 
     Notes
     -----
-    Exact, by counting which of four indices may be equal. For x = y of many small entries it tends
-    to 2 (2^p - 1) |x|^4p / m; the bound of Avron, Nguyen and Woodruff (2014) has 3^p - 1.
+    The formula is exact, by counting which of four indices may be equal. For x = y with many small
+    entries it tends to 2 (2^p - 1) |x|^4p / m; the bound of Avron, Nguyen and Woodruff (2014) has
+    3^p - 1 instead of 2 (2^p - 1).
 
     Examples
     --------
@@ -220,29 +221,30 @@ def _columns(of: Any) -> int:
 
 
 class CountSketch(RowMap):
-    """CountSketch and OSNAP: projection by one addition, or a few, for each entry.
+    """CountSketch and OSNAP: projections that cost one addition, or a few, for each entry.
 
     Parameters
     ----------
     n_components : int, default=1024
         Width of the output.
     n_nonzeros : int, default=1
-        s, to how many places each column is added, at most n_components. 1 is CountSketch, more is
-        OSNAP, with each place in a different part of the output.
+        s, the number of places that each column is added to, at most n_components. 1 is
+        CountSketch. More is OSNAP, with each place in a different part of the output.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     kernel_ : Kernel
-        The dot product, which is what the sketch keeps.
+        The dot product, which the sketch keeps.
     hashes_ : ndarray of int32 of shape (n_nonzeros, n_features)
     signs_ : ndarray of int8 of shape (n_nonzeros, n_features)
 
     Notes
     -----
-    Unbiased for <x, y>, of the variance (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / F, for
-    F columns, whatever s (where s divides F); a larger s makes large errors rarer. s additions for
-    each entry that isn't 0. The same bits for any number of threads and any split of the rows.
+    Unbiased for <x, y>. The variance is (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / F with F
+    columns, for any s that divides F; a larger s makes large errors rarer. Cost: s additions for
+    each entry that is not 0. Results are identical, to the last bit, for any number of threads and
+    any split of the rows.
 
     References
     ----------
@@ -279,8 +281,8 @@ class CountSketch(RowMap):
         count = check_integer("n_nonzeros", self.n_nonzeros, 1)
         if count > width:
             raise ValueError(
-                f"n_nonzeros={count} places don't fit into n_components={width} columns; use at "
-                f"most {width}"
+                f"n_nonzeros={count} is more than n_components={width}, the number of columns; use "
+                f"at most {width}"
             )
         rng = generator(self.random_state)
         ends = np.arange(count + 1) * width // count
@@ -325,14 +327,15 @@ class TensorSketchFeatures(KernelMap):
     kernel : str or Kernel, default="polynomial"
         `Polynomial`, or its alias: (gamma <x, y> + coef0)^degree.
     n_components : int, default=1024
-        F, the width of the output, exactly. If it is not a power of two, it consists of sketches
-        whose widths are, one for each binary digit, with the same variance and more additions.
+        F, the width of the output, exactly. If F is not a power of two, the output consists of
+        several sketches whose widths are powers of two, one for each binary digit of F. The
+        variance is the same, with more additions.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     kernel_ : Kernel
-        The exact kernel, every parameter a number.
+        The exact kernel, with all parameters as numbers.
     widths_ : list of int
         The powers of two that F is made of, the largest first.
     hashes_ : ndarray of int32 of shape (len(widths_), degree, n_features + 1)
@@ -341,17 +344,17 @@ class TensorSketchFeatures(KernelMap):
 
     See Also
     --------
-    PolySketchFeatures : A variance that grows more slowly with the degree; Gaussian kernels too.
+    PolySketchFeatures : The variance grows more slowly with the degree; Gaussian kernels too.
     GegenbauerFeatures : Exact for polynomials of few columns.
 
     Notes
     -----
-    Unbiased: the mean of z(x).z(y) over random states is k(x, y); the variance is that of
-    `tensor_sketch_variance` for each of the widths. It grows like 2^degree: high degrees need many
-    components.
+    Unbiased: the mean of z(x).z(y) over random states is k(x, y). `tensor_sketch_variance` gives
+    the variance for each of the widths. It grows like 2^degree: high degrees need many components.
 
-    On CSR the zeros cost nothing. Beside the output only scratch for one vector of rows is in use.
-    The same bits for any number of threads and any split of the rows, per instruction set.
+    Zeros of CSR rows cost nothing. Memory beside the output: scratch for one vector of rows.
+    Results are identical, to the last bit, for any number of threads and any split of the rows, on
+    CPUs with the same instruction set.
 
     References
     ----------
@@ -404,7 +407,7 @@ class TensorSketchFeatures(KernelMap):
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Polynomial):
             raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
-                f"{kernel!r} is no polynomial kernel, which is all that TensorSketch is for; use "
+                f"{kernel!r} is not a polynomial kernel, and TensorSketch needs one; use "
                 "Polynomial, or PolySketchFeatures or GegenbauerFeatures for other kernels"
             )
         kernel = rows.resolve(kernel)

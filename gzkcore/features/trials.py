@@ -1,4 +1,4 @@
-"""How features are tried: what `KernelFeatures`, `plan` and `compare` have in common."""
+"""Trials of features on held-out rows, which `KernelFeatures`, `plan` and `compare` share."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -22,11 +22,11 @@ def check_widths(n_components: int | Sequence[int]) -> list[int]:
         given = np.atleast_1d(np.asarray(n_components)).tolist()
     except ValueError:  # lists of different length
         raise TypeError(
-            f"n_components={n_components!r} holds no integers; give one or more integers >= 1"
+            f"n_components={n_components!r} must be one or more integers >= 1"
         ) from None
     widths = sorted({check_integer("n_components", width, 1) for width in given})
     if not widths:
-        raise ValueError("n_components=() names no width; give one or more integers >= 1")
+        raise ValueError("n_components=() is empty; give one or more integers >= 1")
     return widths
 
 

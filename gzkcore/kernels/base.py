@@ -1,11 +1,11 @@
-"""What every kernel has; each knows what its approximations need.
+"""The base of all kernels, and what each must provide for its approximations.
 
 A kernel stores its arguments untouched (`get_params`, `set_params`, `clone` work); `resolve(X)`
 returns a copy in which every parameter is a number, and only a resolved kernel can be evaluated.
 
-The kernels of which features can be made come in four families, a class each. In its own terms a
-family says what its radial functions h_l are in k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos)
-(Definition 3), and `radial.RadialFunctions` turns that into features:
+Kernels that have features come in four families, with a class each. A family determines the radial
+functions h_l in k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Definition 3), and
+`radial.RadialFunctions` turns these into features:
 
 ===============  =======================================  ==========================================
 family           k(x, y)                                  what it tells
@@ -19,10 +19,10 @@ shift invariant  f(|x - y|): radial; others, such as the  `profile(distances)`: 
 general          sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos)    `radial_values(norms)`: h_l
 ===============  =======================================  ==========================================
 
-All of them have `scale()`, by which the inputs are multiplied first, a number or one per column,
-and `diagonal(norms)`, k(x, x) at scaled norms; `shift_invariant` says whether the data may be
-centred, `unit_sphere` whether the kernel has a meaning for unit rows only. Random Fourier features
-ask `frequencies(normals, uniforms)`: draws of the spectrum of the scaled kernel.
+All of them have `scale()`, the factor of the inputs (a number or one per column), and
+`diagonal(norms)`, which is k(x, x) at scaled norms. `shift_invariant` says whether the data may be
+centred, `unit_sphere` whether the kernel is defined for unit rows only. Random Fourier features
+call `frequencies(normals, uniforms)`, which draws from the spectrum of the scaled kernel.
 """
 
 from typing import Any, ClassVar, Self
@@ -152,7 +152,7 @@ def raise_if_learned(name: str, value: Any) -> None:
     if isinstance(value, str) and value in LEARNED:
         raise ValueError(
             f"{name}={value!r} is learned from targets, and there are none here; pass y to fit, or "
-            "use the kernel that gzkcore.learn_kernel(X, y, kernel) finds"
+            "use the kernel that gzkcore.learn_kernel(X, y, kernel) returns"
         )
 
 
@@ -198,8 +198,8 @@ def check_same_columns(X: Any, Y: Any) -> None:
     """Raise unless both have as many columns."""
     if Y.shape[1] != X.shape[1]:
         raise ValueError(
-            f"Y has {counted(Y.shape[1], 'column')}, but X has {X.shape[1]}; pass the same "
-            "columns of both"
+            f"Y has {counted(Y.shape[1], 'column')}, but X has {X.shape[1]}; pass the same columns "
+            "in both"
         )
 
 
@@ -259,12 +259,12 @@ def cosines(X: Doubles, Y: Doubles, same: bool) -> Doubles:
 
 
 def check_list(name: str, values: Any) -> Doubles:
-    """Return values as an array, or raise if they are no list of finite numbers, or all 0."""
+    """Return values as an array, or raise if they are not a list of finite numbers, or all 0."""
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or (
         not np.isfinite(array).all()
     ):  # fmt: skip
         raise ValueError(f"{name}={values!r} must be a list of finite numbers")
     if not array.any():
-        raise ValueError(f"{name} are all 0, and so is the kernel; one must be > 0")
+        raise ValueError(f"{name} are all 0, so that the kernel is 0; give at least one > 0")
     return array.astype(np.float64)

@@ -66,7 +66,7 @@ def as_dot_product(kernel: Kernel, otherwise: str) -> DotProductKernel:
     """Return a kernel that has a Taylor series, or raise naming what to use `otherwise`."""
     if not isinstance(kernel, DotProductKernel):
         raise ValueError(  # noqa: TRY004  it is a kernel, only not for this
-            f"{kernel!r} is no power series of the dot product; use Gaussian, Polynomial, "
+            f"{kernel!r} is not a power series of the dot product; use Gaussian, Polynomial, "
             f"ExponentialDot or DotProduct, or {otherwise}"
         )
     return kernel
@@ -123,11 +123,11 @@ class Polynomial(DotProductKernel):
     gamma : float, default=1.0
         > 0.
     coef0 : float, default=1.0
-        >= 0; 0 gives the homogeneous kernel, which has powers of one parity only.
+        >= 0; 0 gives the homogeneous kernel (gamma <x, y>)^degree.
 
     Notes
     -----
-    Its expansion ends at degree `degree`: with enough columns the features are exact.
+    Its series ends at degree `degree`, so that features are exact if there are enough of them.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class DotProduct(DotProductKernel):
     Parameters
     ----------
     derivatives : array-like of shape (p + 1,)
-        kappa(0), kappa'(0), ..., all >= 0 and not all 0; those that are missing are 0.
+        kappa(0), kappa'(0), ..., all >= 0 and not all 0; all higher derivatives are 0.
 
     Notes
     -----

@@ -1,12 +1,12 @@
-"""The radial functions h_l of each family of kernels, as its formulas give them.
+"""The radial functions h_l of each family of kernels, by the formulas of the family.
 
-What h_l is depends on the family (see `base`): sqrt(c_l) |x|^power with the c_l of Eq 8 for a zonal
-kernel; the monomials of Eq 12 and 23 for a dot-product kernel, the Gaussian among them; for other
-kernels of |x - y| what Nystrom's formula makes of A_l(a, b), the Gegenbauer series in the angle at
-each pair of norms; the user's own for a general one.
+The formula of h_l depends on the family (see `base`). A zonal kernel has sqrt(c_l) |x|^power with
+the c_l of Eq 8. A dot-product kernel, such as the Gaussian, has the monomials of Eq 12 and 23. For
+other kernels of |x - y|, Nystrom's formula is applied to A_l(a, b), the coefficients of the
+Gegenbauer series in the angle at each pair of norms. A general kernel has the user's h_l.
 
-All coefficients are formed in logarithms and exponentiated once: their factors overflow, they do
-not.
+All coefficients are computed as logarithms and exponentiated once, since their factors may overflow
+though the coefficients do not.
 """
 
 import functools
@@ -118,8 +118,8 @@ class ZonalFunctions(FamilyFunctions):
             size = float(self.diagonal(np.array([norm]))[0])
         if norm and not UNDERFLOW < size < math.inf:
             raise ValueError(
-                f"{self.kernel!r} is {size:.4g} at a row of norm {norm:.4g}, beyond what can be "
-                "computed with in doubles; scale the columns"
+                f"{self.kernel!r} is {size:.4g} at a row of norm {norm:.4g}, which is too large "
+                "for double precision; scale the columns"
             )
 
     def _choose(self, cut: Cut) -> Doubles:
@@ -352,7 +352,7 @@ def functions_of(kernel: Kernel, dim: int, grid: Doubles, cut: Cut) -> FamilyFun
             return ShiftInvariantFunctions(kernel, dim, grid, cut)
         case GeneralizedZonal():
             return GeneralFunctions(kernel, dim, grid, cut)
-    raise ValueError(f"{kernel!r} is no generalized zonal kernel: {kernel.instead}")
+    raise ValueError(f"{kernel!r} is not a generalized zonal kernel: {kernel.instead}")
 
 
 # ---- the monomials of Eq 12

@@ -22,13 +22,13 @@ class GeneralizedZonal(Kernel):
     Parameters
     ----------
     radial : callable
-        h: norms of shape (n,) to an array of shape (n, q + 1, s), or (n, q + 1) for s = 1, that
-        holds h_0..h_q at them, each with values in R^s. h_l(0) = 0 for l >= 1, for the kernel
-        would not be continuous at 0 otherwise.
+        The function h. It maps norms of shape (n,) to an array of shape (n, q + 1, s), or (n, q +
+        1) for s = 1: the values of h_0..h_q, each in R^s. h_l(0) must be 0 for l >= 1, since
+        otherwise the kernel is not continuous at 0.
 
     Notes
     -----
-    Positive definite whatever h. Files keep the values of h up to twice the largest norm seen.
+    Positive definite for any h. Files store the values of h up to twice the largest norm seen.
 
     References
     ----------
@@ -68,7 +68,7 @@ class GeneralizedZonal(Kernel):
         if worst is not None and abs(at_zero[1:][worst]) > 1e-12:
             raise ValueError(
                 f"radial gives h_{worst[0] + 1}(0) = {at_zero[1:][worst]:g}: for l >= 1 it must be "
-                "0, or the kernel is not continuous at 0"
+                "0, since otherwise the kernel is not continuous at 0"
             )
         return {"radial": self.radial}
 
@@ -80,8 +80,8 @@ class GeneralizedZonal(Kernel):
         """Return h at norms, of shape (n, q + 1, s)."""
         if self.radial is None:
             raise ValueError(
-                "this GeneralizedZonal kernel has no function: files of models keep no functions, "
-                "which are code; make it anew with radial="
+                "this GeneralizedZonal kernel has no function, since files of models do not store "
+                "functions; make it again with radial="
             )
         norms = np.asarray(norms, dtype=np.float64)
         values = np.asarray(self.radial(norms))

@@ -1,14 +1,14 @@
 """Gradients of functions f(x) = sum_j k(x, y_j) c_j at many points, from slopes of the kernel.
 
-A factor of the kernel has the slope W_ij at scaled rows u_i and v_j, see `tile_form.Slope`: W_ij
-times the share of column c is its derivative by the logarithm of the column's length. So its
-derivative by u_ic is
+A factor of the kernel has the slope W_ij at scaled rows u_i and v_j (see `tile_form.Slope`): its
+derivative with respect to the logarithm of the length of column c is W_ij times the share of the
+column. So its derivative with respect to u_ic is
 
     -W_ij (u_ic - v_jc)  for distances,    -W_ij sign(u_ic - v_jc)  for sums of distances by column,
     -W_ij v_jc / 2       for dot products.
 
 For distances sum_j c_j W_ij (u_ic - v_jc) = u_ic (W c)_i - (W (c v_c))_i: one product with W serves
-all columns and all f. Where rows are equal a rough kernel has a kink, and 0 stands for its slope.
+all columns and all f. At equal rows a rough kernel has a kink; its slope is taken as 0 there.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a kernel says of a parameter that it lacks, such as another library's lengthscale."""
+"""Error messages for unknown kernel parameters, such as another library's lengthscale."""
 
 import functools
 import inspect

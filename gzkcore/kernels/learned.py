@@ -1,9 +1,9 @@
-"""Kernels whose lengths are learned: by the exact marginal likelihood of some rows.
+"""Kernels with learned lengthscales, by the exact marginal likelihood of some rows.
 
-`learned_parts` has kernel matrices as functions of lengths, `marginal_likelihood` what is
-minimised. The search goes from few rows to many: it starts on a quarter of them, where an
-evaluation takes a sixty-fourth of the time, tells one smoothness from another on half of them, and
-has a few steps left to go on all.
+`learned_parts` computes kernel matrices as functions of the lengthscales, `marginal_likelihood` the
+criterion that is minimised. The search goes from few rows to many. It starts on a quarter of the
+rows, where an evaluation takes a sixty-fourth of the time. It chooses the smoothness on half of the
+rows, and needs only a few steps on all of them.
 """
 
 import itertools
@@ -63,21 +63,21 @@ class LearnedKernel:
     kernel : Kernel
         Resolved: every parameter is a number.
     length_scale : float, ndarray of shape (n_features,) or list
-        The lengths that were learned, 1 / (2 gamma)^(1/2) for the Gaussian; inf for columns that
-        are constant on the rows looked at. Of a product or sum a list with those of each part, None
-        for a part that learns none. With ``metric="agop"`` those along each column; on the sphere
-        in radians, (2 time)^(1/2) for `SphereHeat`.
+        The learned lengthscales, 1 / (2 gamma)^(1/2) for the Gaussian; inf for columns that are
+        constant on the rows used. For a product or sum a list with the lengthscales of each part,
+        None for a part that learns none. With ``metric="agop"`` the lengthscale along each column.
+        On the sphere in radians, (2 time)^(1/2) for `SphereHeat`.
     noise : float
-        Variance of the noise of a row of weight 1 in units of that of the function, what
-        `KernelRidge` calls alpha. For
-        all rows it is a start at best: choose alpha by held-out rows.
+        Variance of the noise of a row of weight 1, relative to the variance of the function; the
+        alpha of `KernelRidge`. For a fit to all rows it is only a starting value: choose alpha by
+        held-out rows.
     value : float
-        Minus the logarithm of the likelihood and the priors, but for a constant: the lower, the
-        likelier, for the same rows and targets.
+        Minus the logarithm of likelihood times priors, up to a constant. For the same rows and
+        targets a lower value is more likely.
     evaluations : int
-        How often likelihood and derivatives were computed.
+        Number of evaluations of the likelihood and its derivatives.
     rows : ndarray of int
-        Which rows were looked at.
+        The rows that were used.
     """
 
     kernel: Kernel
@@ -105,36 +105,36 @@ def learn_kernel(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Columns of sizes from 1e-150 to 1e150: the search starts from their standard deviations. Of
-        sparse rows those looked at become dense.
+        The search starts from the standard deviations of the columns, which must be between 1e-150
+        and 1e150. Sparse rows that are used are made dense.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Numbers, of any size; several targets share the lengths, and each has its own variance. Or
-        labels, texts or booleans: each class becomes a target of +1 against -1. Classes that are
-        numbers are taken for numbers: pass them as texts, ``y.astype(str)``, where they have no
-        order.
+        Numbers of any size; several targets share the lengthscales, and each has its own variance.
+        Or labels (text or booleans): each class becomes a target of +1 and -1. Classes that are
+        numbers are treated as numbers: pass them as text, ``y.astype(str)``, if they have no order.
     kernel : str or Kernel
-        `Gaussian`, `Matern`, `Exponential`, `RationalQuadratic` or `Laplacian`, of rows of the unit
-        sphere `SphereMatern` or `SphereHeat`, or a `Product` or `Sum` with such a part. Learned are
-        the parameters that are "learn" (one length for each column) or "learn-isotropic" (one for
-        all); where none is, all lengths, one for each column. ``Matern(nu="learn")`` tries nu =
-        1/2, 3/2, 5/2 and infinity, `SphereMatern` the first three.
+        `Gaussian`, `Matern`, `Exponential`, `RationalQuadratic` or `Laplacian`; for rows of the
+        unit sphere `SphereMatern` or `SphereHeat`; or a `Product` or `Sum` with such a part.
+        Parameters that are "learn" (one lengthscale for each column) or "learn-isotropic" (one for
+        all columns) are learned. If there is no such parameter, all lengthscales are learned, one
+        for each column. ``Matern(nu="learn")`` tries nu = 1/2, 3/2, 5/2 and infinity,
+        `SphereMatern` the first three.
     n_rows : int, default=1000
-        >= 2, how many rows are looked at, at random. Time grows with its cube, and 1,000 are
+        >= 2, the number of rows that are used, at random. Time grows with its cube; 1,000 rows are
         nearly as good as more.
     refine : bool, default=False
-        Whether the search goes on with up to eight times as many rows more: in blocks of n_rows,
-        each taken for independent of the others. It makes lengths depend less on which rows are
-        drawn, takes about nine times as long for each step, and may predict better or worse.
+        Whether the search continues with up to eight times as many additional rows, in blocks of
+        n_rows that are treated as independent. Then the lengthscales depend less on which rows are
+        drawn. Each step takes about nine times as long, and predictions may be better or worse.
     metric : {None, "agop"}, default=None
-        "agop": after the lengths a linear map is learned, of the average gradient outer product of
-        the mean given the rows looked at, and the kernel is a `Transformed` one. For kernels of the
-        distance alone. It helps where what matters are combinations of columns, and overfits
-        elsewhere: compare on rows held out.
+        "agop": after the lengthscales a linear map is learned, from the average gradient outer
+        product of the posterior mean given the rows used, and the kernel is a `Transformed` kernel.
+        Only for kernels of the distance. It helps if combinations of columns matter, and overfits
+        otherwise: compare both on held-out rows.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative. The noise of a row is divided by its weight, as in `KernelRidge`; rows of
-        weight 0 are not there.
+        Weights >= 0. The noise of a row is divided by its weight, as in `KernelRidge`; rows of
+        weight 0 are ignored.
     random_state : int, RandomState, Generator or None, default=None
-        Of the choice of rows.
+        Random seed of the choice of rows.
 
     Returns
     -------
@@ -142,14 +142,14 @@ def learn_kernel(
 
     Notes
     -----
-    Minimises N of [`learned`](learned.md) by L-BFGS in the logarithms of the lengths and of the
-    noise, with normal priors, which keep lengths of columns that do not matter finite. A step costs
-    n_rows^3 + n_rows^2 (2 n_features + 30) multiply-adds. There are 20 to 40 on a quarter of the
-    rows, 15 to 60 on half of them for each nu, and 10 to 40 on all; memory is eight
-    matrices of n_rows^2 numbers. BLAS runs on one thread, so that bits don't depend on threads.
+    L-BFGS minimises N of [`learned`](learned.md) in the logarithms of the lengthscales and of the
+    noise. Normal priors keep the lengthscales of irrelevant columns finite. A step costs n_rows^3 +
+    n_rows^2 (2 n_features + 30) multiply-adds. There are 20 to 40 steps on a quarter of the rows,
+    15 to 60 on half of them for each nu, and 10 to 40 on all. Memory: eight matrices of n_rows^2
+    numbers. BLAS runs on one thread, so that results do not depend on the number of threads.
 
-    A column that is constant on these rows says nothing of its length: it is given one so large
-    that it has no influence.
+    A column that is constant on these rows does not determine its lengthscale. It gets one so large
+    that the column has no influence.
 
     See Also
     --------
@@ -214,7 +214,7 @@ def learned(
     order = table.used[generator(random_state).permutation(table.used.size)]
     few = order[:n_rows]
     if few.size < 2:
-        raise ValueError(f"n_samples={few.size}: a kernel is learned from 2 rows or more")
+        raise ValueError(f"n_samples={few.size} is too few to learn a kernel; pass 2 rows or more")
     check_fits_dense(X[few])
     kernel = kernel if asks_targets(kernel) else _all_learned(kernel, X.shape[1], names)
     if not asks_targets(kernel):
@@ -337,8 +337,8 @@ def learned_or_plain(kernel: Kernel, X: Rows, y: Any, names: Any, weight: Any) -
         return learned(kernel, X, y, names=names, weight=weight).kernel
     except ConstantTargetsError as constant:
         warn(
-            f"{constant.why}: its lengths are where a search for them starts, about the spread of "
-            "the columns",
+            f"{constant.why}: its lengthscales are only starting values, about the spread of the "
+            "columns",
             UserWarning,
         )
     rows = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
@@ -353,7 +353,7 @@ class ConstantTargetsError(ValueError):
     """All targets are the same, so that no kernel is likelier than another."""
 
     def __init__(self, n_rows: int) -> None:
-        self.why = f"y is constant on the {n_rows} rows looked at, and says nothing of the kernel"
+        self.why = f"y is constant on the {n_rows} rows used, so that no kernel can be learned"
         super().__init__(f"{self.why}; pass the lengths as numbers")
 
 

@@ -1,9 +1,9 @@
 """A linear map before a kernel, from the average gradient outer product of what was learned.
 
-f is the mean of the process given the rows looked at, M the mean over rows of sum_q grad f_q
-grad f_q^T. The map is M^(1/2), so that distances are by the metric M: along a direction in which f
-changes quickly they are long. Its size and the noise are then those of the largest marginal
-likelihood. One round is made: more make the likelihood larger and predictions worse (measured).
+f is the posterior mean given the rows used, M the mean over rows of sum_q grad f_q grad f_q^T. The
+map is M^(1/2), so that M is the metric of distances: they are long along directions in which f
+changes quickly. The size of M and the noise maximise the marginal likelihood. There is one round:
+more rounds make the likelihood larger and predictions worse (measured).
 """
 
 import math
@@ -46,7 +46,7 @@ def mapped(
     """
     if not isinstance(kernel, ShiftInvariantKernel) or kernel.distance_power != 2:
         raise ValueError(
-            f"metric='agop' is for kernels of the distance alone, and {kernel!r} is none; use "
+            f"metric='agop' is only for kernels of the distance, and {kernel!r} is not one; use "
             "Gaussian, Matern, Exponential or RationalQuadratic, or metric=None"
         )
     sample = dense(X[chosen]).astype(np.float64)
@@ -77,7 +77,9 @@ def _agop(
         here = dense(X[rows[start : start + len(sample)]]).astype(np.float64)
         found = gradients(kernel, here, sample, coef)
         if found is None:
-            raise ValueError(f"metric='agop' needs gradients, and {kernel!r} has none")
+            raise ValueError(
+                f"metric='agop' needs gradients, and {kernel!r} has none; use metric=None"
+            )
         each = found.reshape(-1, X.shape[1])
         total += each.T @ each
     return total / rows.size

@@ -1,15 +1,15 @@
-"""What of a kernel is to be learned: kernel matrices of some rows as functions of lengths.
+"""The learned parameters of a kernel: kernel matrices of some rows as functions of the lengths.
 
 For a kernel f(r) of scaled rows x, dK_ij / dlog length_c = H_ij (x_ic - x_jc)^2, H = -f'(r) / r,
 and with W = Q o H
 
     sum_ij W_ij (x_ic - x_jc)^2 = 2 sum_i (W 1)_i x_ic^2 - 2 x_c^T W x_c,
 
-so that one product W [X 1], of m^2 dim multiply-adds, serves all columns. In a product of kernels a
-part's W has the matrices of the other parts for factors, in a sum its weight.
+so that one product W [X 1], of m^2 dim multiply-adds, serves all columns. In a product of kernels
+the W of a part is multiplied by the matrices of the other parts, in a sum by its weight.
 
-The pole of H at r = 0 does no harm, since r^2 H goes to 0, but the expanded square would multiply
-it by rounding errors: entries beyond STEEPEST are left out.
+The pole of H at r = 0 does no harm by itself, since r^2 H goes to 0. But the expanded square would
+multiply it by rounding errors, so entries beyond STEEPEST are left out.
 """
 
 import copy
@@ -133,15 +133,15 @@ class Lengths(Part):
         dim = np.count_nonzero(self.varies)
         if not dim:
             raise ValueError(
-                f"all columns of X are constant on the {len(sample)} rows looked at, and "
-                f"{given!r} has no lengths to learn; leave such columns out"
+                f"all columns of X are constant on the {len(sample)} rows used, and {given!r} has "
+                "no lengths to learn; pass columns that vary"
             )
         with np.errstate(over="ignore", invalid="ignore"):
             self.mean, spread = sample.mean(axis=0), sample.std(axis=0)[self.varies]
         if not ((spread >= SMALLEST) & (spread <= 1 / SMALLEST)).all():
             raise ValueError(
                 "columns of X have standard deviations below 1e-150 or above 1e150, whose squares "
-                "are beyond the range of float64; scale the columns"
+                "exceed the range of float64; scale the columns"
             )
         typical = math.sqrt(np.square(spread).mean()) * np.ones(1) if isotropic else spread
         self.middle = math.sqrt(dim) * typical

@@ -5,13 +5,13 @@ of covariance tau_q M,
 
     N = sum_q m / 2 log tau_q + T / 2 log det M + priors,    tau_q = y_q^T M^-1 y_q / m,
 
-is least where the targets are most likely; log lengths and log noise have normal priors. With
-a_q = M^-1 y_q and Q = sum_q a_q a_q^T / tau_q - T M^-1 its derivative is -1/2 sum_ij Q_ij dM_ij. An
-evaluation takes m^3 multiply-adds: half of that or less for the factor of M, the rest for its
-inverse.
+N is smallest where the targets are most likely; log lengths and log noise have normal priors. With
+a_q = M^-1 y_q and Q = sum_q a_q a_q^T / tau_q - T M^-1, the derivative of N is -1/2 sum_ij Q_ij
+dM_ij. An evaluation takes m^3 multiply-adds: half of that or less for the factor of M, the rest for
+its inverse.
 
-Of several blocks of rows, each is taken for independent of the others (a composite likelihood):
-log det M and y^T M^-1 y are sums over blocks, of which m is the number of rows together.
+Several blocks of rows are treated as independent (a composite likelihood): log det M and y^T M^-1 y
+are sums over the blocks, and m is the total number of rows.
 """
 
 import math
@@ -51,7 +51,7 @@ class Block(NamedTuple):
 
 
 class Criterion:
-    """N of the head of this file and its gradient, for theta with the logarithm of the noise last.
+    """N and its gradient, see the head of this file; theta ends with the logarithm of the noise.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class Criterion:
     def least(
         self, start: Doubles | None = None, settled: float = SETTLED
     ) -> tuple[Doubles, float]:
-        """Return where N is least, and N there; a start from rows of other columns is no use.
+        """Return the minimiser of N, and N there; a start from rows of other columns is ignored.
 
-        A step that N falls less by than `settled` is the last.
+        The search ends with the first step that reduces N by less than `settled`.
         """
         part = self.part
         if start is None or start.size != part.low.size + 1:

@@ -1,4 +1,4 @@
-"""Piecewise polynomials that stand for functions on an interval."""
+"""Piecewise polynomials that interpolate functions on an interval."""
 
 from collections.abc import Callable
 

@@ -44,7 +44,7 @@ def product_kernel(values: Sequence[float]) -> float:
 
 
 class WithParts(BaseEstimator):
-    """Parameters of parts: `kernel0`, `kernel0__gamma`, ... beside `parts` itself."""
+    """Kernels and features with parts, whose parameters are `kernel0`, `kernel0__gamma`, ..."""
 
     _state = stored(
         parts=text() | holds(Kernel) | sequence(pairs(plain() | holds(Kernel))),
@@ -73,7 +73,7 @@ class WithParts(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters. The kernels that were given are never changed, but replaced.
+        """Set parameters. The given kernels are replaced by copies, never changed.
 
         Parameters
         ----------
@@ -137,8 +137,8 @@ class Product(WithParts, Kernel):
     Parameters
     ----------
     parts : list of (columns, kernel), or a kernel
-        As for `ProductFeatures`. Names of columns are for what is fitted to a DataFrame: features
-        and learners.
+        As for `ProductFeatures`. Names of columns work only in features and learners, which are
+        fitted to a DataFrame.
 
     Examples
     --------
@@ -251,5 +251,8 @@ def _column_numbers(columns: Any, width: int, names: ArrayLike | None, part: int
                 "from 0"
             )
     if not index:
-        raise ValueError(f"part {part} has no columns: {columns!r} of n_features={width}")
+        raise ValueError(
+            f"part {part} has no columns: {columns!r} selects none of n_features={width}; name one "
+            "or more"
+        )
     return [column % width for column in index]

@@ -1,9 +1,9 @@
-"""Products of kernel matrices with vectors, K(X, Y) V: nothing of the size of K is stored.
+"""Products of kernel matrices with vectors, K(X, Y) V, without storing K.
 
-Rows are sorted into tiles of 256 neighbours (`tile_rows`), which has two uses: coordinates about
-the centre of a tile keep single precision exact enough, and pairs of tiles that are further apart
-than the kernel reaches are skipped. Where Y is X each pair of tiles is computed once and used in
-both directions.
+Rows are sorted into tiles of 256 neighbours (`tile_rows`), for two reasons. Coordinates relative to
+the centre of a tile are accurate enough in single precision. And pairs of tiles between which the
+kernel is negligible are skipped. If Y is X, each pair of tiles is computed once and used in both
+directions.
 """
 
 import math
@@ -134,11 +134,11 @@ class KernelOperator(LinearOperator):
     Y : {array-like, sparse matrix} of shape (n_columns, dim), optional
         None: X, and each pair of rows is computed once.
     dtype : {np.float32, np.float64}, optional
-        Of the arithmetic within a tile; by default that of X. Results are float64.
+        Dtype of the arithmetic within a tile; by default that of X. Results are float64.
     tol : float, optional
-        Pairs of tiles between which the kernel is below it are skipped: an entry of K V is off by
-        at most tol times the sum of |V|. By default an eighth of the type's rounding unit; 0: none
-        are skipped.
+        Pairs of tiles between which the kernel is below tol are skipped. The error of an entry of K
+        V is at most tol times the sum of |V|. The default is an eighth of the dtype's rounding
+        unit; with 0 no pair is skipped.
 
     Attributes
     ----------
@@ -146,17 +146,17 @@ class KernelOperator(LinearOperator):
     arithmetic : dtype
     shape : tuple
     n_tiles : int
-        How many pairs of tiles of 256 rows the last product computed.
+        Number of pairs of tiles of 256 rows that the last product computed.
 
     Notes
     -----
-    A product takes n_rows n_columns (dim + 12) multiply-adds, half of these where Y is None, and
-    n_rows n_columns for each vector (twice with Y None). Memory: the rows twice, and vectors.
-    The result is the same to the bit for any number of threads. Ctrl-C stops a product.
+    A product takes n_rows n_columns (dim + 12) multiply-adds for the kernel (half as many if Y is
+    None), and n_rows n_columns for each vector. Memory: the rows twice, and the vectors. Results
+    are identical, to the last bit, for any number of threads. Ctrl-C stops a product.
 
-    `GeneralizedZonal`, products of more than 64 factors, and kernels that no table of piecewise
-    polynomials follows to the accuracy of the type, are multiplied by their own matrix, some rows
-    at a time.
+    Three kinds of kernels are multiplied by their explicit matrix, some rows at a time:
+    `GeneralizedZonal`, products of more than 64 factors, and kernels that piecewise polynomials do
+    not approximate to the accuracy of the dtype.
 
     Examples
     --------
@@ -204,15 +204,17 @@ class KernelOperator(LinearOperator):
             ValueError if this is K(X, Y).
         """
         if self.Y is not None:
-            raise ValueError("only K(X, X) has a diagonal of k(x, x), and this is K(X, Y)")
+            raise ValueError(
+                "this operator is K(X, Y), and only K(X, X) has a diagonal; make it without Y"
+            )
         return self.kernel.diag(self.X)
 
     def gradient(self, A: ArrayLike, B: ArrayLike) -> Doubles:
         """Differentiate sum_q a_q^T K b_q with respect to the logarithm of each column's length.
 
-        The length of a column is what scales it in the kernel: 1 / (2 gamma)^(1/2) for the
-        Gaussian, `length_scale` for Matern. If all columns have one length, its derivative is the
-        sum. Of a `Transformed` kernel they are the columns of mapped rows.
+        The length of a column is its lengthscale: 1 / (2 gamma)^(1/2) for the Gaussian,
+        `length_scale` for Matern. If all columns share one length, its derivative is the sum over
+        the columns. For a `Transformed` kernel the columns are those of the mapped rows.
 
         Parameters
         ----------
@@ -222,8 +224,8 @@ class KernelOperator(LinearOperator):
         Returns
         -------
         ndarray of shape (dim,)
-            In double, whatever `arithmetic` is. It takes n_rows n_columns (6 dim + n_vectors + 12)
-            multiply-adds for each factor of the kernel.
+            Computed in double precision, with any `arithmetic`. Cost: n_rows n_columns (6 dim +
+            n_vectors + 12) multiply-adds for each factor of the kernel.
 
         Examples
         --------
@@ -235,10 +237,15 @@ class KernelOperator(LinearOperator):
         """
         left, right = _vectors("A", A, self.shape[0]), _vectors("B", B, self.shape[1])
         if left.shape[1] != right.shape[1]:
-            raise ValueError(f"A has {left.shape[1]} vectors, and B {right.shape[1]}")
+            raise ValueError(
+                f"A has {left.shape[1]} vectors, and B {right.shape[1]}; pass equally many"
+            )
         form = self.kernel.tile_form(self.X.shape[1])
         if form is None or any(factor.slope is None for term in form for factor in term.factors):
-            raise ValueError(f"{self.kernel!r} has no lengths to differentiate by")
+            raise ValueError(
+                f"{self.kernel!r} has no lengths to differentiate by; use a kernel with "
+                "lengthscales"
+            )
         return sum(
             (self._gradient_of(term, left, right) for term in form), np.zeros(self.X.shape[1])
         )
@@ -248,7 +255,8 @@ class KernelOperator(LinearOperator):
         if len(term.factors) > _products.most_factors():
             raise ValueError(
                 f"the kernel has a product of {len(term.factors)} factors, and at most "
-                f"{_products.most_factors()} are differentiated; write Gaussians as one factor"
+                f"{_products.most_factors()} can be differentiated; combine Gaussians into one "
+                "factor"
             )
         factors = [_by_differences(factor) for factor in term.factors]
         slopes = [_slope_of(factor) for factor in factors]
@@ -339,7 +347,7 @@ def _multiply_matrices(kernel: Kernel, X: Doubles, Y: Doubles, V: NDArray[Any]) 
 
 
 class Runs:
-    """The products of an operator in runs of rows, to be made anywhere: always the same bits.
+    """The products of an operator in runs of rows, computed anywhere with identical results.
 
     It has what products read and no more, since it is sent to workers. A run has all columns of K:
     where Y is X each pair of rows is computed twice.
@@ -411,7 +419,7 @@ def resolved_kernel(kernel: str | Kernel, X: Doubles) -> Kernel:
         return as_kernel(kernel).resolve(X)
     if not isinstance(kernel, Kernel | type):
         raise TypeError(
-            f"kernel={kernel!r} is no kernel; use one of {sorted(ALIASES)} or an instance from "
+            f"kernel={kernel!r} is not a kernel; use one of {sorted(ALIASES)} or an instance from "
             "gzkcore.kernels"
         )
     return as_kernel(kernel)
@@ -421,7 +429,7 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     """Return rows in double, or raise."""
     rows, others = double_pair(X, Y)
     if not rows.size or not len(others):
-        raise ValueError("X and Y must have a row, and a column, at least")
+        raise ValueError("X and Y must have at least one row and one column")
     return rows, None if Y is None else others
 
 
@@ -486,14 +494,14 @@ def kernel_matrix(
         Resolved; an alias such as "matern" is resolved on X.
     X : {array-like, sparse matrix} of shape (n_rows, dim)
     Y : {array-like, sparse matrix} of shape (n_columns, dim), optional
-        None: X; the matrix is symmetric to the bit then, and its diagonal `kernel_diagonal`.
+        None: X. Then the matrix is exactly symmetric, and its diagonal is `kernel_diagonal`.
     dtype : {np.float32, np.float64}, optional
-        Of the arithmetic and of the result; by default that of X.
+        Dtype of the arithmetic and of the result; by default that of X.
 
     Returns
     -------
     ndarray of shape (n_rows, n_columns)
-        In float32 each entry is right to some units in the last place of the largest.
+        In float32 the error of each entry is a few rounding units of the largest entry.
 
     Examples
     --------
@@ -570,7 +578,7 @@ def kernel_product(kernel: str | Kernel, X: Data, Y: Data | None, V: ArrayLike) 
     Returns
     -------
     ndarray of shape (n_rows,) or (n_rows, n_vectors)
-        float64 (complex128 where V is complex); sums within a tile are in the type of X.
+        float64, or complex128 if V is complex. Sums within a tile have the dtype of X.
 
     Examples
     --------

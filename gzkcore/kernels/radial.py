@@ -1,8 +1,8 @@
-"""Radial functions of kernels, few and ordered by energy.
+"""Radial functions of kernels: the few that matter, ordered by energy.
 
 A generalized zonal kernel is k(x, y) = sum_l <h_l(|x|), h_l(|y|)> P_d^l(cos) (Eq 11). The h_l of
-its family (see `families`) are many and nearly dependent on the norms that data have.
-`RadialFunctions` rotates them, which leaves the kernel as it is, and keeps the few that matter.
+its family (see `families`) are many, and nearly linearly dependent at the norms of the data.
+`RadialFunctions` rotates them, which does not change the kernel, and keeps the few that matter.
 """
 
 import copy
@@ -61,7 +61,7 @@ def radial_table(
 ) -> Doubles:
     """Values of the monomial radial functions h_(l,i)(t) (Eq 12; Eq 23 for the Gaussian).
 
-    The printed Eq 22 and 23 let i run from 1; i = 0 is the first.
+    i starts at 0; in the printed Eq 22 and 23 it starts at 1.
 
     Parameters
     ----------
@@ -75,16 +75,17 @@ def radial_table(
     Returns
     -------
     ndarray of shape (n, degree + 1, order), float64
-        Each at most 1 for the Gaussian, whose squares sum to 1 over all l and i.
+        For the Gaussian each value is at most 1, and the squares sum to 1 over all l and i.
 
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or a norm negative.
+        If a number is not an integer or too small, or a norm negative.
 
     Notes
     -----
-    One exponential per value; memory for the result. Formed in logarithms: no overflow.
+    One exponential per value; memory for the result. Values are computed as logarithms, without
+    overflow.
 
     References
     ----------
@@ -143,11 +144,11 @@ class _Grid(NamedTuple):
 
 
 class RadialFunctions:
-    """The radial functions of a kernel on a shell of norms, few and ordered by energy.
+    """The radial functions of a kernel on a range of norms: the few that matter, ordered by energy.
 
-    Per degree l the functions of the kernel's family are rotated by the right singular vectors of
-    their table over the norms of the data; the kernel stays exactly the same, and the rotated
-    functions fall off at the optimal rate. On a sphere one remains, A_l(t, r) / sqrt(A_l(r, r)).
+    For each degree l the functions of the kernel's family are rotated by the right singular vectors
+    of their table over the norms of the data. The kernel does not change, and the rotated functions
+    decrease at the optimal rate. On a sphere one function remains, A_l(t, r) / sqrt(A_l(r, r)).
 
     Parameters
     ----------
@@ -157,15 +158,15 @@ class RadialFunctions:
     shell : (float, float)
         Smallest and largest scaled norm.
     norms : ndarray
-        Quantiles of the scaled norms, equally likely; energies are means over them.
+        Quantiles of the scaled norms, with equal probabilities; energies are means over them.
     n_columns : int
-        Degrees are added until there are at least so many harmonics,
+        Degrees are added until there are at least this number of harmonics,
     tol : float
-        and until what is left at the outer norm is at most tol.
+        and until the truncation error at the largest norm is at most tol.
     max_degree : int, optional
         Stop here instead of by n_columns and tol.
     order : int, optional
-        Keep the first so many functions of every degree as they are, without rotation.
+        Number of functions of every degree that are kept without rotation.
 
     Attributes
     ----------

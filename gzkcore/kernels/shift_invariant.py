@@ -1,4 +1,4 @@
-"""Kernels of x - y; the Gaussian is a dot-product kernel, too."""
+"""Kernels of x - y. The Gaussian is also a dot-product kernel."""
 
 import math
 from collections.abc import Sequence
@@ -125,12 +125,14 @@ class _WithGamma(ShiftInvariantKernel):
             with np.errstate(over="ignore", invalid="ignore"):
                 variance = float(_variance(X))
             if not math.isfinite(variance):
-                raise ValueError("gamma='scale', but the variance of X overflows; scale X")
+                raise ValueError(
+                    "gamma='scale' is not possible, since the variance of X overflows; scale X"
+                )
             gamma = self._from_spread(X.shape[1], variance)
             if not math.isfinite(gamma):
                 raise ValueError(
-                    f"gamma='scale', but one over the variance of X, {variance:.3g}, overflows; "
-                    "scale X"
+                    "gamma='scale' is not possible, since one over the variance of X, "
+                    f"{variance:.3g}, overflows; scale X"
                 )
             return {"gamma": gamma}
         if self.gamma == "median":
@@ -150,11 +152,14 @@ class _WithGamma(ShiftInvariantKernel):
             apart = self._multiplied(rows, rows)[np.triu_indices(rows.shape[0], 1)]
         middle = float(np.median(apart)) if apart.size else 0.0
         if not math.isfinite(middle):
-            raise ValueError("gamma='median', but distances between rows of X overflow; scale X")
+            raise ValueError(
+                "gamma='median' is not possible, since distances between rows of X overflow; "
+                "scale X"
+            )
         if middle > 0 and not math.isfinite(1.0 / middle):
             raise ValueError(
-                f"gamma='median', but one over the median of distances, {middle:.3g}, overflows; "
-                "scale X"
+                "gamma='median' is not possible, since one over the median of distances, "
+                f"{middle:.3g}, overflows; scale X"
             )
         return 1.0 / middle if middle > 0 else 1.0
 
@@ -186,10 +191,11 @@ class Gaussian(_WithGamma, DotProductKernel):
     Parameters
     ----------
     gamma : float, array of shape (n_features,) or rule, default="scale"
-        > 0; one value per column gives every column its own lengthscale 1 / sqrt(2 gamma).
-        "scale": 1 / (n_features Var X) as in scikit-learn; "median": 1 / the median of squared
-        distances between (at most 1,000) rows; "learn": one value per column, "learn-isotropic":
-        one for all, by the likelihood of y, see `learn_kernel`. Fits resolve them.
+        A number > 0, or one per column: then every column has its own lengthscale 1 / sqrt(2
+        gamma). "scale": 1 / (n_features Var X) as in scikit-learn. "median": 1 / the median of the
+        squared distances between (at most 1,000) rows. "learn": one value per column,
+        "learn-isotropic": one for all columns, by the likelihood of y, see `learn_kernel`. `fit`
+        turns these rules into numbers.
 
     Examples
     --------
@@ -271,9 +277,8 @@ class Gaussian(_WithGamma, DotProductKernel):
 class Laplacian(_WithGamma):
     """Laplacian kernel k(x, y) = exp(-gamma sum_j |x_j - y_j|).
 
-    It depends on the axes, hence is no generalized zonal kernel: its features are
-    `RandomFourierFeatures`. `Exponential`, with the ordinary distance, is its rotation-invariant
-    sibling.
+    It depends on the axes, so it is not a generalized zonal kernel; use `RandomFourierFeatures` for
+    it. `Exponential` is the rotation-invariant kernel with the Euclidean distance instead.
 
     Parameters
     ----------
@@ -328,7 +333,7 @@ class Laplacian(_WithGamma):
 class Spherical(ShiftInvariantKernel):
     """Spherical kernel: 1 - 1.5 s + 0.5 s^3 with s = |x - y| / theta, and 0 from s = 1 on.
 
-    The overlap of two balls of diameter theta, hence positive definite in at most 3 dimensions.
+    It is the overlap of two balls of diameter theta, and positive definite in at most 3 dimensions.
 
     Parameters
     ----------
@@ -337,7 +342,8 @@ class Spherical(ShiftInvariantKernel):
 
     Notes
     -----
-    Its kink at theta has no short series; no features of this package stand for it.
+    Its kink at theta has no short series. Among the features only `BlockFourierFeatures`, with
+    blocks of at most 3 coordinates, and `NystromFeatures` approximate it.
 
     Examples
     --------
@@ -377,7 +383,7 @@ class Spherical(ShiftInvariantKernel):
 
 
 class RadialKernel(ShiftInvariantKernel):
-    """Shift-invariant kernels of |x - y| that are no dot-product kernels.
+    """Shift-invariant kernels of |x - y| that are not dot-product kernels.
 
     Each is a mixture of Gaussians: its frequencies are normal with a random variance.
     """
@@ -394,14 +400,14 @@ class RadialKernel(ShiftInvariantKernel):
 
 
 class Exponential(_WithGamma, RadialKernel):
-    """Exponential kernel k(x, y) = exp(-gamma |x - y|), the rough end of the Matern family.
+    """Exponential kernel k(x, y) = exp(-gamma |x - y|), the Matern kernel with nu = 1/2.
 
     Parameters
     ----------
     gamma : float, array of shape (n_features,) or rule, default="scale"
-        > 0; with one value per column the distance is (sum_j gamma_j^2 (x_j - y_j)^2)^(1/2).
-        "scale": 1 / (n_features Var X)^(1/2); "median": 1 / the median of the distances between (at
-        most 1,000) rows; "learn" and "learn-isotropic": as for `Gaussian`.
+        A number > 0, or one per column: then the kernel is exp(-(sum_j gamma_j^2 (x_j -
+        y_j)^2)^(1/2)). "scale": 1 / (n_features Var X)^(1/2); "median": 1 / the median of the
+        distances between (at most 1,000) rows; "learn" and "learn-isotropic": as for `Gaussian`.
 
     Examples
     --------
@@ -457,8 +463,8 @@ class Matern(_WithLengthScale):
     ----------
     nu : float or "learn", default=1.5
         Smoothness, 0 < nu <= 150, or np.inf: the Gaussian exp(-|x - y|^2 / (2 length_scale^2)).
-        1/2, 3/2 and 5/2 are exponentials times polynomials, and faster; "learn": the one of these
-        and np.inf that makes y most likely, see `learn_kernel`.
+        1/2, 3/2 and 5/2 are faster, as they are exponentials times polynomials. "learn": the one of
+        these and np.inf that makes y most likely, see `learn_kernel`.
     length_scale : float, array of shape (n_features,), "learn" or "learn-isotropic", default=1.0
         > 0, a number or one per column. "learn": one per column, "learn-isotropic": one for all, by
         the likelihood of y when a model or features are fitted.
@@ -491,7 +497,7 @@ class Matern(_WithLengthScale):
             return math.inf
         nu = check_positive("nu", self.nu)
         if nu > 150:
-            raise ValueError(f"nu={nu} is too large to compute with; use np.inf, the Gaussian")
+            raise ValueError(f"nu={nu} is too large to be computed; use np.inf, the Gaussian")
         return nu
 
     def profile(self, distances: Doubles) -> Doubles:
@@ -551,7 +557,7 @@ class Matern(_WithLengthScale):
 class RationalQuadratic(_WithLengthScale):
     """Rational quadratic kernel (1 + |x - y|^2 / (2 alpha length_scale^2))^(-alpha).
 
-    A mixture of Gaussians of all lengthscales; the values are those of scikit-learn's.
+    A mixture of Gaussians of all lengthscales, with the same values as in scikit-learn.
 
     Parameters
     ----------

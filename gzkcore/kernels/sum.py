@@ -22,14 +22,14 @@ class Sum(WithParts, Kernel):
     Parameters
     ----------
     parts : list of (columns, kernel), or a kernel
-        As for `Product`; one kernel for all columns is an additive model, a kernel for each column.
-        Columns may be in several parts, and in all: `slice(None)`.
+        As for `Product`. A single kernel gives an additive model, with this kernel for each column.
+        A column may be in several parts; `slice(None)` means all columns.
     weights : array-like of shape (n_parts,), optional
         > 0; None: ones.
 
     Notes
     -----
-    `NystromFeatures` and the products of `KernelOperator` take it; other features don't.
+    `NystromFeatures` and `KernelOperator` accept it; other features do not.
 
     Examples
     --------

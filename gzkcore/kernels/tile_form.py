@@ -1,7 +1,7 @@
-"""How a kernel is computed in tiles, as `_compiled/products.h` has it: sums of products of factors.
+"""The form of a kernel that `_compiled/products.h` computes in tiles: sums of products of factors.
 
-A factor is profile(t), where t is a distance or a dot product of scaled rows by a metric. Zonal
-kernels are (|x| |y|)^power times a factor of unit rows, whose t is |x - y|^2 = 2 - 2 cos.
+A factor is profile(t), where the metric says whether t is a distance or a dot product of scaled
+rows. Zonal kernels are (|x| |y|)^power times a factor of unit rows with t = |x - y|^2 = 2 - 2 cos.
 """
 
 import math

@@ -1,7 +1,8 @@
 """Rows in tiles of neighbours, as `_compiled/products.pyx` reads them.
 
-A tile's coordinates are about its centre, in the type of the arithmetic: they are off by eps times
-its radius. So rows that are far out have tiles of their own, or they would cost the others digits.
+The coordinates of a tile are relative to its centre, in the dtype of the arithmetic, so that their
+error is eps times the radius of the tile. Outlying rows have separate tiles, since they would make
+the other rows less accurate.
 """
 
 from dataclasses import dataclass
@@ -99,8 +100,8 @@ def scaled_columns(X: Doubles, factor: Factor) -> tuple[Doubles, Doubles]:
         check_unit_norms(norms)
     if factor.power == 0 and not norms.all():
         raise ValueError(
-            "the kernel has no value where a row is all 0, since it depends on the direction "
-            "alone; drop such rows"
+            "the kernel has no value at a row that is all 0, since it depends on the direction "
+            "alone; drop rows that are all 0"
         )
     return unit_rows(here, norms), norms**factor.power
 

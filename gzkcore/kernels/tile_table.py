@@ -1,8 +1,8 @@
-"""Functions as piecewise polynomials whose pieces are told by leading bits, for kernel products.
+"""Functions as piecewise polynomials, for kernel products; leading bits of t select the piece.
 
-Pieces get narrower towards t = 0, like floating-point numbers: 2^k to each octave. So roots and
-other powers at 0 are followed as well as smooth functions. Of a function of unit rows there is a
-second half, in fold - t from the other end, for roots at opposite rows.
+Pieces get narrower towards t = 0, like floating-point numbers: there are 2^k of them per octave. So
+roots and other powers at 0 are approximated as well as smooth functions. A function of unit rows
+has a second half, in fold - t, for roots at opposite rows.
 """
 
 import math

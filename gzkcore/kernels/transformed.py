@@ -1,4 +1,4 @@
-"""Kernels of linearly mapped rows: a full matrix as the metric, not only a length per column."""
+"""Kernels of linearly mapped rows: the metric is a full matrix, not only one length per column."""
 
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ __all__ = ["Transformed"]
 class Transformed(WithKernel, Kernel):
     """Kernel of linearly mapped rows, k(x, y) = kernel(matrix x, matrix y).
 
-    Of a radial kernel, matrix^T matrix is the metric that distances are measured by (Mahalanobis).
+    For a radial kernel, matrix^T matrix is the metric of the distances (Mahalanobis).
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Transformed(WithKernel, Kernel):
 
     Notes
     -----
-    `KernelRidge` and `KernelOperator` map the rows once and take the time of `kernel`.
-    `NystromFeatures` takes it, and where the matrix is square `RandomFourierFeatures`. For other
-    features map the rows yourself, and pass `kernel`.
+    `KernelRidge` and `KernelOperator` map the rows once, and are then as fast as with `kernel`.
+    `NystromFeatures` accepts this kernel; `RandomFourierFeatures` does if the matrix is square. For
+    other features map the rows yourself, and pass `kernel`.
 
     Examples
     --------

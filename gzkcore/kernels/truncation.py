@@ -1,4 +1,4 @@
-"""Where the series of a kernel may stop, and how large its terms are."""
+"""The degree at which the series of a kernel may be truncated, and the size of its terms."""
 
 import math
 
@@ -34,25 +34,25 @@ def truncate(kernel: Kernel, dim: int, radius: float, tol: float) -> tuple[int, 
         Resolved.
     dim : int
     radius : float
-        In the units of the data (from the centre).
+        Largest distance from the centre, in the units of the data.
     tol : float
 
     Returns
     -------
     degree, order : int
     error : float
-        The certified error. At most tol for dot-product kernels and zonal kernels; for other
-        radial kernels what 128 degrees leave may be more.
+        A certified bound of the error. It is at most tol for dot-product kernels and zonal kernels.
+        Other radial kernels use at most 128 degrees, and the error may be larger.
 
     Raises
     ------
     TypeError, ValueError
-        If radius or tol is no number > 0, a zonal kernel needs a degree above 4096, or the
-        kernel overflows there.
+        If radius or tol is not a number > 0, if a zonal kernel needs a degree above 4096, or if the
+        kernel overflows on the ball.
 
     References
     ----------
-    Han, Zandieh, Avron, Theorems 11 and 12 choose q and s safely but far larger.
+    Han, Zandieh, Avron, Theorems 11 and 12; their q and s are safe but far larger.
 
     Examples
     --------
@@ -129,12 +129,12 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
 
     Notes
     -----
-    A sum of O(ab) positive terms, each formed from the one before and scaled where they grow:
-    no overflow, no cancellation, no logarithm whose size takes digits.
+    A sum of O(ab) positive terms, each computed from the previous one and rescaled as they grow,
+    without overflow or cancellation.
 
     References
     ----------
-    The sum over i of Han, Zandieh, Avron, Eq 23; the closed form is the Funk-Hecke formula.
+    Han, Zandieh, Avron, Eq 23, summed over i; the closed form is the Funk-Hecke formula.
 
     Examples
     --------
@@ -147,8 +147,8 @@ def angular_energy(degree: int, a: float, b: float, dim: int) -> float:
     a, b = check_norm("a", a), check_norm("b", b)
     if a * b > _FAR:
         raise ValueError(
-            f"a * b = {a * b:.3g} needs a sum of as many terms; use norms with a product of at "
-            f"most {_FAR:.0g}"
+            f"a * b = {a * b:.3g} needs a sum of as many terms; use norms whose product is at most "
+            f"{_FAR:.0g}"
         )
     out = np.empty(1)
     _series.angular_energy(degree, np.array([a]), np.array([b]), dim, out, 1)
@@ -163,30 +163,30 @@ def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
     kernel : Kernel
         Resolved, a dot-product kernel or the Gaussian.
     degree : int
-        The last derivative looked at, >= 16; beyond it the rate of growth is taken to stay.
+        The last derivative that is used, >= 16; the rate of growth is assumed constant beyond it.
 
     Returns
     -------
     growth, base : float
-        C >= 0 and beta >= 1, in the units of the data: what the kernel multiplies the inputs by is
-        in beta, so that Theorem 11 takes them with the radius of the data.
+        C >= 0 and beta >= 1, in the units of the data: beta includes the factor by which the kernel
+        scales its inputs. So use them in Theorem 11 with the radius of the data.
 
     Raises
     ------
     TypeError, ValueError
-        If degree is no integer >= 16; if the kernel is one of the unit sphere; if its derivatives
-        grow faster than any C beta^j, as they do if its Taylor series has a finite radius of
-        convergence.
+        If degree is not an integer >= 16; if the kernel is defined on the unit sphere only; if its
+        derivatives grow faster than any C beta^j, as they do if its Taylor series has a finite
+        radius of convergence.
 
     Notes
     -----
-    beta is the rate over the upper half of the degrees. Derivatives like j! rho^(-j) (a series that
-    converges up to rho) and like (j/2)^(j/2) (growth like exp(t^2)) are known by a rate that still
-    rises.
+    beta is the rate of growth over the upper half of the degrees. If this rate still rises, the
+    derivatives are like j! rho^(-j) (a series that converges up to rho) or like (j/2)^(j/2) (growth
+    like exp(t^2)), and an error is raised.
 
     References
     ----------
-    Han, Zandieh, Avron, Assumption 1, there for j > d.
+    Han, Zandieh, Avron, Assumption 1, which is stated for j > d.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def growth_constants(kernel: Kernel, degree: int) -> tuple[float, float]:
     logs = kernel.log_derivative(j)
     known = np.flatnonzero(logs > -np.inf)
     if not known.size:
-        raise ValueError(f"kernel={kernel} has no derivative at 0 that isn't 0; use another kernel")
+        raise ValueError(f"all derivatives of kernel={kernel} at 0 are 0; use another kernel")
 
     def rate(low: float, high: float) -> float:
         inside = known[(low <= known) & (known <= high)]

@@ -118,8 +118,8 @@ class ZonalKernel(Kernel):
             check_unit_norms(norms, name)
         elif self.power == 0 and not norms.all():
             raise ValueError(
-                f"{self!r} has no value where a row is all 0, since it depends on the direction "
-                "alone; drop such rows"
+                f"{self!r} has no value at a row that is all 0, since it depends on the direction "
+                "alone; drop rows that are all 0"
             )
         return norms
 
@@ -157,14 +157,14 @@ class Zonal(ZonalKernel):
     Parameters
     ----------
     function : callable, optional
-        kappa: an array of cosines in [-1, 1] to an array of values. Positive definite in the
-        dimension of the data; this is checked, degree by degree.
+        kappa, a function that maps an array of cosines in [-1, 1] to an array of values. It must be
+        positive definite in the dimension of the data; this is checked, degree by degree.
     coefficients : array-like, optional
         Instead of `function`: c_0, c_1, ... >= 0 of kappa = sum_l c_l P_d^l (Eq 7).
 
     Notes
     -----
-    Rows must have unit norm, to 1e-5 as after rounding to float32; they are divided by it.
+    Rows must have unit norm, up to an error of 1e-5; they are divided by their norms.
 
     References
     ----------
@@ -197,19 +197,21 @@ class Zonal(ZonalKernel):
     def _resolved(self, X: Rows) -> dict[str, Any]:
         if (self.function is None) == (self.coefficients is None):
             raise ValueError(
-                "Zonal needs either function or coefficients; "
-                f"got function={self.function!r}, coefficients={self.coefficients!r}"
+                "Zonal needs exactly one of function and coefficients; got "
+                f"function={self.function!r}, coefficients={self.coefficients!r}"
             )
         if self.function is None:
             return {"coefficients": self._numbers()}
         if not self._evaluated(np.cos(np.linspace(0.0, np.pi, 65))).any():
-            raise ValueError("function is 0 everywhere, and so is the kernel; pass another")
+            raise ValueError(
+                "function is 0 everywhere, so that the kernel is 0; pass another function"
+            )
         return {"function": self.function}
 
     def _evaluated(self, t: Doubles) -> Doubles:
         """Return the function at cosines, or raise."""
         if not callable(self.function):
-            raise TypeError(f"function={self.function!r} is not callable; pass kappa itself")
+            raise TypeError(f"function={self.function!r} is not callable; pass the function kappa")
         values = np.asarray(self.function(t))
         if values.shape != t.shape or values.dtype.kind not in "biuf" or (
             not np.isfinite(values).all()
@@ -242,8 +244,8 @@ class Zonal(ZonalKernel):
     def _check_known(self) -> None:
         if self.function is None and self.coefficients is None:
             raise ValueError(
-                "this Zonal kernel has no function: files of models keep no functions, which are "
-                "code; make it anew with function="
+                "this Zonal kernel has no function, since files of models do not store functions; "
+                "make it again with function="
             )
 
     def n_coefficients(self) -> int | None:
@@ -396,7 +398,7 @@ class SphereKernel(ZonalKernel):
 
 
 class SphereMatern(SphereKernel):
-    """Matern kernel intrinsic to the unit sphere: distances run along it, not through it.
+    """Matern kernel of the unit sphere: distances are along the sphere, not through it.
 
     c_l / alpha(l, d) is proportional to (2 nu / length_scale^2 + l (l + d - 2))^(-nu - (d-1)/2).
 
@@ -409,9 +411,9 @@ class SphereMatern(SphereKernel):
 
     Notes
     -----
-    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe
-    those of nu = 1/2 and length_scale = .05 are off by 1e-4, at angles below .01 by up to 3e-3;
-    those of nu = 3/2 by 1e-8 and 4e-7. For nu = 1/2 the error grows as 1 / length_scale.
+    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe with
+    length_scale = .05, the error is 1e-4 for nu = 1/2 and 1e-8 for nu = 3/2; at angles below .01 up
+    to 3e-3 and 4e-7. For nu = 1/2 the error grows as 1 / length_scale.
 
     Examples
     --------
@@ -457,8 +459,8 @@ class SphereMatern(SphereKernel):
         squared = length_scale * length_scale
         if not (squared and 0 < 2 * nu / squared < math.inf):
             raise ValueError(
-                f"length_scale={length_scale} and nu={nu} are not usable together: doubles don't "
-                "hold 2 nu / length_scale^2; use numbers nearer to 1"
+                f"length_scale={length_scale} and nu={nu} are not usable together: 2 nu / "
+                "length_scale^2 is out of the range of float64; use numbers closer to 1"
             )
         return nu, length_scale
 
@@ -476,13 +478,13 @@ class SphereHeat(SphereKernel):
     Parameters
     ----------
     time : float or "learn", default=1.0
-        > 0; heat from a point has spread over about (2 time)^(1/2) radians by then; "learn": by the
-        likelihood of y, see `learn_kernel`.
+        > 0; in this time heat spreads from a point over about (2 time)^(1/2) radians. "learn": by
+        the likelihood of y, see `learn_kernel`.
 
     Notes
     -----
-    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe
-    those of time = 1e-6 are off by up to 3e-8, of 3e-7 by 4e-3, and of 1e-7 by a tenth.
+    Scaled so that k(x, x) = 1. Values are sums of the series, up to degree 4,096. On the globe the
+    error is up to 3e-8 for time = 1e-6, 4e-3 for 3e-7, and a tenth for 1e-7.
 
     Examples
     --------
@@ -538,8 +540,9 @@ class NeuralTangent(ZonalKernel):
 
     Notes
     -----
-    K_L has a square root at t = 1: its series, cut at degree q, is off by about C / q on the
-    diagonal, and much less elsewhere. `GegenbauerFeatures` tells in `truncation_error_`.
+    K_L has a square root at t = 1. So the error of its series, truncated at degree q, is about C /
+    q on the diagonal, and much smaller elsewhere. `truncation_error_` of `GegenbauerFeatures`
+    reports it.
 
     References
     ----------
@@ -602,7 +605,7 @@ class ArcCosine(ZonalKernel):
 
     Notes
     -----
-    Apart from degrees up to the order, only every other degree is there.
+    Above degree `order`, only every other degree occurs.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What all learners on features share: their features, their state, their files."""
+"""The base of all learners: their features, their state, their files."""
 
 import copy
 import os
@@ -42,7 +42,7 @@ def new_features(given: Any, random_state: Any, name: str = "features", **parame
         features = plain_output(clone(given))
     else:
         raise TypeError(
-            f"{name}={given!r} is no transformer; pass an instance such as "
+            f"{name}={given!r} is not a transformer; pass an instance such as "
             "GegenbauerFeatures() or sklearn.kernel_approximation.RBFSampler()"
         )
     if random_state is not None:
@@ -58,11 +58,11 @@ def new_features(given: Any, random_state: Any, name: str = "features", **parame
 
 
 def check_one_batch(X: Any) -> None:
-    """Raise if X, passed to `partial_fit`, is no batch of rows but a source of them."""
+    """Raise if X, passed to `partial_fit`, is not a batch of rows but a source of batches."""
     if is_source(X):
         raise TypeError(
-            f"partial_fit takes the rows of a batch, and X is a {type(X).__name__}, a source of "
-            "batches; pass it to fit, or its batches one by one"
+            f"partial_fit takes the rows of one batch, but X is a {type(X).__name__}, a source of "
+            "batches; pass it to fit, or its batches one by one to partial_fit"
         )
 
 

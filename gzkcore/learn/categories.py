@@ -1,4 +1,4 @@
-"""Columns of text and categories: their levels, and the columns of 0 and 1 that stand for them."""
+"""Columns of text and categories: their levels, and the columns of 0 and 1 that encode them."""
 
 import numbers
 import re
@@ -105,7 +105,8 @@ def _warn_of_lost(name: str, texts: list[str]) -> None:
         told = f"such as {example_of(texts)!r}; {LOST[seem]}"
     if told:
         warn(
-            f"column {name!r} is left out: it holds text, and nearly every row has another, {told}",
+            f"column {name!r} is left out: it holds text, and nearly every row has a different "
+            f"one, {told}",
             UserWarning,
         )
 

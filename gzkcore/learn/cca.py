@@ -54,15 +54,15 @@ class RandomFeatureCCA(ComponentLearner):
     Parameters
     ----------
     features : transformer, default=None
-        For the first view. Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use
-        it as it is. None is `KernelFeatures()`.
+        Features of the first view. It is cloned and fitted; wrap it in
+        ``sklearn.frozen.FrozenEstimator`` to use it unchanged. None is `KernelFeatures()`.
     features_y : transformer, default=None
-        For the second view; None is a clone of `features`.
+        Features of the second view; None is a clone of `features`.
     n_components : int, default=2
-        How many pairs.
+        Number of pairs of directions.
     alpha : float, default=1.0
-        Added to the diagonals of the centred Z^T W Z and U^T W U, as in `RandomFeatureRidge`; not
-        negative. With 0 and many features even unrelated views seem correlated.
+        >= 0, added to the diagonals of the centred Z^T W Z and U^T W U, as in `RandomFeatureRidge`.
+        With 0 and many features even unrelated views seem correlated.
     random_state : int, RandomState, Generator or None, default=None
         Passed on to features whose own `random_state` is None.
 
@@ -74,27 +74,27 @@ class RandomFeatureCCA(ComponentLearner):
         Correlations of the pairs of scores on the training rows.
     x_weights_ : ndarray of shape (n_features_out, n_components)
     y_weights_ : ndarray of shape (n_features_out of y, n_components)
-        The directions, such that scores of the training rows have unit variance; the largest entry
-        of each in x is positive.
+        The directions, scaled so that the scores of the training rows have unit variance. The
+        largest entry of each direction of x is positive.
     x_mean_, y_mean_ : ndarray
         Means of the features.
     moments_ : MomentsAccumulator
-        The sums that all else is worked out from.
+        The sums from which all other results follow.
     n_features_in_ : int
     n_features_in_y_ : int
         Columns of the second view.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        If X has column names that are all strings.
+        Only if all column names of X are strings.
 
     See Also
     --------
-    sklearn.cross_decomposition.CCA : Of the columns themselves.
+    sklearn.cross_decomposition.CCA : Linear CCA of the columns themselves.
 
     Notes
     -----
-    Time n (p + r)^2 for p and r features of the two views, and some multiple of (p + r)^3 once;
-    memory 8 (p + r)^2 bytes per thread. Where alpha = 0 and features are dependent, directions
-    that are lost in rounding errors are left out.
+    Time: n (p + r)^2 for p and r features of the two views, and a multiple of (p + r)^3 once.
+    Memory: 8 (p + r)^2 bytes per thread. If alpha = 0 and features are linearly dependent,
+    directions that consist of rounding errors are left out.
 
     References
     ----------
@@ -211,9 +211,9 @@ class RandomFeatureCCA(ComponentLearner):
         most = min(x_root.shape[1], y_root.shape[1], found.n_rows)
         if k > most:
             raise ValueError(
-                f"n_components={k}, but the views have no more than {most} directions in common "
-                f"({len(found.mean)} and {len(found.mean_y)} features, n_samples={found.n_rows}); "
-                "use fewer components"
+                f"n_components={k} is too large: the views have at most {most} directions in "
+                f"common ({len(found.mean)} and {len(found.mean_y)} features, "
+                f"n_samples={found.n_rows}); use fewer components"
             )
         left, _, right = svd(x_root.T @ found.cross @ y_root, full_matrices=False)
         a, b = (x_root @ left[:, :k]).T, (y_root @ right[:k].T).T
@@ -263,7 +263,7 @@ class RandomFeatureCCA(ComponentLearner):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-            Of a source, scores of the first view only.
+            For a source, only the scores of the first view are returned.
         y : array-like or sparse matrix of shape (n_samples, n_features_y), optional
 
         Returns
@@ -298,7 +298,7 @@ class RandomFeatureCCA(ComponentLearner):
         Returns
         -------
         float
-            At most 1. On rows that were not fitted it shows whether alpha is large enough.
+            At most 1. On held-out rows it shows whether alpha is large enough.
         """
         self._check_fitted()
         if not is_source(X):
@@ -306,7 +306,7 @@ class RandomFeatureCCA(ComponentLearner):
         source = as_source(X, y, sample_weight)
         sums = source.reduce(_ScoreSums.of, _ScoreSums.merge, self._for_workers())
         if sums is None:
-            raise ValueError("the source yields no batches; give it one or more")
+            raise ValueError("the source yields no batches; pass a source with one or more")
         return float(sums.correlation())
 
 

@@ -2,17 +2,17 @@
 
     minimise  sum_i w_i (y_i - sum_m c_m k(x_i, z_m))^2 + alpha c^T K_MM c.
 
-With K_MM = T^T T and b = T c it is the system of `normal_equations`, for the features K_nM T^-1,
-which are those of Nystrom but for a rotation:
+With K_MM = T^T T and b = T c this is the system of `normal_equations` for the features K_nM T^-1,
+which are Nystrom features up to a rotation:
 
     (G + alpha I) b = T^-T K_Mn W y,    G = T^-T K_Mn W K_nM T^-1.
 
-Conjugate gradients solve it. A step reads the rows once; values of the kernel are used as they are
-made, and nothing of the size of K_nM is stored. The preconditioner is A^T A = G_S + alpha I, where
-G_S is what a sample of rows tells of G. If the sample is the centres, it is T T^T n / M.
+Conjugate gradients solve it. Each step reads the rows once and computes the values of the kernel
+again, so that K_nM is never stored. The preconditioner is A^T A = G_S + alpha I, where G_S is an
+estimate of G from a sample of the rows. If the sample is the centres, G_S is T T^T n / M.
 
-Values of the kernel are double: in single precision T would need a thousandth of k(x, x) on the
-diagonal of K_MM, which smooths (measured: with a Gaussian twice the error).
+Values of the kernel are in double precision. In single precision T would need a thousandth of k(x,
+x) on the diagonal of K_MM, which smooths too much (measured for a Gaussian: twice the error).
 """
 
 from dataclasses import dataclass
@@ -69,16 +69,16 @@ class CentersSolution:
     n_iter : ndarray of int of shape (n_columns,)
         Steps, each a pass over the rows.
     residual : ndarray of shape (n_columns,)
-        Of the system for b, relative to its right-hand side.
+        Norm of the residual of the system for b, relative to its right-hand side.
     converged : ndarray of bool of shape (n_columns,)
         Whether the residual is at most `tol`.
     trouble : str
         What went wrong with columns that did not converge; "" if all did.
     jitter : float
-        What was added to the diagonal of K_MM, so that it has a Cholesky factor: rounding, of
-        which the penalty gets alpha times as much for each coefficient.
+        The number added to the diagonal of K_MM, so that it has a Cholesky factor, about its
+        rounding error. The penalty of each squared coefficient grows by alpha times this number.
     least : ndarray of shape (n_columns,)
-        The least value of what is minimised.
+        The minimum of the objective.
     n_rows : int
         Rows of positive weight.
     total : float
@@ -136,19 +136,19 @@ def solve_centers(
     Returns
     -------
     CentersSolution
-        A column that is not `converged` is for the caller to tell of.
+        The caller must report columns that are not `converged`.
 
     Notes
     -----
     For n rows, M centres and k columns a step takes 2 n M values of the kernel and 4 n M k
-    operations; before the first M^3 / 3 for T, M^3 / 3 for each different alpha, and 2 m M^2 for a
-    sample of m rows. Memory 8 M^2 bytes for T and for each different alpha, and 8 M^2 more while
-    they are made. Centres are chosen among all rows of an array, among a sample of up to 16,384 of
-    those of a source.
+    operations. Before the first step T takes M^3 / 3 operations, each different alpha M^3 / 3, and
+    a sample of m rows 2 m M^2. Memory: 8 M^2 bytes for T and for each different alpha, and 8 M^2
+    more while they are computed. Centres are chosen among all rows of an array, or among a sample
+    of up to 16,384 rows of a source.
 
     Uniform centres are the cheapest. On 36,000 rows of kin40k with 1,000 and 3,000 centres (one
-    split) the error by other rules was from 0.3 % more to 6 % less than theirs, where one rule
-    alone varied by 5 % with its draws; they took up to seven times the CPU time.
+    split) the errors with other rules were between 0.3 % larger and 6 % smaller, while the error of
+    a single rule varied by 5 % between draws. The other rules took up to seven times the CPU time.
 
     References
     ----------
@@ -231,9 +231,9 @@ class _Chosen:
             count = check_integer("centers", given, 1)
             if count > X.shape[0] and n_rows > X.shape[0] and passes.reader.array is None:
                 raise ValueError(
-                    f"centers={count} are chosen among a sample of the source, of "
-                    f"{counted(X.shape[0], 'row')}; use no more, or an array of centers, or pass "
-                    "the rows as one array or memory map"
+                    f"centers={count} is more than the sample of the source, "
+                    f"{counted(X.shape[0], 'row')}, has; use fewer, or an array of centers, or "
+                    "pass the rows as one array or memory map"
                 )
         else:
             points = check_matrix("centers", given)
@@ -248,7 +248,7 @@ class _Chosen:
             if chosen.shape[1] != X.shape[1]:
                 raise ValueError(
                     f"centers have {counted(chosen.shape[1], 'column')}, but X has {X.shape[1]}; "
-                    "give them those of X"
+                    "give them the columns of X"
                 )
         return cls(np.array(chosen), X[rows], None if weight is None else weight[rows])
 
@@ -256,8 +256,8 @@ class _Chosen:
 def root_of(matrix: Doubles) -> tuple[Doubles, float]:
     """Return upper triangular T with T^T T = matrix + jitter I, and the jitter.
 
-    It is the rounding error of the matrix, as a factor of equal or dependent rows needs it, and
-    more where that isn't enough.
+    The jitter is the rounding error of the matrix, which equal or dependent rows need, or more if
+    that is not enough.
     """
     size, largest = len(matrix), float(matrix.diagonal().max())
     share = size * float(np.finfo(np.float64).eps)

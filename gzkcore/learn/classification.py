@@ -1,4 +1,4 @@
-"""What all classifiers share: labels become targets of +-1, regressions become labels again."""
+"""The base of all classifiers: labels become targets of +-1, and predictions become labels."""
 
 import numbers
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class ClassifierScore(ClassifierMixin):
     _of_numbers = "KernelRegressor"  # the regressor of the same kind
 
     def _check_labels(self, labels: NDArray[Any]) -> None:
-        """Raise if values are no labels; of numbers say which class takes them."""
+        """Raise if values are not labels; of numbers say which class takes them."""
         check_labels(labels, f"to predict numbers use {self._of_numbers}")
 
     def _check_kind(self, labels: NDArray[Any]) -> None:
@@ -45,7 +45,7 @@ class ClassifierScore(ClassifierMixin):
         known = self.classes_.tolist()
         if isinstance(known[0], str) != isinstance(labels[0], str):
             raise ValueError(
-                f"y has labels such as {labels.tolist()[0]!r}, and the classes are such as "
+                f"y has labels such as {labels.tolist()[0]!r}, but the classes are like "
                 f"{known[0]!r}; pass all as text, or all as numbers"
             )
 
@@ -84,7 +84,7 @@ class ClassifierScore(ClassifierMixin):
         source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
         hits = source.reduce(_count_hits, _add_pairs, model)
         if hits is None:
-            raise ValueError("the source yields no batches; give it one or more")
+            raise ValueError("the source yields no batches; pass a source with one or more")
         check_some_weight(hits[1])
         return float(hits[0] / hits[1])
 
@@ -109,7 +109,7 @@ class Classifier(ClassifierScore, Regressor):
                 return
             found = as_source(X, y, sample_weight).reduce(count_labels, merge_counts)
             if found is None:
-                raise ValueError("the source yields no batches; give it one or more")
+                raise ValueError("the source yields no batches; pass a source with one or more")
             self.classes_ = np.array(sorted(found))
             counts = np.array([found[label] for label in self.classes_.tolist()])
         elif self._balanced():
@@ -147,8 +147,8 @@ class Classifier(ClassifierScore, Regressor):
         if of_class is None:
             if self._balanced():
                 raise ValueError(
-                    'class_weight="balanced" needs the labels of all rows, and partial_fit sees a '
-                    "batch; use a dict of weights, as sklearn.utils.compute_class_weight tells them"
+                    'class_weight="balanced" needs the labels of all rows, and partial_fit sees '
+                    "one batch; use a dict of weights, as from sklearn.utils.compute_class_weight"
                 )
             of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
             self._check_class_weight()
@@ -195,7 +195,7 @@ class Classifier(ClassifierScore, Regressor):
             )
 
     def decision_function(self, X: Data) -> Any:
-        """Return the regressions' values, tile by tile.
+        """Return the values of the regressions, tile by tile.
 
         Parameters
         ----------
@@ -204,8 +204,8 @@ class Classifier(ClassifierScore, Regressor):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, positive for the second. For an iterable of batches, an iterator of
-            these; for a Dask collection, a Dask array.
+            With two classes, positive values mean the second. For an iterable of batches, an
+            iterator of these; for a Dask collection, a Dask array.
         """
         self._check_fitted()
         if is_source(X):
@@ -219,7 +219,7 @@ class Classifier(ClassifierScore, Regressor):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
         return_std : bool, default=False
-            True is a TypeError, which says what tells how sure a class is.
+            True raises a TypeError, which names the method that tells how certain a class is.
 
         Returns
         -------
@@ -299,7 +299,7 @@ def count_labels(batch: Batch) -> dict[Any, int]:
 def _counted(y: Any) -> tuple[NDArray[Any], Integers]:
     """Return the distinct labels, sorted, and how many rows each has."""
     if y is None:
-        raise ValueError("a classifier needs labels; let the source yield (X, y)")
+        raise ValueError("a classifier needs labels; the source must yield (X, y)")
     y = label_column(y)
     assert_all_finite(y, input_name="y")
     labels, places = distinct(y)
@@ -312,8 +312,8 @@ def merge_counts(parts: Sequence[dict[Any, int]]) -> dict[Any, int]:
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(
             "labels are text in one batch and numbers in another, "
-            f"{sorted((np.asarray(label).item() for label in labels), key=repr)}; let all batches "
-            "have labels of one kind"
+            f"{sorted((np.asarray(label).item() for label in labels), key=repr)}; give all batches "
+            "labels of one kind"
         )
     return {label: sum(part.get(label, 0) for part in parts) for label in labels}
 

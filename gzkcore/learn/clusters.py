@@ -23,16 +23,16 @@ _SUMS = ("counts", "sums", "inertia", "squares")
 
 @dataclass(frozen=True)
 class Clusters:
-    """What a pass over the rows tells of clusters around given centres.
+    """Weights, means and costs of clusters around given centres, from a pass over the rows.
 
     With several sets of centres each array has a first axis for them.
 
     Attributes
     ----------
     weights : ndarray of shape (n_clusters,)
-        Sum of the weights of each cluster's rows.
+        Sum of the weights of the rows of each cluster.
     means : ndarray of shape (n_clusters, n_features)
-        Mean of each cluster's rows; the centre itself where the cluster is empty.
+        Mean of the rows of each cluster; the centre itself if the cluster is empty.
     inertia : float or ndarray
         sum_i w_i |z_i - nearest centre|^2.
     variance : float
@@ -50,7 +50,7 @@ def _starts(of: Any) -> int:
 
 
 class ClusterAccumulator:
-    """Sums of the rows nearest to each of some centres: one step of Lloyd's algorithm, by tiles.
+    """Sums of the rows nearest to each centre: one step of Lloyd's algorithm, tile by tile.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ class ClusterAccumulator:
         In the space of the features. Several sets of centres share the features of a pass.
     about : ndarray of shape (n_features,), optional
         A point that is subtracted from the rows, so that distances are accurate. None: the mean of
-        all centres. With a fixed point the same clusters have bitwise the same sums.
+        all centres. With a fixed point the sums of the same clusters are identical, to the last
+        bit.
 
     Attributes
     ----------
@@ -77,8 +78,8 @@ class ClusterAccumulator:
     -----
     For s starts, k clusters and p features a row takes 2 s k p operations for its distances,
     |z|^2 - 2 z.c + |c|^2, and s p for the sums, which are float64.
-    Of two centres equally near the first counts. Rows split over several accumulators with the same
-    centres and merged give the same sums to rounding.
+    If two centres are equally near, the first counts. Sums over several accumulators with the same
+    centres, merged, agree up to rounding with those of one accumulator.
 
     Examples
     --------
@@ -135,14 +136,14 @@ class ClusterAccumulator:
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features_in)
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; 1 for each row by default.
+            Weights >= 0; 1 for each row by default.
         labels : ndarray of int32 of shape (n_samples, n_starts), optional
             Where to write the number of each row's nearest centre.
 
         Returns
         -------
         self
-            As it was before, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         return self.add(X, check_weights(sample_weight, X), labels=labels)
@@ -168,7 +169,9 @@ class ClusterAccumulator:
         for_each_tile(self.features, X, add, count)
         new = [sum(getattr(part, name) for part in parts) for name in _SUMS]
         if not np.isfinite(new[-1]):
-            raise ValueError(f"{self.features} made NaN or infinity of finite X; check its output")
+            raise ValueError(
+                f"{self.features} returned NaN or infinity for finite X; check its output"
+            )
         self._add(new, X.shape[0])
         return self
 
@@ -182,7 +185,10 @@ class ClusterAccumulator:
         check_same_class(self, other)
         same = np.array_equal(self.centers, other.centers)
         if not (same and np.array_equal(self.about, other.about)):
-            raise ValueError("cannot merge sums around other centers; start both from the same")
+            raise ValueError(
+                "cannot merge sums around different centers; start both accumulators with the "
+                "same centers"
+            )
         self._add([getattr(other, name) for name in _SUMS], other.n_rows)
         return self
 
@@ -316,10 +322,10 @@ def given_centers(init: Any, shape: tuple[int, int]) -> Doubles:
         numeric = given.dtype.kind in "biufO"
         centers = given.astype(np.float64) if numeric else None
     except (TypeError, ValueError) as error:  # of different lengths, or objects
-        raise ValueError(f"init is no array of real numbers; {wanted}") from error
+        raise ValueError(f"init is not an array of real numbers; {wanted}") from error
     if centers is None:
         raise ValueError(
-            f"init has values of type {given.dtype}, which are no real numbers; {wanted}"
+            f"init has values of type {given.dtype}, which are not real numbers; {wanted}"
         )
     if centers.shape != shape or not np.isfinite(centers).all():
         raise ValueError(f"init has shape {centers.shape}; {wanted}")

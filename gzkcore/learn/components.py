@@ -1,4 +1,4 @@
-"""What learners of components share: they solve for them from the moments of one pass."""
+"""The base of learners of components, which are computed from the moments of one pass."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .tiles import for_each_tile
 
 
 class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):
-    """Base of learners of components: linear maps of the features, solved for from `moments_`.
+    """Base of learners of components: linear maps of the features, computed from `moments_`.
 
     A subclass checks rows in `_validate`, fits its features in `_start_moments` and solves in
     `_solve`.
@@ -55,19 +55,19 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
             A memory map is read tile by tile and never copied. A source is an iterable of batches,
             each X, (X, y) or (X, y, sample_weight), or a Dask collection.
         y : array-like or sparse matrix of shape (n_samples, n_features_y) or (n_samples,), optional
-            `RandomFeatureCCA`: the second view of the same rows. None for an iterable of batches,
-            which have it; for a Dask collection, another one. `RandomFeaturePCA`: for features that
-            use it; else ignored.
+            For `RandomFeatureCCA` the second view of the same rows: None for an iterable of
+            batches, which contain it; a second Dask collection for a Dask collection. For
+            `RandomFeaturePCA` it is passed to features that use it, and otherwise ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
+            Weights >= 0; a row of weight 2 counts as two rows.
         checkpoint : Checkpoint, str or path, optional
-            File that the sums are written to every minute, and that a fit goes on from, as for
+            File that the sums are written to every minute, and from which a fit continues, as for
             `RandomFeatureRidge`.
 
         Returns
         -------
         self
-            Unfitted, if anything fails or interrupts on the way.
+            Unfitted if an error or an interrupt occurs.
         """
         self._forget()
         try:
@@ -91,7 +91,7 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         Returns
         -------
         self
-            As before the call, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         check_one_batch(X)
         if self.__sklearn_is_fitted__():
@@ -113,8 +113,8 @@ class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Featur
         Parameters
         ----------
         other : model of the same class
-            Fitted; its features must be ours (pass them fitted in a `FrozenEstimator`, or with the
-            same `random_state`, centre and radius).
+            A fitted model with the same features (pass these fitted in a `FrozenEstimator`, or with
+            the same `random_state`, centre and radius).
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Dates and durations of a table as seconds, dates since 1970 in UTC: of any type, or in text."""
+"""Dates and durations of a table, of any type or as text, in seconds; dates count from 1970 UTC."""
 
 import datetime
 from typing import Any

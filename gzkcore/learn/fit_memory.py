@@ -1,8 +1,8 @@
-"""Bytes that fits take at their peak, beside the rows that they are given, and forms within them.
+"""Peak memory of fits, beside their rows, and the forms of a model within a limit.
 
-Measured for Matern-3/2, 1,000 to 40,000 rows of 2 to 60 columns, 1,000 to 3,000
-centres and 512 to 2,048 features, these are 0.9 to 1.3 times the peaks on two processors; of the
-whole kernel on 10,000 rows or more, of more than three columns, they are upper bounds.
+The estimates were 0.9 to 1.3 times the measured peaks on two processors, for Matern-3/2 with 1,000
+to 40,000 rows of 2 to 60 columns, 1,000 to 3,000 centres and 512 to 2,048 features. For the whole
+kernel on 10,000 or more rows with more than three columns they are upper bounds.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""The average gradient outer product of a fitted model: which columns matter, and together.
+"""The average gradient outer product of a fitted model: which columns matter, alone and together.
 
 M = mean over rows of sum_q grad f_q grad f_q^T. Its diagonal says how quickly the model changes
-with each column, its eigenvectors along which directions (recursive feature machines take it for a
-metric, see `learn_kernel`). Sums over rows are all there is: rows come in any batches.
+with each column; its eigenvectors say along which directions. Recursive feature machines use it as
+a metric, see `learn_kernel`. It is a sum over rows, which may come in any batches.
 """
 
 import functools
@@ -57,8 +57,8 @@ class GradientAccumulator:
 
     Notes
     -----
-    Differences are over a share of the columns' ranges in the first rows that are added; where
-    there is one row, or a column is constant, over a share of its value.
+    The step of a difference is a share of the column's range in the first rows that are added. For
+    a single row, or a constant column, it is a share of the value.
 
     Examples
     --------
@@ -158,10 +158,10 @@ def average_gradient_outer_product(
         Outer products are summed over several targets.
     X : array-like or sparse matrix of shape (n_samples, n_features), or a source
         The rows to average over. A source (batches, Dask) is read once, or twice if derivatives are
-        approximated by differences. The ranges of the columns of an iterator are those of its first
-        batch.
+        approximated by differences. For an iterator the ranges of the columns are those of its
+        first batch.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative. The weights of a source come with its batches.
+        Weights >= 0. The weights of a source come with its batches.
     diagonal : bool, default=False
         Return only the diagonal: for each column the mean square of the derivative.
 
@@ -173,12 +173,12 @@ def average_gradient_outer_product(
 
     Notes
     -----
-    Whole kernels (`KernelRidge` and its kin) and models on `NystromFeatures` of a kernel with
-    lengthscales, or of dot products, are differentiated exactly: n m values of the kernel and
-    n m d multiply-adds for n rows, m rows or landmarks of the model and d columns; where rows are
-    equal a kernel with a kink has the slope 0. Other models are, by central differences of 2e-6 of
-    a column's range, in 2 d predictions of all rows; they need to be smooth and to compute in
-    double. At most 4,096 rows are held.
+    Models with the whole kernel (such as `KernelRidge`) and models on `NystromFeatures` are
+    differentiated exactly, if the kernel has lengthscales or depends on dot products. That takes n
+    m values of the kernel and n m d multiply-adds for n rows, d columns, and m rows or landmarks of
+    the model. At equal rows a kernel with a kink has the slope 0. Other models are differentiated
+    by central differences of 2e-6 of a column's range, with 2 d predictions of all rows; they must
+    be smooth and compute in double precision. At most 4,096 rows are held in memory.
 
     References
     ----------
@@ -187,7 +187,7 @@ def average_gradient_outer_product(
 
     Examples
     --------
-    Of a sine in the sum of two columns one direction is all that matters:
+    A sine of the sum of two columns depends on one direction only:
 
     >>> import numpy as np
     >>> from gzkcore import KernelRidge, average_gradient_outer_product
@@ -209,7 +209,7 @@ def average_gradient_outer_product(
     else:
         found = _of_iterator(model, diagonal, source)
     if found is None:
-        raise ValueError("the source yields no batches; give it one or more")
+        raise ValueError("the source yields no batches; pass a source with one or more")
     average: Doubles = found.finalize()
     return average
 
@@ -299,8 +299,8 @@ def _check_columns(found: Doubles, before: Doubles) -> None:
     """Raise for what was found in rows of other columns than those before."""
     if found.shape != before.shape:
         raise ValueError(
-            f"X has {counted(found.shape[-1], 'column')}, and the rows before {before.shape[-1]}; "
-            "give rows of the same columns"
+            f"X has {counted(found.shape[-1], 'column')}, but earlier rows had {before.shape[-1]}; "
+            "give rows with the same columns"
         )
 
 

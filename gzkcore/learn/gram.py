@@ -1,8 +1,8 @@
-"""Moments of features, tile by tile: Z^T Z, Z^T y and their kin, without ever storing Z.
+"""Moments of features, Z^T Z, Z^T y and others, summed tile by tile without storing Z.
 
-Every regression stands on `GramAccumulator`. Moments about the mean are in `moments`, sums of
-clusters in `clusters`; whoever needs something else of the rows of Z, such as predictions, reads
-them through `tiles.for_each_tile`.
+Every regression uses `GramAccumulator`. Moments about the mean are in `moments`, sums of clusters
+in `clusters`. Whatever else needs the rows of Z, such as predictions, reads them through
+`tiles.for_each_tile`.
 """
 
 import copy
@@ -38,7 +38,7 @@ LEAST_SEEN, MOST_SEEN = 16, 128
 
 @dataclass(frozen=True)
 class Moments:
-    """Weighted sums over rows (z, y): all that a regression on features needs to know of its data.
+    """Weighted sums over rows (z, y), from which a regression on features is computed.
 
     Attributes
     ----------
@@ -87,25 +87,25 @@ def _triangle(size: int) -> int:
 
 
 class GramAccumulator:
-    """Sums over rows that come in any batches: Z^T W Z, Z^T W Y and weighted column sums.
+    """Sums over rows in any batches: Z^T W Z, Z^T W Y and weighted column sums.
 
     Z = features.transform(X) is computed tile by tile, on several threads. Sums are float64, also
-    for float32 features. Of Z^T W Z only the lower triangle is kept.
+    for float32 features. Only the lower triangle of Z^T W Z is kept.
 
     Parameters
     ----------
     features : fitted transformer
         Maps the rows of X to the rows of Z.
     n_folds : int, default=1
-        Number of folds, whose sums are kept separately. Row i, counted from the first row of all,
-        is in fold i mod n_folds.
+        Number of folds, whose sums are kept separately. Row i, counted over all batches, is in fold
+        i mod n_folds.
 
     Attributes
     ----------
     sums : ndarray of shape (n_folds, n_features + 1 + n_targets, n_features + 2), or None
         Per fold, the products of the rows [z 1 y] with the columns [z 1]. A last column holds the
-        number of rows with a positive weight (beside the 1) and sum w y^2 (beside each y). One
-        array, so that a merge is one addition. Strictly above the diagonal of Z^T W Z it is 0.
+        number of rows with a positive weight (beside the 1) and sum w y^2 (beside each y). All are
+        in one array, so that a merge is one addition. Above the diagonal of Z^T W Z it is 0.
     n_rows : int
         Number of rows seen.
     dtype : dtype
@@ -113,12 +113,12 @@ class GramAccumulator:
 
     Notes
     -----
-    Takes n p^2 multiplications for n rows of p features; memory is 8 p^2 bytes per fold and thread
-    (on fewer threads where that would exceed 1 GiB) and a tile of Z per thread. Rows split over
-    several accumulators and merged give the same sums to rounding.
+    Time: n p^2 multiplications for n rows of p features. Memory: 8 p^2 bytes per fold and thread
+    (on fewer threads if that would exceed 1 GiB), and a tile of Z per thread. Sums over several
+    accumulators, merged, agree up to rounding with those of one accumulator.
 
-    Products are summed as they are and taken about the mean afterwards: of a column whose mean is
-    far above its spread few digits remain. A warning tells of such a column in the first tile.
+    Products are summed first and centred about the mean afterwards. So a column whose mean is much
+    larger than its spread loses digits. A warning names such a column if the first tile has one.
 
     Examples
     --------
@@ -158,12 +158,12 @@ class GramAccumulator:
             A memory map is read tile by tile and never copied.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; 1 for each row by default.
+            Weights >= 0; 1 for each row by default.
 
         Returns
         -------
         self
-            As it was before, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         weight = check_weights(sample_weight, X)
@@ -204,7 +204,7 @@ class GramAccumulator:
             _tell([_doubt(self.features, Z, None if weight is None else weight[rows])])
 
     def merge(self, other: "GramAccumulator") -> "GramAccumulator":
-        """Add the rows of another accumulator with the same features, as if they came after ours.
+        """Add the rows of another accumulator with the same features, as if they followed these.
 
         Returns
         -------
@@ -212,7 +212,10 @@ class GramAccumulator:
         """
         check_same_class(self, other)
         if other.n_folds != self.n_folds:
-            raise ValueError(f"cannot merge {other.n_folds} folds into {self.n_folds}; use as many")
+            raise ValueError(
+                f"cannot merge {other.n_folds} folds into {self.n_folds}; use the same number of "
+                "folds"
+            )
         if other.sums is not None:
             self._check_shape(other.sums.shape)
             # Row i of the other is row n_rows + i of both together: its fold moves by n_rows.
@@ -239,7 +242,7 @@ class GramAccumulator:
         return made
 
     def finalize(self, fold: int | None = None) -> Moments:
-        """Return the sums by name, of one fold or (None) of all rows."""
+        """Return the sums by name, for one fold or (None) for all rows."""
         if self.sums is None:
             raise ValueError("there are no rows yet; call update(X, y) first")
         return Moments.from_sums(self.sums.sum(axis=0) if fold is None else self.sums[fold])
@@ -283,8 +286,8 @@ class GramAccumulator:
             old, new = [(s[2] - 2, s[1] - s[2] + 1) for s in (self.sums.shape, shape)]
             raise ValueError(
                 f"these rows have {counted(new[0], 'feature')} and {counted(new[1], 'target')}, "
-                f"those before {old[0]} and {old[1]}; add rows of one kind, or start "
-                "a new accumulator"
+                f"but earlier rows had {old[0]} and {old[1]}; add rows of one kind, or start a new "
+                "accumulator"
             )
 
     def _add(self, sums: Doubles, n_rows: int, dtype: np.dtype[Any]) -> None:
@@ -407,5 +410,5 @@ def total_of(parts: Sequence[PartialSums], features: Any) -> tuple[Doubles, np.d
     for part in parts[1:]:
         total += part.sums
     if not np.isfinite(total[:, total.shape[2] - 2]).all():
-        raise ValueError(f"{features} made NaN or infinity of finite X; check its output")
+        raise ValueError(f"{features} returned NaN or infinity for finite X; check its output")
     return total, np.result_type(*(part.dtype for part in parts))

@@ -1,4 +1,4 @@
-"""Which rows are held out to choose by: folds, and splits as they are given."""
+"""The rows that are held out for a choice: folds, or splits that the user gives."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -76,8 +76,8 @@ def _pairs(
         for number, pair in enumerate(pairs):
             if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
                 raise ValueError(
-                    f"split {number} of cv is {pair!r}, and should be a pair: the numbers of rows "
-                    "to fit to, and of rows held out"
+                    f"split {number} of cv is {pair!r}; it must be a pair: the numbers of the rows "
+                    "to fit to, and of the rows held out"
                 )
         return pairs
     try:
@@ -114,10 +114,7 @@ def group_numbers(given: NDArray[Any]) -> Integers:
     if given.ndim != 1:
         raise ValueError(f"groups has shape {given.shape}; pass a list with the group of each row")
     if (missing := missing_of(given)).any():
-        raise ValueError(
-            f"groups[{int(np.argmax(missing))}] is missing; name the group of every row, or give "
-            "such rows groups of their own"
-        )
+        raise ValueError(f"groups[{int(np.argmax(missing))}] is missing; give every row a group")
     try:
         _, numbered = np.unique(given, return_inverse=True)
     except TypeError:  # numbers and text
@@ -130,8 +127,8 @@ def check_groups(cv: Any, groups: Integers) -> int:
     n_groups = len(np.unique(groups))
     if n_groups < 2:
         raise ValueError(
-            f"groups has the same group for all {counted(len(groups), 'row')}, and groups are held "
-            "out whole; pass two groups or more, or leave groups out"
+            f"groups has the same group for all {counted(len(groups), 'row')}, but whole groups "
+            "are held out; pass two groups or more, or omit groups"
         )
     if cv is not None and not 2 <= int(cv) <= n_groups:
         raise ValueError(f"cv={cv} must be from 2 to the {counted(n_groups, 'group')}")
@@ -146,7 +143,7 @@ def check_splits(cv: Any, splits: list[Split]) -> list[Split]:
         for part, what in zip(split, ("to fit to", "held out"), strict=True):
             if len(part) == 0:
                 raise ValueError(
-                    f"split {i} of cv={cv!r} has no rows {what}; give each split some of positive "
+                    f"split {i} of cv={cv!r} has no rows {what}; each split needs some of positive "
                     "weight"
                 )
     return splits

@@ -1,4 +1,4 @@
-"""Features of all rows, kept in memory: products with Z in double, whatever Z is held in."""
+"""Features of all rows, kept in memory: products with Z in double precision, for Z of any dtype."""
 
 import itertools
 from collections.abc import Callable, Iterator

@@ -36,8 +36,8 @@ TINY = np.finfo(np.float64).tiny
 class KernelClassifier(ClassifierScore, TableLearner):
     """Classification on a table with a learned kernel: `fit` chooses every setting.
 
-    Each class is regressed as +1 against -1 for all others, as `KernelRegressor` does it. A
-    logistic regression on the predictions of held-out rows turns these into probabilities.
+    For each class a `KernelRegressor` predicts +1 for its rows and -1 for all others. A logistic
+    regression on the predictions of held-out rows turns these into probabilities.
 
     Parameters
     ----------
@@ -127,7 +127,9 @@ class KernelClassifier(ClassifierScore, TableLearner):
         if is_source(X):
             counts = source_of(X, y, sample_weight).reduce(count_labels, merge_counts)
             if counts is None:
-                raise ValueError("the source yields no batches with rows; give it one or more")
+                raise ValueError(
+                    "the source yields no batches with rows; pass a source with one or more"
+                )
             classes = np.array(sorted(counts))
             self._check_labels(classes)
             return classes, y
@@ -172,7 +174,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         return shares if shares.size > 1 else np.append(1 - shares, shares)
 
     def decision_function(self, X: Data) -> Any:
-        """Return the logarithms of the classes' probabilities, but for a constant.
+        """Return the logarithms of the class probabilities, up to a constant.
 
         Parameters
         ----------
@@ -181,7 +183,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, positive for the second.
+            With two classes, positive values mean the second.
         """
         check_is_fitted(self)
         shape = self._offsets.shape if len(self._offsets) > 1 else ()
@@ -202,7 +204,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
         return_std : bool, default=False
-            True is a TypeError: `predict_proba` tells how sure a class is.
+            True raises a TypeError: `predict_proba` tells how certain a class is.
 
         Returns
         -------
@@ -246,7 +248,7 @@ def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:
     if unknown.size:
         raise ValueError(
             f"y[{unknown[0]}] = {labels[unknown[0]]!r} is not one of the classes of the first "
-            f"pass, {classes.tolist()}; let each iter() of the source give the same rows"
+            f"pass, {classes.tolist()}; every iter() of the source must give the same rows"
         )
     return signs(places, len(classes))
 

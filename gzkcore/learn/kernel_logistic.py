@@ -31,8 +31,8 @@ class KernelLogisticRegression(Classifier, KernelLoss):
     alpha : float, default=1.0
         > 0, the weight of the penalty: 1 / C of scikit-learn.
     fit_intercept : bool, default=True
-        Whether each f has a constant that is not penalised. With it, probabilities far from the
-        data tend to typical ones.
+        Whether each f has an intercept, which is not penalised. With it, probabilities far from the
+        data tend to typical values.
     class_weight : dict, "balanced" or None, default=None
         As for `KernelRidgeClassifier`.
     preconditioner, tol, max_iter, random_state
@@ -43,21 +43,21 @@ class KernelLogisticRegression(Classifier, KernelLoss):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        One vector for two classes; the columns of more have the sum 0.
+        One vector for two classes. With more classes the columns sum to 0.
     intercept_ : float or ndarray of shape (n_classes,)
     X_fit_, kernel_, n_iter_, residual_, converged_
         As for `KernelPoissonRegressor`.
 
     See Also
     --------
-    KernelRidgeClassifier : One linear system instead of some six, without probabilities.
+    KernelRidgeClassifier : One linear system instead of about six, without probabilities.
     KernelClassifier : Chooses everything, and calibrates a ridge regression.
     sklearn.linear_model.LogisticRegression : Linear f.
 
     Notes
     -----
-    Newton's method, of all classes together: these share the products with the matrix, and each has
-    a preconditioner in each step.
+    Newton's method for all classes together: the classes share the products with the kernel matrix,
+    and each class has a preconditioner in each step.
 
     Examples
     --------
@@ -105,8 +105,8 @@ class KernelLogisticRegression(Classifier, KernelLoss):
             if positive.size and not there.all():
                 missing = self.classes_[~there].tolist()[0]
                 raise ValueError(
-                    f"class {missing!r} has no row of positive weight; leave its rows out, or give "
-                    "them some"
+                    f"class {missing!r} has no row of positive weight; leave out its rows, or give "
+                    "them a weight"
                 )
         return X, y, weight
 

@@ -1,6 +1,6 @@
-"""Regressions with the whole kernel for other losses than squares: counts, and outliers.
+"""Regressions with the whole kernel and other losses than squares: counts, and outliers.
 
-`losses` has the losses, `newton` minimises them.
+The losses are in `losses`; `newton` minimises them.
 """
 
 import functools
@@ -67,12 +67,12 @@ class KernelLoss(WholeKernel):
         y : array-like of shape (n_samples,)
             Targets, or labels; None for an iterable of batches.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a row of weight 2 counts as two rows.
+            Weights >= 0; a row of weight 2 counts as two rows.
 
         Returns
         -------
         self
-            Unfitted, if anything fails or interrupts on the way.
+            Unfitted if an error or an interrupt occurs.
         """
         return super().fit(X, y, sample_weight)
 
@@ -80,14 +80,15 @@ class KernelLoss(WholeKernel):
         self._check_solver()
         if isinstance(self.preconditioner, Preconditioner):
             raise TypeError(
-                f"preconditioner={self.preconditioner!r} was made for rows of given weights, and "
-                "each step has others; use 'auto', None, a number of components or a feature map"
+                f"preconditioner={self.preconditioner!r} was made for fixed weights of the rows, "
+                "but the weights change in each step; use 'auto', None, a number of components or "
+                "a feature map"
             )
         alpha, loss = check_positive("alpha", self.alpha), self._loss()
         rows = TrainingRows.of(*reader.gather(self))
         largest = float(np.abs(rows.y).max())
         if 0 < largest < LEAST_TARGET:
-            raise ValueError(f"y is at most {largest:.3g}, and its squares vanish; scale it")
+            raise ValueError(f"y is at most {largest:.3g}, so that its squares underflow; scale it")
         if rows.weight is not None:  # only alpha over the weights matters
             unit = float(np.ldexp(1.0, np.frexp(rows.weight.max())[1] - 1))
             alpha, rows.weight = alpha / unit, rows.weight / unit
@@ -156,7 +157,7 @@ class LossRegressor(KernelLoss):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
         return_std : bool, default=False
-            True is a TypeError, which says what has standard deviations.
+            True raises a TypeError, which names the models that have standard deviations.
 
         Returns
         -------
@@ -181,8 +182,8 @@ class LossRegressor(KernelLoss):
 class KernelPoissonRegressor(LossRegressor):
     """Poisson regression with the whole kernel: counts, or other targets >= 0, of mean exp(f).
 
-    Minimises sum_i w_i (exp(f_i) - y_i f_i) + alpha / 2 |f|^2 over the functions f of the kernel
-    and a constant beside them: f(x) = sum_i dual_coef_i k(x, x_i) + intercept.
+    Minimises sum_i w_i (exp(f_i) - y_i f_i) + alpha / 2 |f|^2 over the functions of the kernel plus
+    a constant: f(x) = sum_i dual_coef_i k(x, x_i) + intercept.
 
     Parameters
     ----------
@@ -191,46 +192,47 @@ class KernelPoissonRegressor(LossRegressor):
     alpha : float, default=1.0
         > 0, the weight of the penalty.
     fit_intercept : bool, default=True
-        Whether f has a constant that is not penalised. Far from the data predictions tend to a
+        Whether f has an intercept, which is not penalised. Far from the data predictions tend to a
         typical rate with it, and to 1 without it.
     preconditioner : "auto", None, int or transformer, default="auto"
         As for `KernelRidge`.
     tol : float, default=1e-3
         > 0 and < 1, largest `residual_`.
     max_iter : int, default=100
-        >= 1, the most steps of Newton's method. If they are not enough, a ConvergenceWarning says
-        so.
+        >= 1, the largest number of steps of Newton's method. If they are not enough, a
+        ConvergenceWarning says so.
     random_state : int, RandomState, Generator or None, default=None
-        For the preconditioner.
+        Random seed of the preconditioner.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,)
     X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
-        The rows, but those of weight 0.
+        The training rows, without those of weight 0.
     kernel_ : Kernel
-        The kernel, every parameter a number.
+        The kernel, with all parameters as numbers.
     intercept_ : float
-        -inf, and all predictions 0, where all targets are 0.
+        If all targets are 0, it is -inf, and all predictions are 0.
     n_iter_ : int
-        Steps, each a ridge regression with weights of its own.
+        Number of steps, each a weighted ridge regression.
     residual_ : float
-        The root of what the objective is above its least value before the last step, by Newton's
-        model, relative to what it has fallen from that of the best constant.
+        sqrt(e / d), where e is the excess of the objective over its minimum before the last step,
+        by Newton's quadratic model, and d is the decrease since the best constant.
     converged_ : bool
-        Whether that is at most `tol`.
+        Whether `residual_` is at most `tol`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        If X has column names that are all strings.
+        Only if all column names of X are strings.
 
     See Also
     --------
-    sklearn.linear_model.PoissonRegressor : Linear f. Its alpha is ours over the sum of weights.
+    sklearn.linear_model.PoissonRegressor : Linear f. Its alpha is this alpha divided by the sum of
+    the weights.
 
     Notes
     -----
-    A step costs what a fit of `KernelRidge` does, and some six are needed. `score` is D^2, the
-    share of the deviance that is explained.
+    A step costs as much as a fit of `KernelRidge`, and about six steps are needed. `score` is D^2,
+    the explained share of the deviance.
 
     Examples
     --------
@@ -271,7 +273,7 @@ class KernelPoissonRegressor(LossRegressor):
         bad = np.flatnonzero(targets < 0)
         if bad.size:
             raise ValueError(
-                f"y[{bad[0]}] = {targets[bad[0]]:g} is negative, and Poisson regression is for "
+                f"y[{bad[0]}] = {targets[bad[0]]:g} is negative, but Poisson regression is for "
                 "counts; pass targets >= 0, or use KernelRidge"
             )
         return targets
@@ -301,7 +303,7 @@ class KernelPoissonRegressor(LossRegressor):
             _deviance_of_batch, joined, self._for_workers()
         )
         if parts is None:
-            raise ValueError("the source yields no batches; give it one or more")
+            raise ValueError("the source yields no batches; pass a source with one or more")
         targets, weight, deviances = parts
         check_some_weight(weight)
         mean, deviance = np.average(targets, weights=weight), weight @ deviances
@@ -352,28 +354,28 @@ class KernelHuberRegressor(LossRegressor):
     alpha : float, default=1.0
         > 0, the weight of the penalty, as in `KernelRidge`.
     epsilon : float, default=1.35
-        >= 1. Residuals up to epsilon scale_ count squared, larger ones linearly, as in
+        >= 1. Residuals up to epsilon scale_ count quadratically, larger ones linearly, as in
         scikit-learn's HuberRegressor. A smaller epsilon is more robust.
 
     Attributes
     ----------
     scale_ : float
-        s with s^2 sum_i w_i = sum_i w_i min(r_i^2, epsilon^2 s^2) + alpha |f|^2 for the residuals
-        r: Huber's, for a large epsilon the root of the `noise_variance_` of `KernelRidge`. By
-        outliers alone it can't grow beyond the others' if these have at least 1 - 1 / epsilon^2 of
-        the weight.
+        Huber's scale s of the residuals r: s^2 sum_i w_i = sum_i w_i min(r_i^2, epsilon^2 s^2) +
+        alpha |f|^2. For a large epsilon it is the square root of the `noise_variance_` of
+        `KernelRidge`. Outliers cannot make it larger than the other rows do, if these have at least
+        1 - 1 / epsilon^2 of the weight.
     dual_coef_, X_fit_, kernel_, intercept_, n_iter_, residual_, converged_
         As for `KernelPoissonRegressor`.
 
     See Also
     --------
-    sklearn.linear_model.HuberRegressor : Linear f. Its alpha is ours over its scale.
+    sklearn.linear_model.HuberRegressor : Linear f. Its alpha is this alpha divided by its scale.
 
     Notes
     -----
-    f and `scale_` s together minimise (sum_i w_i h(r_i) + alpha / 2 |f|^2) / s + s / 2 sum_i w_i,
-    where h has the width epsilon s: convex in both, so there is one answer. For y times 1,000
-    it is f times 1,000.
+    f and s = `scale_` together minimise (sum_i w_i h(r_i) + alpha / 2 |f|^2) / s + s / 2 sum_i w_i,
+    where h has the width epsilon s. This is convex in both, so that there is one solution. If y is
+    multiplied by 1,000, f and s are too.
 
     References
     ----------

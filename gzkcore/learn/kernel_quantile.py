@@ -1,7 +1,7 @@
-"""Quantile regression with the whole kernel: one quantile, or several of the same rows.
+"""Quantile regression with the whole kernel: one quantile, or several.
 
-Several share the kernel matrix, and each begins where a near one ended: of its smoothed losses the
-first few are left out, so that it takes fewer steps.
+Several quantiles share the kernel matrix. Each begins at the solution of a neighbouring quantile,
+so that the first few smoothed losses can be skipped and fewer steps are needed.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,47 +38,50 @@ class KernelQuantileRegressor(LossRegressor):
     kernel, fit_intercept, preconditioner, max_iter, random_state
         As for `KernelPoissonRegressor`.
     alpha : float, default=1.0
-        > 0, the weight of the penalty. Unlike that of `KernelRidge` it has a unit, that of 1 / y:
-        1,000 y needs a thousandth of alpha. Standardise y, or try multiples of 1 / y.std().
+        > 0, the weight of the penalty. Unlike the alpha of `KernelRidge` it has the unit of 1 / y:
+        if y is multiplied by 1,000, divide alpha by 1,000. Standardise y, or try multiples of 1 /
+        y.std().
     quantile : float or list of float, default=0.5
-        > 0 and < 1; 0.5 is the median. A list of different quantiles has a function for each.
+        > 0 and < 1; 0.5 is the median. A list of different quantiles gives one function for each.
     tol : float, default=1e-3
-        > 0 and < 1, the largest `residual_`. The smoothing ends at an error of tol times the
-        objective.
+        > 0 and < 1, the largest `residual_`. Smoothing is reduced until its error is at most tol
+        times the objective.
 
     Attributes
     ----------
     quantile_ : float or ndarray of shape (n_quantiles,)
-        As it was in `fit`.
+        The `quantile` of the fit.
     smoothing_ : float or ndarray of shape (n_quantiles,)
-        Width m, in units of y, by which the pinball loss was smoothed at last: the objective is
-        above its least value by m sum_i w_i at most, and by `tol` of it.
+        Final width m of the smoothing of the pinball loss, in units of y. The objective exceeds its
+        minimum by at most m sum_i w_i, and by at most `tol` times its value.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_quantiles)
     intercept_, n_iter_, residual_, converged_
-        As for `KernelPoissonRegressor`, for a list an array of shape (n_quantiles,); `residual_` is
-        of the smoothed objective.
+        As for `KernelPoissonRegressor`; for a list of quantiles, arrays of shape (n_quantiles,).
+        `residual_` refers to the smoothed objective.
     X_fit_, kernel_
         As for `KernelPoissonRegressor`.
 
     See Also
     --------
     sklearn.linear_model.QuantileRegressor : Linear f, with the penalty |coef|_1.
-    KernelRidge : Intervals for noise that is the same everywhere, `predict(X, return_std=True)`.
+    KernelRidge : Intervals by `predict(X, return_std=True)`, for noise that is the same everywhere.
 
     Notes
     -----
-    The loss has a kink, so that its minimum is found along a path of smoothed ones (a barrier for
-    the dual coefficients, which lie between quantile - 1 and quantile): some 15 steps. With a
-    constant a share `quantile` of the training rows, by weight, is below f, but for the rows that f
-    meets; of new rows fewer are between two quantiles, the fewer the smaller alpha is.
+    The loss has a kink, so that its minimum is found by a sequence of smoothed losses (a barrier
+    for the dual coefficients, which are between quantile - 1 and quantile), in about 15 steps. With
+    an intercept a share `quantile` of the training rows, by weight, is below f, apart from rows
+    exactly on f. The share of new rows between two quantiles is smaller than that of training rows,
+    and decreases as alpha decreases.
 
-    Several quantiles are the minima of their own objectives, as in fits of their own. They share
-    the kernel matrix, and all but the one nearest to the median begin at the function of a near
-    one, which saves three steps of ten. Where functions cross, `predict` sorts: of each row the
-    k-th least value is that of the k-th least quantile, and pinball losses are no larger for it.
+    Each of several quantiles minimises its own objective, as in a separate fit. They share the
+    kernel matrix. All but the quantile nearest to the median begin at the function of a neighbour,
+    which saves three steps of ten. If the functions cross, `predict` sorts the values of each row:
+    the k-th smallest value belongs to the k-th smallest quantile. Sorting does not increase the
+    pinball losses.
 
-    `score` is the share of the pinball loss that is explained: 1 - (loss) / (loss of the quantile
-    of y), of several quantiles the mean.
+    `score` is the explained share of the pinball loss, 1 - (loss) / (loss of the quantile of y);
+    for several quantiles the mean.
 
     References
     ----------
@@ -181,7 +184,7 @@ class KernelQuantileRegressor(LossRegressor):
             check_scored(y)
         parts = as_source(X, y, sample_weight).reduce(_losses_of_batch, joined, self._for_workers())
         if parts is None:
-            raise ValueError("the source yields no batches; give it one or more")
+            raise ValueError("the source yields no batches; pass a source with one or more")
         targets, weight, losses = parts
         check_some_weight(weight)
         found = []
@@ -209,7 +212,7 @@ def check_quantiles(given: Any) -> float | Doubles:
         )
     found = np.array([check_share(f"quantile[{i}]", each) for i, each in enumerate(given)])
     if np.unique(found).size < found.size:
-        raise ValueError(f"quantile={given!r} has one twice; name each once")
+        raise ValueError(f"quantile={given!r} has a value twice; give each value once")
     return found
 
 

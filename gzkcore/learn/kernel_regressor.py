@@ -35,50 +35,50 @@ FEWEST_NARROWING = 10
 class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """Regression on a table with a learned kernel: `fit` chooses every setting.
 
-    Columns are encoded: numbers are standardised, dates (also in text such as 2024-12-31) become
-    seconds, other text zeros and ones, missing values are filled in, latitude and longitude become
-    points of the globe. Then a Matern kernel with one lengthscale per column is learned. The error
-    on held-out rows and the cost decide its smoothness, its lengthscales, alpha, and whether the
-    whole kernel, centres or features are used.
+    First columns are encoded: numbers are standardised; dates, also as text such as 2024-12-31,
+    become seconds; other text becomes zeros and ones; missing values are filled in; latitude and
+    longitude become points of the globe. Then a Matern kernel with one lengthscale per column is
+    learned. The error on held-out rows and the cost decide its smoothness, its lengthscales, alpha,
+    and whether the whole kernel, centres or features are used.
 
     Parameters
     ----------
     budget : float, optional
         > 0, about how many seconds the final fit may take; None: 600. It is `--time` of the command
-        `gzkcore fit`. The choice before takes 5 to 60 s more, for any number of rows.
+        `gzkcore fit`. Choosing the settings takes another 5 to 60 s, for any number of rows.
     max_memory : float or str, optional
-        > 0, about how many bytes the final fit may take beside the table, as estimated: 2e9, or
-        "2GB" (KB, MB, GB and TB are powers of 1,000). None: half of the memory that is available
-        then. If the whole kernel needs more, fewer centres or features are used; if these need more
-        too, `fit` raises a ValueError. It is `--memory` of the command. The choice before takes
-        some hundreds of megabytes, for any number of rows.
+        > 0, the estimated number of bytes that the final fit may take beside the table: 2e9, or
+        "2GB" (KB, MB, GB and TB are powers of 1,000). None: half of the memory that is available at
+        that time. If the whole kernel needs more, centres or features are used, as many as fit. If
+        even these need more, `fit` raises a ValueError. It is `--memory` of the command. Choosing
+        the settings takes a few hundred megabytes, for any number of rows.
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values, see `TableEncoder`.
     cv : int, splitter or iterable, optional
-        How rows are held out for the choice: a number of folds, a splitter of scikit-learn
+        How rows are held out to choose the settings: a number of folds, a splitter of scikit-learn
         (`TimeSeriesSplit`, `GroupKFold` ...), or an iterable of (rows to fit to, rows held out).
         None: a fifth of the rows once; with fewer than 1,000 rows, five folds. Groups that are
         passed to `fit` are kept together. Splitters get all rows in the given order, with y and
-        groups. If a split has many rows, the choice uses some of them, at random.
+        groups. If a split has many rows, a random part of them is used.
     random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------
     report_ : Report
-        What was tried and chosen, and why; print it.
+        What was tried and chosen, and why; `print` shows it.
     kernel_ : Kernel or None
-        The kernel, of the encoded columns; None if the mean is predicted.
+        The kernel of the encoded columns; None if the mean is predicted.
     alpha_ : float or None
     model_ : KernelRidge, RandomFeatureRidgeCV or None
-        The fitted model, of encoded columns and standardised targets.
+        The model, fitted to encoded columns and standardised targets.
     encoder_ : TableEncoder
     feature_importances_ : ndarray of shape (n_features_in_,)
         The share of each column in the sum of variance / lengthscale^2: how quickly the function
-        changes with it, in units of its spread. The encoded columns of a category are summed;
-        latitude and longitude share theirs.
+        changes with the column, in units of its spread. The encoded columns of a category are added
+        up; latitude and longitude share one value.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only if X has names of columns.
+        Only if X has column names.
 
     See Also
     --------
@@ -87,16 +87,16 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     Notes
     -----
-    Nothing but the encoding, the final fit and predictions depends on the number of rows. Time of
-    the final fit: that of `KernelRidge`.
+    Only the time of the encoding, the final fit and the predictions depends on the number of rows.
+    The final fit takes as long as that of `KernelRidge`.
 
-    Of a source, and of a memory map, one pass draws 16,384 rows at random (fewer of more than 8,192
-    columns) and sums up the targets. Columns are encoded, and kernel, alpha and standard deviations
-    learned, as those rows say: what is missing or varies only in others isn't seen. The final fit
-    reads all rows: features and centres in passes, nothing but sums held; the whole kernel puts the
-    encoded rows together in memory, if `max_memory` has room for them. If there are no more rows
-    than are drawn, the fit is that of one array. With groups, or a splitter as `cv`, a memory map
-    is copied into memory.
+    For a source or a memory map, one pass draws 16,384 rows at random (fewer if there are more than
+    8,192 columns) and adds up the targets. These rows determine the encoding, the kernel, alpha and
+    the standard deviations; values that are missing or vary only in other rows are not noticed. The
+    final fit reads all rows: features and centres in passes that keep only sums, the whole kernel
+    by collecting the encoded rows in memory, if `max_memory` has room for them. If all rows are
+    drawn, the fit is the same as for one array. With groups, or a splitter as `cv`, a memory map is
+    copied into memory.
 
     Examples
     --------
@@ -145,17 +145,17 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
-            A source is an iterable of batches (X, y) or (X, y, sample_weight), such as
-            `gzkcore.open_batches` gives or a list of frames, whose iter() starts anew each time; or
-            a Dask array or data frame. It is read in passes, and so is a memory map, see Notes.
+            A source is an iterable of batches (X, y) or (X, y, sample_weight) whose iter() starts
+            again each time, such as a list of frames or the result of `gzkcore.open_batches`; or a
+            Dask array or data frame. Sources and memory maps are read in passes, see Notes.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             None for an iterable of batches; for a Dask collection, another one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. In what is minimised, and in errors of rows held out, a row of weight 2
-            counts as two rows. It is held out as one row, and for estimates of the noise it is one
-            row, whose noise has half the variance. As y for sources.
+            Weights >= 0. In the objective, and in errors on held-out rows, a row of weight 2 counts
+            as two rows. It is held out as one row. For estimates of the noise it is one row whose
+            noise has half the variance. For sources it is passed like y.
         groups : array-like of shape (n_samples,), optional
-            Rows of a group are held out together, or fitted to together. None for sources.
+            Rows of a group are either all held out or all fitted to. None for sources.
 
         Returns
         -------
@@ -228,20 +228,21 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
         return_std : bool, default=False
-            Also return the standard deviation of a new observation: 95 % of the rows held out were
-            within 1.96 of them of their predictions, and 95 % of those with a missing number, if
-            there were 20 or more. Far from all rows of the fit predictions are the mean of y, and
-            the standard deviation is at least that of y. So it is without a number, or a place,
-            that hardly a row of the fit was without, and with a category that none had, unless
-            predictions hardly depend on that column. Where the mean is predicted it is that of y
-            everywhere: 0 if all targets of the fit were the same, NaN after a fit to one row.
+            Also return the standard deviation of a new observation. It is calibrated: 95 % of the
+            held-out rows were within 1.96 standard deviations of their predictions, and so were 95
+            % of the held-out rows with a missing number, if there were 20 or more. Far from all
+            training rows the prediction is the mean of y, and the standard deviation is at least
+            that of y. The same holds for a row without a number or place that hardly any training
+            row lacked, and for a row with a category that no training row had, unless predictions
+            hardly depend on that column. If the model predicts the mean, the standard deviation is
+            that of y everywhere: 0 if all training targets were equal, NaN after a fit to one row.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
         std : ndarray of the same shape
-            Only if `return_std` is True. For an iterable of batches, an iterator of what is
-            returned for each; for a Dask collection, a Dask array (or two), not computed yet.
+            Only if `return_std` is True. For an iterable of batches, an iterator over the results
+            of each batch; for a Dask collection, a Dask array (or two) that is not yet computed.
         """
         check_is_fitted(self)
         shape = () if self._flat else self._means.shape

@@ -1,7 +1,7 @@
-"""Kernel ridge regression with the whole kernel, by conjugate gradients; nothing of n^2 is stored.
+"""Kernel ridge regression with the whole kernel, by conjugate gradients, without the matrix.
 
-The rows are kept; `kernel_system` solves for their coefficients, `posterior` says what they leave
-unknown.
+`kernel_system` solves for the coefficients of the training rows, `posterior` computes variances and
+draws.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ FITTED_WITH = ("fit_intercept", "preconditioner", "tol", "max_iter", "random_sta
 
 
 class WholeKernel(WithKernel, Regressor):
-    """What models with the whole kernel share: f(x) = sum_i dual_coef_i k(x, x_i) + intercept."""
+    """Base of models with the whole kernel, f(x) = sum_i dual_coef_i k(x, x_i) + intercept."""
 
     _state = stored(
         preconditioner=(plain() | has("transform")).if_there(),
@@ -152,9 +152,9 @@ class WholeKernel(WithKernel, Regressor):
 
 
 class WholeKernelRegressor(WholeKernel):
-    """What ridge regressions with the whole kernel share; a class says by `_choose` which kernel.
+    """Base of ridge regressions with the whole kernel; `_choose` of a class returns the kernel.
 
-    Each is the mean of a Gaussian process, of which it knows the spread too.
+    Each predicts the mean of a Gaussian process, and knows its variance too.
     """
 
     _state = stored(
@@ -260,8 +260,8 @@ class WholeKernelRegressor(WholeKernel):
         """Refuse what a file can't keep, see `model_io`; nothing takes another form."""
         if isinstance(self.preconditioner, Preconditioner):
             raise TypeError(
-                f"preconditioner={self.preconditioner!r} was made for these rows, and no file "
-                "holds it; fit with 'auto', a number of components or a feature map, or "
+                f"preconditioner={self.preconditioner!r} was made for these rows, and files do not "
+                "store it; fit with 'auto', a number of components or a feature map, or "
                 "set_params(preconditioner='auto') before saving: predictions stay the same"
             )
         if isinstance(self._as_fitted("preconditioner"), Preconditioner):
@@ -283,7 +283,7 @@ class WholeKernelRegressor(WholeKernel):
         """Raise for a model on centres, which does not know what the rows leave unknown."""
         if self._on_centers:
             raise ValueError(
-                "a model on centres has no draws and no preconditioner; use centers=None, or "
+                "a model on centres has no sample_y and no preconditioner_; use centers=None, or "
                 "RandomFeatureRidge on NystromFeatures"
             )
 
@@ -296,7 +296,7 @@ class WholeKernelRegressor(WholeKernel):
 
     @property
     def preconditioner_(self) -> Preconditioner:
-        """What conjugate gradients were preconditioned by."""
+        """The preconditioner of the conjugate gradients."""
         self._check_fitted()
         return self._system.preconditioner
 
@@ -383,7 +383,7 @@ class WholeKernelRegressor(WholeKernel):
         return model
 
     def sample_y(self, X: Data, n_samples: int = 1, random_state: Seed = 0) -> Doubles:
-        """Draw functions from what is known of the regression function given y, at the rows of X.
+        """Draw functions from the posterior of the regression function given y, at the rows of X.
 
         Parameters
         ----------
@@ -395,14 +395,14 @@ class WholeKernelRegressor(WholeKernel):
         Returns
         -------
         ndarray of shape (n_new, n_samples) or (n_new, n_targets, n_samples)
-            Of the function; a new observation has noise of variance `noise_variance_` besides.
-            Draws of several targets are independent of each other.
+            Values of the functions, without the noise of variance `noise_variance_` that a new
+            observation has. Draws of different targets are independent.
 
         Notes
         -----
-        Pathwise conditioning: draws from the prior, made of features of the kernel (of its whole
-        matrix, for at most 4,096 rows, old and new), are corrected by what y says, which takes one
-        solve for each function.
+        Pathwise conditioning: draws from the prior are corrected by y, which takes one solve for
+        each function. The draws are made from features of the kernel, or from its matrix if there
+        are at most 4,096 training and new rows together.
         """
         self._check_fitted()
         n_samples = check_integer("n_samples", n_samples, 1)
@@ -435,9 +435,9 @@ class KernelRidge(WholeKernelRegressor):
     """Kernel ridge regression with the whole kernel, by conjugate gradients.
 
     Minimises sum_i w_i (y_i - f(x_i))^2 + alpha |f|^2 over the functions of the kernel: f(x) =
-    sum_i dual_coef_i k(x, x_i) with (K + alpha diag(1 / w)) dual_coef = y. It is scikit-learn's
-    class of this name without the n x n matrix: products with K are computed tile by tile, and few
-    are needed, since features of the kernel precondition the system.
+    sum_i dual_coef_i k(x, x_i) with (K + alpha diag(1 / w)) dual_coef = y. Unlike scikit-learn's
+    class of this name it does not store the n x n matrix: products with K are computed tile by
+    tile. Few products are needed, since features of the kernel precondition the system.
 
     Parameters
     ----------
@@ -446,62 +446,65 @@ class KernelRidge(WholeKernelRegressor):
         the matrix of values; or "precomputed": `fit` takes the kernel matrix K(n, n), which must be
         symmetric, `predict` the values K(m, n).
     alpha : float or array-like of shape (n_targets,), default=1.0
-        Added to the diagonal of K, not negative; one for all targets or one for each.
+        >= 0, added to the diagonal of K; one for all targets or one for each.
     fit_intercept : bool, default=False
-        Whether a constant that is not penalised is added to f. Without it predictions tend to 0 far
-        from the data, as scikit-learn's do, and `tol` is relative to y instead of its spread.
+        Whether f has an intercept, which is not penalised. Without it predictions tend to 0 far
+        from the data, as in scikit-learn, and `tol` is relative to y instead of its spread.
     centers : int or array-like of shape (n_centers, n_features), optional
-        For more rows than the whole kernel can take: f is a sum over this number of the rows, or
-        over these points. Only their n_centers coefficients are solved for, by passes over the rows
-        (`solve_centers`).
+        For more rows than are possible with the whole kernel: f is a sum over this number of rows,
+        or over these points. Only their n_centers coefficients are computed, by passes over all
+        rows (`solve_centers`).
     preconditioner : "auto", None, int, transformer or Preconditioner, default="auto"
-        It reduces the number of steps. "auto" chooses; up to 4,096 rows it factors the whole
-        matrix. An int is a number of landmarks. A transformer is a feature map for this kernel.
-        None is the diagonal.
+        It reduces the number of steps. "auto" chooses one; with at most 4,096 rows it factors the
+        whole matrix. An int is a number of landmarks, a transformer a feature map for this kernel,
+        None the diagonal.
     tol : float, default=1e-3
-        > 0 and < 1: the solver stops when |y - (K + alpha N) c| is below tol |y|, in double. With
-        1e-2 errors of predictions are within some 1 % of what they are with 1e-3.
+        > 0 and < 1: the solver stops when |y - (K + alpha N) c| is below tol |y|, in double
+        precision. The error of predictions with 1e-2 differs by about 1 % from that with 1e-3.
     max_iter : int, default=1000
-        >= 1, the most steps for a target. If they are not enough, a ConvergenceWarning says so.
+        >= 1, the largest number of steps for a target. If they are not enough, a ConvergenceWarning
+        says so.
     random_state : int, RandomState, Generator or None, default=None
-        For landmarks, and for the draws that standard deviations are estimated from.
+        Random seed of the landmarks, and of the draws from which standard deviations are estimated.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
     X_fit_ : {ndarray, CSR} of shape (n_samples, n_features)
-        The rows, but those of weight 0; "precomputed": the matrix; with `centers` these.
+        The training rows, without those of weight 0. With "precomputed" the matrix, with `centers`
+        the centres.
     kernel_ : Kernel
-        The kernel, every parameter a number.
+        The kernel, with all parameters as numbers.
     intercept_ : float or ndarray of shape (n_targets,)
     n_iter_ : int or ndarray of shape (n_targets,)
         Steps of conjugate gradients.
     residual_ : float or ndarray of shape (n_targets,)
-        The true |y - (K + alpha N) c| / |y| (y less the intercept), in double.
+        The true |y - (K + alpha N) c| / |y|, in double precision, where the intercept is subtracted
+        from y.
     converged_ : bool or ndarray of shape (n_targets,)
-        Whether that is at most `tol`.
+        Whether `residual_` is at most `tol`.
     preconditioner_ : Preconditioner
     condition_bound_ : float or ndarray of shape (n_targets,)
-        What the condition number of the preconditioned system is at most; inf if nothing is known.
+        An upper bound of the condition number of the preconditioned system; inf if none is known.
     noise_variance_ : float or ndarray of shape (n_targets,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        If X has column names that are all strings.
+        Only if all column names of X are strings.
 
     See Also
     --------
     KernelRidgeCV : Chooses alpha, and the kernel's parameters.
-    RandomFeatureRidge : The same on features: one pass, any number of rows, less exact.
-    sklearn.kernel_ridge.KernelRidge : By a Cholesky factorisation; time n^3 and memory n^2.
+    RandomFeatureRidge : An approximation by features: one pass, any number of rows.
+    sklearn.kernel_ridge.KernelRidge : Uses a Cholesky factorisation; time n^3 and memory n^2.
 
     Notes
     -----
-    A step is one product with K, n^2 / 2 kernel values for all targets together. Memory is that of
-    the rows, the preconditioner (some hundred numbers a row) and a few vectors. Steps are in single
-    precision if `tol` is 1e-4 or more; the residual is checked in double. Up to 4,096 rows the
-    matrix is stored and factored (134 MB at most), and one or two steps are enough. Sources and
-    Dask collections are put together in memory, dense; with Dask the workers of a cluster compute
-    the products.
+    A step is one product with K, which takes n^2 / 2 kernel values for all targets together.
+    Memory: the rows, the preconditioner (a few hundred numbers a row) and a few vectors. Steps are
+    in single precision if `tol` is 1e-4 or more; the residual is checked in double precision. With
+    at most 4,096 rows the matrix is stored and factored (134 MB at most), and one or two steps are
+    enough. Sources and Dask collections are collected in memory as a dense array; with Dask the
+    workers of a cluster compute the products.
 
     The regression is the posterior mean of a Gaussian process f of covariance s k with noise of
     variance s alpha / w, for the scale s estimated by y^T (K + alpha N)^-1 y / n (n - 1 with an
@@ -510,16 +513,16 @@ class KernelRidge(WholeKernelRegressor):
         s (alpha + k(x, x) - k_x^T (K + alpha N)^-1 k_x),
 
     plus s (1 - 1^T (K + alpha N)^-1 k_x)^2 / 1^T (K + alpha N)^-1 1 if there is an intercept. It is
-    exact with up to 1,024 training rows; with up to 4,096, for no more new rows in one call than
-    training rows; with more, for up to 64 new rows in one call. In larger calls, and for sources,
-    the mean square of 64 draws estimates k(x, x) - ..., with a relative error of up to
-    1 / sqrt(2 64), 9 %, and none far from the data. For a kernel without features to draw with it
-    is always exact, 64 rows at a time.
+    exact with at most 1,024 training rows. With at most 4,096 it is exact if one call has no more
+    new rows than there are training rows; with more training rows, if one call has at most 64 new
+    rows. In larger calls, and for sources, the mean square of 64 draws estimates k(x, x) - ...,
+    with a relative error of at most 1 / sqrt(2 64), 9 %, and no error far from the data. For a
+    kernel without features to draw from it is always exact, 64 rows at a time.
 
-    On M centres s is the least value of what is minimised over n alpha, and for the variance each
-    centre stands for W / M rows of the total weight W: N is the identity times M / W, K is that of
-    the centres (at most 4,096 of them), and variances are exact for these. So they grow where there
-    are no centres, and are good where centres are spread like the rows.
+    With M centres, s is the minimum of the objective divided by n alpha. For the variance each
+    centre represents W / M rows, where W is the total weight: N is the identity times M / W, and K
+    is the kernel matrix of the centres (at most 4,096 of them). So variances grow where there are
+    no centres, and are accurate if the centres are distributed like the rows.
 
     References
     ----------
@@ -576,8 +579,8 @@ class KernelRidge(WholeKernelRegressor):
         kernel = as_exact_kernel(self.kernel)
         if isinstance(kernel, Precomputed):
             raise ValueError(  # noqa: TRY004  a value of the parameter, of which there are many types
-                f"centers={centers!r} needs rows to choose from, and kernel='precomputed' has "
-                "none; use centers=None, or a kernel"
+                f"centers={centers!r} needs rows to choose from, but kernel='precomputed' has "
+                "none; use centers=None, or another kernel"
             )
         if not (isinstance(self.preconditioner, str) and self.preconditioner == "auto"):
             raise ValueError(

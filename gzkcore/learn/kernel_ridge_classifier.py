@@ -19,19 +19,20 @@ __all__ = ["KernelRidgeClassifier", "KernelRidgeClassifierCV"]
 class KernelRidgeClassifier(Classifier, KernelRidge):
     """Classification by kernel ridge regression with the whole kernel.
 
-    Each class is regressed as +1 against -1 for all others; two classes need one regression. All
-    regressions are solved together. The class with the largest prediction is chosen.
+    A regression for each class predicts +1 for its rows and -1 for all others; two classes need one
+    regression. All regressions are solved together. The class with the largest prediction is
+    chosen.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
         As for `KernelRidge`.
     alpha : float or array-like of shape (n_classes,), default=1.0
-        Added to the diagonal of K, not negative; one for all classes or one for each (one, if
-        there are two classes).
+        >= 0, added to the diagonal of K; one for all classes or one for each (with two classes a
+        single one).
     fit_intercept : bool, default=True
-        Whether there is an intercept, which is not penalised. With it, rows far from the data are
-        given the larger classes.
+        Whether there is an intercept, which is not penalised. With it, the larger classes are
+        predicted far from the data.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by label; "balanced": n_samples / (n_classes * rows of the class).
     centers, preconditioner, tol, max_iter, random_state
@@ -42,7 +43,7 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        One column for two classes, as one vector.
+        With two classes a single vector.
     intercept_ : float or ndarray of shape (n_classes,)
     kernel_, X_fit_, n_iter_, residual_, converged_, preconditioner_, condition_bound_
         As for `KernelRidge`.
@@ -50,11 +51,12 @@ class KernelRidgeClassifier(Classifier, KernelRidge):
     See Also
     --------
     KernelRidgeClassifierCV : Chooses alpha, and the kernel's parameters.
-    RandomFeatureRidgeClassifier : The same on features: one pass, any number of rows, less exact.
+    RandomFeatureRidgeClassifier : An approximation by features: one pass, any number of rows.
 
     Notes
     -----
-    All classes share the products, so that ten classes cost little more than one.
+    All classes share the products with the kernel matrix, so that ten classes cost little more than
+    two.
 
     Examples
     --------
@@ -110,11 +112,11 @@ class KernelRidgeClassifierCV(Classifier, KernelRidgeCV):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     alpha_, best_params_, best_score_, cv_results_
-        As for `KernelRidgeCV`. Scores are minus the mean squared error of the targets +-1, as those
-        of `RandomFeatureRidgeClassifierCV`; for a choice by accuracy put `KernelRidgeClassifier`
-        into `GridSearchCV`.
+        As for `KernelRidgeCV`. Scores are minus the mean squared error of the targets +-1, as for
+        `RandomFeatureRidgeClassifierCV`; to choose by accuracy use `GridSearchCV` with
+        `KernelRidgeClassifier`.
     kernel_, dual_coef_, X_fit_, intercept_, n_iter_, residual_, converged_, preconditioner_
-        As for `KernelRidgeClassifier`, of the choice fitted to all rows.
+        As for `KernelRidgeClassifier`, for the chosen candidate fitted to all rows.
     condition_bound_
         As for `KernelRidge`.
 

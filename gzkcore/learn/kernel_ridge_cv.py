@@ -1,6 +1,7 @@
-"""Kernel ridge regression that chooses its alpha and its kernel by rows that it holds out.
+"""Kernel ridge regression that chooses its alpha and its kernel by held-out rows.
 
-All alphas of a kernel are columns of one block: each step is one product for all of them.
+All alphas of a kernel are columns of one block: each step of the solver is one product for all of
+them.
 """
 
 import numbers
@@ -61,19 +62,20 @@ class KernelRidgeCV(WholeKernelRegressor):
     best_score_ : float
         Minus the mean squared error on the rows held out.
     cv_results_ : dict of str to array
-        All candidates, laid out as `GridSearchCV` does: `params`, `param_alpha` ...,
+        All candidates, in the format of `GridSearchCV`: `params`, `param_alpha` ...,
         `mean_test_score` (minus the mean squared error, each row with its weight),
-        `rank_test_score` and, for several splits, `split0_test_score` ...; `converged` says whose
-        systems were solved. The scores of others are NaN: nothing is known of their errors.
+        `rank_test_score` and, for several splits, `split0_test_score` ... `converged` tells for
+        which candidates the systems were solved; the scores of the others are NaN, since their
+        errors are not known.
     kernel_, dual_coef_, X_fit_, intercept_, n_iter_, residual_, converged_, noise_variance_
-        As for `KernelRidge`, of the choice fitted to all rows.
+        As for `KernelRidge`, for the chosen candidate fitted to all rows.
     preconditioner_, condition_bound_
         As for `KernelRidge`.
 
     Notes
     -----
-    A kernel costs one block solve for each split, whatever the number of alphas; the smallest alpha
-    takes the most steps. The choice is fitted to all rows at the end.
+    A kernel costs one block solve for each split, for any number of alphas; the smallest alpha
+    takes the most steps. At the end the chosen candidate is fitted to all rows.
 
     Examples
     --------
@@ -132,7 +134,7 @@ class KernelRidgeCV(WholeKernelRegressor):
         pooled = errors @ (counted / counted.sum())
         if np.isnan(pooled).all():
             raise ValueError(
-                f"no candidate reached tol={self.tol:g}: use larger alphas, a larger max_iter, or "
+                f"no candidate reached tol={self.tol:g}; use larger alphas, a larger max_iter, or "
                 "another preconditioner"
             )
         i, a = np.unravel_index(np.nanargmin(pooled), pooled.shape)
@@ -143,9 +145,9 @@ class KernelRidgeCV(WholeKernelRegressor):
         self.cv_results_["converged"] = ~np.isnan(pooled).ravel()
         if a > 0 and np.isnan(pooled[i, a - 1]):
             warn(
-                f"alpha={self.alpha_:g} is the best of those that were solved for, and smaller "
-                f"ones of {plain(repr(kernels[i]))} were not; use a larger max_iter, or another "
-                "preconditioner",
+                f"alpha={self.alpha_:g} is the best alpha with a converged solution, but smaller "
+                f"alphas of {plain(repr(kernels[i]))} did not converge; use a larger max_iter, or "
+                "another preconditioner",
                 ConvergenceWarning,
             )
         return kernels[i], np.array(self.alpha_)
@@ -163,8 +165,8 @@ class KernelRidgeCV(WholeKernelRegressor):
                 made.append(as_exact_kernel(clone(own).set_params(**full).kernel))
             except (AttributeError, ValueError) as error:
                 raise ValueError(
-                    f"kernel_grid names {sorted(params)}, which must be parameters of the kernel, "
-                    f"{self.kernel!r}: {error}"
+                    f"kernel_grid has the names {sorted(params)}, which must be parameters of the "
+                    f"kernel, {self.kernel!r}: {error}"
                 ) from None
         return made
 
@@ -176,7 +178,7 @@ class KernelRidgeCV(WholeKernelRegressor):
             return folds(n, int(cv), self._labels_of(rows.y))
         if cv is None:
             if n < 2:
-                raise ValueError(f"cv=None holds rows out, and n_samples={n}; use 2 rows or more")
+                raise ValueError(f"cv=None holds rows out, but n_samples={n}; use 2 rows or more")
             return [one_split(n, generator(self.random_state), self._labels_of(rows.y))]
         X, (y, used) = rows.X, rows.given or (rows.y, np.arange(n))
         if rows.given is not None:

@@ -1,16 +1,17 @@
-"""The kernel, alpha and form of a model that predict rows held out best.
+"""The search for the kernel, alpha and form of a model that predict held-out rows best.
 
-1. Kernels: Matern with one length per column and with one for all, Laplacian with one per column
-   (a product over columns, which suits tables with jumps along these), by the marginal likelihood
-   of 1,000 rows (`learn_kernel`), of each split from the rows that are fitted to alone, so that
-   rows held out say nothing of the lengths they judge. Fewer than 50 rows hardly tell lengths:
-   there a kernel that is nearly linear is tried too. A thousand rows see only the coarser of two
-   scales and fit much noise, so:
-2. Lengths and alpha: multiples of the lengths, shorter or longer as long as that helps, and alphas
-   in half decades, on some thousands of rows; all alphas are columns of one block solve.
+1. Kernels: Matern with one length per column and with one for all, and Laplacian with one per
+   column (a product over columns, which suits tables with jumps along these). The marginal
+   likelihood of 1,000 rows determines the lengths (`learn_kernel`), for each split only from the
+   rows that are fitted to: held-out rows must not influence the lengths that they judge. Fewer than
+   50 rows hardly determine lengths, so that a nearly linear kernel is tried too. A thousand rows
+   show only the coarser of two scales and overestimate the noise, so:
+2. Lengths and alpha, on some thousands of rows: all lengths are made shorter or longer as long as
+   that reduces the error, and alphas are tried in half decades; all alphas are columns of one block
+   solve.
 3. Features of the best kernel on the same rows.
 
-Nothing here sees all rows of a long table, so that its time doesn't grow with them.
+No step uses all rows of a long table, so that the time does not grow with their number.
 """
 
 import math
@@ -463,7 +464,7 @@ def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) ->
     solved = [candidate for candidate in tried if candidate is not None]
     if not solved:
         raise ValueError(
-            f"no kernel ridge regression converged, even with alpha={ALPHAS[-1]:g}: leave out rows "
+            f"no kernel ridge regression converged, even with alpha={ALPHAS[-1]:g}; leave out rows "
             "with extreme values"
         )
     best = min(solved, key=lambda candidate: candidate.error)

@@ -1,7 +1,7 @@
 """The linear systems of kernel ridge regression, (K + alpha N) x = b, for many alphas and b.
 
-K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. Up to HELD_ROWS rows K is
-held and factored; beyond, nothing of its size is stored.
+K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. With at most HELD_ROWS rows
+K is stored and factored; with more rows nothing of its size is stored.
 """
 
 import functools
@@ -41,11 +41,11 @@ PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
 
 
 class Factored(Preconditioner):
-    """K + alpha N itself, by its Cholesky factor: one step or two, and what rounding leaves.
+    """The preconditioner K + alpha N itself, by its Cholesky factor: one or two steps are enough.
 
-    Of more than DOUBLE_ROWS rows the factor is in single precision, which takes half the time,
-    where alpha is above what its rounding may change. A matrix that is singular to working
-    precision is inverted where it is not.
+    With more than DOUBLE_ROWS rows the factor is in single precision, which takes half the time, if
+    alpha is larger than its rounding errors. A matrix that is singular to working precision is
+    inverted on the subspace where it is not.
 
     Notes
     -----

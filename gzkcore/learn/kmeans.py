@@ -1,7 +1,7 @@
-"""k-means on features: kernel k-means tile by tile, without the kernel matrix or the features.
+"""k-means on features: kernel k-means without storing kernel matrix or features.
 
-Lloyd's algorithm needs of a pass over the rows only the sums of each cluster, `ClusterAccumulator`.
-Several starts share the features of a pass.
+Each pass of Lloyd's algorithm over the rows only has to compute the sums of each cluster, see
+`ClusterAccumulator`. Several starts share the features of a pass.
 """
 
 import copy
@@ -62,23 +62,24 @@ class RandomFeatureKMeans(
     Parameters
     ----------
     features : transformer, default=None
-        Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
-        `KernelFeatures()`.
+        It is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is.
+        None is `KernelFeatures()`.
     n_clusters : int, default=8
     init : {"k-means++", "random"} or array-like of shape (n_clusters, n_components), \
 default="k-means++"
-        How the first centres are chosen among the rows of a sample; or the first centres, in the
-        space of the features.
+        The rule by which the first centres are chosen among the rows of a sample; or the first
+        centres, in the space of the features.
     n_init : int, default=4
         Number of starts, of which the best is kept. All starts share the features of a pass. With
         an array as `init` there is one start.
     max_iter : int, default=300
-        The most passes over the rows for a start.
+        Largest number of passes over the rows for a start.
     tol : float, default=1e-4
         A start ends when the sum of the squared changes of its centres is less than this times the
         mean variance of the features.
     random_state : int, RandomState, Generator or None, default=None
-        For the sample and the starts; passed on to features whose own `random_state` is None.
+        Random seed of the sample and the starts; passed on to features whose `random_state` is
+        None.
 
     Attributes
     ----------
@@ -91,10 +92,10 @@ default="k-means++"
     inertia_ : float
         The objective: the weighted sum of squared distances to the nearest centre.
     n_iter_ : int
-        Passes over the rows that the best start took.
+        Number of passes over the rows of the best start.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        If X has column names that are all strings.
+        Only if all column names of X are strings.
 
     See Also
     --------
@@ -102,19 +103,21 @@ default="k-means++"
 
     Notes
     -----
-    A pass takes the features, 2 k p operations for each row and start, and p for the sums.
-    Centres are drawn by scikit-learn's k-means++ on a random sample of as many rows as have 64 MB
-    of features, drawn by their weights, where Lloyd's algorithm runs first; a few passes over all
-    rows then suffice. A cluster that loses all its rows gets the row farthest from its centre.
+    A pass computes the features, and takes 2 k p operations for each row and start, and p for the
+    sums. First, scikit-learn's k-means++ draws centres from a random sample of rows with 64 MB of
+    features, drawn by their weights, and Lloyd's algorithm runs on this sample. Then a few passes
+    over all rows are enough. A cluster that loses all its rows gets the row farthest from its
+    centre.
 
-    There is no `partial_fit`: Lloyd's algorithm has to read the rows again and again, and what one
-    pass can do (``sklearn.cluster.MiniBatchKMeans`` on ``features.transform``) ends elsewhere.
+    There is no `partial_fit`: Lloyd's algorithm has to read the rows again and again. A method with
+    one pass (``sklearn.cluster.MiniBatchKMeans`` on ``features.transform``) gives other clusters.
 
-    The objective is that of the features' own kernel, which is smaller where features lose more:
-    compare clusterings by different features by `gzkcore.metrics.clustering_cost`. With features
-    whose projection costs are right within 1 +- eps, and a clustering within 1 + g of the best one
-    there, its exact cost is within (1 + g)(1 + eps) / (1 - eps) of the least: Lemma 14 of [1]_, as
-    corrected in the errata, `gzkcore.theory.clustering_bound`.
+    The objective is that of the kernel of the features, which is smaller for less accurate
+    features. So compare clusterings by different features with `gzkcore.metrics.clustering_cost`.
+    If features preserve projection costs up to a factor 1 +- eps, and the cost of a clustering is
+    at most 1 + g times the smallest for these features, then its exact cost is at most (1 + g)(1 +
+    eps) / (1 - eps) times the smallest: Lemma 14 of [1]_, as corrected in the errata,
+    `gzkcore.theory.clustering_bound`.
 
     References
     ----------
@@ -181,14 +184,14 @@ default="k-means++"
             iterable of batches that can be read again, each X, (X, y) or (X, y, sample_weight), or
             a Dask collection.
         y : object, optional
-            For features that use it; else ignored.
+            Passed to features that use it; otherwise ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Not negative.
 
         Returns
         -------
         self
-            Unfitted, if anything fails or interrupts on the way.
+            Unfitted if an error or an interrupt occurs.
         """
         self._forget()
         try:
@@ -504,8 +507,8 @@ class _Source:
     ) -> None:
         if reader.one_pass:
             raise ValueError(
-                "k-means reads the rows again and again, and an iterator gives them once; pass an "
-                "object whose iter() starts anew, such as gzkcore.open_batches gives"
+                "k-means reads the rows again and again, but an iterator gives them once; pass an "
+                "object whose iter() starts again, such as gzkcore.open_batches(...)"
             )
         self.reader, self.source = reader, reader.source
         reader.begin(model)
@@ -583,10 +586,10 @@ class _Drawn:
 
 
 def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[Integers, Doubles]:
-    """Choose rows by their weights, and weigh these so that sums of weights are right on average.
+    """Choose rows by their weights, and reweight them so that sums of weights are unbiased.
 
-    Row i has the key u_i / w_i. The rows with the least keys are kept; with t the next key, each
-    stands for max(w_i, 1/t) [1]_. Where no row is left out, weights stay as they are.
+    Row i has the key u_i / w_i. The rows with the smallest keys are kept. With t the next key, each
+    gets the weight max(w_i, 1/t) [1]_. If no row is left out, the weights do not change.
 
     Parameters
     ----------
@@ -595,13 +598,14 @@ def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[I
     draws : array-like of shape (n,)
         Uniform in (0, 1).
     count : int
-        Rows that are kept, if there are as many.
+        Number of rows that are kept, if there are that many.
 
     Returns
     -------
     rows : ndarray of int, ascending
     weights : ndarray
-        What each stands for: over the draws its mean, with 0 for rows left out, is w_i.
+        New weight of each row. Its mean over the draws is w_i, where rows that are left out count
+        as 0.
 
     References
     ----------
@@ -619,7 +623,7 @@ def priority_sample(weights: ArrayLike, draws: ArrayLike, count: int) -> tuple[I
     if weights.ndim != 1 or weights.shape != draws.shape:
         raise ValueError(
             f"weights and draws have shapes {weights.shape} and {draws.shape}; pass a weight and a "
-            "draw of each row"
+            "draw for each row"
         )
     rows = np.flatnonzero(weights)
     weights = weights[rows]

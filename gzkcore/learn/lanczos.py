@@ -1,17 +1,17 @@
-"""Logarithms of determinants by stochastic Lanczos quadrature: products with K, nothing of n^2.
+"""Logarithms of determinants by stochastic Lanczos quadrature, from products with K only.
 
 For A = K + alpha N and a preconditioner P, log det A = log det P + tr log(P^-1/2 A P^-1/2). A draw
-from N(0, P) is standard normal in these coordinates, u, and n u^T log(...) u / u^T u has the
-trace for its mean. The steps of conjugate gradients from it, with lengths a_j and factors b_j, are
-Lanczos' process from u, whose tridiagonal matrix T has
+from N(0, P) is a standard normal u in these coordinates, and the mean of n u^T log(...) u / u^T u
+is the trace. The steps of conjugate gradients from this draw, with lengths a_j and factors b_j, are
+Lanczos' process from u. Its tridiagonal matrix T has
 
     T_jj = 1 / a_j + b_(j-1) / a_(j-1),    T_j(j+1) = sqrt(b_j) / a_j,
 
-and (log T)_11 is Gauss' quadrature for the form: it falls with every step and comes down to it. A
-product serves all draws of all alphas; a column whose quadrature has settled leaves. Lost
-orthogonality only repeats nodes and divides their weights (Greenbaum 1989), so nothing is
-orthogonalised again. The better P, the fewer the steps, and the smaller the part that is estimated:
-where P is A, nothing is.
+and (log T)_11 is Gauss' quadrature for the quadratic form: it decreases with every step and
+converges to it. One product serves all draws of all alphas; a column is finished when its
+quadrature has settled. Lost orthogonality only repeats nodes and divides their weights (Greenbaum
+1989), so that no reorthogonalisation is needed. The closer P is to A, the fewer steps are needed,
+and the smaller is the part that is estimated.
 """
 
 from dataclasses import dataclass
@@ -83,17 +83,17 @@ def log_determinant(
     shifts : array-like of shape (k,)
         alpha of each matrix, >= 0.
     normals : array-like of shape (n, n_draws) or (n_components + n, n_draws)
-        Independent standard normals, two draws or more; the longer ones for a preconditioner.
-        Without one, signs do as well, with a smaller spread.
+        Independent standard normals, two draws or more; a preconditioner needs n_components + n of
+        them. Without a preconditioner random signs are possible too, with a smaller spread.
     noise : array-like of shape (n,), optional
         > 0; ones by default.
     preconditioner : Preconditioner, optional
         With `solve(R, columns)`, `sample(normals, column)` -> draws of N(0, P), and
         `log_determinant(column)` = log det P; `column` counts the shifts.
     tol : float, default=1e-5
-        > 0: a quadrature has settled when two successive steps changed it by at most tol n.
+        > 0: a quadrature has settled when two successive steps change it by at most tol n.
     max_iter : int, default=1000
-        Most products.
+        Largest number of products.
 
     Returns
     -------
@@ -104,13 +104,13 @@ def log_determinant(
     NotPositiveDefinite
         If K + alpha N has a direction without positive curvature.
     ValueError, TypeError
-        If arguments don't match, or a product is not finite.
+        If arguments do not match, or a product is not finite.
 
     Notes
     -----
-    The standard error falls with 1 / sqrt(n_draws), and grows with sqrt(n) times the spread of the
-    logarithms of the eigenvalues of P^-1 A. Give products in double where rounding errors of K are
-    not far below alpha. Each step takes one product for all draws of all shifts.
+    The standard error is proportional to 1 / sqrt(n_draws), and to sqrt(n) times the spread of the
+    logarithms of the eigenvalues of P^-1 A. Use products in double precision unless the rounding
+    errors of K are far below alpha. Each step takes one product for all draws of all shifts.
 
     References
     ----------
@@ -135,7 +135,9 @@ def log_determinant(
         raise ValueError(f"shifts={shifts!r} must be a list of one or more numbers >= 0")
     n_draws = drawn.shape[1]
     if n_draws < 2:
-        raise ValueError("normals has one column; pass two or more, for the error to be estimated")
+        raise ValueError(
+            "normals has one column; pass two or more, so that the error can be estimated"
+        )
     tol, max_iter = check_positive("tol", tol), check_integer("max_iter", max_iter, 1)
     known = np.zeros(alphas.size)
     starts = [drawn] * alphas.size

@@ -1,6 +1,6 @@
-"""Losses of a row, their slopes and curvatures in f: what regressions other than ridge minimise.
+"""Losses of a row, with slopes and curvatures in f, for regressions other than ridge.
 
-Each takes targets and values of shape (n, k), k = 1 but for `Softmax`, and is convex in f.
+Each takes targets and values of shape (n, k), and is convex in f. k is 1 except for `Softmax`.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Moments about the mean, of one view of the rows or two, tile by tile."""
+"""Moments about the mean, for one or two views of the rows, tile by tile."""
 
 import math
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class CentredMoments:
     scatter : ndarray of shape (n_features, n_features)
         sum_i w_i (z_i - mean) (z_i - mean)^T.
     mean_y : ndarray of shape (n_features_y,)
-        Of the second view; of width 0 where there is one view only, as the two that follow.
+        Mean of the second view. Without a second view it and the next two arrays have width 0.
     scatter_y : ndarray of shape (n_features_y, n_features_y)
     cross : ndarray of shape (n_features, n_features_y)
         sum_i w_i (z_i - mean) (u_i - mean_y)^T.
@@ -60,29 +60,29 @@ class CentredMoments:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """The weight less 1."""
+        """Sum of the weights minus 1."""
         if self.n_rows == 1 and self.weight == 1:
-            raise ValueError("a variance needs two rows or more, and n_samples=1; pass more rows")
+            raise ValueError("a variance needs two rows or more, but n_samples=1; pass more rows")
         if not self.weight > 1 + ROUNDING:
             raise ValueError(
-                f"the weights add up to {self.weight:g}, and a variance needs more than 1: a "
-                "weight says how many rows a row stands for; scale them to the number of rows"
+                f"the weights add up to {self.weight:g}, but a variance needs more than 1; a "
+                "weight is the number of rows that a row represents: scale the weights"
             )
         return self.weight - 1.0
 
 
 class MomentsAccumulator:
-    """Mean and centred sums of products of features, or of two views of the same rows together.
+    """Mean and centred sums of products of features, for one or two views of the same rows.
 
-    With `features_y` each row has two parts, x and y. Their features are joined to one row
-    [z(x) u(y)], whose moments are those of both views and the cross-moments.
+    With `features_y` each row has two parts, x and y. Their features are joined to one row [z(x)
+    u(y)]. Its moments are those of both views and the cross-moments.
 
     Parameters
     ----------
     features : fitted transformer
         Maps the rows of X to the rows of Z.
     features_y : fitted transformer, optional
-        The same for a second view.
+        Maps the rows of a second view.
 
     Attributes
     ----------
@@ -93,16 +93,16 @@ class MomentsAccumulator:
     weight : float
         Sum of the weights.
     n_weighted, n_rows : int
-        Number of rows with a positive weight, and of all.
+        Number of rows with a positive weight, and number of all rows.
     dtype : dtype
         float32 as long as all features were.
 
     Notes
     -----
-    Features are taken about the mean of what was there before (first of some of the first rows),
-    multiplied in their type and added in float64, then moved to the mean of all (Chan, Golub,
-    LeVeque 1979). Means far from 0 cost no digits. Time n p^2 for n rows of p features of both
-    views together, memory 8 p^2 bytes for each thread.
+    The mean of earlier rows (at first, of some of the first rows) is subtracted from the features.
+    Products are in the dtype of the features, sums in float64. Then the sums are shifted to the
+    mean of all rows (Chan, Golub, LeVeque 1979). So means far from 0 cost no digits. Time: n p^2
+    for n rows of p features of both views together. Memory: 8 p^2 bytes for each thread.
 
     Examples
     --------
@@ -148,14 +148,14 @@ class MomentsAccumulator:
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features_in)
         y : array-like or sparse matrix of shape (n_samples, n_features_in_y), optional
-            The second view, where there is `features_y`.
+            The second view, if there is `features_y`.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; 1 for each row by default.
+            Weights >= 0; 1 for each row by default.
 
         Returns
         -------
         self
-            As it was before, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         weight = check_weights(sample_weight, X)
@@ -197,10 +197,10 @@ class MomentsAccumulator:
         """Return the rows of the second view, where there is one."""
         if (y is None) != (self.features_y is None):
             raise ValueError(
-                "there is a second view of the rows, but no features_y for it; make the "
-                "accumulator with both, MomentsAccumulator(features, features_y)"
+                "y is given as a second view of the rows, but there is no features_y for it; use "
+                "MomentsAccumulator(features, features_y)"
                 if self.features_y is None
-                else "y is None, but features_y maps a second view of the rows; pass its rows as y"
+                else "y is None, but features_y maps a second view of the rows; pass that view as y"
             )
         if y is None:
             return None
@@ -245,8 +245,8 @@ class MomentsAccumulator:
         if self.mean is not None and (width, p) != (self.width, len(self.mean)):
             old, new = (self.width, len(self.mean) - self.width), (width, p - width)
             raise ValueError(
-                f"these rows have {new} features in the two views, those before {old}; add rows of "
-                "one kind, or start a new accumulator"
+                f"these rows have {new} features in the two views, but earlier rows had {old}; add "
+                "rows of one kind, or start a new accumulator"
             )
 
     def _add(

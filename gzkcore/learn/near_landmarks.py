@@ -1,4 +1,4 @@
-"""P of rows that see the nearest landmarks alone: thousands of landmarks, at the price of few."""
+"""A preconditioner P with thousands of landmarks, of which each row uses only the nearest."""
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -30,14 +30,15 @@ NEIGHBOUR_OF_DENSITY = 16
 
 
 def spread_landmarks(X: Doubles, count: int, rng: np.random.Generator) -> Integers:
-    """Choose rows of X that lie evenly, and closer where there are more rows.
+    """Choose rows of X that are evenly spread, and closer together where there are more rows.
 
-    One after another, the row that is furthest from those chosen. Distances are divided by
-    r^(3/4), r the distance to the 16th neighbour in a sample of the rows, so that about a row
-    others are chosen at a distance of that order: neither as evenly as possible in space, where
-    most would be lost on lonely rows, nor in proportion to the rows. For a Gaussian at airports
-    r^(1/4) took 12 steps, r^(1/2) 10 and r^(3/4) 8. On the sphere even distances matter: with rows
-    from the middle of cells of a k-d tree the Gaussian took 16 steps instead of 10.
+    The next row is always the one that is furthest from those chosen. Distances are divided by
+    r^(3/4), where r is the distance to the 16th neighbour in a sample of the rows, so that the
+    distance between chosen rows is of this order. This is a compromise: rows that are evenly spaced
+    would mostly be isolated rows, and rows drawn in proportion to the density would be too few
+    elsewhere. For a Gaussian at airports r^(1/4) took 12 steps, r^(1/2) 10 and r^(3/4) 8. On the
+    sphere even distances matter: with rows from the middle of cells of a k-d tree the Gaussian took
+    16 steps instead of 10.
 
     Parameters
     ----------
@@ -71,11 +72,11 @@ def spread_landmarks(X: Doubles, count: int, rng: np.random.Generator) -> Intege
 
 
 class NearLandmarks(Preconditioner):
-    """P of a function whose values at landmarks come first, and then those of rows, one by one.
+    """P by conditional distributions: of values at landmarks, then of those at rows, one by one.
 
-    Of the values u at the landmarks the covariance is K_u, the kernel matrix. A row's value y, with
-    noise, is then told by u at the landmarks nearest to it and by the nearest rows before it: if e
-    is white noise, G y + B u = e for sparse G (n, n), triangular, and B (n, q). Hence
+    The covariance of the values u at the landmarks is their kernel matrix K_u. The value y of a
+    row, with noise, is predicted from u at the landmarks nearest to it and from the nearest earlier
+    rows: G y + B u = e with white noise e, for sparse G (n, n), triangular, and B (n, q). Hence
 
     P = G^-1 (I + B K_u B^T) G^-T and P^-1 = G^T (I - B (K_u^-1 + B^T B)^-1 B^T) G.
 
@@ -94,10 +95,10 @@ class NearLandmarks(Preconditioner):
 
     Notes
     -----
-    Making it takes n (l + m)^2 ((d + 12) / 2 + (l + m) / 6 for each alpha) operations for l = 48
-    landmarks seen and m neighbours, two searches, and q^3 + q^3 / 3 for each alpha. `solve` takes
-    4 n (l + m) + 2 q^2 for a column. Memory: n (9 (l + m) + 20) + 8 q^2 bytes, and 4 n (l + m) +
-    8 q^2 for each alpha, twice as much of the first in double precision.
+    Computing it takes n (l + m)^2 ((d + 12) / 2 + (l + m) / 6 for each alpha) operations for l = 48
+    landmarks and m neighbours of each row, two searches, and q^3 + q^3 / 3 for each alpha. `solve`
+    takes 4 n (l + m) + 2 q^2 for a column. Memory: n (9 (l + m) + 20) + 8 q^2 bytes, and 4 n (l +
+    m) + 8 q^2 for each alpha, where 4 n (l + m) doubles in double precision.
     """
 
     def __init__(

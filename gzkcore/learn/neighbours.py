@@ -1,4 +1,4 @@
-"""Nearest rows before each in a random order, nearest landmarks, and a sparse factor on them."""
+"""Nearest earlier rows in a random order, nearest landmarks, and a sparse factor on these."""
 
 import math
 from dataclasses import dataclass
@@ -179,10 +179,10 @@ def nearest(X: Doubles, others: Doubles, count: int) -> Numbers:
 class SparseFactor:
     """G with G^T G near (R + alpha N)^-1 for each alpha, R = K - Z Z^T.
 
-    With landmarks a row is compared with those that it sees before it is with its neighbours. G is
-    then of the rows alone, and B, at the landmarks, in `at_seen`: if u are the values of a
-    function there and y those of rows, with noise, G y + B u is white, nearly, and tells nothing
-    of u.
+    With landmarks, each row depends on its landmarks first and then on its neighbours. G has the
+    coefficients of the rows, and `at_seen` those of the landmarks, B: if u are the values of a
+    function at the landmarks and y those at the rows, with noise, then G y + B u is nearly white
+    and nearly independent of u.
 
     Parameters
     ----------

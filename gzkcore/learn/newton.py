@@ -5,22 +5,25 @@ w l'(f), the curvatures H = w l''(f) and r = g + alpha c, a step (d, e) solves
 
     r + alpha d + H (K d + e) = 0,
 
-a ridge regression whose rows have the weights H. With H = A A^T, A = sqrt(H) for outputs that are
-not coupled, d = A u and (alpha I + A^T K A) u = -A^+ r - A^T e: symmetric, and well conditioned
-where weights go to 0. Rows without curvature have d = -r / alpha and are left out of the system.
+which is a ridge regression whose rows have the weights H. Write H = A A^T, with A = sqrt(H) for
+outputs that are not coupled, and d = A u. Then (alpha I + A^T K A) u = -A^+ r - A^T e, which is
+symmetric, and well conditioned as weights go to 0. Rows without curvature have d = -r / alpha and
+are left out of the system.
 
 **Coupled outputs** (softmax): H = diag(p) - p p^T = A A^T with A = diag(q) (I - q q^T), q = sqrt p,
-in each row. All outputs share the products with K. The preconditioner is the inverse where K is
-held, else each output has one of its own: more steps, the more the more certain the classes are.
+in each row. All outputs share the products with K. If K is stored, the preconditioner is the exact
+inverse. Otherwise each output has its own preconditioner; then more steps are needed, in particular
+if classes are nearly certain.
 
-**The intercept** has in each step the prior variance kappa / alpha about where it is: then e =
-kappa sum_i (c_i + d_i), and K + kappa takes the place of K. The prior goes with the steps: of an
-error in b each leaves alpha / (kappa sum H) at most.
+**The intercept** has in each step a prior with variance kappa / alpha about its current value: then
+e = kappa sum_i (c_i + d_i), and K + kappa replaces K. The prior moves with the steps: each step
+multiplies an error in b by at most alpha / (kappa sum H).
 
-**Steps** are as long as a slope along them that falls by half says, so P never rises: f moves by
-t (K d + e), and trying a t costs no product. **The end**: by Newton's quadratic model P is above
-its least value by half of -P'(0), the slope along the step. The root of that over what P has fallen
-since the best constant is the residual; the step it was found by is taken.
+**Step lengths**: a step is shortened until the slope along it has fallen by half, so that P never
+increases. f moves by t (K d + e), and trying a t costs no product. **The end**: by Newton's
+quadratic model P exceeds its minimum by half of -P'(0), the slope along the step. The residual is
+the square root of this excess over the decrease of P since the best constant. The last step is
+still taken.
 """
 
 from dataclasses import dataclass

@@ -4,11 +4,11 @@ From the moments of `gram`, taken about the weighted means, the coefficients are
 
     c = (G + alpha I)^-1 b,    G = Z^T W Z,  b = Z^T W y.
 
-Where kernels only scale the columns of one basis, Z_theta = Z D, the system (D G D + alpha I) v =
-D b has the solution v = c / D with (G + alpha D^-2) c = b: one G serves every kernel and every
-alpha, and a candidate is what it adds to the diagonal of G.
+If kernels only scale the columns of one basis, Z_theta = Z D, the system (D G D + alpha I) v = D b
+has the solution v = c / D with (G + alpha D^-2) c = b. So one G serves every kernel and every
+alpha, and a candidate is a diagonal that is added to G.
 
-Sums are those of `GramAccumulator`, for rows [z 1 y].
+The sums come from `GramAccumulator`, for rows [z 1 y].
 """
 
 import contextlib

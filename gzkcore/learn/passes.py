@@ -1,10 +1,10 @@
-"""Passes over the rows: sums that a solver asks for in every step, always the same to the last bit.
+"""Passes over the rows: the sums that a solver needs in every step, identical to the last bit.
 
-A solver that holds nothing of the size of the data reads all rows once in a step, of arrays,
-memory maps, sparse matrices, sources of batches or Dask collections. Rows of a batch are cut into
-tiles, and tiles into runs, by their number and width alone. Each run has sums of its own, which are
-added in the order of the runs, and batches in theirs: threads and workers take what they like and
-change no bit.
+A solver that stores nothing of the size of the data reads all rows in each step: arrays, memory
+maps, sparse matrices, sources of batches or Dask collections. Rows of a batch are divided into
+tiles, and tiles into runs, depending only on the number and width of the rows. Each run has its own
+sums, which are added in the order of the runs, and those of batches in the order of the batches. So
+results do not depend on the threads or workers that compute them.
 """
 
 import itertools
@@ -99,9 +99,9 @@ def check_reread(reader: Reader, what: str, remedy: str) -> None:
     """Raise if rows come only once."""
     if reader.one_pass:
         raise ValueError(
-            f"{what} reads the rows again in every step, and an iterator or partial_fit gives them "
-            "once; pass an object whose iter() starts anew, such as gzkcore.open_batches gives, to "
-            f"fit, or use {remedy}"
+            f"{what} reads the rows again in every step, but an iterator or partial_fit gives them "
+            "once; pass an object whose iter() starts again, such as gzkcore.open_batches(...), "
+            f"to fit, or use {remedy}"
         )
 
 

@@ -30,11 +30,11 @@ class RandomFeaturePCA(ComponentLearner):
     Parameters
     ----------
     features : transformer, default=None
-        Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
-        `KernelFeatures()`.
+        It is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is.
+        None is `KernelFeatures()`.
     n_components : int, float or None, default=None
-        How many axes. A number between 0 and 1 is the share of the variance that they must explain.
-        None keeps all axes with any variance beyond rounding errors.
+        Number of axes. A number between 0 and 1 is the share of the variance that they must
+        explain. None keeps all axes whose variance exceeds rounding errors.
     whiten : bool, default=False
         Scale the output to unit variance.
     random_state : int, RandomState, Generator or None, default=None
@@ -55,10 +55,10 @@ class RandomFeaturePCA(ComponentLearner):
         Of the features.
     n_components_ : int
     moments_ : MomentsAccumulator
-        The sums that all else is worked out from.
+        The sums from which all other results follow.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        If X has column names that are all strings.
+        Only if all column names of X are strings.
 
     See Also
     --------
@@ -66,10 +66,10 @@ class RandomFeaturePCA(ComponentLearner):
 
     Notes
     -----
-    Time n p^2 for the sums and up to 4 p^3 for p axes, memory about 8 p^2 bytes per thread. With
-    features whose dot products are the kernel exactly, the components of the rows are those of
-    kernel PCA, scaled as by `sklearn.decomposition.KernelPCA`. Enough features preserve the cost of
-    projections within 1 +- eps: [1]_, Theorem 10, as corrected in the errata.
+    Time: n p^2 for the sums and up to 4 p^3 for p axes. Memory: about 8 p^2 bytes per thread. If
+    the dot products of the features are exactly the kernel, the components of the rows are those of
+    kernel PCA, scaled as in `sklearn.decomposition.KernelPCA`. With enough features the cost of
+    projections is preserved up to a factor 1 +- eps: [1]_, Theorem 10, as corrected in the errata.
 
     References
     ----------
@@ -210,9 +210,9 @@ class RandomFeaturePCA(ComponentLearner):
         return scores(self.features_, X, self.mean_, axes)
 
     def to_features(self, V: ArrayLike) -> Doubles:
-        """Return features that have these components, and none along other axes.
+        """Return features that have these components, and 0 along all other axes.
 
-        There is no way back from features to rows of X; hence no `inverse_transform`.
+        Features cannot be mapped back to rows of X, so there is no `inverse_transform`.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
-"""What a kernel ridge regression does not know: variances and draws of f given y.
+"""The posterior of a kernel ridge regression: variances and draws of f given y.
 
-f is a Gaussian process of covariance k, y = f(x) + noise of variance alpha N. Both are in units of
-the prior scale s, and independent of y. Exactly, for a few points, or by draws from the prior that
-Matheron's rule conditions on y, for any number of points.
+f is a Gaussian process with covariance k, and y = f(x) + noise of variance alpha N, both in units
+of the prior scale s. For a few points variances are computed exactly; for any number of points they
+come from draws from the prior, which Matheron's rule conditions on y.
 """
 
 from collections.abc import Callable
@@ -109,8 +109,8 @@ class Posterior:
     def _diagonal(self, X: Rows) -> Doubles:
         if isinstance(self.system.kernel, Precomputed):
             raise ValueError(  # noqa: TRY004  the type is right, and not enough
-                "with kernel='precomputed' k(x, x) of new rows is not known, which their standard "
-                "deviation needs; use the kernel itself"
+                "with kernel='precomputed' k(x, x) of new rows is unknown, but their standard "
+                "deviation needs it; use the kernel itself"
             )
         return kernel_diagonal(self.system.kernel, X)
 
@@ -190,14 +190,14 @@ def joint_draws(
     """Return exact draws at old and at new rows, from the kernel matrix of both."""
     if isinstance(kernel, Precomputed):
         raise ValueError(  # noqa: TRY004  the type is right, and not enough
-            "with kernel='precomputed' k between new rows is not known, which draws need; use the "
+            "with kernel='precomputed' k between new rows is unknown, but draws need it; use the "
             "kernel itself"
         )
     n_rows = old.shape[0] + new.shape[0]
     if n_rows > JOINT_ROWS:
         raise ValueError(
-            f"{kernel!r} has no features to draw from, and the kernel matrix of "
-            f"{counted(n_rows, 'row')}, old and new, would be factored, of which there may be "
+            f"{kernel!r} has no features to draw from, so that the kernel matrix of "
+            f"{counted(n_rows, 'row')}, old and new, would have to be factored, and the limit is "
             f"{JOINT_ROWS:,}; use fewer rows, or a shift-invariant kernel (Gaussian, Matern)"
         )
     rows = np.concatenate([dense(old), dense(new)])

@@ -1,4 +1,4 @@
-"""What every preconditioner of K + alpha N offers, whatever form it has."""
+"""The interface of all preconditioners of K + alpha N."""
 
 import math
 
@@ -20,14 +20,14 @@ class Preconditioner:
     n_components : int
         Columns of Z.
     n_neighbours : int
-        Rows before it that a row is compared with.
+        Number of earlier rows that each row is compared with.
     nbytes : int
         Memory held.
     seconds : float
-        Time that it took to make.
+        Time that it took to compute.
     made_for : tuple or None
-        Number of rows and alphas that `preconditioner_for` made it for. None: made by hand, for
-        whatever it is used for.
+        Number of rows and alphas that `preconditioner_for` made it for. None: not made by this
+        function; then they are not checked.
     """
 
     n_components = 0
@@ -52,7 +52,7 @@ class Preconditioner:
         raise NotImplementedError
 
     def condition_bound(self, column: int) -> float:
-        """Return what the condition number of P^-1 (K + alpha N) is at most; inf if unknown."""
+        """Return an upper bound of the condition number of P^-1 (K + alpha N); inf if unknown."""
         return math.inf
 
     def log_determinant(self, column: int) -> float:

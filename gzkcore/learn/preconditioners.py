@@ -1,9 +1,9 @@
-"""Preconditioners of K + alpha N, the kernel matrix of all rows and noise: P near it, P^-1 cheap.
+"""Preconditioners of K + alpha N, the kernel matrix plus noise: close to it, cheap to invert.
 
 Conjugate gradients take about sqrt(c) / 2 log(2 / tol) steps, where c is the condition number of
-P^-1 (K + alpha N): without a preconditioner up to n / alpha. Features Z of the kernel, Z Z^T near
-K, take care of what is smooth, the far part; what they leave is local, and a sparse factor on
-nearest neighbours takes care of it. N is diagonal: the noise of each row relative to alpha.
+P^-1 (K + alpha N): without a preconditioner up to n / alpha. Features Z of the kernel, with Z Z^T
+close to K, represent its smooth, long-range part. The remainder is local, and a sparse factor on
+nearest neighbours represents it. N is diagonal: the noise of each row relative to alpha.
 """
 
 import contextlib
@@ -188,7 +188,7 @@ class LowRank(Preconditioner):
 
 
 class NearAndFar(Preconditioner):
-    """P = Z Z^T + (G^T G)^-1: features for the far, a sparse factor on neighbours for the near.
+    """P = Z Z^T + (G^T G)^-1: features for the far, a sparse factor for the near part.
 
     G^T G = M is near (K - Z Z^T + alpha N)^-1, and P^-1 = M - M Z (I + Z^T M Z)^-1 Z^T M.
 
@@ -275,21 +275,21 @@ def preconditioner_for(
     Parameters
     ----------
     given : "auto", int, feature map, None or Preconditioner
-        "auto": what costs least, see Notes; an int: so many Nystrom features, and neighbours where
-        the kernel has a compiled form and there are more than 2,000 rows; a transformer, fitted or
-        not: its features, with neighbours if they don't exceed the kernel; None: the diagonal; a
-        preconditioner: itself, ValueError if it was made for another number of rows or for other
+        "auto": the cheapest, see Notes. An int: this number of Nystrom features, with neighbours if
+        the kernel has a compiled form and there are more than 2,000 rows. A transformer, fitted or
+        not: its features, with neighbours if Z Z^T does not exceed the kernel. None: the diagonal.
+        A preconditioner: itself; ValueError if it was made for another number of rows or for other
         alphas.
     kernel : Kernel
         Every parameter a number.
     X : ndarray of shape (n, d)
         Dense, with one row at least.
     shifts : array-like of shape (n_shifts,)
-        The alphas, >= 0; one below 1e-9 of k(x, x) is taken for that, for P alone.
+        The alphas, >= 0. In P, an alpha below 1e-9 k(x, x) is replaced by this value.
     noise : array-like of shape (n,), optional
         The diagonal of N, > 0; None: ones.
     random_state : int, RandomState, Generator or None, default=None
-        Chooses landmarks and the order of rows.
+        Random seed of the landmarks and of the order of rows.
 
     Returns
     -------
@@ -297,13 +297,14 @@ def preconditioner_for(
 
     Notes
     -----
-    "auto": the diagonal where that leaves a condition number below 4; up to 2,000 rows 512
-    features; else in up to three columns landmarks, of which a row sees 48, and 31 neighbours: a
-    landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be factored in the time of
-    a kernel product. In more columns features and 31 neighbours, with as many features (256 to
-    4,096, and 1 GiB) as can be multiplied in the time of four; of 10,000 rows or more, more if that
-    saves more steps than it costs, by a trial with a tenth of the rows. For kernels without a
-    compiled form features alone, twice as many as long as they leave more than alpha.
+    "auto" chooses as follows. The diagonal, if it gives a condition number below 4. With at most
+    2,000 rows, 512 features. With at most three columns, landmarks, of which each row uses 48, and
+    31 neighbours: one landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be
+    factored in the time of a kernel product. With more columns, features and 31 neighbours, with as
+    many features (256 to 4,096, at most 1 GiB) as can be multiplied in the time of four kernel
+    products; with 10,000 or more rows more features, if a trial with a tenth of the rows shows that
+    they save more time than they cost. For kernels without a compiled form features only, whose
+    number is doubled as long as they leave more than alpha.
 
     References
     ----------
@@ -359,9 +360,9 @@ def preconditioner_of_some(
 
 
 def _rows(X: Any) -> Any:
-    """Return X, or raise if it is no dense matrix of rows."""
+    """Return X, or raise if it is not a dense matrix of rows."""
     if issparse(X):
-        raise TypeError("X is sparse; preconditioners take dense rows: pass X.toarray()")
+        raise TypeError("X is sparse, but preconditioners take dense rows; pass X.toarray()")
     if np.ndim(X) != 2 or not len(X):
         raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
     return X
@@ -373,7 +374,7 @@ def _made_for_these(given: Preconditioner, n: int, shifts: tuple[float, ...]) ->
     if made_n != n:
         raise ValueError(
             f"preconditioner={given!r} was made for {made_n:,} rows, but X has {n:,}; make one for "
-            "these rows by preconditioner_for, or pass 'auto'"
+            "these rows with preconditioner_for, or pass 'auto'"
         )
     if made_shifts != shifts:
         raise ValueError(
@@ -411,8 +412,8 @@ class _Problem:
         self.noise = np.ones(len(X)) if noise is None else _checked("noise", noise, len(X))
         if not (self.noise > 0).all():
             raise ValueError(
-                f"noise has a least value of {self.noise.min():g}; it must be > 0: leave out rows "
-                "of infinite weight, and for rows without noise pass a small number"
+                f"noise has the smallest value {self.noise.min():g}, but must be > 0; leave out "
+                "rows of infinite weight, and pass a small number for rows without noise"
             )
         self.diagonal = kernel.diag(X)
         least = LEAST_ALPHA * float((self.diagonal / self.noise).max())

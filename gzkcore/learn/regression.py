@@ -1,4 +1,4 @@
-"""What all regressors share: reading rows with targets, predicting sources, scores."""
+"""The base of all regressors: reading rows with targets, predicting sources, scores."""
 
 import functools
 import os
@@ -55,14 +55,14 @@ class RegressorScore(RegressorMixin):
             found = cast(Any, self).predict(X)
             if found[:1].size != targets[:1].size:
                 raise ValueError(
-                    f"y has {counted(targets[:1].size, 'column')}, and the model predicts "
-                    f"{found[:1].size}; pass the targets that it was fitted to"
+                    f"y has {counted(targets[:1].size, 'column')}, but the model predicts "
+                    f"{found[:1].size}; pass the same targets as to fit"
                 )
             return float(r2_score(targets, found, sample_weight=weight))
         source, model = as_source(X, y, sample_weight), cast(Any, self)._for_workers()
         scored = source.reduce(_score_of_batch, R2Sums.merge, model)
         if scored is None:
-            raise ValueError("the source yields no batches; give it one or more")
+            raise ValueError("the source yields no batches; pass a source with one or more")
         return float(scored.r2())
 
 
@@ -87,32 +87,32 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a source
-            A memory map is read tile by tile and never copied by learners on features. A source is
-            an iterable of batches (X, y) or (X, y, sample_weight), such as `gzkcore.open_batches`
-            gives, or a Dask array or data frame. If it can be read again, a first pass reads the
-            norms and the variance, so that features are those of the same rows in one array; a
-            classifier reads the labels too, and an iterator must show it all classes in its first
-            batch. A `KernelRidge` puts the rows of a source together.
+            Learners on features read a memory map tile by tile and never copy it. A source is an
+            iterable of batches (X, y) or (X, y, sample_weight), such as the result of
+            `gzkcore.open_batches`, or a Dask array or data frame. If it can be read again, a first
+            pass reads the norms and the variance, so that the features are those of the same rows
+            in one array. For a classifier this pass reads the labels too; the first batch of an
+            iterator must have all classes. A `KernelRidge` collects the rows of a source in memory.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; of a classifier labels, numbers or strings, of shape (n_samples,). None for an
-            iterable of batches; for a Dask collection, another one.
+            Targets. For a classifier labels, numbers or text, of shape (n_samples,). None for an
+            iterable of batches; a second Dask collection if X is one.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. In what is minimised a row of weight 2 counts as two rows. For estimates
-            of the noise, standard deviations and generalised cross-validation it is one row, whose
-            noise has half the variance. As y for sources.
+            Weights >= 0. In the objective a row of weight 2 counts as two rows. For estimates of
+            the noise, standard deviations and generalised cross-validation it is one row whose
+            noise has half the variance. For sources it is passed like y.
         checkpoint : Checkpoint, str or path, optional
-            File that the state of the fit is written to every minute (see `Checkpoint`). If it is
-            there already, the fit goes on where it was: it must be of the same data, in the same
-            batches, and of the same parameters, but for a larger `max_iter`. Removed at the end,
-            unless steps ran out. Features must be of this package. A learner on features that
-            takes steps after its pass over the rows keeps these in a second file, whose name ends
-            with ``.steps``; a search with the whole kernel chooses anew, and keeps the steps of the
-            last fit.
+            File to which the state of the fit is written every minute (see `Checkpoint`). If the
+            file exists, the fit continues from it: data, batches and parameters must be the same,
+            except for a larger `max_iter`. The file is removed at the end, unless `max_iter` was
+            reached. Features must be those of this package. A learner on features that takes steps
+            after its pass over the rows saves them in a second file, whose name ends with
+            ``.steps``. A search with the whole kernel makes its choice again, and continues only
+            the steps of the last fit.
 
         Returns
         -------
         self
-            Unfitted, if anything fails or interrupts on the way.
+            Unfitted if an error or an interrupt occurs.
         """
         self._forget()
         try:
@@ -147,7 +147,7 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs "
-                "targets; a source yields (X, y)"
+                "targets; a source must yield (X, y)"
             )
         check_sparse(X)
         X = validate_data(self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
@@ -183,8 +183,8 @@ class Regressor(MultiOutputMixin, RegressorScore, Learner):
         -------
         y : ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
         std : ndarray of the same shape
-            Only if `return_std` is True. For an iterable of batches, an iterator of what is
-            returned for each; for a Dask collection, a Dask array (or two), not computed yet.
+            Only if `return_std` is True. For an iterable of batches, an iterator over the results
+            of each batch; for a Dask collection, a Dask array (or two) that is not yet computed.
         """
         self._check_fitted()
         if is_source(X):
@@ -225,7 +225,7 @@ def _std_of_rows(model: Regressor, X: Any) -> Any:
 def _score_of_batch(batch: Batch, model: Any) -> R2Sums:
     """Return what a batch adds to R^2."""
     if batch.y is None:
-        raise ValueError("score needs the targets; let the source yield (X, y)")
+        raise ValueError("score needs the targets; the source must yield (X, y)")
     X, y, sample_weight, _ = batch
     return R2Sums(check_targets(y, X), model.predict(X), check_weights(sample_weight, X))
 
@@ -239,8 +239,8 @@ def check_alphas(alphas: ArrayLike, name: str, shape: tuple[int, ...] | None = N
             raise ValueError(f"{name}={alphas!r} must be a list of one or more numbers >= 0")
     elif shape == () and values.shape != ():
         raise ValueError(
-            f"{name}={alphas!r} has shape {values.shape}, but y has one target, as its shape "
-            "(n_samples,) says; give a number"
+            f"{name}={alphas!r} has shape {values.shape}, but y of shape (n_samples,) is one "
+            "target; give a number"
         )
     elif values.shape not in ((), shape):
         raise ValueError(

@@ -1,7 +1,7 @@
 """Ridge regression on features, in one pass over the data and in bounded memory.
 
-Everything follows from the moments of `gram` without looking at the data again: the coefficients
-(`normal_equations`), residuals, degrees of freedom and standard deviations.
+Coefficients (`normal_equations`), residuals, degrees of freedom and standard deviations all follow
+from the moments of `gram`, without reading the data again.
 """
 
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -36,7 +36,7 @@ Solution: TypeAlias = dict[str, Any]  # what a fitted model worked out, by name
 
 
 class FeatureRegressor(Regressor, FeatureLearner):
-    """What the regressors on features share: the sums of their rows, and what follows from them."""
+    """Base of the regressors on features: the sums over their rows, and the results from them."""
 
     _state = stored(
         moments_=holds(GramAccumulator, CrossAccumulator),
@@ -74,7 +74,7 @@ class FeatureRegressor(Regressor, FeatureLearner):
         Returns
         -------
         self
-            As before the call, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         check_one_batch(X)
         if self.__sklearn_is_fitted__():
@@ -101,9 +101,9 @@ class FeatureRegressor(Regressor, FeatureLearner):
         """Raise unless the fit has summed the Gram matrix."""
         if not self._has_gram:
             raise ValueError(
-                f"{what} needs the Gram matrix of the features, and this model was fitted by "
+                f"{what} needs the Gram matrix of the features, but this model was fitted by "
                 'conjugate gradients without it; fit with solver="cholesky", on fewer features '
-                "where these are too many"
+                "if these are too many"
             )
 
     def _continue(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
@@ -113,13 +113,13 @@ class FeatureRegressor(Regressor, FeatureLearner):
         self.moments_.add(*summands)
 
     def merge(self, other: Self) -> Self:
-        """Add the rows that another model has seen, as if they came after ours.
+        """Add the rows that another model has seen, as if they followed the rows of this one.
 
         Parameters
         ----------
         other : object of the same class
-            Fitted, or partially so, with the same features: pass these fitted, in a
-            ``sklearn.frozen.FrozenEstimator``, to every model. It stays as it is.
+            A fitted or partially fitted model with the same features: pass these fitted, in a
+            ``sklearn.frozen.FrozenEstimator``, to every model. It is not changed.
 
         Returns
         -------
@@ -128,15 +128,18 @@ class FeatureRegressor(Regressor, FeatureLearner):
         check_same_class(self, other)
         for model in (self, other):
             if not model.__sklearn_is_fitted__():
-                raise NotFittedError(f"a {type(model).__name__} to be merged is not fitted yet")
+                raise NotFittedError(
+                    f"a {type(model).__name__} to be merged is not fitted; call fit or partial_fit "
+                    "first"
+                )
             model._need_gram("merge")
         if other.y_offset_.shape != self.y_offset_.shape:
             raise ValueError(
                 f"the other model has targets of shape {other.y_offset_.shape}, this one "
-                f"{self.y_offset_.shape}; merge models of the same targets"
+                f"{self.y_offset_.shape}; merge models with the same targets"
             )
         if not np.array_equal(getattr(self, "classes_", ()), getattr(other, "classes_", ())):
-            raise ValueError("the models have different classes; name all of them to each")
+            raise ValueError("the models have different classes; pass all classes to each")
         check_same_features(
             self.moments_.features, other.moments_.features, int(self.n_features_in_)
         )
@@ -220,15 +223,15 @@ class FeatureRegressor(Regressor, FeatureLearner):
 
     @property
     def degrees_of_freedom_(self) -> Any:
-        """Trace of the matrix that makes fitted values of y; one for each of several targets."""
+        """Trace of the matrix that maps y to fitted values; one for each of several targets."""
         return self._spreads()["degrees_of_freedom"].reshape(self.y_offset_.shape)[()]
 
     @property
     def noise_variance_(self) -> Any:
         """Residual sum of squares / (n - degrees of freedom); one for each of several targets.
 
-        It comes from sums over rows, so that of float32 features it says nothing below about 1e-7
-        of the mean square of y.
+        It comes from sums over rows. With float32 features it is meaningless below about 1e-7 times
+        the mean square of y.
         """
         return self._spreads()["noise"].reshape(self.y_offset_.shape)[()]
 
@@ -276,22 +279,23 @@ class RandomFeatureRidge(FeatureRegressor):
     Parameters
     ----------
     features : transformer, default=None
-        Cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is. None is
-        `KernelFeatures()`.
+        It is cloned and fitted; wrap it in ``sklearn.frozen.FrozenEstimator`` to use it as it is.
+        None is `KernelFeatures()`.
     alpha : float or array-like of shape (n_targets,), default=1.0
-        Added to the diagonal of Z^T W Z, not negative; one for all targets or one for each.
+        >= 0, added to the diagonal of Z^T W Z; one for all targets or one for each.
     fit_intercept : bool, default=True
         The intercept is not penalised.
     random_state : int, RandomState, Generator or None, default=None
         Passed on to features whose own `random_state` is None.
     solver : {"auto", "cholesky", "cg"}, default="auto"
         "cholesky" sums the Gram matrix of the features in one pass. "cg", conjugate gradients, does
-        not need this matrix: each step reads the rows and computes their features again. It is for
-        up to a million columns. "auto" is "cg" beyond 16,384 columns, if rows can be read again.
+        not need this matrix: each step reads the rows and computes their features again. It works
+        for up to a million columns. "auto" is "cg" for more than 16,384 columns, if rows can be
+        read again.
     tol : float, default=1e-4
-        For "cg": > 0, the norm of the residual of (G + alpha I) c = b relative to that of b.
+        For "cg": > 0, the norm of the residual of (G + alpha I) c = b, relative to the norm of b.
     max_iter : int, default=1000
-        For "cg": >= 1, the most steps.
+        For "cg": >= 1, the largest number of steps.
 
     Attributes
     ----------
@@ -300,19 +304,19 @@ class RandomFeatureRidge(FeatureRegressor):
     coef_ : ndarray of shape (n_components,) or (n_targets, n_components)
     intercept_ : float or ndarray of shape (n_targets,)
     moments_ : GramAccumulator or CrossAccumulator
-        The sums of y - `y_offset_`: with "cholesky" all else is worked out from them.
+        The sums for y - `y_offset_`; with "cholesky" all other results follow from them.
     n_iter_ : int or ndarray of shape (n_targets,)
         Steps of "cg"; 1 for "cholesky", which takes none.
     residual_ : float or ndarray of shape (n_targets,)
         "cg": the relative residual reached, in double precision.
     y_offset_ : ndarray
-        What is subtracted from y before it is summed: the mean of all y, whatever their weights, or
-        of those of the first batch where no pass goes before; 0 without intercept.
+        The number subtracted from y before it is summed: the unweighted mean of all y, or of the
+        first batch if no pass goes before; 0 without an intercept.
     noise_variance_, degrees_of_freedom_ : float or ndarray of shape (n_targets,)
-        Worked out when first asked for.
+        Computed at first access.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        If X has column names that are all strings.
+        Only if all column names of X are strings.
 
     See Also
     --------
@@ -321,25 +325,27 @@ class RandomFeatureRidge(FeatureRegressor):
 
     Notes
     -----
-    Time n p^2 + p^3 / 3, memory about 8 p^2 bytes per thread for p components. The coefficients
-    come from a Cholesky factorisation. Where that fails, or the matrix is singular to working
-    precision, they come from its eigenvalues: directions lost in rounding errors are left out, and
-    a warning says so. Sums keep few digits of columns whose mean is far above their spread: centre
-    such columns, or use float64, as a warning says where the first rows show one.
+    Time: n p^2 + p^3 / 3 for p components. Memory: about 8 p^2 bytes per thread. The coefficients
+    come from a Cholesky factorisation. If it fails, or if the matrix is singular to working
+    precision, they come from its eigenvalues: directions that consist of rounding errors are left
+    out, and a warning says so. Columns whose mean is much larger than their spread lose digits in
+    the sums: centre such columns, or use float64. A warning names such a column if the first rows
+    have one.
 
-    "cg" takes n p operations in each step, and the making of the features; memory for a tile of
-    features and a few hundred vectors of p numbers, most of them a sketch of the Gram matrix that
-    makes the steps few. It can't tell standard deviations, nor go on with other rows
-    (`partial_fit`, `merge`). Results are the same to the last bit for any number of threads.
+    "cg" computes the features in each step and takes n p operations. Memory: a tile of features and
+    a few hundred vectors of p numbers, most of them for a sketch of the Gram matrix, which reduces
+    the number of steps. It has no standard deviations, `partial_fit` or `merge`. Results are
+    identical, to the last bit, for any number of threads.
 
     Ridge regression is the posterior mean for coefficients with prior variance s^2 / alpha and
-    noise of variance s^2, estimated by `noise_variance_`. The variance of a new observation, whose
-    root `predict(X, return_std=True)` returns, is
+    noise of variance s^2, which `noise_variance_` estimates. `predict(X, return_std=True)` returns
+    the square root of the variance of a new observation,
 
         s^2 (1 + 1/n + (z - z_mean)^T (G + alpha I)^-1 (z - z_mean) + (k(x, x) - |z|^2) / alpha)
 
-    where 1/n is the intercept's, and the last term, the prior variance of what the features leave
-    out of the kernel, needs features that know it (`kernel_.diag`) and alpha > 0.
+    where 1/n is due to the intercept. The last term is the prior variance of the part of the kernel
+    that the features miss. It needs alpha > 0 and features with a `kernel_.diag`, and is omitted
+    otherwise.
 
     Examples
     --------
@@ -433,5 +439,5 @@ class RandomFeatureRidge(FeatureRegressor):
         """Relative residual that conjugate gradients reached, for each target."""
         found = self._solved().get("residual")
         if found is None:
-            raise AttributeError('a model fitted by solver="cholesky" has no residual_')
+            raise AttributeError('a model fitted with solver="cholesky" has no residual_')
         return found[()]

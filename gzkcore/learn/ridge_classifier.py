@@ -16,7 +16,7 @@ __all__ = ["RandomFeatureRidgeClassifier", "RandomFeatureRidgeClassifierCV"]
 
 
 class FeatureClassifier(Classifier, FeatureRegressor):
-    """What both classifiers on features share: batches, and targets that lose no digits."""
+    """Base of both classifiers on features: batches, and targets +-1."""
 
     def partial_fit(  # type: ignore[override]  # as scikit-learn's classifiers have it
         self,
@@ -32,19 +32,20 @@ class FeatureClassifier(Classifier, FeatureRegressor):
         X, y, sample_weight
             As for `fit`.
         classes : array-like of shape (n_classes,), optional
-            All labels that may come; needed with the first batch only. None: those of the first.
+            All labels that may occur, needed with the first batch only. None: the labels of the
+            first batch.
 
         Returns
         -------
         self
-            As before the call, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         classes = None if classes is None else np.unique(np.asarray(classes))
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(classes, self.classes_):
                 raise ValueError(
                     f"classes={classes.tolist()} are not those of the first batch, "
-                    f"{self.classes_.tolist()}; pass the same or None"
+                    f"{self.classes_.tolist()}; pass the same classes or None"
                 )
         elif classes is not None:
             self._forget()
@@ -59,17 +60,17 @@ class FeatureClassifier(Classifier, FeatureRegressor):
 class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
     """Classification by ridge regression on the features of any transformer, in one pass.
 
-    Each class is regressed as +1 against -1 for all others; two classes need one regression. The
-    class with the largest prediction is chosen. It is scikit-learn's `RidgeClassifier` on features
-    that are never stored.
+    A regression for each class predicts +1 for its rows and -1 for all others; two classes need one
+    regression. The class with the largest prediction is chosen. It equals scikit-learn's
+    `RidgeClassifier` on the features, which are never stored.
 
     Parameters
     ----------
     features : transformer, default=None
         As for `RandomFeatureRidge`.
     alpha : float or array-like of shape (n_classes,), default=1.0
-        Added to the diagonal of Z^T W Z, not negative; one for all classes or one for each (one, if
-        there are two classes).
+        >= 0, added to the diagonal of Z^T W Z; one for all classes or one for each (with two
+        classes a single one).
     fit_intercept : bool, default=True
         The intercept is not penalised.
     class_weight : dict, "balanced" or None, default=None
@@ -84,7 +85,7 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     coef_ : ndarray of shape (n_components,) or (n_classes, n_components)
-        One row for two classes, as one vector.
+        With two classes a single vector.
     intercept_ : float or ndarray of shape (n_classes,)
     features_, moments_, n_iter_, residual_, n_features_in_, feature_names_in_
         As for `RandomFeatureRidge`.
@@ -96,7 +97,7 @@ class RandomFeatureRidgeClassifier(FeatureClassifier, RandomFeatureRidge):
     Notes
     -----
     Cost as for `RandomFeatureRidge`; all classes share one factorisation. Targets take 8 bytes for
-    each row and class of a batch: for many of both use `partial_fit`.
+    each row and class of a batch: use `partial_fit` if there are many of both.
 
     Examples
     --------
@@ -150,8 +151,8 @@ class RandomFeatureRidgeClassifierCV(FeatureClassifier, RandomFeatureRidgeCV):
         The labels, sorted.
     alpha_, kernel_, best_params_, best_score_, cv_results_, features_, coef_, intercept_
         As for `RandomFeatureRidgeCV`. Scores are minus the mean squared error of the targets +-1,
-        which the sums of one pass tell, as in scikit-learn's `RidgeClassifierCV`; for a choice by
-        accuracy put `RandomFeatureRidgeClassifier` into `GridSearchCV`.
+        which follows from the sums of one pass, as in scikit-learn's `RidgeClassifierCV`; to choose
+        by accuracy use `GridSearchCV` with `RandomFeatureRidgeClassifier`.
 
     Examples
     --------

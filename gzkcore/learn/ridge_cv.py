@@ -1,7 +1,7 @@
 """Ridge regression on features that chooses alpha and the kernel's parameters from moments.
 
-Generalised cross-validation and, with moments kept for each fold, k-fold cross-validation need no
-look at the data beyond the one pass; leaving out each row takes a second.
+Generalised cross-validation, and k-fold cross-validation with moments for each fold, need only one
+pass over the data; leave-one-out takes a second pass.
 """
 
 import functools
@@ -64,7 +64,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
         Candidates for the ridge.
     kernel_grid : dict of str to list, default=None
         Candidates for the kernel's parameters, such as ``{"gamma": [0.5, 1, 2]}``, tried in all
-        combinations. A name that is not a parameter of the kernel is one of `features`.
+        combinations. A name that is not a parameter of the kernel is a parameter of `features`.
     cv : None, int or "loo", default=None
         None: generalised cross-validation. An int k: k folds, row i in fold i mod k. "loo": exact
         leave-one-out errors, which take a second pass.
@@ -77,27 +77,27 @@ class RandomFeatureRidgeCV(FeatureRegressor):
     alpha_ : float
         The alpha chosen.
     kernel_ : kernel or None
-        The kernel chosen, if the features know theirs.
+        The kernel chosen; None for features without a kernel.
     best_params_ : dict
         `alpha` and the names in `kernel_grid`.
     best_score_ : float
-        Minus the mean squared error expected of the choice.
+        Minus the expected mean squared error of the choice.
     cv_results_ : dict of str to array
-        All candidates, laid out as `GridSearchCV` does: `params`, `param_alpha` ...,
-        `mean_test_score` (minus the mean squared error: each row has its weight, so that folds
-        count by their weights), `rank_test_score` and, for k folds, `split0_test_score` ...
+        All candidates, in the format of `GridSearchCV`: `params`, `param_alpha` ...,
+        `mean_test_score` (minus the mean squared error, each row and so each fold with its weight),
+        `rank_test_score` and, for k folds, `split0_test_score` ...
     features_, coef_, intercept_, moments_, y_offset_, noise_variance_, degrees_of_freedom_
         As for `RandomFeatureRidge`. With `kernel_grid`, `moments_` may belong to a basis common to
         all candidates.
     candidates_ : list of dict
-        The entries of `kernel_grid` (`params`) that `moments_` serves, with their `kernel`.
+        The entries of `kernel_grid` (`params`) that share `moments_`, with their `kernel`.
 
     Notes
     -----
-    Features that offer a basis common to all kernels of the grid (`GegenbauerFeatures` with an
-    exact basis on a sphere) are read in one pass; others take one pass for each kernel. A candidate
-    then costs a Cholesky factorisation per fold, whatever the number of rows, and less where the
-    ridge makes part of the columns negligible.
+    Features with a common basis for all kernels of the grid (`GegenbauerFeatures` with an exact
+    basis on a sphere) need one pass; others take one pass for each kernel. Then a candidate costs a
+    Cholesky factorisation per fold, for any number of rows, and less if the ridge makes some of the
+    columns negligible.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
     def _check_one_basis(self, candidates: list[Candidate]) -> None:
         if len(candidates) < len(grid_of(self.kernel_grid or {})):
             raise ValueError(
-                "checkpoint= keeps the sums of one pass, but these features need a pass for each "
+                "checkpoint= saves the sums of one pass, but these features need a pass for each "
                 "entry of kernel_grid; choose the kernel on part of the rows, then fit with it"
             )
 
@@ -260,7 +260,7 @@ class RandomFeatureRidgeCV(FeatureRegressor):
             own = self._new_features().get_params()
             known = [name for name in own if name.startswith("kernel")]
             raise ValueError(
-                f"kernel_grid names {sorted(full)}, which must be parameters of the kernel "
+                f"kernel_grid has the names {sorted(full)}, which must be parameters of the kernel "
                 f"({', '.join(known)}) or of features: {error}"
             ) from None
 

@@ -1,8 +1,8 @@
-"""Products K V of a fit by the workers of a Dask cluster, always the same to the last bit.
+"""Products K V of a fit by the workers of a Dask cluster, with identical results to the last bit.
 
-The rows go to every worker once, in tiles; vectors travel. A product is cut into runs of rows by
-the number of rows alone, whoever computes them, and the runs are put together in their order. So a
-run that is computed again, because a worker was lost, changes nothing.
+The rows are sent to every worker once, in tiles; later only vectors are sent. A product is divided
+into runs of rows, depending only on the number of rows, and the runs are joined in order. So a run
+that is computed again, because a worker was lost, gives the same result.
 """
 
 import weakref

@@ -1,24 +1,24 @@
 """Conjugate gradients for (K + alpha_k diag(noise)) x_k = b_k: one product serves all columns.
 
-A step multiplies K by a vector for each column, which is nearly all of its cost. Each column has a
-shift alpha_k and scalars of its own, and leaves the block when it says that it is done.
+A step multiplies K by a vector for each column, which is nearly all of its cost. Each column has
+its own shift alpha_k and scalars, and leaves the block when it is done.
 
 **Precision.** Steps use `product`, which may be in single precision; x, residuals and directions
-are in double. What a recurrence says of its residual drifts away from the truth, b - A x. So there
-are checks by `exact_product`, of all columns at once: when none is left that hasn't said that it is
-done; when a residual has fallen by `FALLEN` and `APART` steps have passed since the last check;
-and after a plateau. The true residual then replaces that of the recurrence, and the direction stays
-if the two were alike (van der Vorst, Ye 2000). If they were far apart and the truth has hardly
-improved, the column needs exact products from there on. So does a column that, at its rate, would
-run out of steps: rounding delays what it doesn't spoil. While there is such a column all use exact
-products, since one column costs what a few do. Of 80 systems (Gaussian and Matern matrices of 600
-rows, with duplicates and outliers, alpha .1 to 1e-7, tol 1e-3 and 1e-6) 70 converged within 1,500
-steps, where double throughout has 71, at a mean of .56 of its cost if an exact product costs 2.7
-others. Starting anew from each true residual took a tenth more steps, and up to four times more
-with duplicates.
+are in double precision. The residual of the recurrence drifts away from the true one, b - A x. So
+`exact_product` checks all columns at once: when all of them seem to be done; when a residual has
+fallen by `FALLEN` and `APART` steps have passed since the last check; and after a plateau. The true
+residual then replaces that of the recurrence, and the direction is kept if the two were similar
+(van der Vorst, Ye 2000). If they were far apart and the true residual has hardly improved, the
+column needs exact products from then on. So does a column that would run out of steps at its rate,
+since rounding also slows convergence. While there is such a column all columns use exact products,
+since one column costs as much as a few. Of 80 systems (Gaussian and Matern matrices of 600 rows,
+with duplicates and outliers, alpha .1 to 1e-7, tol 1e-3 and 1e-6) 70 converged within 1,500 steps;
+with double precision throughout 71 did. The mean cost was .56 of that with double precision, if an
+exact product costs as much as 2.7 others. Restarting from each true residual took a tenth more
+steps, and up to four times as many with duplicates.
 
-**Flexible.** The directions' factor is max(0, z (r - r_before) / ...) (Polak, Ribiere), since a
-preconditioner in single precision is not quite the same in every step.
+**Flexible.** The factor of the directions is max(0, z (r - r_before) / ...) (Polak, Ribiere), since
+a preconditioner in single precision is slightly different in every step.
 """
 
 import hashlib
@@ -80,9 +80,10 @@ class Solution:
     Attributes
     ----------
     coef : ndarray of shape (n, k)
-        Of a column that has not converged the best that was checked: never worse than the start.
+        The solutions. For a column that has not converged, the best one that was checked, which is
+        never worse than the start.
     residual : ndarray of shape (k,)
-        |b - (K + alpha N) x| / |b| by the exact product, 0 where b is.
+        |b - (K + alpha N) x| / |b| by the exact product, 0 if b is 0.
     n_iter : ndarray of shape (k,)
         Steps of each column.
     converged : ndarray of bool of shape (k,)
@@ -91,10 +92,10 @@ class Solution:
         "converged", "out of steps", "stopped", "stagnated" or "singular".
     shifts : ndarray of shape (k,)
     tol : float
-        As they were asked for.
+        The tolerance that was requested.
     history : ndarray of shape (n_steps, k)
-        What the recurrence said of the relative residual after each step of the block; NaN for
-        columns that were not in it.
+        Relative residual by the recurrence after each step of the block; NaN for columns that were
+        not in the block.
     """
 
     coef: Doubles
@@ -146,19 +147,19 @@ class Solution:
 
 @dataclass
 class SolveProgress:
-    """What `progress` is told after each step.
+    """The argument of `progress` after each step.
 
     Attributes
     ----------
     n_steps : int
-        Of the block.
+        Number of steps of the block.
     n_left : int
-        Columns on their way.
+        Number of columns that are not done.
     residual : float
-        The largest of these columns' relative residuals, as the recurrences have it.
+        The largest relative residual of these columns, by the recurrences.
     seconds, seconds_left : float
-        Since the start; expected until the last column arrives, at the rate of the later half of
-        the steps so far, infinite while nothing decreases.
+        Seconds since the start, and expected seconds until the last column is done, at the rate of
+        the later half of the steps so far; infinite while no residual decreases.
     """
 
     n_steps: int
@@ -190,8 +191,8 @@ def conjugate_gradients(
     Parameters
     ----------
     product : callable or LinearOperator
-        V of shape (n, m) -> K V, for any m up to k, with K symmetric and positive semidefinite. Its
-        arithmetic may be in single precision.
+        Maps V of shape (n, m), for any m up to k, to K V, with K symmetric and positive
+        semidefinite. Its arithmetic may be in single precision.
     targets : array-like of shape (n, k)
         Finite.
     shifts : array-like of shape (k,)
@@ -199,11 +200,12 @@ def conjugate_gradients(
     noise : array-like of shape (n,), optional
         > 0; ones by default.
     preconditioner : object, optional
-        With `solve(R, columns)` -> P^-1 R for R of shape (n, m), where `columns`, m integers, say
-        of which of the k systems the columns of R are. P is symmetric and positive definite.
+        It has a method `solve(R, columns)`, which returns P^-1 R for R of shape (n, m). `columns`
+        are m integers, the numbers of the systems that the columns of R belong to. P must be
+        symmetric and positive definite.
     exact_product : callable or LinearOperator, optional
-        As `product`, in double. It is used for the true residuals, and for every step if single
-        precision is not enough. By default `product`.
+        Like `product`, in double precision. It is used for the true residuals, and for every step
+        if single precision is not enough. By default `product`.
     tol : float, default=1e-3
         > 0 and < 1: a column is done when |b - (K + alpha N) x| <= tol |b|.
     max_iter : int, default=1000
@@ -221,25 +223,25 @@ def conjugate_gradients(
     Returns
     -------
     Solution
-        Columns that do not converge are told there; look at `converged` or `trouble`.
+        Its `converged` and `trouble` tell of columns that do not converge.
 
     Raises
     ------
     NotPositiveDefinite
         If some p^T (K + alpha N) p or r^T P^-1 r is negative beyond rounding errors.
     ValueError, TypeError
-        If arguments don't match, a product is not finite, or a checkpoint is of other data.
+        If arguments do not match, a product is not finite, or a checkpoint belongs to other data.
 
     Notes
     -----
-    A step takes one product with K for all columns, a few dozen operations per number and what the
-    preconditioner takes. After m steps the error, in the norm of A = K + alpha N, is at most 2
+    A step takes one product with K for all columns, a few dozen operations per number, and the cost
+    of the preconditioner. After m steps the error, in the norm of A = K + alpha N, is at most 2
     ((sqrt(c) - 1) / (sqrt(c) + 1))^m of the first, with c the condition number of P^-1 A: about
-    sqrt(c) / 2 log(2 / tol) steps (`theory.iterations_bound`). Memory: 4 to 6 arrays of
-    n k doubles.
+    sqrt(c) / 2 log(2 / tol) steps (`theory.iterations_bound`). Memory: 4 to 6 arrays of n k
+    doubles.
 
-    No BLAS is used here, so that the bits don't depend on threads, if those of the product and the
-    preconditioner don't. Targets are scaled by a power of two.
+    No BLAS is used here, so that results do not depend on the number of threads, if the product and
+    the preconditioner do not either. Targets are scaled by a power of two.
 
     References
     ----------
@@ -350,7 +352,7 @@ class ShiftedSystems:
             Z, sizes[lost] = np.where(lost, 0.0, Z), 0.0
         if not np.isfinite(sizes).all():
             raise ValueError(
-                f"the preconditioner {self.preconditioner!r} gives numbers that are not finite; "
+                f"the preconditioner {self.preconditioner!r} returns numbers that are not finite; "
                 "use another one, or None"
             )
         if (sizes < 0).any():
@@ -499,7 +501,8 @@ class Solver:
                     f"K + {system.shifts[c]:g} N is not positive definite: p^T (K + alpha N) p / "
                     f"p^T p = {each / (own @ own):.3g} in column {c}, where the matrix is about "
                     f"{largest:.3g} large; the kernel is not positive definite on these rows (use "
-                    "another, or a larger alpha), or the product is too coarse (use double)"
+                    "another, or a larger alpha), or the product is not accurate enough (use "
+                    "float64)"
                 )
 
     def _settle(self, columns: Integers) -> bool:

@@ -1,4 +1,4 @@
-"""What systems that are solved together have for each column: shift, preconditioner, norm."""
+"""Columns of systems that are solved together: their shifts, preconditioners and norms."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
             "give one number > 0 for each row, or None for ones"
         )
     if not (found > 0).all():
-        raise ValueError(f"noise has a least value of {found.min():g}; every value must be > 0")
+        raise ValueError(f"noise has the smallest value {found.min():g}; every value must be > 0")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a solver of linear systems knows between two steps, and how a file keeps it."""
+"""The state of a solver of linear systems between two steps, and its file."""
 
 import enum
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
-"""Feeding sources to accumulators: in turn or on a cluster, with checkpoints on the way.
+"""Reading sources into accumulators, batch by batch or on a cluster, with checkpoints.
 
-A learner reads everything through a `Reader`. Its `fit` does, for arrays and sources alike,
+A learner reads all rows through a `Reader`. For arrays and sources alike, its `fit` calls
 
     reader.begin(self)                           checks arrays, or the first batch
     reader.fit(features)                         a pass, if features need to know all rows
     reader.accumulate(self, accumulator)         the pass
 
-`self._rows(X, y, sample_weight, reset=False)` checks rows: those of arrays all at once, those of a
-source batch by batch. `self._summands` turns such rows into what the accumulator takes.
+`self._rows(X, y, sample_weight, reset=False)` checks rows: arrays all at once, sources batch by
+batch. `self._summands` turns checked rows into the input of the accumulator.
 """
 
 import contextlib
@@ -68,17 +68,17 @@ GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two l
 class Checkpoint:
     """Where a long fit saves its state, and how often.
 
-    For a Dask collection a step is 64 chunks, or a multiple of 64 that takes about `seconds`. At
-    the end of each step the workers wait for the last one.
+    For a Dask collection the state is saved after 64 chunks, or after a multiple of 64 that takes
+    about `seconds`. At the end of each such step the workers wait for the slowest one.
 
     Parameters
     ----------
     path : str or path
-        By custom it ends with ``.gzk``. The file is whole at any moment, since it is written under
-        another name and renamed. The fit removes it at the end, unless it reached `max_iter`.
+        It usually ends with ``.gzk``. The file is complete at any time, since it is written under
+        another name and then renamed. The fit removes it at the end, unless it reached `max_iter`.
     seconds : float, default=60.0
-        > 0, the time between two writes. A write takes as long as the disk needs for the sums:
-        8 p^2 / 2 bytes for p features, for each fold.
+        > 0, the time between two writes. Each write is of the sums: 8 p^2 / 2 bytes for p features,
+        for each fold.
 
     Examples
     --------
@@ -122,8 +122,8 @@ class Reader:
         self.one_pass = one_pass or (self.array is None and not self.source.reread)
         if self.one_pass and self.checkpoint is not None:
             raise ValueError(
-                "checkpoint= needs a source that can be read again after a kill, and an iterator "
-                "can't; pass an object whose iter() starts anew"
+                "checkpoint= needs a source that can be read again, but X is an iterator; pass an "
+                "object whose iter() starts again"
             )
 
     def begin(self, learner: Any) -> None:
@@ -145,7 +145,7 @@ class Reader:
                 self._begun = itertools.chain(empty, [batch], begun)
                 return batch
             empty.append(batch)
-        raise ValueError("the source yields no batches; give it one or more")
+        raise ValueError("the source yields no batches; pass a source with one or more")
 
     def _batches(self) -> Iterator[tuple[Any, Any, Any]]:
         """Return all batches: the first time, what `_first` has begun to read."""
@@ -261,11 +261,13 @@ class Reader:
             self._accumulate_batches(learner, accumulator, step)
         seen = accumulator.n_rows - before
         if seen == 0 and self.survey is None:
-            raise ValueError("the source yields no batches with rows; give it one or more")
+            raise ValueError(
+                "the source yields no batches with rows; pass a source with one or more"
+            )
         if self.survey is not None and seen != self.survey.n_rows:
             raise ValueError(
                 f"the source yielded {counted(self.survey.n_rows, 'row')} in the first pass and "
-                f"{seen} in a later one; let each iter() of it start anew and give the same rows"
+                f"{seen} in a later one; every iter() of it must give the same rows"
             )
         return accumulator
 
@@ -365,7 +367,7 @@ class Reader:
             return False
         progress = model_io.load(path)
         if not isinstance(progress, _Progress):
-            raise self._refusal(f"it holds a {type(progress).__name__}, no fit under way")
+            raise self._refusal(f"it holds a {type(progress).__name__}, not an unfinished fit")
         if type(progress.learner) is not type(learner):
             raise self._refusal(f"it is of a {type(progress.learner).__name__}")
         its = _settings(progress.learner)
@@ -412,8 +414,8 @@ class Reader:
         assert self.progress is not None  # noqa: S101  for the type checker
         if seen.hexdigest() != self.progress.digest:
             raise self._refusal(
-                f"the first {self.progress.batches} batches are not those that it has seen (other "
-                "rows, or the same in other batches)"
+                f"the first {self.progress.batches} batches are not those of the checkpoint (other "
+                "rows, or the same rows in other batches)"
             )
 
     def _refusal(self, reason: str) -> ValueError:
@@ -509,7 +511,7 @@ class SecondViews:
     def __iter__(self) -> Iterator[Any]:
         for _, y, weight in self.source:
             if y is None:
-                raise ValueError("a batch has no second view; let the source yield (X, y)")
+                raise ValueError("a batch has no second view; the source must yield (X, y)")
             view = y if hasattr(y, "shape") else np.asarray(y)
             yield view[:, None] if view.ndim == 1 else view, None, weight
 
@@ -628,7 +630,7 @@ def as_checkpoint(given: Any) -> Checkpoint | None:
         return None
     if not isinstance(given, (Checkpoint, str, os.PathLike)):
         raise TypeError(
-            f"checkpoint={given!r} is no path; pass a file name, or "
+            f"checkpoint={given!r} is not a path; pass a file name, or "
             "gzkcore.Checkpoint(path, seconds=...)"
         )
     made = given if isinstance(given, Checkpoint) else Checkpoint(given)

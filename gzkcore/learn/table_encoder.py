@@ -1,18 +1,19 @@
 """Columns of a table as numbers that a kernel can compare.
 
-Every input column has a kind, which `fit` finds out and `columns_` tells:
+`fit` determines the kind of every input column; `columns_` lists them:
 
-- "number": standardised. Where values lie more than 10 standard deviations out, by its ranks (the
-  normal scores of its quantiles): else a few such rows would set the scale of all. Where most
-  values are alike, only the others count for that.
-- "category": text, booleans of data frames and categorical types. 0 and 1 of two levels; of more
-  levels a column for each of the most frequent.
-- "latitude" and "longitude": together one point of the unit sphere, three columns, if columns have
-  such names, and places all over the globe or no other columns beside them.
-- "constant": left out, and so is
-- "name": text of which more than half the values differ, more than 32: names and numbers of things.
+- "number": standardised. If values are more than 10 standard deviations from the mean, the column
+  is replaced by the normal scores of its ranks, since a few such rows would determine the scale of
+  all. If most values are equal, only the others count for this rule.
+- "category": text, booleans of data frames and categorical types. Two levels become 0 and 1; with
+  more levels, each of the most frequent ones gets a column.
+- "latitude" and "longitude": together one point of the unit sphere, three columns. This needs
+  columns with such names, and places all over the globe or no other columns.
+- "constant": left out.
+- "name": left out; text whose distinct values are more than 32, and more than half of all values:
+  names or numbers of things.
 
-A missing number is its column's median and a 1 in a column beside it that says so.
+A missing number becomes the median of its column, and a 1 in an extra column marks it.
 """
 
 import datetime
@@ -91,32 +92,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     missing : {"impute", "raise"}, default="impute"
         What to do with missing values. "impute": in a column of numbers they become the median, and
-        a column of zeros and ones marks the rows; a missing category is a level of its own, and so
-        is empty text. "raise": they raise an error.
+        a column of zeros and ones marks the rows; a missing category, or empty text, is a separate
+        level. "raise": they raise an error.
 
     Attributes
     ----------
     columns_ : list of dict
-        Of each input column its "name", its "kind" (see above), and what its encoding needs.
+        For each input column its "name", its "kind" (see above), and the parameters of its
+        encoding.
     sources_ : ndarray of shape (n_features_out,)
         The number of the input column that each encoded column comes from.
     on_sphere_ : bool
         Whether the encoded rows are points of the unit sphere and nothing else.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only if X has names of columns.
+        Only if X has column names.
 
     Notes
     -----
-    A frame's categorical and boolean columns are categories, and so is text. Levels are compared as
-    text, where True, 1 and 1.0 are the same, and the text True where a column had no other text
-    than True and False. Dates and durations are seconds, UTC where dates have no time zone. Text is
-    dates where each is an ISO date, such as 2024-12-31 or 2024-12-31T10:00, but for missing ones
-    (empty, NA and the like), as the command `gzkcore fit` reads a file; else it is a category.
+    Categorical and boolean columns of a frame are categories, and so is text. Levels are compared
+    as text: True, 1 and 1.0 are equal, and so is the text True if a column had no other text than
+    True and False. Dates and durations become seconds; dates without a time zone are UTC. A column
+    of text holds dates if every value is an ISO date, such as 2024-12-31 or 2024-12-31T10:00, or
+    missing (empty, NA and the like), as for the command `gzkcore fit`; otherwise it is a category.
 
-    A level that `fit` did not see, or a rare one, has zeros in all columns of its category. A value
-    that is missing where `fit` saw none is the median. A column that was left out need not be there
-    in `transform`. Time: a sort of each column.
+    A level that is rare, or that `fit` did not see, has zeros in all columns of its category. If a
+    value is missing in a column that had no missing values in `fit`, it becomes the median. Columns
+    that were left out may be absent in `transform`. Time: a sort of each column.
 
     Examples
     --------
@@ -296,7 +298,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "left out because they are constant": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "constant"
             ],
-            "left out because nearly every row has another text": [
+            "left out because nearly every row has a different text": [
                 c for c in self.columns_ if c.get("was", c["kind"]) == "name"
             ],
             "encoded by ranks because of extreme values": [
@@ -307,7 +309,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ],
             "whose missing values are filled in": [c for c in self.columns_ if c.get("indicator")],
             "treated as categories": [c for c in self.columns_ if c["kind"] == "category"],
-            "whose missing values are a category of their own": [
+            "whose missing values are a separate category": [
                 c for c in self.columns_ if c["kind"] == "category" and "" in levels_of(c)
             ],
             "treated as places on the globe": [
@@ -396,7 +398,7 @@ def columns_of(
         names = [str(name) for name in X.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"X has two columns of the name {twice!r}; rename one")
+            raise ValueError(f"X has two columns named {twice!r}; rename one")
         if len(X) == 0:
             raise ValueError(NO_ROWS.format("X"))
         if not names:
@@ -423,7 +425,7 @@ def columns_of(
     if hasattr(fitted, "feature_names_in_"):
         warn(
             f"X does not have valid feature names, but {caller} was fitted with feature names; its "
-            "columns are taken in the order of those of the fit: pass a frame to have them found "
+            "columns are assumed to be in the order of the fit; pass a data frame to match them "
             "by name",
             UserWarning,
         )
@@ -607,7 +609,7 @@ def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
         now = f"{found[~np.isnan(found)][0]:g} now" if holds == NUMBERS else f"{holds} now"
         remedy = ", of numbers by pandas.to_datetime" if (fitted, holds) == (DATES, NUMBERS) else ""
         raise ValueError(
-            f"column {name!r} had {fitted} in fit, and has {now}; pass {fitted}{remedy}"
+            f"column {name!r} had {fitted} in fit, but has {now}; pass {fitted}{remedy}"
         )
     return found
 
@@ -620,7 +622,7 @@ def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
         if not isinstance(seconds, int):
             return seconds
         raise ValueError(
-            f"column {name!r} had dates in fit, and has {values[seconds]!r} now; pass dates, as "
+            f"column {name!r} had dates in fit, but has {values[seconds]!r} now; pass dates, as "
             "text such as 2024-12-31"
         )
     found = np.full(len(values), np.nan)
@@ -631,7 +633,8 @@ def _numbers_of_objects(name: str, values: Values, fitted: str) -> Doubles:
             found[row] = float(values[row])
         except (TypeError, ValueError):
             raise ValueError(
-                f"column {name!r} had {fitted} in fit, and has {values[row]!r} now; pass the same"
+                f"column {name!r} had {fitted} in fit, but has {values[row]!r} now; pass the same "
+                "kind of values"
             ) from None
     _check_finite(found, name)
     return found

@@ -1,8 +1,8 @@
-"""What `KernelRegressor` and `KernelClassifier` share: prediction from a table, learned kernels.
+"""The base of `KernelRegressor` and `KernelClassifier`: prediction from a table, learned kernels.
 
-A fit encodes the columns (`table_encoder`), chooses kernel and alpha by rows held out
-(`kernel_search`), chooses the form by what it costs on all rows - the whole kernel, the kernel on
-centres, or features - and fits that to all rows. `report_` tells each step.
+A fit has four steps, which `report_` describes: it encodes the columns (`table_encoder`); chooses
+kernel and alpha by held-out rows (`kernel_search`); chooses the form (the whole kernel, the kernel
+on centres, or features) by its cost on all rows; and fits this form to all rows.
 """
 
 import copy
@@ -138,7 +138,7 @@ class TableLearner(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, see `gzkcore.load`.
 
-        Of `cv` only a number of folds is kept: splitters become None.
+        `cv` is saved only if it is a number of folds; splitters become None.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class TableLearner(BaseEstimator):
         for name, is_given in (("groups", groups is not None), ("a splitter as cv", splitter)):
             if is_given:
                 raise ValueError(
-                    f"{name} needs all rows in order, and X is a source, of which rows are drawn; "
+                    f"{name} needs all rows in order, but only some rows of a source are drawn; "
                     "pass rows in one array, or cv=None or a number of folds without groups"
                 )
         return source_of(X, y, sample_weight)
@@ -241,8 +241,8 @@ class TableLearner(BaseEstimator):
         self._of_one_row = table.n_rows == 1
         if self._of_one_row and of == "y":
             warn(
-                f"{type(self).__name__} was fitted to one row, which doesn't tell how much y "
-                "varies: standard deviations are NaN; pass more rows",
+                f"{type(self).__name__} was fitted to one row, so that the variance of y is "
+                "unknown and standard deviations are NaN; pass more rows",
                 UserWarning,
             )
         if reason := table.nothing_to_learn():

@@ -1,6 +1,6 @@
-"""Tables that are read in passes: one draws rows at random, others read all of them, encoded.
+"""Tables that are read in passes: the first draws random rows, later ones read all rows, encoded.
 
-What is learned of columns and kernels is learned of the rows drawn; a model is fitted to all.
+The rows drawn determine the encoding and the kernel; the model is fitted to all rows.
 """
 
 import functools
@@ -166,7 +166,7 @@ class EncodedTable:
         if seen != self.n_rows:
             raise ValueError(
                 f"the source yielded {counted(self.n_rows, 'row')} in the first pass and {seen:,} "
-                "in a later one; let each iter() of it start anew and give the same rows"
+                "in a later one; every iter() of it must start again and give the same rows"
             )
 
 
@@ -182,9 +182,9 @@ def source_of(X: Any, y: Any, sample_weight: Any) -> Any:
         source = as_source(X, y, sample_weight)
         if not source.reread:
             raise ValueError(
-                "X is an iterator, whose rows come once, and a fit reads them several times; pass "
-                "an object whose iter() starts anew, such as gzkcore.open_batches(...) or a list "
-                "of batches"
+                "X is an iterator, which gives its rows once, but a fit reads them several times; "
+                "pass an object whose iter() starts again, such as gzkcore.open_batches(...) or a "
+                "list of batches"
             )
         return source
     weight = check_weights(sample_weight, X)
@@ -206,7 +206,7 @@ def draw(source: Any, targets: Targets, seed: int) -> Drawn:
     of = functools.partial(Drawn.of, targets=targets, most=DRAWN_ROWS, seed=seed)
     drawn: Drawn | None = source.reduce(of, functools.partial(Drawn.merge, most=DRAWN_ROWS))
     if drawn is None:
-        raise ValueError("the source yields no batches with rows; give it one or more")
+        raise ValueError("the source yields no batches with rows; pass a source with one or more")
     check_some_weight(drawn.n_used)
     return drawn
 
@@ -223,7 +223,7 @@ def _least(keys: Integers, most: int, X: Any) -> Integers:
 def _given(y: Any) -> Any:
     if y is None:
         raise ValueError(
-            "requires y to be passed, but the target y is None: let the source yield (X, y)"
+            "requires y to be passed, but the target y is None: the source must yield (X, y)"
         )
     return y
 
@@ -243,8 +243,8 @@ def stack_tables(parts: list[Any]) -> Any:
     wrong = next((width for width in widths if width != widths[0]), None)
     if wrong is not None:
         raise ValueError(
-            f"X has {counted(wrong, 'feature')}, but the batches before {widths[0]}; give batches "
-            "of the same columns"
+            f"X has {counted(wrong, 'feature')}, but earlier batches had {widths[0]}; give batches "
+            "with the same columns"
         )
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack(parts, format="csr")
@@ -257,8 +257,8 @@ def _stack_frames(parts: list[Any]) -> Any:
     for part in parts:
         if not hasattr(part, "columns") or set(part.columns) != set(names):
             raise ValueError(
-                f"the columns of a batch are not those of the first, {names[:8]}; give batches of "
-                "the same columns"
+                f"the columns of a batch are not those of the first, {names[:8]}; give batches "
+                "with the same columns"
             )
     library = sys.modules[type(parts[0]).__module__.partition(".")[0]]
     if library.__name__ == "polars":

@@ -1,6 +1,6 @@
-"""Features of rows, a tile at a time and on several threads; the whole of them is never stored.
+"""Features of rows, tile by tile and on several threads, without storing all of them.
 
-The values of rows are checked here, tile by tile, when they are read anyway.
+The values of rows are checked here, tile by tile, when they are read.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""The rows that a kernel ridge regression keeps, and whether a kernel may take them."""
+"""The training rows of a kernel ridge regression, and checks of kernels on them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -73,8 +73,8 @@ class TrainingRows:
         if isinstance(kernel, Precomputed) and n != dim:
             raise ValueError(
                 f"X has shape {self.X.shape}, but with kernel='precomputed' fit takes the square "
-                "matrix of all pairs of rows, none of weight 0; pass k(X, X), and k(new, X) to "
-                "predict"
+                "matrix of all pairs of rows, without rows of weight 0; pass k(X, X) to fit, and "
+                "k(new, X) to predict"
             )
         if isinstance(kernel, Precomputed):
             _check_diagonal(kernel, self.X)
@@ -113,8 +113,8 @@ def _check_diagonal(kernel: Kernel, X: Rows) -> None:
     row = int(np.argmin(diagonal))
     if diagonal[row] < 0:
         raise NotPositiveDefinite(
-            f"the kernel matrix has {diagonal[row]:.3g} on its diagonal, in row {row}, and is not "
-            "positive definite; pass one that is"
+            f"the kernel matrix has {diagonal[row]:.3g} on its diagonal, in row {row}, so that it "
+            "is not positive definite; use another kernel"
         )
 
 

@@ -1,13 +1,13 @@
-"""Ridge regression on so many features that their Gram matrix has no place.
+"""Ridge regression on so many features that their Gram matrix does not fit into memory.
 
-The system of `normal_equations`, (G + alpha I) c = b with G = Z^T W Z about the weighted means, is
-solved by conjugate gradients. A step makes the features of all rows anew, tile by tile, and uses
+Conjugate gradients solve the system of `normal_equations`, (G + alpha I) c = b with G = Z^T W Z
+about the weighted means. Each step computes the features of all rows again, tile by tile, and uses
 each tile twice:
 
-    G v = sum over tiles of Z^T W (Z v - (z_mean.v) 1), less z_mean times what this is for Z = 1,
+    G v = sum over tiles of Z^T W (Z v - (z_mean.v) 1), minus z_mean times the same sum with Z = 1,
 
-so that nothing is held but a tile and some vectors as long as the features are many. What makes the
-steps few is a sketch of G, from one pass with r random vectors at once.
+so that only a tile and some vectors, with one number for each feature, are stored. A sketch of G,
+from one pass with r random vectors at once, keeps the number of steps small.
 """
 
 import copy
@@ -59,9 +59,9 @@ class CrossAccumulator:
 
     Notes
     -----
-    What `GramAccumulator` holds below its Gram matrix. The sums are the same to the last bit for
-    any number of threads. Takes n p operations for each target, memory 8 p bytes for each target
-    and run.
+    These are the sums that `GramAccumulator` has below its Gram matrix. They are identical, to the
+    last bit, for any number of threads. Time: n p operations for each target. Memory: 8 p bytes for
+    each target and run.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class CrossAccumulator:
         X : array-like or sparse matrix of shape (n_samples, n_features_in)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; 1 for each row by default.
+            Weights >= 0; 1 for each row by default.
 
         Returns
         -------
         self
-            As it was before, if anything fails or interrupts on the way.
+            Unchanged if an error or an interrupt occurs.
         """
         X = as_rows(X)
         return self.add(X, check_targets(y, X), check_weights(sample_weight, X))
@@ -124,7 +124,9 @@ class CrossAccumulator:
 
         (added,) = sum_tiles(self.features, X, use, [(1 + y.shape[1], p + 2)])
         if not np.isfinite(added[0]).all():
-            raise ValueError(f"{self.features} made NaN or infinity of finite X; check its output")
+            raise ValueError(
+                f"{self.features} returned NaN or infinity for finite X; check its output"
+            )
         if not np.isfinite(added).all():
             raise ValueError("y is so large that its squares overflow; scale it")
         self._add(added, X.shape[0], np.result_type(*types))
@@ -145,8 +147,8 @@ class CrossAccumulator:
     def _add(self, sums: Doubles, n_rows: int, dtype: np.dtype[Any]) -> None:
         if self.sums is not None and self.sums.shape != sums.shape:
             raise ValueError(
-                f"these rows make sums of shape {sums.shape}, those before {self.sums.shape}; add "
-                "rows of one kind, or start a new accumulator"
+                f"these rows give sums of shape {sums.shape}, but earlier rows gave "
+                f"{self.sums.shape}; add rows of one kind, or start a new accumulator"
             )
         self.sums = sums.copy() if self.sums is None else self.sums + sums
         self.n_rows += n_rows

@@ -1,4 +1,4 @@
-"""The papers' tables and figures, reproduced beside what they print."""
+"""The tables and figures of the papers, reproduced beside the printed numbers."""
 
 import lazy_loader as _lazy
 

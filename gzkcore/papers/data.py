@@ -1,4 +1,4 @@
-"""The data of the papers' experiments: the original, or the nearest real set, and which it is."""
+"""The data of the experiments of the papers: the original set, or the most similar real one."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pictures of the papers' tables and figures; matplotlib is imported only here."""
+"""Pictures of the tables and figures of the papers; matplotlib is imported only here."""
 
 import math
 from collections.abc import Sequence

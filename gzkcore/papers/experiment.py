@@ -1,4 +1,4 @@
-"""What the experiments of `papers` share: their work, their cells, and the verdicts."""
+"""The base of the experiments of `papers`: their jobs, cells, and verdicts."""
 
 import statistics
 import warnings

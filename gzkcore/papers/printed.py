@@ -1,6 +1,6 @@
 """The numbers that the two papers print, each table once. [G] Gegenbauer, [B] block paper.
 
-Figures have no numbers: of them the claims are kept. docs/errata.md says what is wrong.
+For figures, which have no numbers, the claims are kept. docs/errata.md lists the errors.
 """
 
 # [G] Table 2: mean squared error and seconds of ridge regression on 1,024 features.

@@ -1,4 +1,4 @@
-"""The tables and figures of the two papers, run anew: printed beside ours, and a verdict.
+"""The tables and figures of the two papers, reproduced beside the printed numbers.
 
 [G] Han, Zandieh, Avron, "Random Gegenbauer Features for Scalable Kernel Methods", 2022; [B] "A
 Simple and Efficient Method for Random Fourier Features". The command is ``gzkcore papers``.
@@ -34,19 +34,19 @@ QUICK = "quick"
 
 @dataclass(frozen=True)
 class Result:
-    """A table or figure as measured: print it.
+    """A table or figure as measured; `print` shows it.
 
     Attributes
     ----------
     name, title : str
     quick : bool
-        Whether it was made smaller; then nothing is held against printed numbers.
+        Whether sizes were reduced; then nothing is compared with printed numbers.
     seeds : int
-        The most that a cell is the mean of.
+        Largest number of seeds that a cell is the mean of.
     cells : tuple of Cell
         Each has `row`, `column`, `measure`, `printed`, `mean`, `spread` and `verdict`.
     used, absent : dict of str to str
-        The data: what stands for each set of the paper, and why others are missing.
+        The data that replace each set of the paper, and why others are missing.
     notes : tuple of str
         The protocol, and what is known of the differences.
     pictures : tuple
@@ -150,26 +150,27 @@ def run(
     output: str | os.PathLike[str] | None = None,
     report: Report | None = None,
 ) -> Result:
-    """Run an experiment of one of the papers, or go on with it.
+    """Run an experiment of one of the papers, or continue it.
 
     Parameters
     ----------
     name : str
         Such as "gegenbauer table2"; all are in `EXPERIMENTS`.
     quick : bool, default=False
-        Smaller sizes, minutes instead of hours: shows that all runs, and is held against nothing.
+        Use smaller sizes, which take minutes instead of hours. This only shows that everything
+        runs; nothing is compared with printed numbers.
     seeds : int, optional
-        How often, with other draws and splits. By default 3 (2 for quick; 1 where nothing is drawn
-        or only times are measured).
+        Number of repetitions with different draws and splits. By default 3 (2 for quick; 1 if
+        nothing is drawn or only times are measured).
     data_home : str or path, optional
-        As for `gzkcore.datasets.load`. Sets that aren't there are skipped, and listed.
+        As for `gzkcore.datasets.load`. Missing sets are skipped and listed.
     download : bool, default=False
-        Whether to fetch sets that aren't there.
+        Whether to download missing sets.
     output : str or path, optional
-        A .json file for the results of all experiments, written after every piece of work. What it
-        holds is not done again; seeds may be added.
+        A .json file for the results of all experiments, written after every job. Jobs in it are not
+        repeated; seeds may be added.
     report : callable, optional
-        Is told a label, the share of the work that is done, and what is done now.
+        Called with a label, the share of the work that is done, and the current job.
 
     Returns
     -------
@@ -182,7 +183,7 @@ def run(
 
     Notes
     -----
-    From seconds (the figure and Table 1 of [G]) to an hour (Table 2 of [G], Table 4 of [B]).
+    Time: from seconds (the figure and Table 1 of [G]) to an hour (Table 2 of [G], Table 4 of [B]).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, batches, files and Dask collections, read in one way.
+"""Sources of rows: arrays, batches, files and Dask collections, with a common interface.
 
 - `open`: opens any of them
 - `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster

@@ -1,4 +1,4 @@
-"""Columns of a file that are read several times: text is parsed once."""
+"""Columns of a file that are read several times, though their text is parsed only once."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""The text of CSV files: read from files, compressed or not, and cut into records."""
+"""The text of CSV files, compressed or not, and its division into records."""
 
 import contextlib
 import re

@@ -1,10 +1,10 @@
-"""Learn from Dask collections: one task for each chunk, and only small sums travel.
+"""Learn from Dask collections: one task for each chunk, and only small sums are sent.
 
-Every learner takes Dask arrays and data frames where it takes arrays; this module is how. A task
-reads a chunk, makes its features tile by tile and reduces them to an accumulator; accumulators are
-merged eight at a time, in the order of the chunks, until one is left. No task changes what another
-has made, so a task that runs twice, because a worker was lost, is counted once, and the sums are
-the same to the last bit whatever the workers do.
+By this module every learner accepts Dask arrays and data frames in place of arrays. A task reads a
+chunk, computes its features tile by tile and reduces them to an accumulator. Accumulators are
+merged eight at a time, in the order of the chunks, until one is left. No task changes the result of
+another. So a task that runs twice, because a worker was lost, counts once, and the sums are
+identical, to the last bit, for any workers.
 """
 
 import contextlib
@@ -30,7 +30,8 @@ class DaskSource:
     ----------
     X : Dask array or data frame
     y, sample_weight : Dask array, series or data frame, or array, optional
-        Cut as X is: an array is cut for you if the lengths of X's chunks are known.
+        They must have the chunks of X; an array is divided like X if the lengths of its chunks are
+        known.
     """
 
     reread = True
@@ -43,8 +44,8 @@ class DaskSource:
         for name, chunks in zip(("y", "sample_weight"), self.parts[1:], strict=True):
             if chunks is not None and len(chunks) != len(rows):
                 raise ValueError(
-                    f"{name} has {counted(len(chunks), 'chunk')}, but X has {len(rows)}; cut them "
-                    "alike (rechunk, repartition)"
+                    f"{name} has {counted(len(chunks), 'chunk')}, but X has {len(rows)}; give both "
+                    "the same chunks (rechunk, repartition)"
                 )
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
@@ -195,8 +196,9 @@ def _chunks(name: str, given: Any, X: Any) -> list[Any]:
     if not hasattr(given, "__dask_graph__"):
         if not _is_array(X) or np.isnan(X.chunks[0]).any():
             raise TypeError(
-                f"{name} is a {type(given).__name__} and can't be cut as X is, since the lengths "
-                "of its chunks are not known; pass a Dask collection cut like X"
+                f"{name} is a {type(given).__name__}, which cannot be divided like X, since the "
+                "lengths of the chunks of X are unknown; pass a Dask collection with the chunks "
+                "of X"
             )
         rows = np.asarray(given)
         if rows.ndim == 0:

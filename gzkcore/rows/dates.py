@@ -1,4 +1,4 @@
-"""Dates in text, as files have them: 2024-12-31, with a time perhaps, and perhaps with a zone."""
+"""Dates in the text of files: 2024-12-31, with an optional time and time zone."""
 
 import re
 from typing import Any, TypeAlias

@@ -1,8 +1,8 @@
-"""Tables with columns of several kinds in memory: numbers, dates and text, with gaps.
+"""Tables in memory with columns of numbers, dates and text, also with missing values.
 
-The kind of a column is told by all of its values: "number" if each that is there is one; "date" if
-each is an ISO date; else "text". Text among numbers is more often an error than a category, so a
-column that is mostly numbers is refused where it is no short list of codes.
+All values of a column determine its kind, except missing ones: "number" if each is a number, "date"
+if each is an ISO date, else "text". Text among numbers is more often an error than a category. So a
+column that is mostly numbers is refused, unless it is a short list of codes.
 """
 
 from collections.abc import Callable

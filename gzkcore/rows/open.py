@@ -1,4 +1,4 @@
-"""Open whatever holds rows: arrays, iterables of batches, files, Dask collections."""
+"""Open sources of rows: arrays, iterables of batches, files, Dask collections."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ def as_source(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(
-                f"{name} was passed beside a source of batches; let the source yield "
+                f"{name} was passed beside a source of batches; omit it, and let the source yield "
                 "(X, y) or (X, y, sample_weight)"
             )
     return Source(X)
@@ -42,7 +42,7 @@ def open_batches(
     batch_rows: int = 65536,
     dtype: DTypeLike = np.float64,
 ) -> "Batches":
-    """Open a file larger than memory as batches, a source that every learner's `fit` takes.
+    """Open a file, which may be larger than memory, as batches for the `fit` of any learner.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ def open_batches(
     target : str or list of str, optional
         The column, or columns, of y. None: the batches have no y.
     columns : list of str, optional
-        Those of X; by default all others.
+        The columns of X; by default all others.
     sample_weight : str, optional
         The column of weights.
     batch_rows : int, default=65536
-        >= 1. Every batch has so many rows, but the last.
+        >= 1, the number of rows of every batch but the last.
     dtype : dtype, default=float64
-        Of X: float64 or float32.
+        Dtype of X: float64 or float32.
 
     Returns
     -------
     Batches
-        Iterate over it as often as you like: each time the file is read anew.
+        An iterable that reads the file again in each iteration.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def open_batches(
 
     Notes
     -----
-    Holds a piece of the file, about 4 million values or 4 MB of text, and a batch.
+    Memory: a piece of the file, about 4 million values or 4 MB of text, and a batch.
 
     Examples
     --------
@@ -116,25 +116,28 @@ class Batches:
         targets = _names("target", [target] if isinstance(target, str) else target)
         weights = _names("sample_weight", None if sample_weight is None else [sample_weight])
         if isinstance(columns, str):
-            raise TypeError(f"columns={columns!r} is one text; pass a list of names")
+            raise TypeError(f"columns={columns!r} is a single text; pass a list of names")
         if columns is None:
             table.check_whole()
         others = [name for name in table.names if name not in {*targets, *weights}]
         self.columns = others if columns is None else _names("columns", columns)
         table.require([*self.columns, *targets, *weights])
         if not self.columns:
-            raise ValueError(f"{path}: no column is left for X beside target and sample_weight")
+            raise ValueError(
+                f"{path}: there is no column for X beside target and sample_weight; use a file "
+                "with more columns"
+            )
         if both := sorted(set(self.columns) & {*targets, *weights}):
             raise ValueError(
-                f"columns must not name the target or the weights too; it names {', '.join(both)}"
+                f"columns must not contain the target or the weights; it contains {', '.join(both)}"
             )
         if len(set(targets + weights)) < len(targets + weights):
             raise ValueError(
-                f"target={target!r} and sample_weight={sample_weight!r} name a column twice; name "
-                "another, or each once"
+                f"target={target!r} and sample_weight={sample_weight!r} name the same column "
+                "twice; name different columns"
             )
         if len(set(self.columns)) < len(self.columns):
-            raise ValueError(f"columns={columns!r} names a column twice; name each once")
+            raise ValueError(f"columns={columns!r} names a column twice; name each column once")
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} must be float32 or float64")

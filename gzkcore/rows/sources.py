@@ -1,4 +1,4 @@
-"""Sources of rows: what is one, and reading its batches in turn.
+"""Sources of rows: their definition, and reading their batches one after another.
 
 A *source* is what a learner's `fit` takes besides arrays, sparse matrices and data frames: an
 iterable of batches, each `X`, `(X, y)` or `(X, y, sample_weight)`, or a Dask collection. If `iter`
@@ -95,8 +95,8 @@ class Source:
                 parts = (batch,)  # a list of rows
             if not 1 <= len(parts) <= 3:
                 raise ValueError(
-                    f"a batch has {len(parts)} parts; a source yields X, (X, y) or "
-                    "(X, y, sample_weight)"
+                    f"a batch has {len(parts)} parts; a source must yield X, (X, y) or (X, y, "
+                    "sample_weight)"
                 )
             yield (*parts, None, None)[:3]
 

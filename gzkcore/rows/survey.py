@@ -1,4 +1,4 @@
-"""Surveys of rows: mergeable means, squares, norms and random samples, in one pass."""
+"""Statistics of rows in one pass: mergeable means, squares, norms and random samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,8 +87,8 @@ class Survey:
         for part in parts:
             if part.mean.size != first.mean.size:
                 raise ValueError(
-                    f"X has {counted(part.mean.size, 'feature')}, but the batches before "
-                    f"{first.mean.size}; give batches of the same columns"
+                    f"X has {counted(part.mean.size, 'feature')}, but earlier batches had "
+                    f"{first.mean.size}; give batches with the same columns"
                 )
         total = float(totals.sum())
         mean = sum(part.mean * (part.total / (total or 1.0)) for part in parts)
@@ -262,7 +262,7 @@ def survey_of(source: Any) -> Survey:
     """Survey all rows of a source."""
     survey: Survey | None = source.reduce(Survey.of, Survey.merge)
     if survey is None:
-        raise ValueError("the source yields no batches; give it one or more")
+        raise ValueError("the source yields no batches; pass a source with one or more")
     if survey.n_used == 0:
         raise ValueError("sample_weight is zero for every row; give some a weight > 0")
     return survey

@@ -1,9 +1,9 @@
 """Tables in files, read batch by batch: CSV, Parquet, .npy and .npz.
 
-A table has named columns. `batches` gives chosen columns as float64, in order, a few megabytes at a
-time, and stops with a `ValueError` that names file, row (counted from 1, without the header),
-column and value where something is not a finite number. `append` writes a copy of the table with
-new last columns.
+A table has named columns. `batches` yields chosen columns as float64, in order, a few megabytes at
+a time. If a value is not a finite number, it raises a `ValueError` that names file, row (counted
+from 1, without the header), column and value. `append` writes a copy of the table with additional
+columns.
 """
 
 import collections
@@ -70,8 +70,8 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
     if kind is None or (kind is not CsvTable and path.suffix.lower() in COMPRESSED):
         text = ", ".join(CsvTable.outputs)
         raise ValueError(
-            f"{path}: the name should end with one of {', '.join(KINDS)}; compressed, {text} and "
-            f"one of {', '.join(COMPRESSED)}"
+            f"{path}: the name must end with one of {', '.join(KINDS)}; compressed text with "
+            f"{text} and one of {', '.join(COMPRESSED)}"
         )
     with path.open("rb") as file:  # the error of one that may not be read names it
         if not file.read(1):
@@ -86,7 +86,7 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
         table.decimal_comma = decimal_comma
         table.may_have_commas &= not decimal_comma
     elif decimal_comma:
-        raise ValueError(f"{path}: only numbers in text have a decimal comma; leave it out")
+        raise ValueError(f"{path}: only text files can have a decimal comma; omit this option")
     return table
 
 
@@ -233,7 +233,7 @@ class Table:
             yield first, values, done, piece
             first += len(values if isinstance(values, np.ndarray) else values[names[0]])
         if first == 0:
-            raise ValueError(f"{self.path} has columns, but no rows")
+            raise ValueError(f"{self.path} has columns, but no rows; pass a file with rows")
 
     def _parser(self, as_numbers: bool) -> Callable[[Any, list[str], int], Any]:
         return self._numbers if as_numbers else self._columns
@@ -296,7 +296,9 @@ class CsvTable(Table):
             while header_in(head) is None and (more := read(BLOCK_BYTES)):
                 head += more
                 if len(head) > RECORD_BYTES:
-                    raise ValueError(f"{path}: the first line does not end; is this a text?")
+                    raise ValueError(
+                        f"{path}: the first line does not end; pass a text file with lines"
+                    )
         self._header, end = header_in(head) or (head, b"\r" if head[-1:] == b"\r" else b"\n")
         # What ends records: a carriage return alone in files of old.
         self._line_end = b"\r" if end == b"\r" else b"\n"
@@ -304,7 +306,7 @@ class CsvTable(Table):
             raise ValueError(f"{path} is text in UTF-16; save it as UTF-8")
         text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
-            raise ValueError(f"{path}: the first line is blank, but should name the columns")
+            raise ValueError(f"{path}: the first line is blank, but must name the columns")
         if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
             raise ValueError(f"{path} is not a text; save the table as CSV")
         self._delimiter = delimiter_of(text)
@@ -572,7 +574,7 @@ class ArrayTable(Table):
         for array, shape in self._shapes.items():
             if len(shape) > 2:
                 raise ValueError(
-                    f"{self.path}: {array} has shape {shape}, and columns come from arrays of one "
+                    f"{self.path}: {array} has shape {shape}, but columns come from arrays of one "
                     "or two dimensions; reshape it to (rows, columns), or name the columns to use"
                 )
 
@@ -624,8 +626,8 @@ class ArrayTable(Table):
             shape, by_column, dtype = _npy_header(file)
             if dtype.hasobject:
                 raise ValueError(
-                    f"{self.path}: {array} is an array of Python objects, which a file may hold as "
-                    f"code alone; save numbers or text instead, {array}.astype(float) or "
+                    f"{self.path}: {array} is an array of Python objects, which are stored as code "
+                    f"and not read; save numbers or text instead, {array}.astype(float) or "
                     f"{array}.astype(str)"
                 )
             if not by_column:

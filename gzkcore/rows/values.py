@@ -1,4 +1,4 @@
-"""Single values of files: which are numbers, which stand for none, what is wrong with others."""
+"""Single values of files: which are numbers, which are missing, and what is wrong with others."""
 
 import numbers
 import re
@@ -102,7 +102,7 @@ def is_number(value: Any) -> bool:
 def _parsed(value: Any) -> float:
     """Return a number of a text, by other rules than Python's: no 1_000, no digits but 0 to 9."""
     if isinstance(value, str) and ("_" in value or not value.isascii()):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return float(value)
 
 

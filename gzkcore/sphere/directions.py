@@ -1,8 +1,8 @@
 """Sets of directions: points spread over the unit sphere S^(d-1).
 
-What the features need is that sums over directions come close to integrals over the sphere. Every
-method here gives directions that are each uniform on the sphere, so that features stay unbiased;
-they differ in how evenly the whole set is spread.
+The features need sums over directions that are close to integrals over the sphere. With every
+method here each direction is uniform on the sphere, so that features are unbiased. The methods
+differ in how evenly the whole set is spread.
 """
 
 import inspect
@@ -58,14 +58,16 @@ def sample_directions(
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or the method unknown or not for this dimension.
+        If a number is not an integer or is too small, or the method is unknown or not possible in
+        this dimension.
 
     Notes
     -----
-    Means over directions are unbiased for every method; for independent ones their variance is that
-    of the function over m. Cost O(m d), orthogonal O(m d min(m, d)), and memory for the result.
-    Evenly spread sets are far ahead for low dimensions and degrees, the lattice more than Sobol's
-    sequence; from d = 12 on only orthogonality still helps. `best_method` chooses.
+    Means over directions are unbiased for every method. For independent directions their variance
+    is the variance of the function divided by m. Cost: O(m d), orthogonal O(m d min(m, d)), and
+    memory for the result. Evenly spread sets are far more accurate in low dimensions and for low
+    degrees, and the lattice is more accurate than Sobol's sequence. For d >= 12 only orthogonality
+    helps. `best_method` chooses.
 
     References
     ----------
@@ -99,7 +101,7 @@ def sample_directions(
 def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     """Nodes and weights on S^(d-1) that integrate polynomials up to a degree exactly.
 
-    Gauss-Gegenbauer rules in every coordinate from the third on, equispaced angles in the plane.
+    Gauss-Gegenbauer rules in every coordinate from the third on, evenly spaced angles in the plane.
 
     Parameters
     ----------
@@ -112,13 +114,14 @@ def sphere_quadrature(dim: int, degree: int) -> tuple[Doubles, Doubles]:
     -------
     nodes : ndarray of shape (m, dim)
     weights : ndarray of shape (m,)
-        Positive, with sum 1: means over the uniform distribution. m = (degree + 1)
-        (degree // 2 + 1)^(d-2) for d >= 2, hence for low dimensions only; above 10^7 it is refused.
+        Positive weights with sum 1, for means over the uniform distribution. m = (degree + 1)
+        (degree // 2 + 1)^(d-2) for d >= 2, which is small in low dimensions only; above 10^7 nodes
+        a ValueError is raised.
 
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or the rule has too many nodes.
+        If a number is not an integer or is too small, or the rule has too many nodes.
 
     Notes
     -----
@@ -180,7 +183,10 @@ def _haar(normals: Doubles) -> Doubles:
     with nullcontext() if dim <= _SMALL_BLOCKS else limit_blas(1):
         failed = _directions.orthogonal_directions(normals, n_threads(normals.size * dim))
     if failed:
-        raise MemoryError("no memory for the QR decompositions of orthogonal directions")
+        raise MemoryError(
+            "there is not enough memory for the QR decompositions of orthogonal directions; use "
+            "fewer"
+        )
     return normals
 
 

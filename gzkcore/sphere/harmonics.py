@@ -5,10 +5,11 @@ A harmonic of degree l in R^e is a factor in the last coordinate times a harmoni
     Y = A rho^n C_n^(lam)(x_e / rho) Y_k(x_1..x_(e-1)),
     n = l - k,   lam = k + (e-2)/2,   rho = |(x_1..x_e)|
 
-and in the plane the harmonics are sqrt2 Re, sqrt2 Im (x_1 + i x_2)^k. Where n = 0 the factor is a
-mere constant, so a harmonic of degree l is a product of at most l factors that depend on x:
-`HarmonicTree` keeps just these, shared between harmonics, and a kernel walks the tree for many rows
-at once. They are homogeneous polynomials, scaled to unit second moment on the unit sphere, so that
+and in the plane the harmonics are sqrt2 Re, sqrt2 Im (x_1 + i x_2)^k. If n = 0 the factor is a
+constant. So a harmonic of degree l is a product of at most l factors that depend on x.
+`HarmonicTree` stores only these factors, shared between harmonics, and the compiled code evaluates
+the tree for many rows at once. Harmonics are homogeneous polynomials, scaled to unit second moment
+on the unit sphere, so that
 
     sum over degree l of Y(x) Y(y) = alpha(l, d) P_d^l(<x, y>)      for unit x, y.
 """
@@ -60,12 +61,12 @@ def n_harmonics(degree: int, dim: int) -> int:
     Returns
     -------
     int
-        Exact, however large.
+        Exact for any size.
 
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -92,7 +93,7 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     Parameters
     ----------
     X : array-like of shape (n_samples, dim)
-        Points; usually unit rows. Elsewhere the harmonics are homogeneous polynomials: |x|^l
+        Points, usually unit rows. At other points the harmonics are homogeneous polynomials, |x|^l
         Y(x/|x|). float32 is kept, everything else becomes float64.
     degree : int
         Highest degree q >= 0.
@@ -100,24 +101,25 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
     Returns
     -------
     ndarray of shape (n_samples, n_harmonics(degree, dim))
-        Degree 0 first, then degree 1, ...; unit second moment over the unit sphere. In R^1: 1 and
-        x, nothing above.
+        Degree 0 first, then degree 1, ...; with unit second moment over the unit sphere. In R^1
+        there are only 1 and x.
 
     Raises
     ------
     TypeError, ValueError
-        If X is no matrix of numbers, or so large that a harmonic overflows, or degree no integer
-        >= 0.
+        If X is not a matrix of numbers, or is so large that a harmonic overflows, or if degree is
+        not an integer >= 0.
 
     Notes
     -----
-    About 5 flops per output in any dimension, memory for the output and O(n_harmonics) a thread.
-    float64 errors stay near 1e-15 sqrt(alpha(l, d)), float32 near 3e-7 l sqrt(alpha(l, d)).
+    Cost: about 5 flops per output in any dimension; memory for the output and O(n_harmonics) per
+    thread. Errors are about 1e-15 sqrt(alpha(l, d)) in float64, and 3e-7 l sqrt(alpha(l, d)) in
+    float32.
 
     References
     ----------
-    Han, Zandieh, Avron, the remark after Lemma 5 calls explicit harmonics
-    intractable in general; by the recursion on dimension each costs O(1).
+    Han, Zandieh, Avron. The remark after Lemma 5 calls explicit harmonics intractable in general;
+    with the recursion on the dimension each costs O(1).
 
     Examples
     --------
@@ -140,8 +142,8 @@ def spherical_harmonics(X: ArrayLike, degree: int) -> Floats:
         (row, *_) = first_not_finite(out) or (0,)
         raise ValueError(
             f"X is too large: row {row} has a coordinate of absolute value "
-            f"{np.abs(X[row]).max():.3g}, and harmonics of degree {degree} there are beyond the "
-            f"numbers of {X.dtype}; divide the rows by their norms, or pass float64"
+            f"{np.abs(X[row]).max():.3g}, so that harmonics of degree {degree} exceed the range of "
+            f"{X.dtype}; divide the rows by their norms, or pass float64"
         )
     return out
 

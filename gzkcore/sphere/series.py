@@ -1,8 +1,8 @@
 """Gegenbauer series of functions on the sphere, kappa(t) = sum_l c_l P_d^l(t) (Eq 8).
 
-The coefficients of a function of the angle, those of a function of the distance at a pair of norms,
-and the sum of a series. All coefficients are formed in logarithms and exponentiated once: their
-factors overflow, they do not.
+This module computes the coefficients of a function of the angle, those of a function of the
+distance at a pair of norms, and the sum of a series. Coefficients are computed as logarithms and
+exponentiated once, since their factors may overflow though they do not.
 """
 
 import functools
@@ -35,14 +35,14 @@ def gegenbauer_series(
     Parameters
     ----------
     function : callable or None
-        kappa: an array of cosines in [-1, 1] to an array of values.
+        kappa, which maps an array of cosines in [-1, 1] to an array of values.
     dim : int
         d >= 1.
     degree : int
         q >= 0.
     derivatives : array-like, optional
-        kappa^(j)(0), j = 0, 1, ..., instead of `function`: then c_l = sum_j mu_l^j kappa^(j)(0) /
-        j!, without cancellation where the derivatives are not negative.
+        kappa^(j)(0), j = 0, 1, ..., instead of `function`. Then c_l = sum_j mu_l^j kappa^(j)(0) /
+        j!, without cancellation if no derivative is negative.
 
     Returns
     -------
@@ -50,10 +50,10 @@ def gegenbauer_series(
 
     Notes
     -----
-    By Gauss-Legendre quadrature in the angle, t = cos(theta), which converges fast even for kernels
-    with a square root at t = 1, such as the neural tangent ones. The error of c_l is about
-    1e-15 sqrt(alpha(l, d)) max|kappa| up to d = 1,000, and grows like d beyond. Cost
-    O(q^2 + q n_nodes), n_nodes = 2 q + 512, and 32 sqrt(d) more from d = 33 on.
+    Uses Gauss-Legendre quadrature in the angle, t = cos(theta), which converges fast even for
+    kernels with a square root at t = 1, such as neural tangent kernels. The error of c_l is about
+    1e-15 sqrt(alpha(l, d)) max|kappa| up to d = 1,000, and grows like d for larger d. Cost: O(q^2 +
+    q n_nodes) with n_nodes = 2 q + 512, plus 32 sqrt(d) if d > 32.
 
     References
     ----------
@@ -76,7 +76,7 @@ def gegenbauer_series(
         return out
     if not callable(function):
         raise TypeError(
-            f"function={function!r} is not callable; pass kappa itself, or derivatives="
+            f"function={function!r} is not callable; pass the function kappa, or derivatives="
         )
     if dim == 1:
         plus, minus = np.asarray(function(np.array([1.0, -1.0])), dtype=np.float64)
@@ -143,7 +143,7 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     Parameters
     ----------
     function : callable
-        f: an array of distances >= 0 to an array of values.
+        f, which maps an array of distances >= 0 to an array of values.
     a, b : float or array-like
         Norms |x| and |y|, >= 0, broadcast together.
     dim : int
@@ -154,13 +154,14 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     Returns
     -------
     ndarray of shape (..., degree + 1), float64
-        The leading shape is that of a and b together.
+        The leading dimensions are those of a and b, broadcast together.
 
     Notes
     -----
-    By Gauss-Legendre quadrature in the angle, on panels that shrink towards 0, where a distance at
-    a = b has a kink. The error of A_l is about 1e-15 sqrt(alpha(l, d)) max|f| up to d = 1,000, and
-    grows like d beyond. Cost O(q + sqrt(d)) values of f, and q times as many operations, a pair.
+    Uses Gauss-Legendre quadrature in the angle, on panels that shrink towards 0, where a distance
+    at a = b has a kink. The error of A_l is about 1e-15 sqrt(alpha(l, d)) max|f| up to d = 1,000,
+    and grows like d for larger d. Cost for each pair: O(q + sqrt(d)) values of f, and q times as
+    many operations.
 
     References
     ----------
@@ -178,7 +179,7 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
     dim = check_dim(dim)
     degree = check_degree(degree)
     if not callable(function):
-        raise TypeError(f"function={function!r} is not callable; pass f itself")
+        raise TypeError(f"function={function!r} is not callable; pass the function f")
     try:
         norms = [np.asarray(each, dtype=np.float64) for each in (a, b)]
     except (TypeError, ValueError, OverflowError) as error:
@@ -212,19 +213,19 @@ def radial_series(function: Function, a: ArrayLike, b: ArrayLike, dim: int, degr
 
 
 def check_norm(name: str, value: float) -> float:
-    """Return value as a float, or raise naming it if it is no finite number >= 0."""
+    """Return value as a float, or raise naming it if it is not a finite number >= 0."""
     return 0.0 if value == 0 else check_positive(name, value)
 
 
 def check_numbers(name: str, values: ArrayLike, *, empty: bool = False) -> Doubles:
     """Return a list of finite real numbers as an array, or raise naming it."""
     if np.iscomplexobj(values):
-        raise TypeError(f"{name} is no list of real numbers (they are complex); pass numbers")
+        raise TypeError(f"{name} is not a list of real numbers (they are complex); pass numbers")
     try:
         array = np.asarray(values)
         real = array if array.dtype.kind in "biuf" else np.asarray([float(v) for v in array])
     except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"{name} is no list of real numbers ({error}); pass numbers") from None
+        raise TypeError(f"{name} is not a list of real numbers ({error}); pass numbers") from None
     if array.ndim != 1 or (array.size == 0 and not empty):
         raise ValueError(f"{name} has shape {array.shape}; pass a list of one or more numbers")
     if not np.isfinite(real).all():
@@ -262,11 +263,11 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If dim is no integer >= 1, or coefficients no list of numbers.
+        If dim is not an integer >= 1, or coefficients is not a list of numbers.
 
     Notes
     -----
-    4 q flops a point, in double; memory for the result.
+    Cost: 4 q flops for each point, in double precision; memory for the result.
 
     References
     ----------

@@ -49,13 +49,13 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
     Returns
     -------
     int, or ndarray of the shape of degree, float64
-        One number is exact, however large; an array is exact below 2^53 up to degree 1,024, to
-        rounding beyond, and infinite where it leaves the range of float64.
+        A single number is exact for any size. An array is exact below 2^53 up to degree 1,024,
+        otherwise rounded, and infinite outside the range of float64.
 
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -101,7 +101,7 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     degree : int
         l >= 0.
     dim : int
-        d >= 1. In d = 1 the sphere is two points, where 1 - t^2 = 0 and t^l is left of Eq 2.
+        d >= 1. For d = 1 the sphere is two points, where 1 - t^2 = 0, so that Eq 2 is t^l.
     t : array-like
         Points, usually in [-1, 1], where abs(P) <= 1; outside P grows like (t + sqrt(t^2-1))^l.
 
@@ -113,12 +113,12 @@ def gegenbauer(degree: int, dim: int, t: ArrayLike) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or t not numeric.
+        If a number is not an integer or too small, or t not numeric.
 
     Notes
     -----
-    By the three-term recurrence (l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1), in double: 4 l flops
-    a point, error at most a few 1e-13 up to degree 100. Summing Eq 2 as it stands
+    Uses the three-term recurrence (l+d-2) P_(l+1) = (2l+d-2) t P_l - l P_(l-1) in double precision:
+    4 l flops for each point, with errors of a few 1e-13 up to degree 100. Direct summation of Eq 2
     loses all digits there.
 
     References
@@ -159,7 +159,7 @@ def gegenbauer_coefficients(degree: int, dim: int) -> Doubles:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -184,8 +184,8 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     With a = l + (d-3)/2 the l-th derivative of (1-t^2)^a is a sum over j of falling powers, and
     P = Gamma((d-1)/2) / (2^l Gamma(l+(d-1)/2)) sum_j C(l,j) a^(j) a^(l-j) (t-1)^(l-j) (t+1)^j.
 
-    For verification: the terms alternate in sign inside (-1, 1), so digits are lost as l grows, all
-    of them before l = 60; use `gegenbauer`.
+    For verification only: the terms alternate in sign inside (-1, 1), so that digits are lost as l
+    grows, all of them before l = 60. Otherwise use `gegenbauer`.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small, or t not numeric.
+        If a number is not an integer or too small, or t not numeric.
 
     Notes
     -----
@@ -232,8 +232,8 @@ def rodrigues(degree: int, dim: int, t: ArrayLike) -> Floats:
 def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     """Coefficient of P_d^l in the Gegenbauer series of t^j, mu_l^j (Eq 29).
 
-    alpha(l, d) / 2^l  Gamma(d/2) j! / (sqrt(pi) (j-l)!)  Gamma((j-l+1)/2) / Gamma((j+l+d)/2) where
-    j - l is even and not negative, else 0. The sum over l is 1.
+    alpha(l, d) / 2^l  Gamma(d/2) j! / (sqrt(pi) (j-l)!)  Gamma((j-l+1)/2) / Gamma((j+l+d)/2) if j -
+    l is even and not negative, else 0. The sum over l is 1.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer or too small.
+        If a number is not an integer or too small.
 
     References
     ----------
@@ -315,7 +315,7 @@ def sphere_area(dim: int) -> float:
     Raises
     ------
     TypeError, ValueError
-        If dim is no integer >= 1.
+        If dim is not an integer >= 1.
 
     References
     ----------

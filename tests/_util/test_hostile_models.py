@@ -1,7 +1,7 @@
 """Files that an author who knows the format changed and signed: refused, or models that answer.
 
-Each change is tried in a process of its own kind, see `hostile`: one that kernels were led astray by
-would end it.
+Each change is tried in a separate process, see `hostile`, since a change that makes compiled code
+read elsewhere would end the process.
 """
 
 import io

@@ -95,7 +95,7 @@ def test_complex_values_are_not_printed(kind):
     [
         ([[1, 2], [3], [4, 5]], "row 1 has 1 value and row 0 has 2 values"),
         ([[1], [3, 4], [5, 6]], "row 0 has 1 value and row 1 has 2 values"),
-        ([[1, 2], 3], "row 1 is no list and row 0 has 2 values"),
+        ([[1, 2], 3], "row 1 is not a list and row 0 has 2 values"),
         ([[1, 2], [3, [4, 5]]], r"has \[4, 5\] in row 1, column 1, both counted from 0; pass one"),
     ],
 )
@@ -129,7 +129,7 @@ def test_no_columns_are_told_in_a_sentence(rows):
 def test_numbers_are_no_labels():
     check_labels(np.array([1.0, 2.0, 1.0]), "never")
     wanted = (
-        "Unknown label type: continuous. y has numbers such as 2.5, and labels are text or "
+        "Unknown label type: continuous. y has numbers such as 2.5, but labels must be text or "
         "integers; use a ruler"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):

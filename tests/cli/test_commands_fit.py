@@ -294,7 +294,7 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
     arguments = ["fit", "data.csv", "--target", "y", "--gamma", "0.1", *QUICK]
     reason = refuse(capsys, *arguments)
     assert reason == (
-        "--model model.gzk is there already; give another name by --model, or --force to replace it"
+        "--model model.gzk exists already; give another name with --model, or use --force to replace it"
     )
     assert Path("model.gzk").read_bytes() == b"precious"
     assert cli.main([*arguments, "--model", "other.gzk"]) == 0
@@ -312,11 +312,11 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
         ("--output", "out.csv", ["predict", "model.gzk", "data.csv"]),
     ):
         assert refuse(capsys, *command, option, name) == (
-            f"{option} {name} is there already; give another name by {option}, or --force to "
+            f"{option} {name} exists already; give another name with {option}, or use --force to "
             "replace it"
         )
         assert Path(name).read_bytes() == b"precious"
-    assert "a-block-fig1.png is there" in refuse(capsys, "papers", "block", "--plot", "a.png")
+    assert "a-block-fig1.png exists" in refuse(capsys, "papers", "block", "--plot", "a.png")
     predict = ["predict", "model.gzk", "data.csv", "--output", "out.csv"]
     assert cli.main([*predict, "--force"]) == 0
     assert len(read("out.csv")) == 500
@@ -383,7 +383,11 @@ def test_decimal_commas(capsys, plain, options):
         ("a,y\n1,2\n", ["--columns", "a,y"], "is named twice"),
         ("y\n1\n", [], "data.csv has no column but the target 'y' to predict from"),
         ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
-        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row that is used, so there"),
+        (
+            "a,y\n" + "1,7\n2,7\n" * 20,
+            [],
+            "column 'y' is 7 in every row that is used, so that there",
+        ),
         ("a,b,y\n1,2,3\n", ["--lat", "a"], "--lat and --lon must be given together"),
         (
             "a,b,y\n1,2,3\n",
@@ -413,7 +417,7 @@ def test_decimal_commas(capsys, plain, options):
         ("a,y\n1,2\n", ["--time", "5"], "--time can't be combined with --features"),
         ("a,y\n1,2\n", ["--memory", "2GB"], "--memory can't be combined with --features"),
         ("a,y\n1,2\n", ["--classify"], "--classify can't be combined with --features"),
-        ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp should end with one of .png, .pdf, .svg"),
+        ("a,y\n1,2\n", ["--plot", "x.bmp"], "--plot x.bmp must end with one of .png, .pdf, .svg"),
         ("a,y\n1,2\n", ["--model", "no/m.gzk"], "cannot save to 'no/m.gzk': there is no folder no"),
         ("a,y\n" + "1,7\n2,8\n" * 12, ["--test-fraction", "1e-9"], "0 for the test"),
         ("a,y\n" + "1,7\n1e200,8\n" * 99, [], "column 'a' has values so large that their squares"),
@@ -481,7 +485,7 @@ def test_bad_predictions(capsys, globe):
         ("off.csv", "out.csv", "off.csv: data row 2: longitude 999 is outside -180 to 360 degrees"),
         ("again.csv", "out.csv", "has a column 'PREDICTED_y' already; choose a --name"),
         ("data.csv", "data.csv", "--output data.csv would overwrite the table"),
-        ("data.csv", "out.npy", "--output out.npy should end with .csv or .tsv or .txt"),
+        ("data.csv", "out.npy", "--output out.npy must end with .csv or .tsv or .txt"),
         ("data.csv", "no/out.csv", "cannot save to 'no/out.csv': there is no folder no"),
     ):
         assert reason in refuse(capsys, "predict", "model.gzk", data, "--output", output)
@@ -512,7 +516,7 @@ def test_bad_models(capsys, globe):
         np.eye(20, 3), np.arange(20)
     ).save("python.gzk")
     reason = refuse(capsys, "predict", "python.gzk", "data.csv", "--output", "out.csv")
-    assert "python.gzk does not say which columns it needs" in reason
+    assert "was saved from Python and does not say which columns it needs" in reason
     assert "out.csv" not in files()
 
 

@@ -262,7 +262,11 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
     [
         ("a,y\n1,2\n", [], "data.csv has 1 row; at least 20 are needed"),
         ("a,y\n" + "1,\n" * 50, [], "column 'y' has no value in any row; choose another"),
-        ("a,y\n" + "1,7\n2,7\n" * 20, [], "column 'y' is 7 in every row that is used, so there"),
+        (
+            "a,y\n" + "1,7\n2,7\n" * 20,
+            [],
+            "column 'y' is 7 in every row that is used, so that there",
+        ),
         ("a,y\n" + MANY + "x,1\n", [], "row 101, column 'a': the value is 'x', which is not a fin"),
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
         ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
@@ -271,9 +275,9 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         (
             "a,y\n" + MANY,
             ["--memory", "much"],
-            "--memory='much' is no number of bytes; use one such as 2e9, 500MB",
+            "--memory='much' is not a number of bytes; use one such as 2e9, 500MB",
         ),
-        ("a,y\n" + MANY, ["--memory", "-2GB"], "--memory='-2GB' is no number of bytes"),
+        ("a,y\n" + MANY, ["--memory", "-2GB"], "--memory='-2GB' is not a number of bytes"),
         (
             "a,y\n" + LINE,
             ["--memory", "8kB"],
@@ -293,7 +297,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         (
             "a,y\n" + "".join(f"id{i},{i}\n" for i in range(50)),
             [],
-            "every column has no value, or texts of which more than half differ",
+            "every column is empty, or holds text with a different value",
         ),
         (
             "a,y\n" + "1,2020-01-01\n2,2020-01-02\n" * 20,

@@ -86,7 +86,7 @@ def test_columns_without_a_value_are_left_out(capsys, ending):
     reason = refuse(
         capsys, "fit", f"data.{ending}", "--target", "y", "--columns", "none", "--force"
     )
-    assert "every column has no value" in reason
+    assert "every column is empty" in reason
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_a_window_by_the_default_fit(capsys, globe, named):
     assert [float(row["longitude"]) for row in rows[:3]] == [175, 185, 195]
     assert all(len(row["PREDICTED_y"]) <= len("-1.23456789e-05") for row in rows)
     reason = refuse(capsys, "predict", "model.gzk", *window, "--output", "map.csv")
-    assert reason.startswith("--output map.csv is there already")
+    assert reason.startswith("--output map.csv exists already")
     write("same.csv", {names.get("lat", "lat"): [35.0], names.get("lon", "lon"): [-175.0]})
     run(capsys, "predict", "model.gzk", "same.csv", "--output", "out.csv")
     expected = float(read("out.csv")[0]["PREDICTED_y"])
@@ -93,11 +93,14 @@ def test_what_is_refused(capsys, globe, plain):
     run(capsys, "fit", "data.csv", *ON_GLOBE, *QUICK)
     run(capsys, "fit", "plain.csv", "--target", "y", "--model", "plain.gzk", *QUICK)
     for options, reason in (
-        (["model.gzk", "--output", "m.nc"], "give a table to predict for, or --grid"),
-        (["model.gzk", "data.csv", "--grid", "1", "--output", "m.nc"], "give a table to predict"),
+        (["model.gzk", "--output", "m.nc"], "give either a table to predict for, or --grid"),
+        (
+            ["model.gzk", "data.csv", "--grid", "1", "--output", "m.nc"],
+            "give either a table to predict",
+        ),
         (["model.gzk", "data.csv", "--window", "1", "--output", "m.csv"], "add --grid"),
         (["model.gzk", "--grid", "0", "--output", "m.nc"], "--grid 0 must be a positive number"),
-        (["model.gzk", "--grid", "1", "--output", "m.tif"], "should end with .nc (NetCDF) or .csv"),
+        (["model.gzk", "--grid", "1", "--output", "m.tif"], "must end with .nc (NetCDF) or .csv"),
         (
             ["model.gzk", "--grid", "1", "--window", "9,1,2,3", "--output", "m.nc"],
             "--window 9,1,2,3 must be south,north,west,east",
@@ -108,7 +111,7 @@ def test_what_is_refused(capsys, globe, plain):
         ),
         (
             ["model.gzk", "--grid", "1", "--output", "m.nc", "--decimal-comma"],
-            "--decimal-comma is for tables, and --grid reads none",
+            "--decimal-comma is for tables, but --grid reads no table",
         ),
         (
             ["model.gzk", "--grid", "1", "--output", "m.nc", "--name", "latitude"],

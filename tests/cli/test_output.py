@@ -82,7 +82,7 @@ def test_models_are_no_tables_and_no_pictures(capsys, plain):
     write("data.csv", plain)
     for name in ("z.png", "other.csv", "model"):
         reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--model", name)
-        assert reason == f"--model {name} should end with .gzk"
+        assert reason == f"--model {name} must end with .gzk"
 
 
 @pytest.mark.usefixtures("in_process")

@@ -136,10 +136,10 @@ def test_extrapolation():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.ones((60, 2)), "y has 2 columns, and plan takes one"),
+        (np.ones((60, 2)), "y has 2 columns, but plan takes one"),
         (np.ones(59), "X has 60 rows, but y has 59"),
         (["a"] * 59, "X has 60 rows, but y has 59"),
-        (["a"] * 60, r"y has one class, \['a'\], and plan needs two or more"),
+        (["a"] * 60, r"y has one class, \['a'\], but plan needs two or more"),
         ([np.nan, *range(59)], "leave out rows without a target"),
         (["a", None, *"ab" * 29], "y has no label in row 1.*X.y.notna"),
     ],
@@ -151,7 +151,7 @@ def test_bad_targets(y, message):
 
 @pytest.mark.parametrize("y", [np.arange(3.0), ["a", "b", "a"]])
 def test_few_rows(y):
-    with pytest.raises(ValueError, match="needs 50 rows or more; got 3, whose"):
+    with pytest.raises(ValueError, match="needs 50 rows or more; got 3, which can be"):
         gzkcore.plan(rows(3)[0], y=y, n_components=16)
 
 
@@ -159,7 +159,7 @@ def test_bad_labels():
     X, _ = rows(60)
     with pytest.raises(ValueError, match="contains NaN"):
         gzkcore.plan(X, y=[np.nan, *range(59)], classify=True)
-    with pytest.raises(TypeError, match="classify='yes' is no bool"):
+    with pytest.raises(TypeError, match="classify='yes' is not a bool"):
         gzkcore.plan(X, y=np.arange(60), classify="yes")
     with pytest.raises(ValueError, match="n_samples=59 is fewer than the 60 rows of X"):
         gzkcore.plan(X, n_samples=59)

@@ -90,7 +90,7 @@ def test_plan_draws(tmp_path):
     [
         ({"max_error": 0.0}, ValueError, "max_error=0.0 is not usable"),
         ({"lam": -1.0}, ValueError, "lam=-1.0 is not usable"),
-        ({"n_components": []}, ValueError, "names no width"),
+        ({"n_components": []}, ValueError, "is empty"),
         ({"n_components": [0]}, ValueError, "n_components=0 is too small"),
         ({"n_samples": 0}, ValueError, "n_samples=0 is too small"),
         ({"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),

@@ -84,7 +84,7 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
         {"max_samples": 30},
         {"lam": 2.0},
     ):
-        with pytest.raises(ValueError, match="give another output, or delete it"):
+        with pytest.raises(ValueError, match="give another output, or delete the file"):
             compared(X, **{"output": path} | options)
     with pytest.raises(
         ValueError, match=r"data was 80 x 3 float64, checksum \w+, and is 80 x 3 .* now"
@@ -93,7 +93,7 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
     with pytest.raises(ValueError, match="targets was None, and is 80 float64"):
         compared(X, X[:, 0], output=path)
     path.write_text("{}")
-    with pytest.raises(ValueError, match="is no result of compare"):
+    with pytest.raises(ValueError, match="is not a result of compare"):
         compared(X, output=path)
 
 
@@ -119,7 +119,7 @@ def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after, 1))
     with pytest.raises(
-        ValueError, match=re.escape(f"is no result of compare of this version ({said})")
+        ValueError, match=re.escape(f"is not a result of compare of this version ({said})")
     ):
         compared(X, X[:, 0], **options)
 

@@ -347,9 +347,13 @@ def test_clone_pickle_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernel": Laplacian(1.0)}, ValueError, "is no power series of the dot product; use"),
+        ({"kernel": Laplacian(1.0)}, ValueError, "is not a power series of the dot product; use"),
         ({"kernel": "cubic"}, ValueError, "kernel='cubic' is unknown"),
-        ({"kernel": Gaussian(1e4)}, ValueError, "lengthscales from the centre, and monomials are"),
+        (
+            {"kernel": Gaussian(1e4)},
+            ValueError,
+            "lengthscales from the centre, and the degrees needed",
+        ),
         ({"lam": 0.0}, ValueError, "lam=0.0 is not usable; use a finite number > 0"),
         ({"lam": "auto"}, TypeError, "lam='auto' is not a number"),
         ({"n_rows": 0}, ValueError, "n_rows=0 is too small"),
@@ -364,7 +368,7 @@ def test_bad_parameters(parameters, error, message):
 def test_kernels_that_are_no_numbers():
     with pytest.raises(ValueError, match="is 0 on these rows; scale"):
         AdaptiveSketchFeatures(Polynomial(2, coef0=0.0)).fit(np.zeros((9, 2)))
-    with pytest.raises(ValueError, match="is beyond all numbers"), np.errstate(all="ignore"):
+    with pytest.raises(ValueError, match="overflows"), np.errstate(all="ignore"):
         AdaptiveSketchFeatures(ExponentialDot(1.0)).fit(40 * gaussian(9, 2))
 
 
@@ -426,7 +430,7 @@ def test_features_of_far_rows_are_right(radius, dtype):
 @every_type
 def test_rows_too_far_for_monomials_are_refused(dtype):
     X = (24.0 * sphere(100, 3)).astype(dtype)
-    with pytest.raises(ValueError, match=r"a row is 25\.6 lengthscales .* smaller gamma than 0\.5"):
+    with pytest.raises(ValueError, match=r"a row is 25\.6 lengthscales .* a gamma below 0\.5"):
         AdaptiveSketchFeatures(Gaussian(0.5), 200, random_state=0, n_rows=60).fit(X)
 
 

@@ -138,6 +138,6 @@ def test_lengthscales_beyond_single_precision_are_told(features):
     fitted = clone(features).fit(X)
     assert np.isfinite(fitted.transform(X)).all()
     with pytest.raises(
-        ValueError, match="the fit has numbers beyond those of float32; scale the columns"
+        ValueError, match="the fit has numbers that exceed the range of float32; scale the columns"
     ):
         fitted.transform(X.astype(np.float32))

@@ -205,7 +205,7 @@ def test_a_kernel_that_tells_nothing_is_told():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "laplacian"}, "depends on the axes, and Fastfood turns them; use Random"),
+        ({"kernel": "laplacian"}, "depends on the axes, and Fastfood rotates them; use Random"),
         ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from"),
         ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
         ({"frequencies": "iid"}, "frequencies='iid' is unknown; use one of"),

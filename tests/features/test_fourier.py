@@ -359,8 +359,12 @@ def test_sobol_has_an_end():
 @pytest.mark.parametrize(
     ("parameters", "dim", "message"),
     [
-        ({"kernel": "matern"}, 2, "the density is known to be good for the Gaussian alone"),
-        ({}, 4, "X has 4 columns, but the variance of ModifiedFourierFeatures explodes beyond 3"),
+        ({"kernel": "matern"}, 2, "this density is known to be good for the Gaussian only"),
+        (
+            {},
+            4,
+            "X has 4 columns, but the variance of ModifiedFourierFeatures is too large beyond 3",
+        ),
         ({"alpha": 0.0}, 2, "alpha=0.0 is not usable"),
     ],
 )

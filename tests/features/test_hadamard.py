@@ -91,7 +91,7 @@ def test_out():
     [
         (np.ones((2, 3)), ValueError, r"X has shape \(2, 3\), .* pad it with zeros to 4"),
         (np.ones((2, 0)), ValueError, "pad it with zeros to 1"),
-        (1.0, ValueError, r"X has shape \(\), whose last axis is no power of two"),
+        (1.0, ValueError, r"X has shape \(\), whose last axis is not a power of two"),
         ([1j, 2], TypeError, "X is complex"),
         (["a", "b"], TypeError, "X is not numeric"),
     ],

@@ -112,7 +112,7 @@ def test_clone_pickle_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": Matern()}, "is no power series of the dot product; use Gaussian"),
+        ({"kernel": Matern()}, "is not a power series of the dot product; use Gaussian"),
         ({"degrees": "even"}, "degrees='even' is unknown; use one of"),
         ({"n_components": 0}, "n_components=0 is too small"),
     ],

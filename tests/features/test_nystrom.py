@@ -343,7 +343,7 @@ def test_clone_pickle_and_files(landmarks, tmp_path):
 )
 def test_functions_are_in_no_file(kernel, tmp_path):
     features = NystromFeatures(kernel, 5, random_state=0).fit(sphere(20, 3))
-    with pytest.raises(TypeError, match="no file of data can hold"):
+    with pytest.raises(TypeError, match="a file of data cannot hold"):
         features.save(tmp_path / "m.gzk")
 
 
@@ -392,9 +392,9 @@ def test_bad_parameters(parameters, error, message):
     [
         (lambda X, Y: np.zeros((len(X), len(Y))), "is 0 between every row of X and itself"),
         (lambda X, Y: np.full((len(X), len(Y)), np.nan), "is nan between row 0 of X and itself"),
-        (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself, .* definite kernel"),
+        (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself; .* definite kernel"),
         (lambda X, Y: -abs(X[:, :1] - Y[:, 0]), "is 0 between every row of X and itself"),
-        (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself, .*; scale X"),
+        (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself; .*; scale X"),
     ],
     ids=["zero", "nan", "negative", "distance", "overflow"],
 )
@@ -406,7 +406,7 @@ def test_kernels_that_say_nothing_of_rows_are_told(kernel, message, landmarks):
 @pytest.mark.parametrize("landmarks", ["rls", "accelerated-rls"])
 def test_indefinite_kernels_have_no_leverage(landmarks):
     features = NystromFeatures(lambda X, Y: 1.0 + 2.0 * (X[:, :1] != Y[:, 0]), 9)
-    with pytest.raises(ValueError, match=r"landmarks='.*' is for positive definite kernels, and"):
+    with pytest.raises(ValueError, match=r"landmarks='.*' needs a positive definite kernel, and"):
         features.set_params(landmarks=landmarks).fit(gaussian(30, 2))
 
 

@@ -84,7 +84,7 @@ def test_norms_beyond_the_range_of_powers_stay_finite(dtype):
     """|x|^N overflows where exp(-|x|^2 / 2) underflows; their product does neither."""
     X = np.array([[40.0, 0.0], [28.0, 28.0], [3.0, 0.0], [0.0, 0.0]], dtype=dtype)
     features = PolySketchFeatures(Gaussian(0.5), 300, random_state=0)
-    with pytest.warns(TruncationWarning, match="hold the degrees to 299, which leave out 1 of"):
+    with pytest.warns(TruncationWarning, match="is enough for degrees up to 299, which miss 1 of"):
         Z = features.fit_transform(X)
     assert np.isfinite(Z).all()
     assert_allclose(Z[:2], 0, atol=1e-30)  # the degrees that they need are not there
@@ -150,7 +150,10 @@ def test_clone_pickle_and_files(kernel, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": Laplacian()}, "is no polynomial or Gaussian kernel; use one of these"),
+        (
+            {"kernel": Laplacian()},
+            "is neither a polynomial nor a Gaussian kernel; use one of these",
+        ),
         ({"n_components": 0}, "n_components=0 is too small"),
         ({"n_nonzeros": 3}, "n_nonzeros=3 is not usable; use 1, 2, 4, 8 or 16"),
     ],

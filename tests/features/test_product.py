@@ -272,7 +272,7 @@ def test_bad_parameters():
         ProductFeatures(PLACE_AND_TIME, 0).fit(X)
     with pytest.raises(ValueError, match=r"energies\[1\]=\[-1.0\] must be a list of finite"):
         product_columns([[1.0], [-1.0]], 3)
-    with pytest.raises(ValueError, match="columns must lie within the parts"):
+    with pytest.raises(ValueError, match="columns must be within the parts"):
         product_features([[[1.0]]], [[1]])
 
 

@@ -401,7 +401,11 @@ def test_bad_values_are_found(cls, kind, value):
         (HadamardProjection(0), ValueError, "n_components=0 is too small"),
         (HadamardProjection(2.5), TypeError, "n_components=2.5 is not an integer"),
         (FastJLProjection(0), ValueError, "n_components=0 is too small"),
-        (FastJLProjection(3, density=1.5), ValueError, "density=1.5 is no share; use a number > 0"),
+        (
+            FastJLProjection(3, density=1.5),
+            ValueError,
+            "density=1.5 is out of range; use a number > 0",
+        ),
         (FastJLProjection(3, density=0), ValueError, "density=0 is not usable"),
         (FastJLProjection(3, density="some"), ValueError, "density='some' is unknown; use 'auto'"),
     ],
@@ -421,7 +425,9 @@ def test_bad_arguments():
             hadamard_projection(X, [[1, 1, 1]], rows)
     with pytest.raises(ValueError, match=r"X and signs have shapes \(4, 3\) and \(1, 2\)"):
         hadamard_projection(X, [[1, 1]], [0])
-    with pytest.raises(ValueError, match=r"P has shape \(1, 3\); pass a row or more of 4 columns"):
+    with pytest.raises(
+        ValueError, match=r"P has shape \(1, 3\); pass one or more rows of 4 columns"
+    ):
         fast_jl_projection(X, [1, 1, 1], np.ones((1, 3)))
     with pytest.raises(ValueError, match=r"X and signs have shapes \(4, 3\) and \(2,\)"):
         fast_jl_projection(X, [1, 1], np.ones((1, 4)))
@@ -463,7 +469,7 @@ def test_a_matrix_that_points_outside_is_refused():
 
 def test_a_density_that_leaves_nothing_is_refused():
     for density in (1e-300, 1e-18, 1e-6):
-        with pytest.raises(ValueError, match="leaves no number in P; use 'auto', or more than"):
+        with pytest.raises(ValueError, match="leaves only zeros in P; use 'auto', or more than"):
             FastJLProjection(3, density=density).fit(gaussian(9, 16))
 
 

@@ -186,11 +186,14 @@ def test_clone_pickle_and_files(features, tmp_path):
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        (TensorSketchFeatures(Gaussian()), "is no polynomial kernel, which is all .* PolySketch"),
+        (
+            TensorSketchFeatures(Gaussian()),
+            "is not a polynomial kernel, .* PolySketch",
+        ),
         (TensorSketchFeatures(n_components=0), "n_components=0 is too small"),
         (TensorSketchFeatures(Polynomial(0)), "degree=0 is too small"),
         (CountSketch(0), "n_components=0 is too small"),
-        (CountSketch(3, n_nonzeros=4), "n_nonzeros=4 places don't fit into n_components=3"),
+        (CountSketch(3, n_nonzeros=4), "n_nonzeros=4 is more than n_components=3"),
     ],
 )
 def test_bad_parameters(features, message):
@@ -201,7 +204,7 @@ def test_bad_parameters(features, message):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (([[1.0]], [[0]], [[1]], 3), "n_components=3 is no power of two; use 4"),
+        (([[1.0]], [[0]], [[1]], 3), "n_components=3 is not a power of two; use 4"),
         (
             ([[1.0]], [[2]], [[1]], 2),
             "hashes has places from 2 to 2; use integers >= 0 and below 2",

@@ -348,7 +348,7 @@ def test_more_columns_than_rows():
     [
         ({"X": np.full((300, 3), np.nan)}, "Input X contains NaN.*row 0, column 0"),
         ({"y": np.full(300, np.nan)}, "Input y contains NaN"),
-        ({"y": np.ones(300)}, "y is constant on the 300 rows looked at"),
+        ({"y": np.ones(300)}, "y is constant on the 300 rows used"),
         ({"y": ["one"] * 300}, "y is constant"),
         ({"y": np.ones(299)}, "X has 300 rows, but y has 299"),
         ({"y": np.ones((300, 2, 2))}, "y has shape"),
@@ -663,7 +663,7 @@ def test_a_slanted_function_gets_a_slanted_metric():
 @pytest.mark.parametrize("kernel", ["laplacian", Product([([0, 1, 2], "matern")])], ids=named)
 def test_metrics_are_for_distances(kernel):
     X, y = table(100)
-    with pytest.raises(ValueError, match="metric='agop' is for kernels of the distance alone"):
+    with pytest.raises(ValueError, match="metric='agop' is only for kernels of the distance"):
         learn_kernel(X, y, kernel, metric="agop")
     with pytest.raises(ValueError, match="metric='full' is unknown"):
         learn_kernel(X, y, "matern", metric="full")

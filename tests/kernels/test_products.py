@@ -156,7 +156,7 @@ def test_norms_multiply_homogeneous_kernels():
         assert off(KernelOperator(kernel, X, Y) @ V, K @ V, K, V) <= PRODUCTS["angle"]()
         np.testing.assert_allclose(kernel_matrix(kernel, X, Y), K, atol=1e-11)
         assert not (KernelOperator(kernel, X, Y) @ V)[7].any()
-    with pytest.raises(ValueError, match="has no value where a row is all 0"):
+    with pytest.raises(ValueError, match="has no value at a row that is all 0"):
         KernelOperator(ArcCosine(0), X)
 
 
@@ -648,7 +648,9 @@ def test_kernels_by_name(call):
     for name, kernel in (("rbf", Gaussian()), ("matern", Matern()), ("polynomial", Polynomial())):
         np.testing.assert_array_equal(call(name, X), call(kernel.resolve(X), X))
     for wrong in (None, 3.0, lambda x, y: 0.0):
-        with pytest.raises(TypeError, match=r"kernel=.* is no kernel; use one of \['arccosine', "):
+        with pytest.raises(
+            TypeError, match=r"kernel=.* is not a kernel; use one of \['arccosine', "
+        ):
             call(wrong, X)
     with pytest.raises(TypeError, match=r"kernel=Gaussian is a class; use an instance"):
         call(Gaussian, X)

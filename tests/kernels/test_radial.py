@@ -267,7 +267,7 @@ def test_a_distance_that_is_no_kernel_says_at_which_degree():
 
 @pytest.mark.parametrize("kernel", [Laplacian(1.0), Spherical()], ids=str)
 def test_what_is_no_generalized_zonal_kernel_says_what_to_use(kernel):
-    with pytest.raises(ValueError, match=r"is no generalized zonal kernel: .*use .*Exponential"):
+    with pytest.raises(ValueError, match=r"is not a generalized zonal kernel: .*use .*Exponential"):
         RadialFunctions(kernel, 3, (0.5, 2.0), np.ones(1), 60, 1e-6)
 
 
@@ -285,7 +285,7 @@ def test_what_overflows_says_so(kernel):
         (lambda: radial_table(GAUSSIAN, [-1.0], 3, 2, 2), ValueError, r"norms must be .* >= 0"),
         (lambda: radial_table(GAUSSIAN, [1.0], 3, 2, 0), ValueError, r"order=0 is too small"),
         (lambda: radial_table(GAUSSIAN, [np.nan], 3, 2, 2), ValueError, r"norms\[0\]=nan"),
-        (lambda: radial_table(GAUSSIAN, [1j], 3, 2, 2), TypeError, r"norms is no list of real"),
+        (lambda: radial_table(GAUSSIAN, [1j], 3, 2, 2), TypeError, r"norms is not a list of real"),
     ],
 )
 def test_bad_numbers(call, error, message):

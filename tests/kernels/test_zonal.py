@@ -94,7 +94,7 @@ def test_and_not_in_a_higher_one():
 
 
 def test_a_step_has_no_value_at_zero():
-    with pytest.raises(ValueError, match=r"no value where a row is all 0"):
+    with pytest.raises(ValueError, match=r"no value at a row that is all 0"):
         ArcCosine(0)(np.zeros((1, 2)))
     assert ArcCosine(1)(np.zeros((1, 2)))[0, 0] == NeuralTangent()(np.zeros((1, 2)))[0, 0] == 0
 
@@ -232,8 +232,12 @@ X2 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: Zonal().resolve(X2), ValueError, r"either function or coefficients"),
-        (lambda: Zonal(np.exp, [1.0]).resolve(X2), ValueError, r"either function or coefficients"),
+        (lambda: Zonal().resolve(X2), ValueError, r"exactly one of function and coefficients"),
+        (
+            lambda: Zonal(np.exp, [1.0]).resolve(X2),
+            ValueError,
+            r"exactly one of function and coefficients",
+        ),
         (lambda: Zonal("exp").resolve(X2), TypeError, r"function='exp' is not callable"),
         (lambda: Zonal(lambda _: 1.0)(sphere(2, 2)), ValueError, r"function must map an array"),
         (lambda: Zonal(lambda t: 1j * t)(sphere(2, 2)), ValueError, r"function must map an array"),

@@ -611,7 +611,9 @@ def test_default_features(name):
     model = LEARNERS_ON[name](None).set_params(features__n_components=20, random_state=0)
     assert isinstance(model.features, KernelFeatures)
     assert model.fit(X, second(name, X)).features_.n_components == 20
-    with pytest.raises(TypeError, match=r"features=.* is no transformer; pass an instance such as"):
+    with pytest.raises(
+        TypeError, match=r"features=.* is not a transformer; pass an instance such as"
+    ):
         fit(name, X, features=RBFSampler)
 
 
@@ -900,7 +902,7 @@ def test_wrong_targets_are_told_in_a_sentence(given):
     X, y = table_of(given)
     model = clone(given).fit(X, y)
     wrong = (TypeError, ValueError)
-    refused(wrong, r"y(=3.0 is no array| has shape \(\)); pass one", clone(given).fit, X, 3.0)
+    refused(wrong, r"y(=3.0 is not an array| has shape \(\)); pass one", clone(given).fit, X, 3.0)
     texts, gap = np.where(y > 1, "high", "low"), np.where(np.arange(40) == 7, np.nan, y)
     prices = [f"€ {each:.2f}" for each in y.tolist()]
     refused(ValueError, "write the numbers alone, such as 1200.5", clone(given).fit, X, prices)
@@ -917,7 +919,7 @@ def test_wrong_labels_are_told_in_a_sentence(given):
     for method in (clone(given).fit, model.score):
         refused(ValueError, mixed, method, X, [1, "a"] * 20)
         refused(ValueError, "y has no label in row 1 .*; leave", method, X, ["a", np.nan] * 20)
-    refused(ValueError, "such as 0, and the classes .* 'a'; pass", model.score, X, [0, 1] * 20)
+    refused(ValueError, "such as 0, but the classes .* 'a'; pass", model.score, X, [0, 1] * 20)
     refused(ValueError, "label type: continuous", model.score, X, X[:, 0])
 
 

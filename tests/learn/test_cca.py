@@ -69,9 +69,9 @@ def test_a_weight_says_how_many_rows_a_row_stands_for():
 
 def test_weights_add_up_to_more_than_1():
     X, y, weight = data()
-    with pytest.raises(ValueError, match=r"the weights add up to 0\.5, and a variance needs more"):
+    with pytest.raises(ValueError, match=r"the weights add up to 0\.5, but a variance needs more"):
         RandomFeatureCCA(RBF9, RBF5).fit(X, y, 0.5 * weight / weight.sum())
-    with pytest.raises(ValueError, match="a variance needs two rows or more, and n_samples=1"):
+    with pytest.raises(ValueError, match="a variance needs two rows or more, but n_samples=1"):
         RandomFeatureCCA(RBF9, RBF5, 1).fit(X[:1], y[:1])
 
 
@@ -101,7 +101,9 @@ def test_dependent_features_without_alpha():
     model = RandomFeatureCCA(twice, FunctionTransformer(), alpha=0).fit(X, y)
     plain = RandomFeatureCCA(FunctionTransformer(), alpha=0).fit(X, y)
     close(model.canonical_correlations_, plain.canonical_correlations_)
-    with pytest.raises(ValueError, match="n_components=3, but the views have no more than 2 dir"):
+    with pytest.raises(
+        ValueError, match="n_components=3 is too large: the views have at most 2 dir"
+    ):
         RandomFeatureCCA(twice, FunctionTransformer(), 3, alpha=0).fit(X, y)
 
 
@@ -135,7 +137,7 @@ def test_a_view_of_one_column_may_be_flat():
         ({"n_components": 1.5}, TypeError, "n_components=1.5 is not an integer"),
         ({"alpha": -1.0}, ValueError, "alpha=-1.0 is not usable; use a finite number >= 0"),
         ({"alpha": "big"}, TypeError, "alpha='big' is not a number"),
-        ({"features_y": RBFSampler}, TypeError, "features_y=.* is no transformer"),
+        ({"features_y": RBFSampler}, TypeError, "features_y=.* is not a transformer"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

@@ -219,7 +219,7 @@ def test_more_centers_than_the_sample_of_a_source(monkeypatch):
     X, y, weight = data()
     monkeypatch.setattr("gzkcore.rows.survey.SAMPLE_ROWS", 100)
     cut = Cut(X, y, weight, rows=200)
-    with pytest.raises(ValueError, match=r"centers=200 are chosen among a sample.*of 100 rows"):
+    with pytest.raises(ValueError, match=r"centers=200 is more than the sample.*, 100 rows"):
         solve_centers(KERNEL, Passes.of(cut), 200, [0.1], random_state=0)
     assert len(solve_centers(KERNEL, Passes.of(cut), 100, [0.1], random_state=0).centers) == 100
 

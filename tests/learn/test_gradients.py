@@ -189,14 +189,14 @@ def test_equal_rows_of_a_rough_kernel_have_slope_0():
         ),
         (
             lambda: GradientAccumulator(lambda X: X.sum(axis=1)).update([[1.0]]).update([[1.0, 2]]),
-            "X has 2 columns, and the rows before 1",
+            "X has 2 columns, but earlier rows had 1",
         ),
         *(
             (
                 lambda form=form: average_gradient_outer_product(
                     lambda X: X.sum(axis=1), form([np.ones((2, 1)), np.ones((2, 2))])
                 ),
-                "X has 2 columns, and the rows before 1",
+                "X has 2 columns, but earlier rows had 1",
             )
             for form in (list, iter)
         ),

@@ -402,7 +402,9 @@ def test_what_does_not_fit_together_is_named():
         GramAccumulator(Cosines(), 0)
     X, y, _ = data(50)
     sums = GramAccumulator(Cosines(4).fit(X), 2).update(X, y)
-    with pytest.raises(ValueError, match="have 4 features and 1 target, those before 4 and 2"):
+    with pytest.raises(
+        ValueError, match="have 4 features and 1 target, but earlier rows had 4 and 2"
+    ):
         sums.update(X, y[:, 0])
     with pytest.raises(ValueError, match="cannot merge 3 folds into 2"):
         sums.merge(GramAccumulator(sums.features, 3).update(X, y))
@@ -410,7 +412,7 @@ def test_what_does_not_fit_together_is_named():
         sums.merge(GramAccumulator(Cosines(5).fit(X), 2).update(X, y))
     with pytest.raises(ValueError, match="no rows yet"):
         GramAccumulator(sums.features).finalize()
-    with pytest.raises(ValueError, match="made NaN or infinity of finite X"):
+    with pytest.raises(ValueError, match="returned NaN or infinity for finite X"):
         GramAccumulator(FunctionTransformer(lambda X: X * np.inf).fit(X)).update(np.ones((3, 2)))
 
 
@@ -611,18 +613,20 @@ def test_what_does_not_fit_moments_and_clusters_is_named():
         sums.finalize()
     with pytest.raises(ValueError, match="no features_y for it"):
         sums.update(X, y)
-    with pytest.raises(ValueError, match="pass its rows as y"):
+    with pytest.raises(ValueError, match="pass that view as y"):
         MomentsAccumulator(IDENTITY, IDENTITY).update(X)
     with pytest.raises(ValueError, match="all sample weights are zero"):
         sums.update(X, sample_weight=np.zeros(50)).finalize()
     sums.update(X)
-    with pytest.raises(ValueError, match=r"have \(4, 0\) features in the two views, those before"):
+    with pytest.raises(
+        ValueError, match=r"have \(4, 0\) features in the two views, but earlier rows had"
+    ):
         sums.merge(MomentsAccumulator(Cosines(4).fit(X)).update(X))
     with pytest.raises(
-        ValueError, match=r"weights add up to 0.5, and a variance needs more than 1"
+        ValueError, match=r"weights add up to 0.5, but a variance needs more than 1"
     ):
         _ = MomentsAccumulator(IDENTITY).update(X[:1], sample_weight=[0.5]).finalize().covariance
-    with pytest.raises(ValueError, match="made NaN or infinity of finite X"):
+    with pytest.raises(ValueError, match="returned NaN or infinity for finite X"):
         MomentsAccumulator(FunctionTransformer(lambda X: X * np.inf).fit(X)).update(np.ones((3, 2)))
     with pytest.raises(ValueError, match="centers has shape"):
         ClusterAccumulator(IDENTITY, [1.0, 2.0])
@@ -631,7 +635,7 @@ def test_what_does_not_fit_moments_and_clusters_is_named():
         clusters.finalize()
     with pytest.raises(ValueError, match="centers have 3 columns, but the features 4"):
         ClusterAccumulator(Cosines(4).fit(X), X[:2]).update(X)
-    with pytest.raises(ValueError, match="cannot merge sums around other centers"):
+    with pytest.raises(ValueError, match="cannot merge sums around different centers"):
         clusters.merge(ClusterAccumulator(IDENTITY, X[1:3]))
     with pytest.raises(ValueError, match="all sample weights are zero"):
         clusters.update(X, np.zeros(50)).finalize()

@@ -343,7 +343,7 @@ def test_few_rows_are_not_encoded_by_ranks_and_missing_categories_are_told():
     assert "ranks" not in str(report)
     towns = pd.DataFrame({"town": np.resize(["Bern", "Ulm", "Graz", None], 40)})
     told = str(KernelRegressor(cv=2).fit(towns, np.resize([1.0, 2.0, 4.0, 1.0], 40)).report_)
-    assert "Columns whose missing values are a category of their own: town." in told
+    assert "Columns whose missing values are a separate category: town." in told
 
 
 def test_the_report_marks_nothing_where_the_mean_is_predicted():
@@ -473,17 +473,17 @@ def test_splits_that_say_nothing_are_refused(cv, words):
 @pytest.mark.parametrize(
     ("groups", "cv", "words"),
     [
-        (np.zeros(60), None, "groups has the same group for all 60 rows.*or leave groups out"),
+        (np.zeros(60), None, "groups has the same group for all 60 rows.*or omit groups"),
         (np.zeros(60), 3, "groups has the same group for all 60 rows"),
         (np.arange(60) % 3, 5, "cv=5 must be from 2 to the 3 groups"),
-        ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; name the group"),
+        ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; give every row a group"),
         (["a", None] * 30, 2, r"groups\[1\] is missing"),
         (np.array(["2024-01-01", "NaT"] * 30, "M8[D]"), 2, r"groups\[1\] is missing"),
         ("abc", None, r"groups has shape \(\); pass a list"),
         (None, GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*pass groups to fit"),
         (np.zeros(60), GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*use another cv"),
         (None, GroupKFold, r"must be None.*did you mean GroupKFold\(\)\?"),
-        (None, [1, 2], "split 0 of cv is 1, and should be a pair"),
+        (None, [1, 2], "split 0 of cv is 1; it must be a pair"),
         (None, {1: 2}, "cv={1: 2} must be None"),
     ],
 )

@@ -128,7 +128,9 @@ def test_candidates_that_were_not_solved_are_no_bad_alphas():
     model = KernelRidgeCV(
         Gaussian(0.5), [1e-9, 1e-6, 10.0, 100.0], preconditioner=30, max_iter=8, random_state=0
     )
-    with pytest.warns(ConvergenceWarning, match=r"alpha=10 is the best of those.*smaller ones"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"alpha=10 is the best alpha with a converged .*smaller alphas"
+    ):
         model.fit(X, y)
     assert_array_equal(model.cv_results_["converged"], [False, False, True, True])
     assert_array_equal(np.isnan(model.cv_results_["mean_test_score"]), [True, True, False, False])
@@ -198,7 +200,7 @@ def test_values_of_a_grid_may_be_of_any_shape(values, tmp_path):
         ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
         ({"cv": [([], np.arange(9))]}, ValueError, "split 0 of cv=.* no rows to fit to"),
         ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv does not fit 240 rows"),
-        ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid names \['gama'\]"),
+        ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid has the names \['gama'\]"),
         ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
     ],
 )

@@ -276,9 +276,13 @@ def test_random_states():
         ({"tol": -1.0}, ValueError, "tol=-1.0 is not usable; use a finite number >= 0"),
         ({"init": "best"}, ValueError, "init='best' must be"),
         ({"init": np.full((3, 9), 1j)}, ValueError, "init has values of type complex128, .* real"),
-        ({"init": [[1j] * 9] * 2 + [[None] * 9]}, ValueError, "init is no array of real numbers"),
+        (
+            {"init": [[1j] * 9] * 2 + [[None] * 9]},
+            ValueError,
+            "init is not an array of real numbers",
+        ),
         ({"init": [["a"] * 9] * 3}, ValueError, "init has values of type <U1, .* real numbers"),
-        ({"init": [[1, 2], [3]]}, ValueError, "init is no array of real numbers"),
+        ({"init": [[1, 2], [3]]}, ValueError, "init is not an array of real numbers"),
         ({"init": np.ones((3, 2))}, ValueError, r"init has shape \(3, 2\); pass finite centres"),
     ],
 )

@@ -611,7 +611,7 @@ X40, Y40, _ = data("poisson", 40)
         (KernelPoissonRegressor(tol=0), ValueError, "tol=0"),
         (KernelPoissonRegressor(max_iter=0), ValueError, "max_iter=0 is too small"),
         (KernelPoissonRegressor("gauss"), ValueError, "kernel='gauss' is unknown"),
-        (KernelPoissonRegressor(fit_intercept=1), TypeError, "fit_intercept=1 is no bool"),
+        (KernelPoissonRegressor(fit_intercept=1), TypeError, "fit_intercept=1 is not a bool"),
         (KernelHuberRegressor(epsilon=0.9), ValueError, "epsilon=0.9 is too small"),
         (KernelHuberRegressor(epsilon=np.inf), ValueError, "epsilon=inf is not usable"),
         (KernelQuantileRegressor(quantile=1.0), ValueError, "quantile=1.0 is not usable"),
@@ -624,7 +624,7 @@ def test_bad_parameters(model, error, message):
 
 def test_bad_rows():
     model = KernelPoissonRegressor()
-    with pytest.raises(ValueError, match=r"y\[3\] = -2 is negative, and Poisson .* KernelRidge"):
+    with pytest.raises(ValueError, match=r"y\[3\] = -2 is negative, but Poisson .* KernelRidge"):
         model.fit(X40, np.where(np.arange(40) == 3, -2.0, 1.0))
     with pytest.raises(ValueError, match=r"X contains NaN.*row 7"):
         model.fit(np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40)
@@ -635,10 +635,12 @@ def test_bad_rows():
     with pytest.raises(ValueError, match="all sample weights are zero"):
         model.fit(X40, Y40, np.zeros(40))
     for model in (KernelPoissonRegressor(), KernelHuberRegressor()):
-        with pytest.raises(ValueError, match="y is at most 1e-170, and its squares vanish; scale"):
+        with pytest.raises(
+            ValueError, match="y is at most 1e-170, so that its squares underflow; scale"
+        ):
             model.fit(X40, np.full(40, 1e-170))
     made = preconditioner_for(8, GAUSSIAN, X40, [1.0], random_state=0)
-    with pytest.raises(TypeError, match="was made for rows of given weights"):
+    with pytest.raises(TypeError, match="was made for fixed weights of the rows"):
         KernelPoissonRegressor(preconditioner=made).fit(X40, Y40)
 
 
@@ -657,7 +659,9 @@ LEARN = Matern(1.5, length_scale="learn")
     ids=lambda model: type(model).__name__,
 )
 def test_constant_targets_teach_a_kernel_nothing(model):
-    with pytest.warns(UserWarning, match="y is constant on the 40 rows .* lengths are") as caught:
+    with pytest.warns(
+        UserWarning, match="y is constant on the 40 rows .* lengthscales are"
+    ) as caught:
         model.fit(X40, np.full(40, 4.0))
     assert len(caught) == 1
     assert_allclose(model.predict(X40[:3]), 4.0, rtol=1e-9)

@@ -137,7 +137,7 @@ def test_chunks_of_dask():
 
 def test_rows_that_come_once_are_refused():
     X, y, _ = data()
-    with pytest.raises(ValueError, match=r"whose iter\(\) starts anew"):
+    with pytest.raises(ValueError, match=r"whose iter\(\) starts again"):
         Passes.of(iter([(X, y)]))
 
 

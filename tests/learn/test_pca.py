@@ -70,10 +70,10 @@ def test_a_weight_says_how_many_rows_a_row_stands_for():
 def test_weights_add_up_to_more_than_1():
     X, weight = data()
     for rows, scaled, message in (
-        (X, weight / weight.sum(), "the weights add up to 1, and a variance needs more than 1"),
+        (X, weight / weight.sum(), "the weights add up to 1, but a variance needs more than 1"),
         (X, (weight / weight.sum()).astype(np.float32), "the weights add up to 1"),
         (X, 1e-4 * weight, r"the weights add up to 0\.0"),
-        (X[:1], None, "a variance needs two rows or more, and n_samples=1"),
+        (X[:1], None, "a variance needs two rows or more, but n_samples=1"),
     ):
         with pytest.raises(ValueError, match=message):
             RandomFeaturePCA(RBF9, 1).fit(rows, sample_weight=scaled)

@@ -394,7 +394,7 @@ def test_one_of_other_rows_or_alphas_is_refused(given):
 
 
 def test_what_are_no_rows():
-    with pytest.raises(TypeError, match=r"X is sparse; .* pass X.toarray"):
+    with pytest.raises(TypeError, match=r"X is sparse, .* pass X.toarray"):
         preconditioner_for("auto", Gaussian(0.5), csr_array(rows()), [0.1])
     for X in (rows()[:0], rows()[0]):
         with pytest.raises(ValueError, match=r"X has shape .* one at least"):
@@ -464,7 +464,7 @@ def test_what_is_no_alpha_and_no_noise():
             preconditioner_for("auto", kernel, X, [alpha])
     with pytest.raises(ValueError, match=r"noise has shape .* one for each row"):
         preconditioner_for("auto", kernel, X, [0.1], noise=np.ones(3))
-    with pytest.raises(ValueError, match="noise has a least value of 0; it must be > 0"):
+    with pytest.raises(ValueError, match="noise has the smallest value 0, but must be > 0"):
         preconditioner_for("auto", kernel, X, [0.1], noise=np.zeros(60))
 
 

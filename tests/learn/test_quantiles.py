@@ -190,7 +190,7 @@ def test_scikit_learn_checks(estimator, check):
         ([1, 0.5], ValueError, r"quantile\[0\]=1 is not usable"),
         ([0.5, np.nan], ValueError, r"quantile\[1\]=nan is not usable"),
         (np.nan, ValueError, "quantile=nan is not usable"),
-        ([0.5, 0.1, 0.5], ValueError, "has one twice"),
+        ([0.5, 0.1, 0.5], ValueError, "has a value twice"),
         ("median", TypeError, "quantile='median' is not a number"),
         (["0.5"], TypeError, r"quantile\[0\]='0.5' is not a number"),
         ([None, 0.5], TypeError, r"quantile\[0\]=None is not a number"),

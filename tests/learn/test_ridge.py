@@ -245,7 +245,9 @@ def test_default_features():
 @pytest.mark.parametrize("features", [Ridge(), RBFSampler], ids=["no transform", "class"])
 def test_features_that_are_no_transformer_raise(features):
     X, y, _ = data()
-    with pytest.raises(TypeError, match=r"features=.* is no transformer; pass an instance such as"):
+    with pytest.raises(
+        TypeError, match=r"features=.* is not a transformer; pass an instance such as"
+    ):
         RandomFeatureRidge(features).fit(X, y)
 
 
@@ -817,7 +819,7 @@ def test_bad_rows_later(Model):
         (
             {"kernel_grid": {"gama": [1.0]}},
             ValueError,
-            r"kernel_grid names \['gama'\], which must be parameters",
+            r"kernel_grid has the names \['gama'\], which must be parameters",
         ),
         ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
         ({"kernel_grid": [1.0]}, TypeError, r"kernel_grid=\[1.0\] must be like"),
@@ -1013,9 +1015,9 @@ def test_merged_models_are_one(model, n_targets):
     assert_array_equal(parts[1].moments_.sums, before)
     assert_allclose(merged.predict(X), one.predict(X), rtol=RIDGE["cancelled"]())
     assert merged.moments_.n_rows == 600
-    with pytest.raises(NotFittedError, match="to be merged is not fitted yet"):
+    with pytest.raises(NotFittedError, match="to be merged is not fitted; call"):
         merged.merge(model(features))
-    with pytest.raises(ValueError, match="merge models of the same targets"):
+    with pytest.raises(ValueError, match="merge models with the same targets"):
         merged.merge(model(features).fit(X, np.column_stack([X[:, 0]] * 2)))
 
 

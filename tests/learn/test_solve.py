@@ -374,7 +374,7 @@ def test_preconditioners_that_are_no_good_are_told():
     ):
         conjugate_gradients(K, B, [0.1, 1.0], preconditioner=Scaled(-1.0))
     with pytest.raises(
-        ValueError, match=r"the preconditioner .* gives numbers that are not finite"
+        ValueError, match=r"the preconditioner .* returns numbers that are not finite"
     ):
         conjugate_gradients(K, B, [0.1, 1.0], preconditioner=Scaled(np.nan))
 
@@ -396,7 +396,7 @@ def test_preconditioners_that_are_no_good_are_told():
         ({"product": np.eye(4)}, ValueError, r"product has shape \(4, 4\), but targets have 5 rows"),
         ({"product": lambda V: V[:, :1]}, ValueError, "as many columns as it gets"),
         ({"exact_product": aslinearoperator(np.eye(4))}, ValueError, "exact_product has shape"),
-        ({"checkpoint": 3}, TypeError, "checkpoint=3 is no path"),
+        ({"checkpoint": 3}, TypeError, "checkpoint=3 is not a path"),
     ],
 )  # fmt: skip
 def test_arguments_that_do_not_match(change, error, message):

@@ -401,11 +401,11 @@ def test_text_for_numbers_is_looked_at_like_numbers():
     assert_array_equal(same, encoder.transform(np.array([[1.0], [np.nan], [np.nan]])))
     with pytest.raises(ValueError, match="infinity: column 'x0' in row 0; pass finite values"):
         encoder.transform(np.array([["1e400"]], dtype=object))
-    with pytest.raises(ValueError, match="column 'x0' had numbers in fit, and has 'three' now"):
+    with pytest.raises(ValueError, match="column 'x0' had numbers in fit, but has 'three' now"):
         encoder.transform(np.array([[None], ["three"]], dtype=object))
     days = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02", "2021-05-01"])})
     for wrong in (["17"], [True]):
-        with pytest.raises(ValueError, match=r"column 'day' had dates in fit, and has .* now"):
+        with pytest.raises(ValueError, match=r"column 'day' had dates in fit, but has .* now"):
             TableEncoder().fit(days).transform(pd.DataFrame({"day": wrong}))
 
 
@@ -421,7 +421,7 @@ def test_dates_in_text_are_dates_as_in_files(kind):
         for given in (frame, days):
             assert_array_equal(each.transform(given), expected)
     assert "Columns read as dates: day." in encoder.remarks()
-    with pytest.raises(ValueError, match="'day' had dates in fit, and has 'soon' now; pass dates"):
+    with pytest.raises(ValueError, match="'day' had dates in fit, but has 'soon' now; pass dates"):
         encoder.transform(frame[:1].assign(day="soon"))
     empty = encoder.transform(frame[:1].assign(day="NA"))
     assert_array_equal(empty, encoder.transform(frame[:1].assign(day=None)))
@@ -473,11 +473,11 @@ def test_decimals_are_numbers():
         (
             "built",
             [1.6e9],
-            "'built' had dates in fit, and has 1.6e\\+09 now; pass dates, of numbers",
+            "'built' had dates in fit, but has 1.6e\\+09 now; pass dates, of numbers",
         ),
-        ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, and has durations now"),
-        ("size", pd.to_datetime(["2020-01-01"]), "'size' had numbers in fit, and has dates now"),
-        ("took", [3.0], "'took' had durations in fit, and has 3 now; pass durations$"),
+        ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, but has durations now"),
+        ("size", pd.to_datetime(["2020-01-01"]), "'size' had numbers in fit, but has dates now"),
+        ("took", [3.0], "'took' had durations in fit, but has 3 now; pass durations$"),
     ],
 )
 def test_dates_and_numbers_are_not_taken_for_each_other(fitted, given, words):
@@ -492,7 +492,9 @@ def test_names_are_left_out():
     table = frame().assign(owner=[f"owner {i // 2 if i < 20 else i}" for i in range(200)])
     encoder = TableEncoder().fit(table)
     assert not any("owner" in name for name in encoder.get_feature_names_out())
-    assert "left out because nearly every row has another text: owner." in str(encoder.remarks())
+    assert "left out because nearly every row has a different text: owner." in str(
+        encoder.remarks()
+    )
     np.testing.assert_array_equal(
         encoder.transform(table), TableEncoder().fit_transform(table.drop(columns="owner"))
     )
@@ -532,5 +534,5 @@ def test_where_all_columns_are_left_out_each_is_told():
     ]
     names = pd.DataFrame({"name": [f"n{i}" for i in range(100)]})
     assert TableEncoder().fit(names).remarks() == [
-        "Columns left out because nearly every row has another text: name."
+        "Columns left out because nearly every row has a different text: name."
     ]

@@ -80,7 +80,7 @@ def test_frames_sparse_rows_and_text_are_put_together():
     assert stack_tables([sparse.eye(2).tocsr(), sparse.eye(2).tocsr()]).shape == (4, 2)
     with pytest.raises(ValueError, match="columns of a batch are not those of the first"):
         stack_tables([frames[0], frames[0].rename(columns={"a": "c"})])
-    with pytest.raises(ValueError, match="3 features, but the batches before 2"):
+    with pytest.raises(ValueError, match="3 features, but earlier batches had 2"):
         stack_tables([np.ones((1, 2)), np.ones((1, 3))])
 
 
@@ -206,9 +206,9 @@ def test_rows_that_change_between_passes_are_noticed():
     ("given", "words"),
     [
         (range(0), "no batches with rows"),
-        ((each for each in cut(*wave())), "iterator, whose rows come once.*open_batches"),
+        ((each for each in cut(*wave())), "iterator, which gives its rows once.*open_batches"),
         ([(np.ones((3, 1)), np.array([1.0, np.nan, 2.0]))], "batch 0.*y contains NaN"),
-        ([np.ones((3, 1))], "y is None: let the source yield"),
+        ([np.ones((3, 1))], "y is None: the source must yield"),
         ([(np.ones((3, 1)), np.ones(3), np.zeros(3))], "all sample weights are zero"),
         ([(np.ones((3, 1)), np.ones(2))], "batch 0.*X has 3 rows, but y has 2"),
         ([(np.full((3, 1), np.inf), np.arange(3.0))], "infinity"),

@@ -289,7 +289,7 @@ def test_interrupted_and_gone_on_with(tmp_path, monkeypatch, capsys):
 def test_other_settings_are_refused(home, tmp_path):
     output = tmp_path / "out.json"
     papers.run("block table2", quick=True, seeds=1, output=output)
-    with pytest.raises(ValueError, match=r"other settings: quick was True.*or delete it"):
+    with pytest.raises(ValueError, match=r"other settings: quick was True.*or delete the file"):
         papers.run("block table2", seeds=1, output=output)
     papers.run("gegenbauer table3", quick=True, seeds=1, output=output)
     np.savez(home / "pendigits.npz", X=np.arange(60.0).reshape(20, 3) % 7, y=np.arange(20) % 2)
@@ -314,7 +314,7 @@ def test_two_runs_with_one_file_keep_what_both_have_done(tmp_path):
 
 def test_not_a_result(tmp_path):
     (tmp_path / "a.json").write_text('{"other": 1}')
-    with pytest.raises(ValueError, match=r"is no result of papers.*give another"):
+    with pytest.raises(ValueError, match=r"is not a result of papers.*give another"):
         papers.run("gegenbauer fig1", output=tmp_path / "a.json")
 
 

@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_named():
     with pytest.raises(ValueError, match="y has 900 rows, but X has 1000"):
         ridge().fit(Xd, yd[:900])
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=4)
-    with pytest.raises(TypeError, match="y is a ndarray and can't be cut as X is"):
+    with pytest.raises(TypeError, match="y is a ndarray, which cannot be divided like X"):
         ridge().fit(frame, y)
     with pytest.raises(ValueError, match="y has 2 chunks, but X has 4"):
         ridge().fit(frame, dd.from_pandas(pd.Series(y), npartitions=2))

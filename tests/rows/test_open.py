@@ -37,13 +37,13 @@ def test_columns_targets_and_weights_by_name(tmp_path):
     assert y is None
     for wrong, error, message in [
         ({"target": "f"}, ValueError, "no column 'f'"),
-        ({"columns": "a"}, TypeError, "one text"),
+        ({"columns": "a"}, TypeError, "a single text"),
         (
             {"target": "a", "columns": ["a", "b"]},
             ValueError,
             "must not name the target or the weights too; it names a",
         ),
-        ({"target": list("abcde")}, ValueError, "no column is left"),
+        ({"target": list("abcde")}, ValueError, "there is no column for X"),
         ({"dtype": int}, ValueError, "must be float32 or float64"),
         ({"batch_rows": 0}, ValueError, "batch_rows=0 is too small"),
     ]:
@@ -75,8 +75,8 @@ def test_a_column_is_named_once_and_by_a_text(tmp_path):
     for path in (tmp_path / "t.npy", tmp_path / "t.csv"):
         for wrong, error, message in [
             ({"columns": ["0", "0"]}, ValueError, r"columns=\['0', '0'\] names a column twice"),
-            ({"target": ["1", "1"]}, ValueError, "name a column twice"),
-            ({"target": "1", "sample_weight": "1"}, ValueError, "name a column twice"),
+            ({"target": ["1", "1"]}, ValueError, "name the same column twice"),
+            ({"target": "1", "sample_weight": "1"}, ValueError, "name the same column twice"),
             ({"target": 1}, TypeError, "target=1 is not the name of a column"),
             ({"columns": [0, 1]}, TypeError, r"columns=\[0, 1\] is not the name"),
             ({"sample_weight": ["1"]}, TypeError, "sample_weight=.* is not the name"),

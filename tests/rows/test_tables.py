@@ -259,7 +259,7 @@ def test_columns_that_are_not_there():
 
 def test_bad_files():
     for name, content, reason in (
-        ("data.doc.xml", b"x", "data.doc.xml: the name should end with one of .csv, .tsv"),
+        ("data.doc.xml", b"x", "data.doc.xml: the name must end with one of .csv, .tsv"),
         ("data.xlsx", b"x", "data.xlsx is a spreadsheet; save it as CSV"),
         ("data.PNG", b"x", "data.PNG is a picture, not a table"),
         ("data.csv.zip", b"x", "data.csv.zip is an archive; unpack it"),
@@ -287,9 +287,11 @@ def test_bad_values_of_binary_files():
     np.savez("text.npz", a=np.array(["x", "y"]), y=np.ones(2))
     refuse("text.npz", ["a", "y"], "column 'a' holds <U1, not numbers")
     np.savez("objects.npz", X=np.ones((2, 2)), y=np.array(["a", 1], dtype=object))
-    refuse("objects.npz", ["X0", "y"], "objects.npz: y is an array of Python objects, which a file")
+    refuse(
+        "objects.npz", ["X0", "y"], "objects.npz: y is an array of Python objects, which are stored"
+    )
     np.savez("cube.npz", X=np.ones((4, 2, 2)), y=np.ones(4))
-    with pytest.raises(ValueError, match=r"cube.npz: X has shape \(4, 2, 2\), and columns come fr"):
+    with pytest.raises(ValueError, match=r"cube.npz: X has shape \(4, 2, 2\), but columns come fr"):
         open_batches("cube.npz", target="y")
     np.save("nan.npy", np.array([[1, 2], [3, np.nan]]))
     refuse("nan.npy", ["0", "1"], "row 2, column '1': the value is nan")
@@ -428,7 +430,7 @@ def test_compressed_text(numbers, name, monkeypatch):
             b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (3" + 99 * b" ",
             "a.npy is not a",
         ),
-        ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name should end with one of .csv"),
+        ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name must end with one of .csv"),
     ],
     ids=["long name", "UTF-16", "bytes", "no gzip", "half a header", "packed Parquet"],
 )

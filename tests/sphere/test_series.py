@@ -170,7 +170,7 @@ def test_radial_series_of_the_gaussian_is_the_closed_form(dim):
     [
         (lambda: gegenbauer_series(np.exp, 3, -1), ValueError, r"degree=-1 is too small"),
         (lambda: zonal_sum([1.0, np.inf], 3, 0.5), ValueError, r"coefficients\[1\]=inf"),
-        (lambda: zonal_sum([1j], 3, 0.5), TypeError, r"coefficients is no list of real"),
+        (lambda: zonal_sum([1j], 3, 0.5), TypeError, r"coefficients is not a list of real"),
         (lambda: zonal_sum([1.0], 3, 0.5j), TypeError, r"t is complex"),
         (
             lambda: gegenbauer_series(None, 3, 2, derivatives=[1, np.nan]),
