@@ -246,9 +246,9 @@ class _Predictor:
             return columns
         first, *others = columns
         digits = STD_DIGITS if self.std else SHARE_DIGITS
-        if not self.shares and hasattr(self.fitted, "_scales"):  # the standard deviation of y
-            first = to_places(first, float(self.fitted._scales[0]))
-        return [rounded(first), *(rounded(column, digits) for column in others)]
+        spread = 0.0 if self.shares else getattr(self.fitted, "_scales", [0.0])[0]  # of y
+        first = to_places(first, float(spread)) if spread else rounded(first)
+        return [first, *(rounded(column, digits) for column in others)]
 
     def _columns(self, rows: Any) -> "list[NDArray[Any]]":
         if self.std:

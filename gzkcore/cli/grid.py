@@ -20,6 +20,7 @@ from .recipes import PLACE
 from .reports import Report
 
 OUTPUTS = (".nc", ".csv")
+LEAST_STEP = 1e-9  # degrees, a tenth of a millimetre; below it numbers of cells leave the floats
 CELLS_AT_A_TIME = 1 << 19
 CELL_BYTES = 64  # of a cell's place, prediction and standard deviation, while they are made
 
@@ -28,7 +29,7 @@ def window_asked(step: float, window: str | None, of_fit: list[float]) -> Window
     """Return the window "south,north,west,east", that of the fit in whole steps, or the globe."""
     if window is not None:
         return _window_of(window)
-    if not of_fit or (*of_fit,) == GLOBE or not 0 < step <= 180:
+    if not of_fit or (*of_fit,) == GLOBE or not LEAST_STEP <= step <= 180:
         return GLOBE
     south, north, west, east = of_fit
     if west < -180:
@@ -44,9 +45,10 @@ def grid_of(step: float, window: Window) -> Cells:
     """Return cells of so many degrees, from north to south, in a window."""
     south, north, west, east = window
     smallest = min(north - south, east - west)
-    if not 0 < step <= smallest:
+    if not LEAST_STEP <= step <= smallest:
         raise ValueError(
-            f"--grid {step:g} must be a positive number of degrees, at most {smallest:g} here"
+            f"--grid {step:g} must be a positive number of degrees, {LEAST_STEP:g} to "
+            f"{smallest:g} here"
         )
     rows, columns = math.ceil((north - south) / step - 1e-9), math.ceil((east - west) / step - 1e-9)
     _check_size(step, rows * columns)

@@ -263,7 +263,8 @@ def to_places(column: "NDArray[Any]", spread: float) -> "NDArray[Any]":
 
     if column.dtype.kind != "f" or not 0 < spread < math.inf:
         return column
-    return np.round(column, PLACES - math.floor(math.log10(spread)))
+    places = PLACES - math.floor(math.log10(spread))  # of so many NumPy takes the power of ten
+    return np.array([round(value, places) for value in column.tolist()])
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -149,7 +149,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
     ) -> None:
         """Fit a logistic regression to the predictions of the rows held out."""
         values, places, weights = [], [], []
-        for mean, _, held_out in trials.predictions(best, form.trial, return_std=False):
+        for _, mean, _, held_out in trials.predictions(best, form.trial, return_std=False):
             values.append(mean * self._scales + self._means)
             places.append(places_of(trials.Y[held_out] * self._scales + self._means))
             weights.append(trials.weights(held_out))

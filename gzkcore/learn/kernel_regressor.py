@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.state import doubles, flag, gone, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_targets
-from gzkcore.kernels.base import Kernel
 from gzkcore.rows.sources import is_dask, is_source
 
 from .deviations import Spread, widening
@@ -185,15 +184,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         And 95 % of those with a number filled in, which the model takes for as sure as any other.
         """
         errors, spreads, weights, imputed = [], [], [], []
-        models: list[Any] = []
-
-        def noted(kernel: Kernel, n_rows: int) -> Any:
-            models.append(form.trial(kernel, n_rows))
-            return models[-1]
-
-        for mean, std, held_out in trials.predictions(best, noted, return_std=True):
+        for model, mean, std, held_out in trials.predictions(best, form.trial, return_std=True):
             errors.append(mean - trials.Y[held_out])
-            spread = Spread.of(models[-1], np.ones_like(mean) if std is None else std)
+            spread = Spread.of(model, np.ones_like(mean) if std is None else std)
+            del model
             spreads.append(spread._replace(farthest=np.tile(spread.farthest, (len(mean), 1))))
             weights.append(trials.weights(held_out))
             imputed.append(incomplete[held_out])

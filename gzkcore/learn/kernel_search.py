@@ -275,10 +275,11 @@ class Trials:
 
     def predictions(
         self, best: Candidate, new_model: Callable[[Kernel, int], Any], return_std: bool
-    ) -> Iterator[tuple[Doubles, Doubles | None, Integers]]:
-        """Fit a model to the rows of each split; yield predictions and the rows held out.
+    ) -> Iterator[tuple[Any, Doubles, Doubles | None, Integers]]:
+        """Fit a model to the rows of each split; yield it, predictions, and the rows held out.
 
-        `new_model` makes one of a kernel, for so many rows.
+        `new_model` makes one of a kernel, for so many rows. It may hold hundreds of megabytes:
+        let go of it before the next.
         """
         for kernel, (rows, held_out) in zip(best.of_splits, self.splits, strict=True):
             model = new_model(kernel, len(rows))
@@ -288,7 +289,7 @@ class Trials:
                 found = model.predict(self.X[held_out], return_std=return_std)
             mean, std = found if return_std else (found, None)
             std = None if std is None else std.reshape(shape)
-            yield mean.reshape(shape) + middle, std, held_out
+            yield model, mean.reshape(shape) + middle, std, held_out
 
     def error_of_mean(self) -> float:
         """Return the error of the mean of the rows fitted to, on those held out."""
@@ -530,16 +531,13 @@ def try_model(
 ) -> Candidate:
     """Try a model that chooses its own alpha with the best kernel, on the same rows."""
     start, squares = time.perf_counter(), 0.0
-    made: list[Any] = []
-
-    def noted(kernel: Kernel, n_rows: int) -> Any:
-        made.append(new_model(kernel, n_rows))
-        return made[-1]
-
-    for mean, _, held_out in trials.predictions(best, noted, return_std=False):
+    alphas = []
+    for model, mean, _, held_out in trials.predictions(best, new_model, return_std=False):
         squares += trials.squares(mean - trials.Y[held_out], held_out)
+        alphas.append(model.alpha_)
+        del model
     found = Candidate(
-        name, best.kernel, float(np.median([model.alpha_ for model in made])),
+        name, best.kernel, float(np.median(alphas)),
         math.sqrt(squares / trials.held_out_weight()), time.perf_counter() - start, best.of_splits,
         n_rows=trials.n_fitted, longer=best.longer,
     )  # fmt: skip

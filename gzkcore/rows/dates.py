@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 Values: TypeAlias = NDArray[Any]
 
 ISO_DATE = r"\d{4}-\d\d-\d\d([T ].*)?"  # whether there is such a day or not
-ZONED = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d.*)([+-])(\d\d):?(\d\d)?")
+TIME = r"[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{0,18})?)?)?"
+# A date, or a date and a time and perhaps a zone. NumPy, asked for others, warns of zones.
+DATED = re.compile(
+    rf"(\d{{4}}-\d\d-\d\d)Z? *|(\d{{4}}-\d\d-\d\d{TIME}) *(?:Z|([+-])(\d\d):?(\d\d)?)? *", re.ASCII
+)
 ALONE = np.ones(1, dtype=bool)
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
 
@@ -25,17 +29,16 @@ def dates_of(texts: Values, there: NDArray[np.bool_]) -> tuple[Values | int, boo
     """
     dates, zoned = np.full(len(texts), np.datetime64("NaT", "us")), False
     for row in np.flatnonzero(there):
-        text = texts[row]
-        if len(text) < 8 or not text[:4].isdigit() or text[4] != "-":
+        if (found := DATED.fullmatch(texts[row])) is None:
             return int(row), zoned
-        zone = ZONED.fullmatch(text)
+        day, time, sign, hours, minutes = found.groups()
         try:
-            dates[row] = np.datetime64(zone[1] if zone else text.removesuffix("Z"), "us")
-        except ValueError:
+            dates[row] = np.datetime64(time or day, "us")
+        except ValueError:  # no such day
             return int(row), zoned
-        if zone:
-            minutes = int(zone[2] + "60") * int(zone[3]) + int(zone[2] + (zone[4] or "0"))
-            dates[row] -= np.timedelta64(minutes, "m")
+        if sign:
+            east = np.timedelta64(60 * int(hours) + int(minutes or 0), "m")
+            dates[row] -= east if sign == "+" else -east
             zoned = True
     return (dates if there.any() else 0), zoned
 

@@ -129,6 +129,10 @@ def test_what_is_refused(capsys, globe, plain):
             ["model.gzk", "--grid", "0.00005", "--output", "m.nc"],
             "--grid 5e-05 makes 25,920,000,000,000 cells, for which 1.66e+06 GB of memory",
         ),
+        *(
+            (["model.gzk", "--grid", step, "--output", "m.nc"], "must be a positive number")
+            for step in ("1e-100", "1e-320", "0", "nan")
+        ),
     ):
         assert reason in refuse(capsys, "predict", *options)
 

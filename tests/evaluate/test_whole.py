@@ -138,6 +138,22 @@ def test_alpha_of_few_rows_is_about_the_best():
     assert np.mean(ratios) < 1.02
 
 
+def test_alpha_is_the_best_of_all_though_few_are_tried(monkeypatch):
+    """Each is a factorisation for each fold."""
+    X, tried, search_on = gaussian(100, 2), [], method_module.search_on
+    y = np.sin(X[:, 0]) + 0.3 * np.random.default_rng(0).standard_normal(100)
+    alphas, kernel = method_module.ALPHAS, Gaussian(0.2)
+    best = search_on(X, y, kernel, 0, alphas=alphas, cv=5).alpha_
+
+    def noted(*arguments, alphas, **options):
+        tried.extend(alphas)
+        return search_on(*arguments, alphas=alphas, **options)
+
+    monkeypatch.setattr(method_module, "search_on", noted)
+    assert chosen_alpha(kernel, X, y, 0) == best
+    assert len(tried) < 0.6 * len(alphas)
+
+
 @pytest.mark.usefixtures("in_process")
 def test_compare_measures_the_whole_kernel_once(in_process):
     X = gaussian(300, 3)

@@ -4,6 +4,7 @@ import functools
 import pickle
 import re
 import warnings
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -157,6 +158,21 @@ def test_far_from_all_rows_deviations_are_those_of_y(tmp_path):
         np.testing.assert_array_equal(
             again.predict(far, return_std=True), model.predict(far, return_std=True)
         )
+
+
+def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatch):
+    made, trial = [], table_learner.Form.trial
+
+    def noted(*arguments):
+        assert sum(each() is not None for each in made) <= 1
+        model = trial(*arguments)
+        made.append(weakref.ref(model))
+        return model
+
+    monkeypatch.setattr(table_learner.Form, "trial", noted)
+    X = gaussian(60, 1)
+    KernelRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]))
+    assert len(made) == 5
 
 
 def test_rows_without_weight_say_nothing_of_deviations():

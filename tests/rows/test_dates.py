@@ -1,0 +1,41 @@
+"""Dates in text."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from gzkcore.rows.dates import ALONE, dates_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "zoned"),
+    [
+        ("2024-01-01", "2024-01-01T00:00", False),
+        ("2024-01-01T10", "2024-01-01T10:00", False),
+        ("2024-01-01 10:00:00.5", "2024-01-01T10:00:00.5", False),
+        ("2024-01-01T10:00:00.123456789Z", "2024-01-01T10:00:00.123456", False),
+        ("2024-01-01T10:00 ", "2024-01-01T10:00", False),
+        ("2024-01-01 10:00:00 Z", "2024-01-01T10:00", False),
+        ("2024-01-01 10:00:00 +01:00", "2024-01-01T09:00", True),
+        ("2024-01-01T10:00-0330", "2024-01-01T13:30", True),
+        ("2024-01-01T10:00-00:30", "2024-01-01T10:30", True),
+        ("2024-01-01T10:00+05", "2024-01-01T05:00", True),
+        ("2024-01-01 10:00 UTC", None, False),
+        ("2024-01-01T10:00 to 11:00", None, False),
+        ("2024-01-01T10:00.5", None, False),
+        ("2024-01-01+01:00", None, False),
+        ("2024-02-30", None, False),
+        ("2024-01", None, False),
+        ("\u0662\u0660\u0662\u0664-01-01", None, False),
+    ],
+)
+def test_texts_are_dates_or_none_without_a_warning(text, expected, zoned):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dates, had_zone = dates_of(np.array([text], dtype=object), ALONE)
+    if expected is None:
+        assert dates == 0
+    else:
+        assert dates[0] == np.datetime64(expected)
+    assert had_zone == zoned
