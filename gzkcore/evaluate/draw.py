@@ -17,6 +17,7 @@ FAR_ABOVE = 2.0
 FAR_BELOW = 1000.0  # times less than asked for: an error that a plan draws no lower
 BESIDE = 1.08  # by which methods of a plan stand side by side at each number of features, at most
 MOST_ABOVE = 6  # methods whose errors are above a picture, by name
+BESIDE_LETTERS = 40  # of numbers below an axis
 FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
 MOST_NAMED = 5  # methods of a comparison
 GREY = "#c3cad3"  # of the others
@@ -189,7 +190,10 @@ def plain_numbers(axis: Any) -> None:
     def written(value: float, _: Any) -> str:
         return (as_plain(value, 10) if large else f"{value:.10g}").replace("-", "\N{MINUS SIGN}")
 
-    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    longest = max(len(written(value, None)) for value in axis.get_view_interval())
+    # Side by side, long numbers take each other's place.
+    most = max(2, min(6, BESIDE_LETTERS // longest)) if axis.axis_name == "x" and large else 6
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(written))
 
 

@@ -114,6 +114,43 @@ def test_a_large_standard_deviation_is_printed_plainly(monkeypatch, tmp_path):
     assert any(",000" in text for text in texts)
 
 
+def test_one_value_is_in_the_middle_of_the_colors():
+    """It was drawn in the darkest, which stood for less."""
+    for value in (0.0, 3.0, -1e6):
+        norm, _ = maps._colors(np.full(10, value), terrain=False)
+        assert norm(value) == pytest.approx(0.5)
+        assert norm.vmin < value < norm.vmax
+
+
+@pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
+@pytest.mark.parametrize(
+    "places",
+    [box(-60, 80, -180, 180, 90), box(47, 55, 6, 15, 50), box(-55, -18, -75, -68, 50)],
+    ids=["globe", "region", "tall"],
+)
+def test_long_names_stay_in_the_picture(places, sure, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    label = "concentration of nitrogen dioxide, mean of the year 2026 (in micrograms)"
+
+    def std(cells):
+        return 1e5 + 1e4 * maps._distance_km(places, cells)
+
+    surface = maps.Surface(lambda c: 1e6 * c[:, 0], std if sure else None, places, 9, 6e6)
+    maps.draw_map(tmp_path / "map.png", surface, f"{label}, fitted to {'part_' * 12}.csv", label)
+    (figure,) = figures
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        bar = axes.child_axes[0]
+        texts = [axes._left_title, axes.xaxis.label, bar.yaxis.label]
+        for text in (*texts, *axes.get_yticklabels(), *bar.get_yticklabels()):
+            extent = text.get_window_extent()
+            assert extent.x0 >= 0, text
+            assert extent.x1 <= figure.bbox.x1, text
+
+
 def test_skewed_values_share_the_colors():
     values = np.exp(np.linspace(0, 5, 1001))
     norm, _ = maps._colors(values, terrain=False)
@@ -159,6 +196,19 @@ def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
     assert norm.boundaries[-1] > 3.7
 
 
+def test_one_standard_deviation_is_told_once(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+    surface = maps.Surface(
+        lambda cells: cells[:, 0], lambda cells: 0 * cells[:, 0] + 42.2, places, 9, 60
+    )
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    assert figures[0].axes[1].get_title("left") == "Standard deviation of a new value: 42.2"
+
+
 @pytest.mark.parametrize(
     ("places", "resolution"),
     [
@@ -169,6 +219,8 @@ def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
 )
 def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    from matplotlib.collections import LineCollection
+
     asked, drawn = [], []
 
     class Basemap:
@@ -179,6 +231,7 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
 
         def drawcoastlines(self, **options):
             drawn.append(options["ax"])
+            return LineCollection([])
 
     monkeypatch.setattr(maps, "LONGER_SIDE", 20)
     monkeypatch.setitem(sys.modules, "mpl_toolkits.basemap", SimpleNamespace(Basemap=Basemap))
