@@ -49,7 +49,6 @@ RIM = 0.4  # points
 LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
 ONE_COLOR = 1e-9  # values that differ by no larger share are one
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
-MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
 MOST_SURE = 40_000
 DEGREE_KM = EARTH_KM * math.pi / 180
@@ -124,7 +123,8 @@ def draw_map(
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
-    norm, colors = _colors(surface.predict(places[:: 1 + len(places) // MOST_SCALED]), terrain)
+    shown = values[opacity >= HATCHED]
+    norm, colors = _colors(shown if len(shown) else values, terrain)
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
     label = fitted_to(label, LONG_LABEL)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gzkcore._util.files import replacing
 from gzkcore._util.wording import as_plain, counted
 
-from .style import COLORS, INK, MARKERS, PAPER, styled
+from .style import COLORS, INK, MARKERS, PAPER, as_written, styled, titled, wrapped
 from .summary import name_of
 
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
@@ -63,11 +63,12 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
         axes.plot(
             [beside * width for width in tried], [max(error, floor) for error in errors],
             marker=marker, color=color, label=method, clip_on=False, zorder=3,
+            linestyle="-" if number < len(COLORS) else "--",
         )  # fmt: skip
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
-    axes.annotate(
-        f"asked for: {max_error:g}", (1, max_error), (-2, 5), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="right", size=9,
+    axes.annotate(  # beside the picture, where no line runs through it
+        f"asked for:\n{max_error:g}", (1, max_error), (6, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", va="center", size=9,
     )  # fmt: skip
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("number of features")
@@ -87,7 +88,7 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
     axes.xaxis.set_major_locator(FixedLocator(widths))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_title(f"How many features each method needs\n{title}")
+    titled(axes, "How many features each method needs", title, inches=5.8)
     figure.legend(loc="outside lower center", ncols=3, fontsize=9)
     save_picture(figure, path)
 
@@ -112,7 +113,8 @@ def draw_comparison(
     if predicts:
         panels["rmse"] = "root mean square error of predictions"
         panels["rmse"] += ", 95 % intervals" * (rows[0]["rmse_low"] is not None)
-    figure = Figure(figsize=(1.4 + 5.6 * len(panels), 6.2), layout="constrained")
+    wide = 1.4 + 5.6 * len(panels)
+    figure = Figure(figsize=(wide, 6.2), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     named = _named_methods(rows, list(panels))
     corners: list[list[_Named]] = []
@@ -134,7 +136,8 @@ def draw_comparison(
         plain_ticks(axes.yaxis)
         axes.set_xlabel(f"seconds to fit and transform {n_fitted:,} rows")
         axes.set_ylabel(label)
-    figure.suptitle(f"Error against time of every method\n{title}", x=0.01, ha="left", size=12)
+    title = as_written(wrapped(f"Error against time of every method\n{title}", wide - 0.2))
+    figure.suptitle(title, x=0.01, ha="left", size=12)
     handles, labels = figure.axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
     figure.draw_without_rendering()  # the places of labels depend on the layout

@@ -13,7 +13,7 @@ NOTHING, HATCH = "#eef1f5", "#b4bdc9"  # where nothing is known: no colours of a
 # Of Okabe and Ito: distinct also for those who see fewer colours.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a4c93", "#24303c")
 MARKERS = "osD^vP*X"
-LETTER, SMALL = 6.8, 5.7  # points that a letter of a title is wide, and of a label, or less
+LETTER, SMALL = 7.1, 5.9  # points that a letter of a title is wide, and of a label, or less
 
 STYLE: dict[str, Any] = {
     "axes.edgecolor": FAINT,

@@ -122,6 +122,24 @@ def test_one_value_is_in_the_middle_of_the_colors():
         assert norm.vmin < value < norm.vmax
 
 
+def test_colors_span_what_is_shown(monkeypatch, tmp_path):
+    """They spanned the peaks at the data, and all that is between them was below the colours."""
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+
+    def predict(cells):
+        return cells[:, 0] + 1e4 * (len(cells) == len(places))
+
+    surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    low, high = figures[0].axes[0].child_axes[0].get_ylim()
+    assert 45 < low < 46.5
+    assert 47.5 < high < 49
+
+
 @pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
 @pytest.mark.parametrize(
     "places",
