@@ -40,7 +40,7 @@ COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}  # from so many degrees on: crude, lo
 STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws of it take long
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
-FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
+FADES, LEAST_SIGNAL, HATCHED = (0.4, 0.7), 0.05, 0.25
 LONG_LABEL = 40  # letters beside the colours
 FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` along the longer side
 SQUARES = 120
@@ -176,7 +176,7 @@ def _smooth(std: Callable[[Doubles], Doubles], window: Window) -> Doubles:
 
 
 def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
-    """Return opacities, 0 where little is known, and the standard deviation where that begins.
+    """Return opacities, 0 where little is known, and the standard deviation where hatches begin.
 
     What counts is the variance of the surface itself, beyond that of a new value where it is known
     best, as a share of the variance of the data beyond the same: it fades over the shares `FADES`.
@@ -185,7 +185,8 @@ def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
     signal = max(spread**2 - least, LEAST_SIGNAL * spread**2, 1e-300)
     share = (std**2 - least) / signal
     low, high = FADES
-    return np.clip((high - share) / (high - low), 0, 1), math.sqrt(least + high * signal)
+    limit = math.sqrt(least + (high - HATCHED * (high - low)) * signal)
+    return np.clip((high - share) / (high - low), 0, 1), limit
 
 
 def _steps(std: Doubles) -> tuple[Any, Any]:

@@ -182,6 +182,10 @@ def test_a_map_fades_where_the_surface_is_unknown():
     np.testing.assert_array_equal(opacity[[0, 2]], [1, 0])
     assert opacity[1] == 1
     assert 1.1 < limit < 3
+    std = np.linspace(1, 3, 2001)
+    opacity, limit = maps._known(std, 3.0)
+    assert std[opacity < maps.HATCHED].min() == pytest.approx(limit, abs=2e-3)
+    assert np.interp(limit, std, (std**2 - 1) / 8) == pytest.approx(0.625, abs=0.01)
     noisy, _ = maps._known(np.full(5, 2.0), 2.0)
     np.testing.assert_array_equal(noisy, 1)
 
