@@ -115,7 +115,7 @@ html_sidebars = {"**": ["all-pages.html"]}
 html_copy_source = False
 html_context = {"default_mode": "auto"}  # light or dark, as the system is
 html_theme_options = {
-    "navbar_center": [],  # all pages are in the sidebar
+    "navbar_center": ["main-links.html"],  # all pages are in the sidebar
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # room for the columns there
     "show_prev_next": True,
