@@ -8,6 +8,8 @@ for each feature, and pay with a bias, which :func:`gzkcore.block_report` tells 
 The data are 104 tumours, 62 of the breast and 42 of the colon (Chowdary et al. 2006).
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import time
 
 import matplotlib.pyplot as plt

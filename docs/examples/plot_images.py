@@ -11,6 +11,8 @@ compared with scikit-learn's RBFSampler, with landmarks, with the exact kernel, 
 kernel at all.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import time
 
 import matplotlib.pyplot as plt

@@ -20,6 +20,7 @@ MOST_ABOVE = 6  # methods whose errors are above a picture, by name
 BESIDE_LETTERS = 40  # of numbers below an axis
 FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
 MOST_NAMED = 5  # methods of a comparison
+HANDLE, LEGEND_LETTER = 48, 5.4  # points of a line of a legend, and of a letter
 GREY = "#c3cad3"  # of the others
 ALIKE = 1.25  # errors of predictions that differ by less shall not fill the picture
 # Where a name may stand: horizontal and vertical alignment, offset in points.
@@ -89,7 +90,7 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     titled(axes, "How many features each method needs", title, inches=5.8)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    _legend(figure, axes, 3)
     save_picture(figure, path)
 
 
@@ -138,13 +139,20 @@ def draw_comparison(
         axes.set_ylabel(label)
     title = as_written(wrapped(f"Error against time of every method\n{title}", wide - 0.2))
     figure.suptitle(title, x=0.01, ha="left", size=12)
-    handles, labels = figure.axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+    _legend(figure, figure.axes[-1], 4)
     figure.draw_without_rendering()  # the places of labels depend on the layout
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
     for axes, each in zip(figure.axes, corners, strict=True):
         _name(axes, each, renderer)
     save_picture(figure, path)
+
+
+def _legend(figure: Any, axes: Any, most: int) -> None:
+    """Write the names of lines below a figure, in as many columns as it has room for, or fewer."""
+    handles, labels = axes.get_legend_handles_labels()
+    column = HANDLE + LEGEND_LETTER * max(map(len, labels))
+    columns = max(1, min(most, int(72 * figure.get_figwidth() / column)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9)
 
 
 def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:

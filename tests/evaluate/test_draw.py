@@ -183,3 +183,18 @@ def test_titles_and_the_error_asked_for_are_beside_the_lines(monkeypatch):
     assert asked.get_window_extent().x1 <= plan.bbox.x1
     looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines[:9]}
     assert len(looks) == 9
+
+
+def test_legends_are_as_wide_as_their_picture(monkeypatch):
+    """Three columns of long names were cut at both ends."""
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    methods = [f"Fourier, orthogonal frequencies {i}" for i in range(6)]
+    table = [{"method": m, "n_components": 64, "error": 0.1, "seconds": 1.0} for m in methods]
+    draw.draw_plan(Path("p.png"), table, 0.1, "title")
+    draw.draw_comparison(Path("c.png"), table, 100, False, "title")
+    for figure in figures:
+        figure.draw_without_rendering()
+        box = figure.legends[0].get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
