@@ -226,8 +226,8 @@ def always_read(app, env, added, changed, removed):
 
 
 def days_of_change():
-    """Return the day on which each page was changed last, by git if that knows."""
-    log = ("git", "log", "--format=%cs", "--name-only", "--", "docs", *FROM_THE_ROOT.values())
+    """Return the day on which each file was changed last, by git if that knows."""
+    log = ("git", "log", "--format=%cs", "--name-only")
     try:
         lines = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -246,8 +246,12 @@ DAYS = days_of_change()
 
 def tell_the_day(app, pagename, templatename, context, doctree):
     """Say at the foot of a page when it was changed last."""
-    source = FROM_THE_ROOT.get(pagename, f"docs/{pagename}.md")
-    context["last_updated"] = DAYS.get(source)
+    folder, _, rest = pagename.partition("/")
+    sources = {
+        "gallery": [f"docs/examples/{rest}.py"],
+        "source": [f"{rest}.py", f"{rest}.pyx"],
+    }.get(folder, [FROM_THE_ROOT.get(pagename, f"docs/{pagename}.md")])
+    context["last_updated"] = next((DAYS[each] for each in sources if each in DAYS), None)
 
 
 def setup(app):

@@ -40,7 +40,7 @@ COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}  # from so many degrees on: crude, lo
 STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws of it take long
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
-FADES, LEAST_SIGNAL, HATCHED = (0.4, 0.7), 0.05, 0.25
+FADES, LEAST_SIGNAL, HATCHED = (0.3, 0.5), 0.05, 0.25
 LONG_LABEL = 40  # letters beside the colours
 FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` along the longer side
 SQUARES = 120
@@ -123,7 +123,8 @@ def draw_map(
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
-    shown = values[opacity >= HATCHED]
+    # Beside steep coasts a surface falls far below zero, where there is no place: that is no sea.
+    shown = surface.predict(places) if terrain else values[opacity >= HATCHED]
     norm, colors = _colors(shown if len(shown) else values, terrain)
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)

@@ -140,6 +140,21 @@ def test_colors_span_what_is_shown(monkeypatch, tmp_path):
     assert 47.5 < high < 49
 
 
+def test_what_is_predicted_below_zero_between_places_is_no_sea(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+
+    def predict(cells):
+        return np.where(maps._distance_km(places, cells) < 1, 2000.0, -2000.0)
+
+    surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "elevation (m)", terrain=True)
+    assert figures[0].axes[0].child_axes[0].get_ylim()[0] == 0
+
+
 @pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
 @pytest.mark.parametrize(
     "places",
@@ -185,7 +200,7 @@ def test_a_map_fades_where_the_surface_is_unknown():
     std = np.linspace(1, 3, 2001)
     opacity, limit = maps._known(std, 3.0)
     assert std[opacity < maps.HATCHED].min() == pytest.approx(limit, abs=2e-3)
-    assert np.interp(limit, std, (std**2 - 1) / 8) == pytest.approx(0.625, abs=0.01)
+    assert np.interp(limit, std, (std**2 - 1) / 8) == pytest.approx(0.45, abs=0.01)
     noisy, _ = maps._known(np.full(5, 2.0), 2.0)
     np.testing.assert_array_equal(noisy, 1)
 
