@@ -115,7 +115,7 @@ html_sidebars = {"**": ["all-pages.html"]}
 html_copy_source = False
 html_context = {"default_mode": "auto"}  # light or dark, as the system is
 html_theme_options = {
-    "navbar_center": [],  # all pages are in the sidebar
+    "navbar_center": ["main-links.html"],  # all pages are in the sidebar
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # room for the columns there
     "show_prev_next": True,
@@ -226,8 +226,8 @@ def always_read(app, env, added, changed, removed):
 
 
 def days_of_change():
-    """Return the day on which each page was changed last, by git if that knows."""
-    log = ("git", "log", "--format=%cs", "--name-only", "--", "docs", *FROM_THE_ROOT.values())
+    """Return the day on which each file was changed last, by git if that knows."""
+    log = ("git", "log", "--format=%cs", "--name-only")
     try:
         lines = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -246,8 +246,12 @@ DAYS = days_of_change()
 
 def tell_the_day(app, pagename, templatename, context, doctree):
     """Say at the foot of a page when it was changed last."""
-    source = FROM_THE_ROOT.get(pagename, f"docs/{pagename}.md")
-    context["last_updated"] = DAYS.get(source)
+    folder, _, rest = pagename.partition("/")
+    sources = {
+        "gallery": [f"docs/examples/{rest}.py"],
+        "source": [f"{rest}.py", f"{rest}.pyx"],
+    }.get(folder, [FROM_THE_ROOT.get(pagename, f"docs/{pagename}.md")])
+    context["last_updated"] = next((DAYS[each] for each in sources if each in DAYS), None)
 
 
 def setup(app):

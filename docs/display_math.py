@@ -36,6 +36,16 @@ def formulas(tex):
     return [[part.strip() for part in formula] for formula in out if formula != [""]]
 
 
+def stays_whole(tex):
+    """Say whether a formula says itself where lines end, outside of its matrices."""
+    depth = 0
+    for sign in SIGN.findall(tex):
+        depth += (sign in OPEN) - (sign in CLOSE)
+        if sign == r"\\" and not depth:
+            return True
+    return tex.lstrip().startswith(r"\begin")
+
+
 def html(formula, style=""):
     """Return the parts of a formula as HTML for MathJax, which may end a line after each."""
     return "<wbr>".join(rf"<span>\({style}{escape(part)}\)</span>" for part in formula)
@@ -53,7 +63,7 @@ class BreakFormulas(SphinxPostTransform):
             self.document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block))
         ):
             tex, inside = node.astext(), isinstance(node, nodes.math)
-            if re.search(r"\\begin|\\\\", tex) or (inside and len(tex) < LONG):
+            if stays_whole(tex) or (inside and len(tex) < LONG):
                 continue
             if inside:
                 found = " ".join(map(html, formulas(tex)))

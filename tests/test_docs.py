@@ -235,3 +235,18 @@ def test_every_public_name_is_in_the_api():
     )
     assert len(listed) == len(set(listed))
     assert set(listed) == public_names() - set(ELSEWHERE)
+
+
+@needs_checkout
+def test_formulas_go_on_in_the_next_line_unless_they_say_where_lines_end(monkeypatch):
+    pytest.importorskip("sphinx", reason="what makes the pages is not installed")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    math = importlib.import_module("display_math")
+    matrix = r"H = \begin{pmatrix} 1 & 1 \\ 1 & -1 \end{pmatrix}"
+    assert math.formulas(rf"a = b \le c, \qquad {matrix}") == [
+        ["a", "{}= b", r"{}\le c,"],
+        ["H", "{}" + matrix.removeprefix("H ")],
+    ]
+    assert not math.stays_whole(matrix)
+    assert math.stays_whole(r"a = b \\ c = d")
+    assert math.stays_whole(r"\begin{aligned} a &= b \\ c &= d \end{aligned}")

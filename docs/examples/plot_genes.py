@@ -9,6 +9,8 @@ estimates beforehand. The data are 104 tumours, 62 of the breast and 42 of the c
 al. 2006).
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import time
 
 import matplotlib.pyplot as plt

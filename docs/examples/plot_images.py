@@ -10,6 +10,8 @@ hardly depends on the number of features. The example compares their error with 
 RBFSampler, landmarks, the exact kernel, and a linear model without a kernel.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import time
 
 import matplotlib.pyplot as plt

@@ -1,5 +1,6 @@
 """Numbers and names in messages."""
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -81,3 +82,34 @@ def shortened(text: str) -> str:
     'Gaussian(gamma=0.3333)'
     """
     return _LONG.sub(lambda number: f"{float(number[0]):.4g}", plain(text))
+
+
+def fitted_to(text: str, length: int) -> str:
+    """Return a name with its middle left out where it is longer.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import fitted_to
+    >>> fitted_to("expression of gene 17", 12), fitted_to("gene 17", 12)
+    ('express…e 17', 'gene 17')
+    """
+    if len(text) <= length:
+        return text
+    end = (length - 1) * 2 // 5
+    return f"{text[: length - 1 - end]}…{text[len(text) - end :]}"
+
+
+def told_apart(names: Sequence[str], length: int) -> list[str]:
+    """Return names as `fitted_to` does, or from where they differ if that tells more of them apart.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import told_apart
+    >>> told_apart(["the level of iron in the blood", "the level of zinc in the blood"], 16)
+    ['…iron in the blo', '…zinc in the blo']
+    """
+    fitted = [fitted_to(name, length) for name in names]
+    if len(set(fitted)) == len(names):
+        return fitted
+    same = len(os.path.commonprefix([*names]))
+    return [name if len(name) <= length else f"…{name[same:]}"[:length] for name in names]

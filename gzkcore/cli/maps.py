@@ -13,10 +13,10 @@ from scipy.ndimage import zoom
 from scipy.spatial import cKDTree
 
 from gzkcore._util.typing import Doubles
-from gzkcore._util.wording import as_plain, counted
+from gzkcore._util.wording import as_plain, counted, fitted_to
 from gzkcore.datasets.globe import EARTH_KM, LatLonToSphere
 from gzkcore.evaluate.draw import save_picture
-from gzkcore.evaluate.style import NOTHING, as_written, styled
+from gzkcore.evaluate.style import NOTHING, SMALL, as_written, styled, titled, wrapped
 from gzkcore.learn.kernel_system import HELD_ROWS
 
 from .cells import GLOBE, Cells, Window, from_west, widest_gap
@@ -36,18 +36,19 @@ DEPTHS = 0.2
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
-COASTS = {"c": 90.0, "l": 30.0, "i": 0.0}  # from so many degrees on: crude, low, intermediate
+COASTS = {"c": 180.0, "l": 30.0, "i": 0.0}  # from so many degrees on: crude, low, intermediate
 STD_STEP = 2  # cells of it, to a side, that share a standard deviation: draws of it take long
 # Shares of the variance of the data that the surface doesn't explain, over which it fades; the
 # least share that it is thought to explain; and the opacity below which a map is hatched.
-FADES, LEAST_SIGNAL, HATCHED = (0.2, 0.4), 0.05, 0.25
+FADES, LEAST_SIGNAL, HATCHED = (0.3, 0.5), 0.05, 0.25
+LONG_LABEL = 40  # letters beside the colours
 FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` along the longer side
 SQUARES = 120
 DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of how many
 RIM = 0.4  # points
 LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
+ONE_COLOR = 1e-9  # values that differ by no larger share are one
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
-MOST_SCALED = 4000  # places whose values choose the range of the colours
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
 MOST_SURE = 40_000
 DEGREE_KM = EARTH_KM * math.pi / 180
@@ -118,26 +119,31 @@ def draw_map(
     n_maps = 1 if std is None else 2
     side_by_side = shape < 1.2
     tall = 4.9 if shape > 1.2 else 6.0
-    wide = max(5.6, (tall - 1) * shape + 2.6)
+    wide = max(5.6, (tall - 1) * shape + (2.2 if side_by_side else 2.6))
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
-    norm, colors = _colors(surface.predict(places[:: 1 + len(places) // MOST_SCALED]), terrain)
+    # Beside steep coasts a surface falls far below zero, where there is no place: that is no sea.
+    shown = surface.predict(places) if terrain else values[opacity >= HATCHED]
+    norm, colors = _colors(shown if len(shown) else values, terrain)
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
+    label = fitted_to(label, LONG_LABEL)
     draw(axes, values, opacity, norm, colors, label)
     drawn = _apart(places, window)
     _draw_dots(axes, drawn, west)
-    axes.set_title(as_written(title))
+    titled(axes, title, inches=wide - 1.2)
     some = f"{len(drawn):,} of " if len(drawn) < len(places) else ""
     dots = f"dots: {some}{counted(len(places), 'training point')}"
-    axes.set_xlabel(f"{dots}; {hatched}" if opacity.min() < HATCHED else dots, loc="left")
+    told = f"{dots}; {hatched}" if opacity.min() < HATCHED else dots
+    axes.set_xlabel(wrapped(told, wide - 1.2, SMALL), loc="left")
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
         known = std[opacity >= HATCHED]  # the others are at the end of the colours
         draw(axes, std, np.ones(len(std)), *_steps(known), f"± {label}")
-        ends = " to ".join(as_plain(each, 3) for each in (std.min(), std.max()))
-        axes.set_title(f"Standard deviation of a new value: {ends}")
+        low, high = (as_plain(each, 3) for each in (std.min(), std.max()))
+        ends = low if low == high else f"{low} to {high}"
+        titled(axes, f"Standard deviation of a new value: {ends}", inches=wide - 1.2)
     save_picture(figure, path)
 
 
@@ -171,7 +177,7 @@ def _smooth(std: Callable[[Doubles], Doubles], window: Window) -> Doubles:
 
 
 def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
-    """Return opacities, 0 where little is known, and the standard deviation where that begins.
+    """Return opacities, 0 where little is known, and the standard deviation where hatches begin.
 
     What counts is the variance of the surface itself, beyond that of a new value where it is known
     best, as a share of the variance of the data beyond the same: it fades over the shares `FADES`.
@@ -180,7 +186,8 @@ def _known(std: Doubles, spread: float) -> tuple[Doubles, float]:
     signal = max(spread**2 - least, LEAST_SIGNAL * spread**2, 1e-300)
     share = (std**2 - least) / signal
     low, high = FADES
-    return np.clip((high - share) / (high - low), 0, 1), math.sqrt(least + high * signal)
+    limit = math.sqrt(least + (high - HATCHED * (high - low)) * signal)
+    return np.clip((high - share) / (high - low), 0, 1), limit
 
 
 def _steps(std: Doubles) -> tuple[Any, Any]:
@@ -229,7 +236,7 @@ def _draw_cells(
         zorder=1.5,
     )  # fmt: skip
     _draw_coasts(axes, window)
-    axes.set(xlim=(west, east), ylim=(south, north), aspect=flat)
+    axes.set(xlim=(west, east), ylim=(south, north), aspect=flat, anchor="W")
     _name_degrees(axes.xaxis, "W", "E")
     _name_degrees(axes.yaxis, "S", "N")
     axes.grid(color="black", alpha=0.12, linewidth=0.5)
@@ -274,6 +281,7 @@ def _draw_coasts(axes: Any, window: Window) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of how it was built
+            from matplotlib.patheffects import withStroke
             from mpl_toolkits.basemap import Basemap
     except ImportError:
         return
@@ -282,7 +290,9 @@ def _draw_coasts(axes: Any, window: Window) -> None:
     resolution = next(name for name, least in COASTS.items() if wide >= least)
     corners = {"llcrnrlat": south, "urcrnrlat": north, "llcrnrlon": west, "urcrnrlon": east}
     globe = Basemap(projection="cyl", resolution=resolution, fix_aspect=False, **corners)
-    globe.drawcoastlines(ax=axes, color="black", linewidth=0.5)
+    # A pale rim, since some colours are nearly black.
+    rim = [withStroke(linewidth=1.5, foreground="white", alpha=0.5)]
+    globe.drawcoastlines(ax=axes, color="black", linewidth=0.5).set_path_effects(rim)
 
 
 def length_km(model: Any, places: Doubles) -> float:
@@ -389,6 +399,8 @@ def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
 
     tail = 0.0005 if terrain else 0.005  # a few values far out leave the others their colours
     low, high = np.quantile(values, [tail, 1 - tail])
+    if high - low <= ONE_COLOR * max(abs(low), abs(high)):  # one value is in the middle of them
+        low, high = low - max(abs(low), 1) / 20, high + max(abs(high), 1) / 20
     if terrain:
         if low >= -DEPTHS * high:
             return Normalize(0, max(high, 1)), LinearSegmentedColormap.from_list("land", LAND)

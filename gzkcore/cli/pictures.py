@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles
-from gzkcore._util.wording import as_plain
+from gzkcore._util.wording import as_plain, fitted_to, told_apart
 from gzkcore.evaluate.draw import plain_numbers, plain_ticks, save_picture
-from gzkcore.evaluate.style import FAINT, INK, as_written, styled
+from gzkcore.evaluate.style import FAINT, INK, as_written, styled, titled
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.rows.frames import Values
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_DOTS = 1000  # of a picture that shows each row
 MOST_BARS, MOST_CLASSES = 12, 15
+LEAST_BARS = 4  # places for bars: two are no broad ones
+LONG_NAME, LONG_LABEL = 24, 44  # letters of a class or column, and of what is beside an axis
 
 
 @styled
@@ -52,9 +54,8 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
     if isinstance(found.model, KernelClassifier):
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
-        axes[0].set_title(
-            as_written(f"How often each {target} was predicted\n{len(truth):,} {rows}")
-        )
+        lines = f"How often each {target} was predicted", f"{len(truth):,} {rows}"
+        titled(axes[0], *lines, inches=4.2)
     else:
         _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target)
     if verdict is not None and wide:
@@ -75,33 +76,37 @@ def draw_agreement(path: Path, pairs: Doubles, rows: str, label: str) -> None:
 def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
     """Draw predicted against actual values: dots, or if they are many their counts."""
     few = len(pairs) <= MOST_DOTS
+    size = min(7.0, max(3.5, 60 / len(pairs) ** 0.5))  # points
     both = np.quantile(pairs, [0, 1] if few else [0.001, 0.999])
     margin = 0.03 * (both[1] - both[0])
     limits = both[0] - margin, both[1] + margin
     outside = int(np.any((pairs < limits[0]) | (pairs > limits[1]), axis=1).sum())
     if few:
-        axes.plot(*pairs.T, "o", markersize=3.5, alpha=0.5, markeredgewidth=0)
+        axes.plot(*pairs.T, "o", markersize=size, alpha=0.5, markeredgewidth=0)
     else:
         bins = axes.hexbin(
             *pairs.T, gridsize=60, extent=(*limits, *limits), mincnt=1, bins="log", cmap="viridis"
         )
-        bar = axes.figure.colorbar(bins, ax=axes, shrink=0.8, label="rows")
+        beside = axes.inset_axes((1.03, 0.1, 0.03, 0.8))  # as high as what it is beside
+        bar = axes.figure.colorbar(bins, cax=beside, label="rows")
         plain_ticks(bar.ax.yaxis, whole=True)
     axes.axline((both[0], both[0]), slope=1, color=INK, linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
         plain_numbers(axis)
-    label, rows = as_written(label), as_written(rows)
-    axes.set(xlabel=f"actual {label}", ylabel=f"predicted {label}")
+    short = as_written(fitted_to(label, LONG_LABEL))
+    axes.set(xlabel=f"actual {short}", ylabel=f"predicted {short}")
     more = f", {outside:,} of them outside the picture" if outside else ""
-    axes.set_title(f"Predicted against actual {label}\n{len(pairs):,} {rows}{more}; line: perfect")
+    rows = f"{len(pairs):,} {rows}{more}; line: perfect"
+    titled(axes, f"Predicted against actual {label}", rows, inches=5.2)
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
     """Draw how often each label was predicted for each: of many, for the most frequent."""
     counts = [np.count_nonzero(truth == each) for each in classes]
     shown = np.sort(np.argsort(counts)[::-1][:MOST_CLASSES])
-    names, label = [as_written(str(classes[i])) for i in shown], as_written(label)
+    names = [*map(as_written, told_apart([str(classes[i]) for i in shown], LONG_NAME))]
+    label = as_written(fitted_to(label, LONG_LABEL // 2))
     table = np.array(
         [[np.count_nonzero((truth == a) & (predicted == b)) for b in classes[shown]]
          for a in classes[shown]]
@@ -111,7 +116,7 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     bar = axes.figure.colorbar(
         image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %"
     )
-    bar.set_label(f"share of the rows of an actual {label}")
+    bar.set_label("share of each row")
     for (i, j), count in np.ndenumerate(table):
         color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=color, size=9)
@@ -125,17 +130,19 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     """Draw by how much the error rises where a column is shuffled, the largest at the top."""
     bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
     least = percent * verdict.error_of_some
-    names = [name if len(name) <= 30 else f"{name[:29]}…" for name, _ in bars]
+    names = told_apart([name for name, _ in bars], LONG_NAME)
     rises = [percent * error - least for _, error in bars]
     axes.barh(range(len(bars), 0, -1), rises, height=0.7)
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), map(as_written, names))
+    axes.set_ylim(min(1, len(bars) - LEAST_BARS + 1) - 0.5, len(bars) + 0.5)
     error = (
         f"error rate of {least:.3g} %"
         if classify
         else f"root mean squared error of {as_plain(least, 3)}"
     )
     plain_numbers(axes.xaxis)
-    axes.set_xlabel(f"added to the {error}" + ", percentage points" * classify)
+    axes.set_xlabel(f"added to the {error}" + ",\npercentage points" * classify)
     chance = "; below 0 by chance" if min(rises) < 0 else ""
-    axes.set_title(f"Which columns matter\nwhat shuffling a column adds to the error{chance}")
+    added = f"error added by shuffling each{chance}"
+    titled(axes, "Which columns matter", added, inches=3.2)

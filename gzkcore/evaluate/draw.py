@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gzkcore._util.files import replacing
 from gzkcore._util.wording import as_plain, counted
 
-from .style import COLORS, INK, MARKERS, PAPER, styled
+from .style import COLORS, INK, MARKERS, PAPER, as_written, styled, titled, wrapped
 from .summary import name_of
 
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
@@ -17,8 +17,10 @@ FAR_ABOVE = 2.0
 FAR_BELOW = 1000.0  # times less than asked for: an error that a plan draws no lower
 BESIDE = 1.08  # by which methods of a plan stand side by side at each number of features, at most
 MOST_ABOVE = 6  # methods whose errors are above a picture, by name
+BESIDE_LETTERS = 40  # of numbers below an axis
 FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
 MOST_NAMED = 5  # methods of a comparison
+HANDLE, LEGEND_LETTER = 48, 5.4  # points of a line of a legend, and of a letter
 GREY = "#c3cad3"  # of the others
 ALIKE = 1.25  # errors of predictions that differ by less shall not fill the picture
 # Where a name may stand: horizontal and vertical alignment, offset in points.
@@ -62,11 +64,12 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
         axes.plot(
             [beside * width for width in tried], [max(error, floor) for error in errors],
             marker=marker, color=color, label=method, clip_on=False, zorder=3,
+            linestyle="-" if number < len(COLORS) else "--",
         )  # fmt: skip
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
-    axes.annotate(
-        f"asked for: {max_error:g}", (1, max_error), (-2, 5), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="right", size=9,
+    axes.annotate(  # beside the picture, where no line runs through it
+        f"asked for:\n{max_error:g}", (1, max_error), (6, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", va="center", size=9,
     )  # fmt: skip
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("number of features")
@@ -86,8 +89,8 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
     axes.xaxis.set_major_locator(FixedLocator(widths))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_title(f"How many features each method needs\n{title}")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    titled(axes, "How many features each method needs", title, inches=5.8)
+    _legend(figure, axes, 3)
     save_picture(figure, path)
 
 
@@ -111,7 +114,8 @@ def draw_comparison(
     if predicts:
         panels["rmse"] = "root mean square error of predictions"
         panels["rmse"] += ", 95 % intervals" * (rows[0]["rmse_low"] is not None)
-    figure = Figure(figsize=(1.4 + 5.6 * len(panels), 6.2), layout="constrained")
+    wide = 1.4 + 5.6 * len(panels)
+    figure = Figure(figsize=(wide, 6.2), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     named = _named_methods(rows, list(panels))
     corners: list[list[_Named]] = []
@@ -133,14 +137,22 @@ def draw_comparison(
         plain_ticks(axes.yaxis)
         axes.set_xlabel(f"seconds to fit and transform {n_fitted:,} rows")
         axes.set_ylabel(label)
-    figure.suptitle(f"Error against time of every method\n{title}", x=0.01, ha="left", size=12)
-    handles, labels = figure.axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+    title = as_written(wrapped(f"Error against time of every method\n{title}", wide - 0.2))
+    figure.suptitle(title, x=0.01, ha="left", size=12)
+    _legend(figure, figure.axes[-1], 4)
     figure.draw_without_rendering()  # the places of labels depend on the layout
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
     for axes, each in zip(figure.axes, corners, strict=True):
         _name(axes, each, renderer)
     save_picture(figure, path)
+
+
+def _legend(figure: Any, axes: Any, most: int) -> None:
+    """Write the names of lines below a figure, in as many columns as it has room for, or fewer."""
+    handles, labels = axes.get_legend_handles_labels()
+    column = HANDLE + LEGEND_LETTER * max(map(len, labels))
+    columns = max(1, min(most, int(72 * figure.get_figwidth() / column)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9)
 
 
 def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
@@ -189,7 +201,10 @@ def plain_numbers(axis: Any) -> None:
     def written(value: float, _: Any) -> str:
         return (as_plain(value, 10) if large else f"{value:.10g}").replace("-", "\N{MINUS SIGN}")
 
-    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    longest = max(len(written(value, None)) for value in axis.get_view_interval())
+    # Side by side, long numbers take each other's place.
+    most = max(2, min(6, BESIDE_LETTERS // longest)) if axis.axis_name == "x" and large else 6
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(written))
 
 

@@ -1,6 +1,7 @@
 """The style of all pictures of the package; matplotlib is imported only for drawing."""
 
 import functools
+import textwrap
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,6 +13,7 @@ NOTHING, HATCH = "#eef1f5", "#b4bdc9"  # where nothing is known: no colours of a
 # Of Okabe and Ito: distinct also for those who see fewer colours.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a4c93", "#24303c")
 MARKERS = "osD^vP*X"
+LETTER, SMALL = 7.1, 5.9  # points that a letter of a title is wide, and of a label, or less
 
 STYLE: dict[str, Any] = {
     "axes.edgecolor": FAINT,
@@ -41,6 +43,17 @@ STYLE: dict[str, Any] = {
 def as_written(text: str) -> str:
     """Return what Matplotlib draws as this text: between two dollars it would see a formula."""
     return text.replace("$", r"\$")
+
+
+def wrapped(text: str, inches: float, letter: float = LETTER) -> str:
+    """Return lines of a text, each in more lines where it is wider than so many inches."""
+    length = int(inches * 72 / letter)
+    return "\n".join("\n".join(textwrap.wrap(line, length)) for line in text.split("\n"))
+
+
+def titled(axes: Any, *lines: str, inches: float) -> None:
+    """Write lines above axes, none wider than so many inches."""
+    axes.set_title(as_written(wrapped("\n".join(lines), inches)))
 
 
 def styled(draw: Callable[Arguments, Drawn]) -> Callable[Arguments, Drawn]:

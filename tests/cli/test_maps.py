@@ -114,6 +114,76 @@ def test_a_large_standard_deviation_is_printed_plainly(monkeypatch, tmp_path):
     assert any(",000" in text for text in texts)
 
 
+def test_one_value_is_in_the_middle_of_the_colors():
+    """It was drawn in the darkest, which stood for less."""
+    for value in (0.0, 3.0, -1e6):
+        norm, _ = maps._colors(np.full(10, value), terrain=False)
+        assert norm(value) == pytest.approx(0.5)
+        assert norm.vmin < value < norm.vmax
+
+
+def test_colors_span_what_is_shown(monkeypatch, tmp_path):
+    """They spanned the peaks at the data, and all that is between them was below the colours."""
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+
+    def predict(cells):
+        return cells[:, 0] + 1e4 * (len(cells) == len(places))
+
+    surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    low, high = figures[0].axes[0].child_axes[0].get_ylim()
+    assert 45 < low < 46.5
+    assert 47.5 < high < 49
+
+
+def test_what_is_predicted_below_zero_between_places_is_no_sea(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+
+    def predict(cells):
+        return np.where(maps._distance_km(places, cells) < 1, 2000.0, -2000.0)
+
+    surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "elevation (m)", terrain=True)
+    assert figures[0].axes[0].child_axes[0].get_ylim()[0] == 0
+
+
+@pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
+@pytest.mark.parametrize(
+    "places",
+    [box(-60, 80, -180, 180, 90), box(47, 55, 6, 15, 50), box(-55, -18, -75, -68, 50)],
+    ids=["globe", "region", "tall"],
+)
+def test_long_names_stay_in_the_picture(places, sure, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    label = "concentration of nitrogen dioxide, mean of the year 2026 (in micrograms)"
+
+    def std(cells):
+        return 1e5 + 1e4 * maps._distance_km(places, cells)
+
+    surface = maps.Surface(lambda c: 1e6 * c[:, 0], std if sure else None, places, 9, 6e6)
+    maps.draw_map(tmp_path / "map.png", surface, f"{label}, fitted to {'part_' * 12}.csv", label)
+    (figure,) = figures
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        bar = axes.child_axes[0]
+        texts = [axes._left_title, axes.xaxis.label, bar.yaxis.label]
+        for text in (*texts, *axes.get_yticklabels(), *bar.get_yticklabels()):
+            extent = text.get_window_extent()
+            assert extent.x0 >= 0, text
+            assert extent.x1 <= figure.bbox.x1, text
+
+
 def test_skewed_values_share_the_colors():
     values = np.exp(np.linspace(0, 5, 1001))
     norm, _ = maps._colors(values, terrain=False)
@@ -127,6 +197,10 @@ def test_a_map_fades_where_the_surface_is_unknown():
     np.testing.assert_array_equal(opacity[[0, 2]], [1, 0])
     assert opacity[1] == 1
     assert 1.1 < limit < 3
+    std = np.linspace(1, 3, 2001)
+    opacity, limit = maps._known(std, 3.0)
+    assert std[opacity < maps.HATCHED].min() == pytest.approx(limit, abs=2e-3)
+    assert np.interp(limit, std, (std**2 - 1) / 8) == pytest.approx(0.45, abs=0.01)
     noisy, _ = maps._known(np.full(5, 2.0), 2.0)
     np.testing.assert_array_equal(noisy, 1)
 
@@ -159,6 +233,19 @@ def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
     assert norm.boundaries[-1] > 3.7
 
 
+def test_one_standard_deviation_is_told_once(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 20)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    places = box(46, 48, 6, 10, 50)
+    surface = maps.Surface(
+        lambda cells: cells[:, 0], lambda cells: 0 * cells[:, 0] + 42.2, places, 9, 60
+    )
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y")
+    assert figures[0].axes[1].get_title("left") == "Standard deviation of a new value: 42.2"
+
+
 @pytest.mark.parametrize(
     ("places", "resolution"),
     [
@@ -169,6 +256,8 @@ def test_standard_deviations_that_hardly_vary_are_in_the_middle_of_the_colors():
 )
 def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    from matplotlib.collections import LineCollection
+
     asked, drawn = [], []
 
     class Basemap:
@@ -179,6 +268,7 @@ def test_coast_lines_where_a_package_brings_them(places, resolution, monkeypatch
 
         def drawcoastlines(self, **options):
             drawn.append(options["ax"])
+            return LineCollection([])
 
     monkeypatch.setattr(maps, "LONGER_SIDE", 20)
     monkeypatch.setitem(sys.modules, "mpl_toolkits.basemap", SimpleNamespace(Basemap=Basemap))

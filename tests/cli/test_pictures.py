@@ -1,5 +1,6 @@
 """The pictures of the command that are no maps."""
 
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,9 +18,10 @@ def test_agreement_of_few_rows_and_of_many(n, monkeypatch):
     rng = np.random.default_rng(0)
     pictures.draw_agreement(Path("a.png"), rng.normal(size=(n, 2)), "rows of t.csv", "y")
     (figure,) = figures
-    assert len(figure.axes) == 1 + (n > pictures.MOST_DOTS)  # with a bar of colours for counts
-    if n > pictures.MOST_DOTS:
-        ticks = figure.axes[1].get_yticks()
+    bars = figure.axes[0].child_axes
+    assert len(bars) == (n > pictures.MOST_DOTS)  # with a bar of colours for counts
+    if bars:
+        ticks = bars[0].get_yticks()
         assert all(tick == round(tick) for tick in ticks if tick >= 1), ticks
 
 
@@ -58,6 +60,83 @@ def test_numbers_at_axes_are_as_one_prints_them(monkeypatch, low, high, ticks):
         text for text in axes.get_xticklabels() if ends[0] <= text.get_position()[0] <= ends[1]
     ]
     assert [text.get_text() for text in shown] == ticks
+
+
+def within(figure, text):
+    """Say whether a text is in the picture from end to end."""
+    figure.draw_without_rendering()
+    box = text.get_window_extent()
+    return box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+
+
+LONG = "relative abundance of the protein (mean of three measurements, in micrograms)"
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_long_names_stay_in_the_picture(monkeypatch, n):
+    """Titles went on beyond its right edge, and labels beyond its foot."""
+    figures = []
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    pairs = np.random.default_rng(0).normal(size=(n, 2))
+    pairs[:2] = 100
+    pictures.draw_agreement(Path("a.png"), pairs, f"held-out rows of {'campaign_' * 6}.csv", LONG)
+    (figure,) = figures
+    axes = figure.axes[0]
+    title = axes._left_title
+    assert all(within(figure, text) for text in (title, axes.xaxis.label, axes.yaxis.label))
+    assert " ".join(title.get_text().split()).startswith(f"Predicted against actual {LONG}")
+
+
+def test_large_numbers_stand_apart(monkeypatch):
+    """Below an axis each had run into the next."""
+    figures = []
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    pairs = np.linspace(0, 1.05e7, 2000)[:, np.newaxis].repeat(2, axis=1)
+    pictures.draw_agreement(Path("a.png"), pairs, "rows of t.csv", "y")
+    figures[0].draw_without_rendering()
+    axes = figures[0].axes[0]
+    ends = axes.get_xlim()
+    boxes = [
+        text.get_window_extent()
+        for text in axes.get_xticklabels()
+        if ends[0] <= text.get_position()[0] <= ends[1]
+    ]
+    assert len(boxes) >= 2
+    assert all(left.x1 + 5 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_classes_and_columns_of_long_names(monkeypatch):
+    """Names squeezed the table of classes, and columns were cut to the same name."""
+    figures = []
+    monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
+    monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
+    monkeypatch.setattr(pictures, "KernelClassifier", SimpleNamespace)
+    classes = np.array([f"a very long name of a class, number {i}" for i in range(20)])
+    truth = classes.repeat(5)
+    columns = [f"the expression of gene {i} in the sample of the tissue" for i in range(20)]
+    found = SimpleNamespace(
+        rows=SimpleNamespace(
+            recipe=SimpleNamespace(target=LONG), classify=True, folds=None, truth=truth
+        ),
+        verdict=SimpleNamespace(
+            shuffled=dict(zip(columns, np.linspace(0.9, 0.1, 20), strict=True)),
+            error_of_some=0.2,
+            predicted=truth,
+        ),
+        model=SimpleNamespace(classes_=classes),
+        places=None,
+    )
+    pictures.draw_frame(found, Path("fit.png"), "data.csv")
+    (figure,) = figures
+    labels, bars = figure.axes[:2]
+    for axes in (labels, bars):
+        texts = axes._left_title, axes.xaxis.label, axes.yaxis.label
+        assert all(within(figure, text) for text in texts)
+        names = [text.get_text() for text in axes.get_yticklabels()]
+        assert len(set(names)) == len(names) > 10
+    assert labels.get_window_extent().width > 0.2 * figure.bbox.width
+    first, second = (axes._left_title.get_window_extent() for axes in (labels, bars))
+    assert first.x1 < second.x0
 
 
 def test_names_are_no_formulas(tmp_path):

@@ -154,3 +154,47 @@ def test_names_cover_no_marker_of_a_named_method(monkeypatch):
     ]
     for box in boxes:
         assert not any(box.contains(*place) for place in np.concatenate(places))
+
+
+def test_titles_and_the_error_asked_for_are_beside_the_lines(monkeypatch):
+    """A long title went on beyond the edge, lines ran through the text, and the ninth was as the first."""
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    title = f"{'campaign_' * 7}.csv, 45,730 rows, 9 columns, target $rmsd, Gaussian(gamma=0.1111)"
+    methods = [f"method{i}" for i in range(9)]
+    table = [
+        {"method": method, "n_components": width, "error": 0.1, "seconds": 1.0}
+        for method in methods
+        for width in (64, 256)
+    ]
+    draw.draw_plan(Path("p.png"), table, 0.1, title)
+    for predicts in (False, True):
+        rows = [compared(method, 16, 0.1, 1.0, rmse=1.0) for method in methods]
+        draw.draw_comparison(Path("c.png"), rows, 100, predicts, title)
+    plan, *comparisons = figures
+    texts = [plan.axes[0]._left_title, *(figure._suptitle for figure in comparisons)]
+    for figure, text in zip(figures, texts, strict=True):
+        figure.draw_without_rendering()
+        assert text.get_window_extent().x1 <= figure.bbox.x1
+        assert "Gaussian(gamma=0.1111)" in text.get_text()
+    (axes,) = plan.axes
+    (asked,) = axes.texts
+    assert asked.get_window_extent().x0 > axes.get_window_extent().x1
+    assert asked.get_window_extent().x1 <= plan.bbox.x1
+    looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines[:9]}
+    assert len(looks) == 9
+
+
+def test_legends_are_as_wide_as_their_picture(monkeypatch):
+    """Three columns of long names were cut at both ends."""
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    methods = [f"Fourier, orthogonal frequencies {i}" for i in range(6)]
+    table = [{"method": m, "n_components": 64, "error": 0.1, "seconds": 1.0} for m in methods]
+    draw.draw_plan(Path("p.png"), table, 0.1, "title")
+    draw.draw_comparison(Path("c.png"), table, 100, False, "title")
+    for figure in figures:
+        figure.draw_without_rendering()
+        box = figure.legends[0].get_window_extent()
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
