@@ -295,9 +295,9 @@ class BlockProjection(_BlockMap):
     n_components : int
         k, the width of the output, exactly. With more than D, several projections stand side by
         side, divided by the root of their number.
-    values : {"rademacher", "gaussian"}, default="rademacher" Signs +-1, or standard normal numbers.
-    Signs never have the larger variance. arrangement : {"stratified", "permutation"},
-    default="stratified"
+    values : {"rademacher", "gaussian"}, default="rademacher"
+        Signs +-1, or standard normal numbers. Signs never have the larger variance.
+    arrangement : {"stratified", "permutation"}, default="stratified"
         How coordinates are assigned to the k blocks. "stratified": of each k neighbouring
         coordinates, one goes to each block, in random order. "permutation": by one random
         permutation, as in the paper. In both cases a coordinate is in each block with probability

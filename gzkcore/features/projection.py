@@ -392,7 +392,8 @@ class HadamardProjection(_HadamardMap):
     See Also
     --------
     BlockProjection : O(D) a row, O(nnz) for sparse rows; a larger variance if few coordinates
-    differ. hadamard_projection_variance : The variance, exactly.
+        differ.
+    hadamard_projection_variance : The variance, exactly.
 
     Notes
     -----
