@@ -6,6 +6,11 @@ A public name is imported when it is first asked for: what a program doesn't use
 `__init__.pyi` lists the names.
 """
 
+from pathlib import Path as _Path
+
+if (_Path(__file__).parent / "_compiled" / "meson.build").exists():  # these are the sources
+    from . import _compiled as _compiled  # says what to do if they are not compiled
+
 import lazy_loader as _lazy
 
 __version__ = "0.1.0"

@@ -639,6 +639,26 @@ def test_import_is_light(tmp_path):
     assert heavy_imports(tmp_path) == set()
 
 
+@needs_checkout
+def test_sources_say_that_they_are_not_compiled(tmp_path):
+    folder = tmp_path / "gzkcore" / "_compiled"
+    folder.mkdir(parents=True)
+    for name in (
+        "__init__.py",
+        "_compiled/__init__.py",
+        "_compiled/dispatch.py",
+        "_compiled/meson.build",
+    ):
+        (tmp_path / "gzkcore" / name).write_bytes((ROOT / "gzkcore" / name).read_bytes())
+    code = [sys.executable, "-S", "-c", "import gzkcore"]  # without any library
+    done = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert "which are not compiled" in done.stderr
+    assert done.stderr.endswith("To install it: pip install .\n")
+
+
 @pytest.mark.slow
 def test_a_learner_brings_in_no_evaluation(tmp_path):
     found = imported_by("from gzkcore import RandomFeatureRidge", tmp_path)

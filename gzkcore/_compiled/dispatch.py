@@ -18,9 +18,14 @@ from types import ModuleType
 try:
     from . import cpu
 except ImportError as error:
+    if (Path(__file__).parent / "meson.build").exists():
+        raise ImportError(
+            f"{str(Path(__file__).parents[1])!r} holds the sources of gzkcore, which are not "
+            "compiled. They hide an installed package: run Python in another folder, or as "
+            "`python -P`. To install it: pip install ."
+        ) from None
     raise ImportError(
-        f"the kernels in {str(Path(__file__).parent)!r} are not compiled. If that is a checkout, "
-        "its sources hide the installed package: run Python in another folder, or as `python -P`"
+        f"the kernels in {str(Path(__file__).parent)!r} cannot be loaded; install gzkcore again"
     ) from error
 
 PACKAGE = __name__.rpartition(".")[0]
