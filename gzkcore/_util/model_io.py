@@ -337,7 +337,7 @@ class _Decoder:
 
     def _object(self, name: str, given: dict[str, Any]) -> Any:
         if name not in CLASSES:
-            raise ValueError(f"it holds a {name}, which is none of gzkcore's classes")
+            raise ValueError(f"it holds a {name}, which is not a class of gzkcore")
         cls = _class_of(name)
         state = state_of(cls)
         if unknown := ", ".join(sorted(given.keys() - state)):

@@ -167,7 +167,7 @@ class _Array(Field):
     def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             wanted = {"iu": "integers", "f": "floating-point numbers", "b": "bools"}[self.kinds]
-            raise ValueError(f"is {shown(value)}, and no array of {wanted}")
+            raise ValueError(f"is {shown(value)}, not an array of {wanted}")
         if self.dtype is not None and value.dtype.newbyteorder("=") != self.dtype:
             raise ValueError(f"has dtype {value.dtype}, not {self.dtype}")
         scope.check_shape(value.shape, self.shape)
@@ -197,7 +197,7 @@ class _Sequence(Field):
 
     def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
         if not isinstance(value, self.kind):
-            raise ValueError(f"is {shown(value)}, and no {self.kind.__name__}")
+            raise ValueError(f"is {shown(value)}, not a {self.kind.__name__}")
         if self.length is not None:
             scope.check_shape((len(value),), (self.length,))
         for i, item in enumerate(value):
@@ -213,9 +213,9 @@ class _Entries(Field):
 
     def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
         if not isinstance(value, dict):
-            raise ValueError(f"is {shown(value)}, and no dict")
+            raise ValueError(f"is {shown(value)}, not a dict")
         if unknown := [key for key in value if key not in self.fields]:
-            raise ValueError(f"has the entry {shown(unknown[0])}, which nobody knows")
+            raise ValueError(f"has the entry {shown(unknown[0])}, which is unknown")
         inner = Scope({**vars(scope.fields), **value})
         inner.letters = scope.letters
         for name, field in self.fields.items():
@@ -234,7 +234,7 @@ class _Mapping(Field):
 
     def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
         if not isinstance(value, dict):
-            raise ValueError(f"is {shown(value)}, and no dict")
+            raise ValueError(f"is {shown(value)}, not a dict")
         for key, item in value.items():
             try:
                 self.key.check(key, scope, whole=whole)
@@ -281,10 +281,10 @@ def whole(least: Bound = 0, below: Bound = _MOST) -> Field:
 
     def check(value: Any, scope: Scope) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"is {shown(value)}, and no integer")
+            raise ValueError(f"is {shown(value)}, not an integer")
         low, high = scope.number(least), scope.number(below)
         if not low <= value < high:
-            raise ValueError(f"is {value}, and not from {low} to {high - 1}")
+            raise ValueError(f"is {value}, not from {low} to {high - 1}")
 
     return _Checked(check)
 
@@ -294,12 +294,12 @@ def number(least: Bound = -math.inf, most: Bound = math.inf, *, finite: bool = T
 
     def check(value: Any, scope: Scope) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"is {shown(value)}, and no number")
+            raise ValueError(f"is {shown(value)}, not a number")
         if finite and not math.isfinite(value):
             raise ValueError(f"is {value}, which is not finite")
         low, high = scope.number(least), scope.number(most)
         if not math.isnan(value) and not low <= value <= high:
-            raise ValueError(f"is {value}, and not from {low} to {high}")
+            raise ValueError(f"is {value}, not from {low} to {high}")
 
     return _Checked(check)
 
@@ -309,8 +309,8 @@ def text(*choices: str) -> Field:
 
     def check(value: Any, _: Scope) -> None:
         if not isinstance(value, str) or (choices and value not in choices):
-            wanted = f"none of {choices}" if choices else "no text"
-            raise ValueError(f"is {shown(value)}, and {wanted}")
+            wanted = f"not one of {choices}" if choices else "not a text"
+            raise ValueError(f"is {shown(value)}, {wanted}")
 
     return _Checked(check)
 
@@ -331,7 +331,7 @@ def holds(*classes: type) -> Field:
     def check(value: Any, _: Scope) -> None:
         if not isinstance(value, classes):
             wanted = " or ".join(cls.__name__ for cls in classes)
-            raise ValueError(f"is {shown(value)}, and no {wanted}")
+            raise ValueError(f"is {shown(value)}, not a {wanted}")
 
     return _Checked(check)
 
@@ -352,7 +352,7 @@ def names(length: Size) -> Field:
 
     def check(value: Any, scope: Scope) -> None:
         if not isinstance(value, np.ndarray) or not all(isinstance(v, str) for v in value.flat):
-            raise ValueError(f"is {shown(value)}, and no array of texts")
+            raise ValueError(f"is {shown(value)}, not an array of texts")
         scope.check_shape(value.shape, (length,))
 
     return _Checked(check)
@@ -363,7 +363,7 @@ def labels(length: Size) -> Field:
 
     def check(value: Any, scope: Scope) -> None:
         if not isinstance(value, np.ndarray):
-            raise ValueError(f"is {shown(value)}, and no array of labels")
+            raise ValueError(f"is {shown(value)}, not an array of labels")
         scope.check_shape(value.shape, (length,))
         kinds = {type(v) for v in value.flat} if value.dtype.kind == "O" else set()
         if not kinds <= {str, int, float, bool}:
@@ -377,7 +377,7 @@ def floating_dtype() -> Field:
 
     def check(value: Any, _: Scope) -> None:
         if not isinstance(value, np.dtype) or value not in (np.float32, np.float64):
-            raise ValueError(f"is {shown(value)}, and neither float32 nor float64")
+            raise ValueError(f"is {shown(value)}, not float32 or float64")
 
     return _Checked(check)
 
@@ -412,7 +412,7 @@ def plain() -> Field:
             for item in value:
                 check(item, scope)
         elif not isinstance(value, bool | int | float | str | np.ndarray | np.dtype | None):
-            raise ValueError(f"is {shown(value)}, and no plain data")
+            raise ValueError(f"is {shown(value)}, not plain data")
 
     return _Checked(check)
 

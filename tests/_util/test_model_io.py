@@ -254,10 +254,13 @@ def npy(array):
     [
         (lambda head, _: head.update(version=2), "format version 2, but this gzkcore reads 1"),
         (lambda head, _: head.update(format="other"), "not a gzkcore model"),
-        (lambda head, _: head["model"].update({"class": "os.system"}), "os.system, which is none"),
+        (
+            lambda head, _: head["model"].update({"class": "os.system"}),
+            "os.system, which is not a class",
+        ),
         (
             lambda head, _: head["model"].update({"class": "RBFSampler"}),
-            "none of gzkcore's classes",
+            "not a class of gzkcore",
         ),
         (lambda head, _: head.pop("model"), "model"),
         (

@@ -381,7 +381,7 @@ def test_decimal_commas(capsys, plain, options):
         ("lat,y\n1,2\n", ["--target", "lot"], "there is no column 'lot'; did you mean 'lat'?"),
         ("a,b,y\n1,2,3\n", ["--columns", "a,zz"], "no column 'zz'; its columns are a, b, y"),
         ("a,y\n1,2\n", ["--columns", "a,y"], "is named twice"),
-        ("y\n1\n", [], "data.csv has no column but the target 'y' to predict from"),
+        ("y\n1\n", [], "data.csv has only the column 'y', the target; add columns to predict from"),
         ("a,y\n1,2\n\n3,x\n", [], "row 2, column 'y': the value is 'x', which is not a finite"),
         (
             "a,y\n" + "1,7\n2,7\n" * 20,

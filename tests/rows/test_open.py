@@ -41,7 +41,7 @@ def test_columns_targets_and_weights_by_name(tmp_path):
         (
             {"target": "a", "columns": ["a", "b"]},
             ValueError,
-            "must not name the target or the weights too; it names a",
+            "must not contain the target or the weights; it contains a",
         ),
         ({"target": list("abcde")}, ValueError, "there is no column for X"),
         ({"dtype": int}, ValueError, "must be float32 or float64"),
