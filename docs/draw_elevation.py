@@ -1,7 +1,7 @@
 """Draw docs/elevation.svg, the README's map: python docs/draw_elevation.py (needs the extra cli).
 
-The surface of `gzkcore demo` as filled contours, hatched where the model is too uncertain to say
-anything: a picture small enough to be text. It takes some minutes.
+The surface of `gzkcore demo` as filled contours, hatched where the demo hatches it: a picture small
+enough to be text. It takes some minutes.
 """
 
 from pathlib import Path
@@ -11,15 +11,15 @@ from contourpy import FillType, contour_generator
 
 from gzkcore import KernelRegressor
 from gzkcore.cli.demo import airports
+from gzkcore.cli.maps import _known
 from gzkcore.rows.frames import Frame
 
 STEP, SCALE, NORTH, SOUTH = 1.0, 4, 84, -60  # degrees, pixels a degree, edges
 WIDTH, HEIGHT, FOOT = 360 * SCALE, (NORTH - SOUTH) * SCALE, 96
-UNSURE = 300  # metres of standard deviation: hatched from there on
 COARSE = 0.6  # pixels by which a contour may be simplified
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="21" fill="#24303c"'
 UP_TO = [0, 100, 300, 600, 1000, 1500, 2200, 3200, 9000]
-COLORS = ["#7fae8b", "#a9c99a", "#d3dfae", "#ecdfae", "#d9b87c", "#b98d57", "#8f6239", "#f4f1ec"]
+COLORS = ["#7fae8b", "#a9c99a", "#d3dfae", "#ecdfae", "#d9b87c", "#b98d57", "#8f6239", "#4a2c14"]
 HATCHED = (
     '<pattern id="hatch" width="9" height="9" patternUnits="userSpaceOnUse" '
     'patternTransform="rotate(45)"><rect width="9" height="9" fill="#e9edf2"/>'
@@ -28,7 +28,7 @@ HATCHED = (
 
 
 def surface():
-    """Return latitudes, longitudes, elevation and its standard deviation, and the places."""
+    """Return latitudes, longitudes, elevation, its deviation and limit, and number of places."""
     places, elevation = airports()
     model = KernelRegressor(random_state=0).fit(_frame(places), elevation)
     latitude = np.arange(NORTH, SOUTH - STEP / 2, -STEP)
@@ -36,7 +36,8 @@ def surface():
     grid = np.stack(np.meshgrid(latitude, longitude, indexing="ij"), axis=-1).reshape(-1, 2)
     mean, std = model.predict(_frame(grid), return_std=True)
     shape = len(latitude), len(longitude)
-    return latitude, longitude, mean.reshape(shape), std.reshape(shape), len(places)
+    _, limit = _known(std, float(elevation.std()))
+    return latitude, longitude, mean.reshape(shape), std.reshape(shape), limit, len(places)
 
 
 def _frame(places):
@@ -80,7 +81,7 @@ def path_of(x, y, values, low, high):
     return "".join(text)
 
 
-def drawing(latitude, longitude, elevation, std, n_places):
+def drawing(latitude, longitude, elevation, std, limit, n_places):
     """Return the picture as lines of SVG."""
     x, y = (longitude + 180) * SCALE, (NORTH - latitude) * SCALE
     lines = [
@@ -95,7 +96,7 @@ def drawing(latitude, longitude, elevation, std, n_places):
         # Each colour covers all that is higher, so that no seams show between neighbours.
         lines.append(f'<path fill="{color}" d="{path_of(x, y, elevation, low, 1e9)}"/>')
     lines += [
-        f'<path fill="url(#hatch)" d="{path_of(x, y, std, UNSURE, 1e9)}"/>',
+        f'<path fill="url(#hatch)" d="{path_of(x, y, std, limit, 1e9)}"/>',
         f'<g transform="translate(0 {HEIGHT + 22})">',
     ]
     wide = 108
@@ -109,7 +110,7 @@ def drawing(latitude, longitude, elevation, std, n_places):
     lines += [
         f'<rect x="{end + 30}" width="54" height="26" fill="url(#hatch)" stroke="#c6cfda"/>',
         f'<text x="{end + 94}" y="20">too few airports nearby to tell:</text>',
-        f'<text x="{end + 94}" y="48">standard deviation above {UNSURE} m</text>',
+        f'<text x="{end + 94}" y="48">standard deviation above {limit:.0f} m</text>',
         "</g>",
         "</svg>",
     ]
