@@ -211,6 +211,10 @@ def test_bad_comparisons(capsys, globe):
         (["--plot", "x.bmp"], "--plot x.bmp should end with"),
         (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
         (["--kernel", "precomputed"], "--kernel precomputed has no rows"),
+        (
+            ["--kernel", "polynomial"],
+            "has no rule scale for its gamma; add a number, such as --gamma 1",
+        ),
         (["--kernel", "arccosine", "--gamma", "5"], "--gamma 5: the kernel arccosine has no gamma"),
     ):
         assert reason in refuse(capsys, "compare", "data.csv", *options)
