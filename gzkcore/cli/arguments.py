@@ -148,9 +148,15 @@ def kernel_of(name: str, gamma: str) -> Any:
         kernel = as_any_kernel(name)
     except ValueError as error:
         raise ValueError(str(error).replace(f"kernel={name!r}", f"--kernel {name}")) from None
-    if "gamma" in kernel.get_params():
-        kernel.set_params(gamma=gamma if gamma in KERNEL_RULES else float(gamma))
-    elif gamma not in KERNEL_RULES:
+    own, by_rule = kernel.get_params().get("gamma"), gamma in KERNEL_RULES
+    if by_rule and isinstance(own, float):
+        raise ValueError(
+            f"--kernel {name} has no rule {gamma} for its gamma; add a number, such as "
+            f"--gamma {own:g}"
+        )
+    if own is not None:
+        kernel.set_params(gamma=gamma if by_rule else float(gamma))
+    elif not by_rule:
         raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave --gamma out")
     return kernel
 

@@ -1,6 +1,7 @@
 """The commands `plan` and `compare`: which features a kernel needs on a table, and how many."""
 
 import itertools
+import math
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -126,10 +127,14 @@ def plan(
 def _scaled(kernel: Any, X: Any) -> Any:
     """Return a kernel with its scale worked out from places, which need not be around 0.
 
-    Those of a region vary much less than they are from 0, and would look all alike.
+    Those of a region vary much less than they are from 0, or than a lengthscale of 1, and would
+    look all alike.
     """
-    rule = getattr(kernel, "gamma", None) == "scale"
-    return kernel.resolve(X - X.mean(axis=0)) if rule else kernel
+    if getattr(kernel, "gamma", None) == "scale":
+        return kernel.resolve(X - X.mean(axis=0))
+    if hasattr(kernel, "length_scale"):  # which has no option
+        kernel.set_params(length_scale=math.sqrt(X.var(axis=0).sum() / 2))  # as that gamma has
+    return kernel
 
 
 def _fit_with(data: Path, given: dict[str, str | None], flags: dict[str, bool]) -> str:

@@ -54,17 +54,18 @@ def test_plan(capsys, globe, plain):
     assert Path("plan.png").stat().st_size > 5000
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "matern"])
 @pytest.mark.parametrize("command", ["plan", "compare"])
-def test_the_scale_of_a_region_is_that_of_its_places(capsys, command):
+def test_the_scale_of_a_region_is_that_of_its_places(capsys, command, kernel):
     """By their distances from 0 all places of a region looked alike, so that few features were enough."""
     lat, lon = np.random.default_rng(0).uniform([[46], [6]], [[48], [10]], (2, 60))
     write("region.csv", {"lat": lat, "lon": lon})
     methods = ["--methods", "fourier-iid", "--seeds", "1"] if command == "compare" else []
     options = ["--lat", "lat", "--lon", "lon", "--n-components", "16", *methods]
-    gamma = float(
-        re.search(r"gamma=(\d+)", run(capsys, command, "region.csv", *options)["kernel"])[1]
-    )
-    km = 6371 / np.sqrt(2 * gamma)
+    options += ["--kernel", kernel]
+    told = run(capsys, command, "region.csv", *options)["kernel"]
+    number = float(re.search(r"(?:gamma|length_scale)=([\d.]+)", told)[1])
+    km = 6371 * (number if kernel == "matern" else 1 / np.sqrt(2 * number))
     assert 60 < km < 120
 
 
@@ -211,6 +212,10 @@ def test_bad_comparisons(capsys, globe):
         (["--plot", "x.bmp"], "--plot x.bmp must end with"),
         (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
         (["--kernel", "precomputed"], "--kernel precomputed has no rows"),
+        (
+            ["--kernel", "polynomial"],
+            "has no rule scale for its gamma; add a number, such as --gamma 1",
+        ),
         (["--kernel", "arccosine", "--gamma", "5"], "--gamma 5: the kernel arccosine has no gamma"),
     ):
         assert reason in refuse(capsys, "compare", "data.csv", *options)
