@@ -5,6 +5,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+from boosters import Booster, Classifier, catboost, lightgbm, xgboost
 from cost import cost_of
 from prediction_data import CLASSES, NUMBERS, table
 from printing import asked_parts, check_known, mean_and_spread, report, show
@@ -71,7 +72,7 @@ def _show(kind, tables, options):
     what = "Root mean squared error, in standard deviations" if kind == "numbers" else "Errors in %"
     notes = (
         f"{what}: mean and standard deviation over {splits}. {_summary(ranks)} Categories: ours "
-        "and boosting take the frame, others get zeros and ones; all but trees get standardised "
+        "and all boosting take the frame, others zeros and ones; all but trees get standardised "
         "columns; on the globe all others get unit vectors."
     )
     show(f"Prediction of {kind}", _rows(measured, 0, mean_and_spread), notes, options)
@@ -244,6 +245,21 @@ LEARNERS = {
     TUNED: (
         lambda seed: _tuned(HistGradientBoostingRegressor(random_state=seed), seed),
         lambda seed: _tuned(HistGradientBoostingClassifier(random_state=seed), seed),
+        FULL,
+    ),
+    "LightGBM": (
+        lambda seed: Booster(lightgbm("Regressor"), seed),
+        lambda seed: Classifier(lightgbm("Classifier"), seed),
+        FULL,
+    ),
+    "XGBoost": (
+        lambda seed: Booster(xgboost("Regressor"), seed),
+        lambda seed: Classifier(xgboost("Classifier"), seed),
+        FULL,
+    ),
+    "CatBoost": (
+        lambda seed: Booster(catboost("Regressor"), seed),
+        lambda seed: Classifier(catboost("Classifier"), seed),
         FULL,
     ),
     "random forest": (
