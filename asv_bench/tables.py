@@ -14,7 +14,7 @@
     python asv_bench/tables.py memory
     python asv_bench/tables.py scale [disk] [dask] [simulate]
     python asv_bench/tables.py dense
-    python asv_bench/tables.py whole [errors] [globe] [peers] [large]
+    python asv_bench/tables.py whole [errors] [features] [globe] [peers] [centers] [large] ...
     python asv_bench/tables.py prediction [kin40k] [pol] [elevators] ... [adult] [magic] ...
     python asv_bench/tables.py promises [kin40k] [pol] ...
     python asv_bench/tables.py forecasts [kin40k] [pol] ... [protein] [adult] ...
@@ -217,7 +217,9 @@ def main():
     added = command("whole", whole)
     added.add_argument("--splits", type=int, default=5)
     added.add_argument(
-        "parts", nargs="*", help="errors, features, globe, peers, iterations, large; by default all"
+        "parts",
+        nargs="*",
+        help="errors, features, globe, peers, centers, iterations, large; by default all",
     )
     added.add_argument("--width", type=int, default=512, help="iterations: of features; 512")
     options_of_prediction(command("prediction", prediction))
