@@ -185,7 +185,9 @@ def test_a_picture_of_nothing(capsys, plain):
     assert cli.main(["compare", "data.csv", "--seeds", "1", *options]) == 2
     out, err = capsys.readouterr()
     assert "tensorsketch: Gaussian(gamma=" in out
-    assert err == "gzkcore: --plot c.png: no features were measured, so there is nothing to draw\n"
+    assert (
+        err == "gzkcore: --plot c.png: there is nothing to draw, since no features were measured\n"
+    )
     assert not Path("c.png").exists()
 
 
@@ -281,7 +283,7 @@ def test_targets_and_dates(capsys, plain, command, kind):
 def test_compare_predicts_numbers(capsys, plain):
     write("data.csv", plain | {"y": ["low" if value < 0 else "high" for value in plain["y"]]})
     reason = refuse(capsys, "compare", "data.csv", "--target", "y")
-    assert reason.startswith("--target y: this column of data.csv holds text, and compare predicts")
+    assert reason.startswith("--target y: this column of data.csv holds text, but compare predicts")
 
 
 def test_what_is_wrong_is_told_before_the_table_is_read(capsys):

@@ -173,7 +173,9 @@ def test_bad_functions():
         poly_sketch([[1.0]], 2, [[[0]]], [[[1]]], none, none, 2)
 
 
-@pytest.mark.filterwarnings(r"ignore:\d+ columns hold the degrees:gzkcore.TruncationWarning")
+@pytest.mark.filterwarnings(
+    r"ignore:n_components=\d+ is enough for degrees:gzkcore.TruncationWarning"
+)
 @parametrize_with_checks(
     [
         PolySketchFeatures(n_components=8, random_state=0),

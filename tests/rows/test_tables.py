@@ -166,7 +166,7 @@ def test_columns_that_can_be_numbers():
     ("text", "reason"),
     [
         ("", "data.csv is empty"),
-        ("\n1,2\n", "data.csv: the first line is blank, but should name the columns"),
+        ("\n1,2\n", "data.csv: the first line is blank, but must name the columns"),
         ("a,y\n", "data.csv has columns, but no rows"),
         ("a,a,y\n1,2,3\n", "data.csv: 2 columns are called 'a'; rename them"),
         ("a,y\n1,2\n\n3,x\n", "row 2, column 'y': the value is 'x', which is not a finite number;"),
