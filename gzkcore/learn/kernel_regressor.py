@@ -198,22 +198,22 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
         self._widening = np.clip(found, least, MOST_WIDENING)
         trials.report.say(
-            f"Standard deviations are those of the model times {listed(self._widening)}, so that "
-            "95 % of the rows that the fit held out for its choice are within 1.96 of them."
+            f"The model's standard deviations are multiplied by {listed(self._widening)}: then "
+            "95 % of the rows held out for the choice are within 1.96 of them."
         )
         if not incomplete.any() or gaps.all():
             return
         # 0: too few to say, and predictions are no surer than without any column.
         self._widening_incomplete = np.zeros_like(self._widening)
-        said = "at least those of y: too few were held out to say more"
+        said = "are at least that of y: too few such rows were held out to say more"
         if gaps.sum() >= FEWEST_INCOMPLETE:
             found = widening(*(part[gaps] for part in parts))
             # So few rows may look surer than the others by chance; they are not.
             self._widening_incomplete = np.clip(found, self._widening, MOST_OF_INCOMPLETE)
             if (self._widening_incomplete < SAME_FACTOR * self._widening).all():
                 return
-            said = f"those of the model times {listed(self._widening_incomplete)}"
-        trials.report.say(f"Standard deviations of rows with a missing number are {said}.")
+            said = f"are multiplied by {listed(self._widening_incomplete)}"
+        trials.report.say(f"Standard deviations of rows with a missing number {said}.")
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """Predict the targets.

@@ -324,7 +324,7 @@ class TableLearner(BaseEstimator):
         if expected > seconds:
             expected, about = trials.seconds_of(best, n), "about"
         fits = room.whole()
-        takes = f", whose fit takes {about} {_rounded(expected)} s" if expected >= 0.1 else ""
+        takes = f"; this last fit takes {about} {_rounded(expected)} s" if expected >= 0.1 else ""
         told = f"the whole kernel on {counted(n, 'row')}{takes}."
         if fits and expected <= seconds:
             return Form(best.alpha, seed), told
@@ -412,7 +412,7 @@ def _rounded(seconds: float) -> str:
 
 _MEANS = {  # what predicts the same for every row
     "y": "that of the mean is",
-    "labels": "predicting for every row how frequent the classes are has",
+    "labels": "that of the frequencies of the classes is",
 }
 
 
@@ -426,9 +426,9 @@ def _tell_rate(
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
         of_labels = " of the labels as +1 and -1" if of == "labels" else " of y"
         said = (
-            f"The error on the rows held out for the choice is {half.error:.4g} with "
+            f"On the rows held out for the choice the error is {half.error:.4g} with "
             f"{(n + 1) // 2:,} training rows and {best.error:.4g} with {n:,}, in standard "
-            f"deviations{of_labels}, where {_MEANS[of]} {of_mean:.4g}"
+            f"deviations{of_labels}; {_MEANS[of]} {of_mean:.4g}"
         )
         if n >= FEWEST_FOR_RATE:
             lower = (
@@ -436,7 +436,7 @@ def _tell_rate(
                 if percent >= 1
                 else "hardly lower it"
             )
-            said += f"; at this rate {2 * n:,} rows would {lower}"
+            said += f". At this rate {2 * n:,} rows would {lower}"
         trials.report.say(f"{said}.")
 
 

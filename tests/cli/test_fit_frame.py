@@ -43,7 +43,7 @@ def test_numbers(capsys, mixed):
     assert result["kinds"] == ["number", "number", "date", "text"]
     assert result["learner"] == "KernelRegressor"
     assert ", one lengthscale per column, alpha=" in result["chosen"]
-    assert "where that of the mean is " in str(result["report"])
+    assert "; that of the mean is " in str(result["report"])
     ours, boosting, linear, mean = result["methods"]
     assert [each["method"] for each in result["methods"]] == [
         "KernelRegressor", "boosting (scikit-learn)", "linear ridge", "the mean",
@@ -131,9 +131,7 @@ def test_labels(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["learner"] == "KernelClassifier"
     assert result["classes"] == ["high", "low"]
-    assert "where predicting for every row how frequent the classes are has " in str(
-        result["report"]
-    )
+    assert "; that of the frequencies of the classes is " in str(result["report"])
     errors = [each["error_rate"] for each in result["methods"]]
     assert errors[0] <= errors[3]
     names = ["PREDICTED_kind", "PREDICTED_kind_high", "PREDICTED_kind_low"]

@@ -346,7 +346,7 @@ def test_the_report_orders_kernels_by_error_and_tells_nothing_that_means_nothing
         told = "".join(report.sentences)
         assert "0.0 s" not in told
         assert not re.search(r"less than 0\.0\d", told)
-        assert ("at this rate" in told) == (n > 120), n
+        assert ("At this rate" in told) == (n > 120), n
     found = re.findall(r"(?m)^.\s+([.\d]+) .* s +(\d+)   \w", str(report))
     table = [(-int(rows), float(error)) for error, rows in found]
     assert len(table) > 3
