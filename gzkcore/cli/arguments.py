@@ -31,7 +31,10 @@ InputColumns = Annotated[
     str | None, typer.Option(help="The columns a,b,c of the inputs; by default all others.")
 ]
 KernelName = Annotated[str, typer.Option(help="Name of the kernel in gzkcore.kernels.")]
-KernelGamma = Annotated[str, typer.Option(help="The kernel's gamma: scale, median or a number.")]
+KernelGamma = Annotated[
+    str | None,
+    typer.Option(help="The kernel's gamma: scale, the default, median or a number."),
+]
 Classify = Annotated[
     bool,
     typer.Option("--classify", help="Treat numbers of the target as labels, as text always is."),
@@ -48,6 +51,31 @@ ErrorPlot = Annotated[
 LEARNER_RULES = ("auto", "scale")  # words for gamma that fit knows
 KERNEL_RULES = ("scale", "median")  # and those that kernels know
 MODEL = ".gzk"  # how the names of models end
+
+
+class TestBy(NamedTuple):
+    """The column by which rows are held out; both None: they are drawn at random."""
+
+    last: str | None = None  # its last dates or largest numbers are held out
+    groups: str | None = None  # rows of one value are held out together
+
+    def check(self, target: str, test_fraction: float | None) -> None:
+        """Raise ValueError for options that don't go together."""
+        if self.last is not None and self.groups is not None:
+            raise ValueError("--test-last can't be combined with --test-groups; give one of them")
+        for name, column in (("--test-last", self.last), ("--test-groups", self.groups)):
+            if column == target:
+                raise ValueError(f"{name} {column} is the target; name another column")
+            if column is not None and test_fraction == 0:
+                raise ValueError(
+                    f"{name} {column} can't be combined with --test-fraction 0, which holds out "
+                    "nothing; leave one of them out"
+                )
+
+    @property
+    def columns(self) -> list[str]:
+        """The column, if there is one."""
+        return [name for name in self if name is not None]
 
 
 class Limits(NamedTuple):
@@ -130,10 +158,11 @@ def origin(gamma: str) -> str:
     return gamma if gamma in (*LEARNER_RULES, *KERNEL_RULES) else "given"
 
 
-def kernel_of(name: str, gamma: str) -> Any:
-    """Return the kernel of a name with this gamma, if it has one."""
+def kernel_of(name: str, gamma: str | None) -> Any:
+    """Return the kernel of a name with this gamma; None: by the rule scale, if it has a gamma."""
     from gzkcore.evaluate.methods import OF_HISTOGRAMS, as_any_kernel
 
+    asked, gamma = gamma is not None, gamma or "scale"
     check_gamma(gamma, KERNEL_RULES)
     if name == "precomputed":
         raise ValueError(
@@ -156,7 +185,7 @@ def kernel_of(name: str, gamma: str) -> Any:
         )
     if own is not None:
         kernel.set_params(gamma=gamma if by_rule else float(gamma))
-    elif not by_rule:
+    elif asked:
         raise ValueError(f"--gamma {gamma}: the kernel {name} has no gamma; leave --gamma out")
     return kernel
 

@@ -1,7 +1,6 @@
 """Which columns matter: the error on held-out rows with each column shuffled."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,10 +16,10 @@ def shuffled_errors(
     frame: Frame,
     truth: Values,
     error: Callable[[Values, Doubles], float],
-    columns: Iterable[Any],
+    tried: dict[str, list[str]],
     rng: np.random.Generator,
 ) -> tuple[float, dict[str, float]]:
-    """Return the error on some rows, and with each of some columns shuffled, the largest first.
+    """Return the error on some rows, and with some columns shuffled, the largest first.
 
     Parameters
     ----------
@@ -30,15 +29,16 @@ def shuffled_errors(
     truth : ndarray of shape (n_rows,)
     error : callable
         Of truth and predictions.
-    columns : iterable of str
-        In the order in which they are tried.
+    tried : dict of list of str
+        Columns that are shuffled together, by what they are called, in the order of the trials.
     rng : Generator
     """
     rows = np.sort(rng.permutation(len(truth))[:MOST_ROWS])
     frame, truth = frame.take(rows), truth[rows]
     found = {}
-    for name, _ in zip(columns, range(MOST_COLUMNS), strict=False):
-        other = Frame(frame.values | {name: rng.permutation(frame[name])})
+    for name, columns in list(tried.items())[:MOST_COLUMNS]:
+        order = rng.permutation(len(truth))
+        other = Frame(frame.values | {column: frame[column][order] for column in columns})
         found[name] = error(truth, predict(other))
     ordered = dict(sorted(found.items(), key=lambda each: -each[1]))
     return error(truth, predict(frame)), ordered

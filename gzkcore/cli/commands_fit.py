@@ -19,6 +19,7 @@ from .arguments import (
     Lat,
     Limits,
     Lon,
+    TestBy,
     check_gamma,
     check_new_model,
     check_not_the_table,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from gzkcore.rows.tables import Table
 
     from .fit import TableFit
+    from .frame_rows import FrameRows
 
 MOST_CENTERS = 1 << 14  # of a random sample of the rows
 
@@ -109,6 +111,20 @@ def fit(
             "300 rows each fifth in turn.",
         ),
     ] = None,
+    test_last: Annotated[
+        str | None,
+        typer.Option(
+            help="Hold out the rows with the last dates or largest numbers of this column, as a "
+            "forecast would have to predict them."
+        ),
+    ] = None,
+    test_groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Hold out whole groups: rows with the same value in this column, such as a "
+            "station or a patient, stay together."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed, also for the held-out rows.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
@@ -136,10 +152,13 @@ def fit(
 
     table = open_table(data, decimal_comma=decimal_comma)
     table.require([target])
+    by = TestBy(test_last, test_groups)
     _check_options(
         whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
-        classify=classify, kernel=kernel, gamma=gamma,
+        classify=classify, kernel=kernel, gamma=gamma, by=by,
     )  # fmt: skip
+    by.check(target, test_fraction)
+    table.require(by.columns)
     chosen_columns(table, target, lat, lon, columns)
     if gamma is not None:
         check_gamma(gamma, LEARNER_RULES)
@@ -158,7 +177,7 @@ def fit(
         name = kernel or ("matern" if whole else "gaussian")
         _fit_chosen(asked, features, centers, name, gamma or "auto")
     else:
-        _fit_best(asked, limits, classify)
+        _fit_best(asked, limits, by, classify)
 
 
 @dataclass(frozen=True)
@@ -188,6 +207,7 @@ def _check_options(
     classify: bool,
     kernel: str | None,
     gamma: str | None,
+    by: TestBy,
 ) -> None:
     """Raise ValueError for options that don't go together."""
     if whole and features is not None:
@@ -206,13 +226,16 @@ def _check_options(
                 )
         check_positive("--time", seconds, " of seconds")
         return
-    given = {"--time": seconds is not None, "--memory": memory is not None, "--classify": classify}
+    given = {
+        "--time": seconds is not None, "--memory": memory is not None, "--classify": classify,
+        "--test-last": by.last is not None, "--test-groups": by.groups is not None,
+    }  # fmt: skip
     for name, is_given in given.items():
         if is_given:
             raise ValueError(f"{name} can't be combined with {chosen}; leave one of them out")
 
 
-def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
+def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None:
     """Fit what predicts best."""
     from gzkcore._util.memory import PeakMemory
     from gzkcore.learn.fit_memory import TooLittleMemoryError
@@ -220,6 +243,7 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
     from .fit_frame import fit_frame
     from .frame_rows import read_rows
     from .pictures import draw_frame
+    from .recipes import places_among
     from .show_frame import print_frame, to_dict
 
     table, target, plot = asked.table, asked.target, asked.plot
@@ -230,8 +254,9 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
             table, target, columns, places=places, classify=classify,
             test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
             report=report, say=lambda text: notes.append(f"Note: {text}"),
-            most_bytes=limits.bytes,
+            most_bytes=limits.bytes, by=by,
         )  # fmt: skip
+        notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
             found = fit_frame(rows, limits, asked.seed, report)
         except TooLittleMemoryError as error:
@@ -242,6 +267,11 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
         found.model.save(asked.model)
         if found.verdict is not None:
             notes += [f"Note: {reason}" for reason in found.verdict.failed]
+        if plot is not None and found.places is None and places_among(found.model):
+            notes.append(
+                "Note: the picture is no map, since a map shows what is predicted from places "
+                "alone; --lat and --lon fit these"
+            )
         picture, failed = drawn(plot, lambda path: draw_frame(found, path, table.path.name))
     result = {
         "data": str(table.path),
@@ -260,6 +290,21 @@ def _fit_best(asked: _Asked, limits: Limits, classify: bool) -> None:
         print_frame(result)
     if failed:
         raise ValueError(failed)
+
+
+def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
+    """Say what the test does not show, and what other target may be meant; texts may be empty."""
+    from gzkcore.rows.frames import DATE
+
+    from .hints import about_dates, about_decades
+
+    recipe, by_chance = rows.recipe, not by.columns and len(rows.truth)
+    kinds = zip(recipe.columns, recipe.kinds, strict=True)
+    dates = [name for name, kind in kinds if kind == DATE]
+    return [
+        about_dates(dates) if by_chance else "",
+        "" if rows.classify else about_decades(recipe.target, rows.y),
+    ]
 
 
 def _fit_chosen(

@@ -61,7 +61,7 @@ def plan(
     lon: Lon = None,
     columns: InputColumns = None,
     kernel: KernelName = "gaussian",
-    gamma: KernelGamma = "scale",
+    gamma: KernelGamma = None,
     max_error: Annotated[float, typer.Option(help="Relative error of the kernel to reach.")] = 0.1,
     lam: Annotated[
         float, typer.Option(help="The ridge (alpha of KernelRidge) of the estimates.")
@@ -96,6 +96,7 @@ def plan(
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
+    gamma = gamma or "scale"
     check_picture(plot, force)
     with advice(table, recipe), progress() as report, collected_notes() as notes:
         X, y, n_rows = drawn_rows(table, recipe, seed, report, notes, classify=classify)
@@ -203,7 +204,7 @@ def compare(
     lon: Lon = None,
     columns: InputColumns = None,
     kernel: KernelName = "gaussian",
-    gamma: KernelGamma = "scale",
+    gamma: KernelGamma = None,
     methods: Annotated[
         str, typer.Option(help="all, or names as in the table; whole is the kernel itself.")
     ] = "all",
@@ -246,6 +247,7 @@ def compare(
     table = open_table(data, decimal_comma=decimal_comma)
     recipe = recipe_of(table, target, lat, lon, columns)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
+    gamma = gamma or "scale"
     check_positive("--max-seconds", max_seconds)
     names = _methods_in(methods)
     output = output or _beside(data)

@@ -15,7 +15,7 @@ from .arguments import Limits
 from .frame_rows import FrameRows
 from .held_out import FOLDS
 from .maps import window_of
-from .recipes import place_names
+from .recipes import place_names, places_among
 from .reports import Report
 from .verdict import Tested, Verdict, judge_model
 
@@ -53,7 +53,7 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
     importances = dict(sorted(shares, key=lambda each: -each[1]))
     names, verdict = place_names(model, rows.recipe), None
     if len(rows.truth):
-        tried = list(importances) if names is None else []  # a latitude alone is no place
+        tried = _tried(list(importances), places_among(model)) if names is None else {}
         tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
         if rows.folds is not None:
             tested = _learned_in_turn(rows, limits, seed, report)
@@ -64,6 +64,13 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
         recipe = replace(recipe, window=[*window_of(places)])
     model.recipe_ = asdict(recipe)
     return FrameFit(model, rows, importances, places, verdict)
+
+
+def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return what is shuffled, by what it is called: columns, or two together that are a place."""
+    tried = {", ".join(places): [*places]} if places else {}
+    tried |= {name: [name] for name in columns if name not in places}
+    return dict(sorted(tried.items(), key=lambda each: min(map(columns.index, each[1]))))
 
 
 def _learner(rows: FrameRows, limits: Limits, seed: int) -> Any:

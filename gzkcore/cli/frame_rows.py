@@ -21,6 +21,7 @@ from gzkcore.rows.frames import (
 )
 from gzkcore.rows.tables import Table
 
+from .arguments import TestBy
 from .cells import from_west, widest_gap
 from .held_out import (
     FEW_ROWS,
@@ -32,14 +33,18 @@ from .held_out import (
     check_shares,
     check_targets_differ,
     folds_of,
+    folds_of_groups,
     folds_of_labels,
+    groups_of,
     held_out,
+    last_of,
 )
-from .hints import Numbering, about_row_numbers, doubtful_texts
+from .hints import Numbering, about_row_numbers, day_told, doubtful_texts
 from .recipes import FrameRecipe
 from .reports import Report, Say
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
+LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # whose fourth powers are floats
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
 
@@ -72,6 +77,7 @@ def read_rows(
     report: Report,
     say: Say,
     most_bytes: float | None = None,
+    by: TestBy = TestBy(),  # noqa: B008  it can't be changed
 ) -> FrameRows:
     """Read a table, or as many rows at random as fit into memory; hold out some, see `held_out`.
 
@@ -96,8 +102,12 @@ def read_rows(
         Is told what was left out, and what else to know.
     most_bytes : float, optional
         That the table may take while it is learned from; None: what is available.
+    by : TestBy, optional
+        The column by which rows are held out; None of both: at random.
     """
-    whole, numbers, n_rows = read_frame(table, [*columns, target], report, most_bytes, seed)
+    table.require(by.columns)
+    names = [*columns, target, *(name for name in by.columns if name not in columns)]
+    whole, numbers, n_rows = read_frame(table, names, report, most_bytes, seed)
     if len(whole) < n_rows:
         told = f"{len(whole):,} of {counted(n_rows, 'row')} of {table.path}"
         limit = "memory" if most_bytes is None else f"--memory, {most_bytes:,.0f} bytes"
@@ -118,29 +128,102 @@ def read_rows(
     if classify and not asked:
         _doubt_labels(table, target, y[there], say)
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
-    n_used = int(there.sum())
-    if test_fraction is None and n_used < FEW_ROWS:
-        check_known(table, target, n_used)
-        _check_target(table, target, y[there])
-        if (folds := _folds(y[there], classify, seed)) is not None:
-            used = frame.take(there)
-            return FrameRows(recipe, classify, used, y[there], used, y[there], folds)
-    test_fraction = SHARE if test_fraction is None else test_fraction
-    test = np.zeros(len(y), dtype=bool)
-    test[there] = held_out(np.arange(n_used), test_fraction, seed)
-    train = there & ~test
+    y, frame = y[there], frame.take(there)
+    column = whole[by.columns[0]][there] if by.columns else None
+    few = test_fraction is None and len(y) < FEW_ROWS
+    if few:
+        check_known(table, target, len(y))
+        _check_target(table, target, y)
+        folds = None if by.last else _folds(y, classify, column, seed)
+        if folds is not None:
+            return FrameRows(recipe, classify, frame, y, frame, y, folds)
+    if test_fraction is None:
+        test_fraction = 1 / FOLDS if few and by.last else SHARE
+    test = _test_rows(table, by, column, len(y), test_fraction, seed, say)
+    train = ~test
     check_shares(test_fraction, int(train.sum()), int(test.sum()))
     _check_target(table, target, y[train])
     return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
 
 
-def _folds(y: Values, classify: bool, seed: int) -> Integers | None:
-    """Return in which fold each row is held out, None where one would leave a single label."""
-    if not classify:
-        return folds_of(np.arange(len(y)), seed)
-    folds = folds_of_labels(y, seed)
+def _folds(y: Values, classify: bool, column: Values | None, seed: int) -> Integers | None:
+    """Return in which fold each row is held out, with all others of equal values in the column.
+
+    None where a fold would leave a single label, or has no rows.
+    """
+    if column is not None:
+        groups = _numbered(column)
+        if len(np.unique(groups)) < FOLDS:
+            return None
+        folds = folds_of_groups(groups)
+    elif classify:
+        folds = folds_of_labels(y, seed)
+    else:
+        folds = folds_of(np.arange(len(y)), seed)
     left = [len(np.unique(y[folds != fold])) for fold in range(FOLDS)]
-    return folds if min(left) > 1 else None
+    return folds if not classify or min(left) > 1 else None
+
+
+def _numbered(column: Values) -> Integers:
+    """Return a number for each value of a column; those that are missing have one number."""
+    texts = column.dtype.kind == "O"
+    column = np.array(["" if text is None else text for text in column]) if texts else column
+    return np.asarray(np.unique(column, return_inverse=True)[1])
+
+
+def _test_rows(
+    table: Table,
+    by: TestBy,
+    column: Values | None,
+    n_rows: int,
+    share: float,
+    seed: int,
+    say: Say,
+) -> NDArray[np.bool_]:
+    """Say which rows are held out once, at random or by a column."""
+    if column is None:
+        return held_out(np.arange(n_rows), share, seed)
+    if by.last is not None:
+        return _last_rows(table, by.last, column, share, say)
+    return _whole_groups(table, str(by.groups), _numbered(column), share, seed, say)
+
+
+def _last_rows(
+    table: Table, name: str, column: Values, share: float, say: Say
+) -> NDArray[np.bool_]:
+    """Say which rows have the last values of a column, and tell from which value on."""
+    if column.dtype.kind == "O":
+        raise ValueError(
+            f"{table.path}: column {name!r} has text, which has no last value; name a column of "
+            "dates or numbers with --test-last, or hold out groups, --test-groups"
+        )
+    known = column[~_missing(column)]
+    if not len(known) or known.min() == known.max():
+        raise ValueError(
+            f"{table.path}: column {name!r} is the same in every row, so that none are the last; "
+            "name another with --test-last"
+        )
+    test = last_of(column, share)
+    start = column[test].min()
+    told = f"{start:.6g}" if column.dtype.kind == "f" else day_told(start)
+    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {told} on")
+    return test
+
+
+def _whole_groups(
+    table: Table, name: str, groups: Integers, share: float, seed: int, say: Say
+) -> NDArray[np.bool_]:
+    """Say which rows are of groups that are held out, and tell how many groups these are."""
+    n_groups = len(np.unique(groups))
+    if n_groups == 1:
+        raise ValueError(
+            f"{table.path}: column {name!r} is the same in every row, so that there is one group; "
+            "name another with --test-groups"
+        )
+    test = groups_of(groups, share, seed)
+    n_held = len(np.unique(groups[test]))
+    say(f"held out: {n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}")
+    return test
 
 
 def _without_missing(whole: Frame, numbers: Integers, say: Say) -> tuple[Frame, Integers]:
@@ -286,6 +369,16 @@ def _doubt_labels(table: Table, target: str, y: Values, say: Say) -> None:
 def _check_target(table: Table, target: str, y: Values) -> None:
     values = np.unique(y)
     check_targets_differ(table, target, values[0], values[-1])
+    if y.dtype.kind == "f":
+        largest, spread = float(np.abs(values[[0, -1]]).max()), float(values[-1] - values[0])
+        if largest > LARGEST_TARGET or spread < LEAST_SPREAD:
+            what = f"numbers up to {largest:.3g}"
+            if spread < LEAST_SPREAD:
+                what = f"numbers that differ by {spread:.3g} at most"
+            raise ValueError(
+                f"{table.path}: column {target!r} has {what}, whose squares are beyond those of "
+                "floats; use another unit"
+            )
     if y.dtype.kind != "f" and len(values) > len(y) / 2:
         if doubt := doubtful_texts(y):
             raise ValueError(f"{table.path}: column {target!r} has text, no numbers: its {doubt}")

@@ -5,12 +5,15 @@ rows are spread over the whole table, and each reading of a file finds the same 
 
 With few rows, a tenth of them says little. Then each fifth is held out in turn, also chosen by a
 hash: five consecutive rows are in five different folds.
+
+By a column, the rows with its last values can be held out, or whole groups of rows.
 """
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
@@ -52,6 +55,32 @@ def folds_of_labels(y: NDArray[Any], seed: int) -> RowNumbers:
     order = np.argsort(y, kind="stable")
     folds = np.empty(len(y), dtype=np.int64)
     folds[order] = folds_of(np.arange(len(y)), seed)
+    return folds
+
+
+def last_of(values: NDArray[Any], share: float) -> NDArray[np.bool_]:
+    """Say which rows have the last values: about this share, rows of equal values together."""
+    there = values == values  # neither NaN nor NaT  # noqa: PLR0124
+    levels, counts = np.unique(values[there], return_counts=True)
+    rows_from = counts[::-1].cumsum()[::-1]  # with this value or a later one
+    first = np.argmin(np.abs(rows_from - share * len(values)))
+    return np.asarray(there & (values >= levels[max(int(first), 1)]))
+
+
+def groups_of(values: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
+    """Say which rows are of groups that are held out, about this share of the groups."""
+    chosen = np.zeros(len(values), dtype=bool)
+    split = GroupShuffleSplit(1, test_size=share, random_state=seed)
+    _, held = next(split.split(values, groups=values))
+    chosen[held] = True
+    return chosen
+
+
+def folds_of_groups(values: NDArray[Any]) -> RowNumbers:
+    """Say in which fold each group is held out, so that all have about the same number of rows."""
+    folds = np.empty(len(values), dtype=np.int64)
+    for fold, (_, held) in enumerate(GroupKFold(FOLDS).split(values, groups=values)):
+        folds[held] = fold
     return folds
 
 

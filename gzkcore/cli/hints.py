@@ -1,4 +1,4 @@
-"""Guesses about columns: row numbers, and text that holds dates or numbers with signs."""
+"""Guesses about columns: row numbers, text that holds dates or numbers, and what a test needs."""
 
 import re
 import shlex
@@ -20,6 +20,7 @@ ORDERED = re.compile(
     r"($|[ _.-])|timestamp|epoch|elapsed|dayof|yday"
 )
 IDENTIFIER = re.compile(r"(.*[ _.-])?(?i:id)|.*[a-z]I[dD]")
+DECADES = 2.0  # over which a target varies, from which on its logarithm may be meant
 KEPT = 1 << 16  # values of a column that tell whether each is there once
 YEARS = 1500, 2200  # whole numbers between these are years, more likely than not
 REMEDIES = {
@@ -99,6 +100,43 @@ def about_row_numbers(found: dict[str, tuple[float, float]], columns: list[str])
         return ""  # the only column that predicts
     remedy = f"leave {words[2]} out: --columns {shlex.quote(listed(rest[:MOST_NAMED]))}{more}"
     return f"{words[0]} {told} {words[1]} to number the rows; if so, {remedy}"
+
+
+def about_dates(dates: list[str]) -> str:
+    """Say what random held-out rows don't test where columns hold dates, "" without such."""
+    if not dates:
+        return ""
+    first = dates[0]
+    return (
+        f"column {first!r} holds dates, and the held-out rows lie between those learned from; to "
+        f"test predictions of later rows, hold out the last ones: --test-last {shlex.quote(first)}"
+    )
+
+
+def day_told(date: np.datetime64) -> str:
+    """Return a date as text, without the time of day if that is midnight."""
+    return re.sub(r"T00:00(:00(\.0+)?)?$", "", str(date))
+
+
+def about_decades(target: str, y: Doubles) -> str:
+    """Say so where the logarithm of a target is far more even than the target, else ""."""
+    if y.min() <= 0:
+        return ""
+    low, high = np.quantile(y, [0.01, 0.99])
+    decades, logs = float(np.log10(high / low)), np.log(y)
+    if decades < DECADES or abs(_skewness(logs)) >= abs(_skewness(y)):
+        return ""
+    return (
+        f"{target} is positive and spans {decades:.1f} powers of ten; errors and intervals are the "
+        f"same for small and large values. If per cent matter, predict log({target}): add such a "
+        "column to the table"
+    )
+
+
+def _skewness(values: Doubles) -> float:
+    """Return the third moment of standardised values."""
+    spread = values.std()
+    return float(np.mean(((values - values.mean()) / spread) ** 3)) if spread else 0.0
 
 
 def doubtful_texts(column: Values) -> str:

@@ -113,10 +113,14 @@ def place_names(model: Any, recipe: FrameRecipe) -> tuple[str, ...] | None:
     """Return what frames call latitude and longitude, None if a model takes other columns too."""
     if recipe.places:
         return PLACE
-    if not model.encoder_.on_sphere_ or len(recipe.columns) != 2:
-        return None
+    names = places_among(model)
+    return names if len(names) == len(recipe.columns) else None
+
+
+def places_among(model: Any) -> tuple[str, ...]:
+    """Return the columns that a model takes for latitude and longitude, none without both."""
     names = {column["kind"]: str(column["name"]) for column in model.encoder_.columns_}
-    return tuple(names[kind] for kind in PLACE)
+    return tuple(names[kind] for kind in PLACE if kind in names)
 
 
 def rows_at(model: Any, recipe: Recipe | FrameRecipe) -> Callable[[Doubles], Any] | None:

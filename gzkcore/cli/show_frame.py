@@ -34,6 +34,7 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "columns": rows.recipe.columns,
         "kinds": rows.recipe.kinds,
         "on_globe": bool(model.encoder_.on_sphere_),
+        "places_alone": rows.recipe.places,
         "lengthscale_km": None if places is None else length_km(model, places),
         "learner": type(model).__name__,
         "kernel": None if model.kernel_ is None else plain(repr(model.kernel_)),
@@ -92,7 +93,7 @@ def print_frame(result: dict[str, Any]) -> None:
     print_lines(*_about_best(result), "", f"What was chosen{unit}:", *told, "")
     print_lines(*_about_columns(result, written), *_about_sureness(result["sure"]))
     print_lines(
-        *([f"Left out: {some_of(result['unused'])}"] if result["unused"] else []),
+        *_about_unused(result["unused"], result["places_alone"]),
         *result["notes"],
         *picture_note(result["plot"]),
         next_step(result["model"], result["data"]),
@@ -181,6 +182,14 @@ def _about_best(result: dict[str, Any]) -> list[str]:
     if ours[key] - best[key] < ours["plus_minus"] / 2:
         return [f"{best['method']} predicted better, but within the uncertainty of the test."]
     return [f"{' and '.join(method['method'] for method in better)} predicted better here."]
+
+
+def _about_unused(names: list[str], places_alone: bool) -> list[str]:
+    """Say which columns are left out, and how to use them beside places."""
+    if not names:
+        return []
+    more = "; without --lat and --lon they are used too, but no map can be drawn" * places_alone
+    return [f"Left out: {some_of(names)}{more}"]
 
 
 def _about_sureness(sure: dict[str, float | None]) -> list[str]:

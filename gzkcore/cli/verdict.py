@@ -105,7 +105,12 @@ class Verdict:
 
 
 def judge_model(
-    tested: Tested, rows: FrameRows, took: float, columns: list[str], seed: int, report: Report
+    tested: Tested,
+    rows: FrameRows,
+    took: float,
+    tried: dict[str, list[str]],
+    seed: int,
+    report: Report,
 ) -> Verdict:
     """Judge models by the rows held out.
 
@@ -115,8 +120,8 @@ def judge_model(
     rows : FrameRows
     took : float
         Seconds of its fit.
-    columns : list of str
-        Those that may matter, in the order in which they are tried.
+    tried : dict of list of str
+        Columns that may matter, see `shuffled_errors`.
     seed : int
     report : callable
     """
@@ -138,7 +143,7 @@ def judge_model(
     ]
     of_some, shuffled = shuffled_errors(
         predict, rows.test, truth, lambda *both: float(next(iter(judge(*both).values())) or 0),
-        columns, np.random.default_rng(seed),
+        tried, np.random.default_rng(seed),
     )  # fmt: skip
     sure = _how_sure(tested, rows.test, truth, predicted)
     if rows.classify:

@@ -219,6 +219,10 @@ def test_bad_comparisons(capsys, globe):
             "has no rule scale for its gamma; add a number, such as --gamma 1",
         ),
         (["--kernel", "arccosine", "--gamma", "5"], "--gamma 5: the kernel arccosine has no gamma"),
+        (
+            ["--kernel", "arccosine", "--gamma", "median"],
+            "--gamma median: the kernel arccosine has",
+        ),
     ):
         assert reason in refuse(capsys, "compare", "data.csv", *options)
     for options, reason in (

@@ -281,3 +281,93 @@ def test_what_is_wrong_with_the_target_comes_first(capsys):
     reason = refuse(capsys, "fit", "data.csv", "--target", "price", "--force", *QUICK)
     assert reason.startswith("data.csv: data row 1, column 'price': the value is ")
     assert reason.endswith("or predict another column, --target")
+
+
+def test_dates_have_a_note_unless_the_last_are_held_out(capsys):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(330)
+    days = [str(np.datetime64("2024-01-01") + day) for day in range(330)]
+    write("data.csv", {"day": days, "a": a, "y": a + 0.1 * rng.standard_normal(330)})
+    given = ["fit", "data.csv", "--target", "y", "--time", "1"]
+    told = "Note: column 'day' holds dates, and the held-out rows lie between those learned from"
+    assert any(note.startswith(told) for note in run(capsys, *given)["notes"])
+    result = run(capsys, *given, "--test-last", "day")
+    assert "Note: held out: 33 rows with day from 2024-10-24 on" in result["notes"]
+    assert not any(note.startswith(told) for note in result["notes"])
+    assert (result["train_rows"], result["test_rows"]) == (297, 33)
+
+
+def test_with_few_rows_the_last_fifth_is_held_out_and_groups_in_turn(capsys):
+    rng = np.random.default_rng(0)
+    a, of = rng.standard_normal(60), np.repeat(np.arange(2, 8), 10)
+    # What a group shares, and no other column tells: rows of other groups can't predict it.
+    y = a + 10.0 * np.array([0, 0, 5, -3, 4, -6, 2, -4])[of]
+    write("data.csv", {"a": a, "of": [f"place {i}" for i in of], "n": of, "y": y})
+    given = ["fit", "data.csv", "--target", "y", "--columns", "a,of", "--time", "1"]
+    last = run(capsys, *given, "--test-last", "n")
+    assert (last["folds"], last["train_rows"], last["test_rows"]) == (None, 50, 10)
+    errors = []
+    for options in ([], ["--test-groups", "of"]):
+        result = run(capsys, *given, *options)
+        assert (result["folds"], result["train_rows"]) == (5, 60)
+        errors.append(result["methods"][0]["rmse"])
+    assert errors[0] < 5 < errors[1]
+    few = run(capsys, *given, "--test-groups", "of", "--test-fraction", "0.3")
+    assert "Note: held out: 2 of 6 values of of, 20 rows" in few["notes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--test-last", "text"], "'text' has text, which has no last value; name a column of"),
+        (["--test-last", "one"], "'one' is the same in every row, so that none are the last"),
+        (["--test-groups", "one"], "'one' is the same in every row, so that there is one group"),
+        (["--test-last", "y"], "--test-last y is the target; name another column"),
+        (["--test-groups", "nix"], "there is no column 'nix'; its columns are a, text, one, y"),
+        (["--test-last", "a", "--test-groups", "a"], "--test-last can't be combined with --test-g"),
+        (
+            ["--test-last", "a", "--test-fraction", "0"],
+            "--test-fraction 0, which holds out nothing",
+        ),
+        (["--test-last", "a", "--whole"], "--test-last can't be combined with --whole"),
+    ],
+)
+def test_what_rows_cannot_be_held_out_by(capsys, options, said):
+    a = np.random.default_rng(0).standard_normal(400)
+    write("data.csv", {"a": a, "text": ["x", "z"] * 200, "one": [1] * 400, "y": a + 1})
+    assert said in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
+
+
+def test_a_target_over_decades_has_a_note(capsys):
+    rng = np.random.default_rng(0)
+    even, a = rng.uniform(0.001, 1, 60), rng.standard_normal(60)
+    assert hints.about_decades("y", even) == ""
+    assert hints.about_decades("y", a) == ""
+    assert hints.about_decades("y", np.full(60, 3.0)) == ""
+    write("data.csv", {"a": a, "y": np.exp(2 * a)})
+    [note] = run(capsys, "fit", "data.csv", "--target", "y", "--time", "1")["notes"]
+    assert note.startswith("Note: y is positive and spans 3.")
+    assert "predict log(y)" in note
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"), [(1e300, "has numbers up to"), (1e-300, "has numbers that differ by")]
+)
+def test_a_target_whose_squares_are_no_floats(capsys, plain, unit, said):
+    write("data.csv", {**plain, "y": plain["y"] * unit})
+    told = refuse(capsys, "fit", "data.csv", "--target", "y")
+    assert said in told
+    assert told.endswith("whose squares are beyond those of floats; use another unit")
+
+
+def test_what_places_alone_leave_out(capsys, globe):
+    columns = {"height": np.arange(400) % 7, **globe}
+    write("data.csv", columns)
+    given = ["fit", "data.csv", "--target", "y", "--time", "1", "--force"]
+    assert cli.main([*given, "--lat", "lat", "--lon", "lon"]) == 0
+    assert (
+        "Left out: height; without --lat and --lon they are used too, but no map can be drawn"
+        in capsys.readouterr().out
+    )
+    assert cli.main([*given, "--plot", "picture.png"]) == 0
+    assert "Note: the picture is no map" in capsys.readouterr().out

@@ -3,7 +3,34 @@
 import numpy as np
 import pytest
 
-from gzkcore.cli.held_out import folds_of, folds_of_labels, held_out
+from gzkcore.cli.held_out import (
+    folds_of,
+    folds_of_groups,
+    folds_of_labels,
+    groups_of,
+    held_out,
+    last_of,
+)
+
+
+def test_the_last_rows_are_held_out_with_all_of_their_value():
+    days = np.array([3, 1, 2, 3, 1, 2, 3, 1, 4, np.nan])
+    assert last_of(days, 0.4).tolist() == (days >= 3).tolist()
+    assert last_of(days, 0.1).tolist() == (days == 4).tolist()
+    assert last_of(days, 0.9).tolist() == (days >= 2).tolist()  # some are left
+    dates = np.array(["2024-05-01", "NaT", "2024-06-01", "2024-04-01"], "M8[s]")
+    assert last_of(dates, 0.25).tolist() == [False, False, True, False]
+
+
+def test_groups_are_held_out_whole():
+    groups = np.random.default_rng(0).integers(0, 30, 500)
+    test = groups_of(groups, 0.2, 0)
+    assert not {*groups[test]} & {*groups[~test]}
+    assert len({*groups[test]}) == 6
+    assert (test != groups_of(groups, 0.2, 1)).any()
+    folds = folds_of_groups(groups)
+    assert all(len({*folds[groups == group]}) == 1 for group in range(30))
+    assert np.bincount(folds).min() > 80
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.07, 0.1, 1 / 3, 0.5, 0.7, 0.9])
