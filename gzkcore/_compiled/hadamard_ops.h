@@ -87,6 +87,11 @@ static void NAME(gzk_hadamard)(const REAL *x, REAL *y, ptrdiff_t n)
     case 16: NAME(gzk_hadamard_block)(x, y, 16); return;
 #endif
     }
+    /* See the head of hadamard.h. */
+    if (y != x && (size_t)n * sizeof(REAL) >= 8 * GZK_PAGE && gzk_alias(x, y)) {
+        memcpy(y, x, (size_t)n * sizeof(REAL));
+        x = y;
+    }
     /* Share the stages that are left evenly among as few passes as can be. */
     int left = 0;
     while ((ptrdiff_t)(LANES * GZK_BLOCK) << left < n) left++;

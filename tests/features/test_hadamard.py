@@ -99,3 +99,17 @@ def test_out():
 def test_bad_input(X, error, message):
     with pytest.raises(error, match=message):
         hadamard_transform(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_place_of_the_result_changes_no_bit(dtype):
+    """Long rows are copied first where result and row are near modulo 4,096."""
+    n = 1 << 14
+    X = np.random.default_rng(0).standard_normal((2, n)).astype(dtype)
+    expected = hadamard_transform(X)
+    np.testing.assert_allclose(hadamard_transform(expected) / n, X, atol=1e-5)
+    room = np.empty(X.nbytes + 8192, np.uint8)
+    for distance in (0, 16, 64, 512, 1024, 2048, 4032, 4080):
+        first = (X.ctypes.data + distance - room.ctypes.data) % 4096
+        out = room[first : first + X.nbytes].view(dtype).reshape(X.shape)
+        np.testing.assert_array_equal(hadamard_transform(X, out=out), expected)
