@@ -6,6 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gzkcore._util.files import replacing
 from gzkcore._util.wording import as_plain, counted
 
@@ -15,7 +17,7 @@ from .summary import name_of
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
 FAR_BELOW = 1000.0  # times less than asked for: an error that a plan draws no lower
-BESIDE = 1.08  # by which methods of a plan stand side by side at each number of features, at most
+HOLLOW = 11.0, 5.0  # sizes of the first and last markers of a plan, in points
 MOST_ABOVE = 6  # methods whose errors are above a picture, by name
 BESIDE_LETTERS = 40  # of numbers below an axis
 FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
@@ -40,10 +42,18 @@ class _Named(NamedTuple):
 
 
 @styled
-def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: str) -> None:
+def draw_plan(
+    path: Path,
+    table: list[dict[str, Any]],
+    max_error: float,
+    title: str,
+    recommended: tuple[str, int] | None = None,
+) -> None:
     """Draw error against the number of features, one line a method.
 
-    Errors far below `max_error` are drawn at the lower end, side by side.
+    Markers are hollow and get smaller from method to method, so that each shows where several have
+    the same error. The one of the recommended method and width is filled, and told. Errors far
+    below `max_error` are drawn at the lower end.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -53,19 +63,24 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
     methods = list(dict.fromkeys(row["method"] for row in table))
     least = min(row["error"] for row in table)
     widths = sorted({row["n_components"] for row in table})
-    closest = min((b / a for a, b in itertools.pairwise(widths)), default=4.0)
-    step = min(BESIDE, closest ** (0.5 / len(methods)))
     floor = 10.0 ** math.floor(math.log10(max_error / FAR_BELOW))
-    for number, (method, marker, color) in enumerate(
-        zip(methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), strict=False)
+    sizes = np.linspace(*HOLLOW, max(len(methods), 2))
+    for number, (method, marker, color, size) in enumerate(
+        zip(methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), sizes, strict=False)
     ):
-        beside = step ** (number - (len(methods) - 1) / 2)
         _, errors, tried = _points(table, method, "error")
+        places = [max(error, floor) for error in errors]
         axes.plot(
-            [beside * width for width in tried], [max(error, floor) for error in errors],
-            marker=marker, color=color, label=method, clip_on=False, zorder=3,
+            tried, places, marker=marker, markersize=size, markerfacecolor="none",
+            markeredgewidth=1.4, color=color, label=method, clip_on=False, zorder=3,
             linestyle="-" if number < len(COLORS) else "--",
         )  # fmt: skip
+        for width, place in zip(tried, places, strict=True):
+            if (method, width) == recommended:
+                axes.plot(
+                    width, place, marker, markersize=HOLLOW[0], color=color, label="recommended",
+                    markeredgewidth=1.4, clip_on=False, zorder=4,
+                )  # fmt: skip
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
     axes.annotate(  # beside the picture, where no line runs through it
         f"asked for:\n{max_error:g}", (1, max_error), (6, 0), xycoords=("axes fraction", "data"),

@@ -117,14 +117,17 @@ def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(monkeypa
         for name in "abc"
         for width in (64, 100, 10**6)
     ]
-    draw.draw_plan(Path("p.png"), table, 0.1, "title")
+    draw.draw_plan(Path("p.png"), table, 0.1, "title", ("b", 100))
     (axes,) = figures[0].axes
     figures[0].draw_without_rendering()
     assert [text.get_text() for text in axes.get_xticklabels()] == ["64", "100", "1,000,000"]
-    drawn = np.array([line.get_xdata() for line in axes.lines[:3]])
-    assert np.all(np.diff(drawn, axis=1) > 0)  # no zigzag
-    assert np.all(np.diff(drawn, axis=0) > 0)  # side by side
-    assert drawn[:, 0].max() < drawn[:, 1].min()
+    lines = [line for line in axes.lines if line.get_label() in "abc"]
+    for line in lines:  # none is beside its number of features
+        assert list(line.get_xdata()) == [64, 100, 10**6]
+        assert line.get_markerfacecolor() == "none"
+    assert np.all(np.diff([line.get_markersize() for line in lines]) < 0)  # each is seen
+    (filled,) = (line for line in axes.lines if line.get_label() == "recommended")
+    assert (filled.get_color(), *filled.get_xdata()) == (lines[1].get_color(), 100)
     low, _ = axes.get_ylim()
     ticks = [text.get_text() for text in axes.get_yticklabels()]
     assert ("≤ 0.0001" in ticks) == (least == 1e-14)
