@@ -113,11 +113,12 @@ def draw_plan(
 def draw_comparison(
     path: Path, rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
 ) -> None:
-    """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others in grey.
+    """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others grey dots.
 
-    Named are those on the front, then those with the least error. With predictions, a second
-    picture beside it has their error, with 95 % intervals of those that have a name. The whole
-    kernel, whose error of the kernel is 0, is a line at its time there, where the front ends.
+    Named are those on the fronts, the most accurate first, then those with the least error. With
+    predictions, a second picture beside it has their error, with 95 % intervals of those that have
+    a name. The whole kernel, whose error of the kernel is 0, is a line at its time there, where the
+    front ends.
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
@@ -145,8 +146,8 @@ def draw_comparison(
         if key == "rmse":
             least, (low, high) = min(row[key] for row in rows), axes.get_ylim()
             axes.set_ylim(min(low, least / ALIKE), max(high, least * ALIKE))
-        corners.append(_draw_front(axes, rows, key))
-        worst = max((point.place[1] for point in corners[-1]), default=0.0)
+        corners.append(_draw_front(axes, rows, key, named))
+        worst = max(row[key] for row in _front(rows, key))
         _leave_out_far_above(axes, shown, key, worst)
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
@@ -171,19 +172,20 @@ def _legend(figure: Any, axes: Any, most: int) -> None:
 
 
 def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
-    """Return the methods to be named: of the fronts first, then of the least errors."""
-    fronts = [row for key in reversed(keys) for row in reversed(_front(rows, key))]
+    """Return the methods to be named: of the fronts in turn first, then of the least errors."""
+    ends = [reversed(_front(rows, key)) for key in reversed(keys)]
+    fronts = [row for both in itertools.zip_longest(*ends) for row in both if row is not None]
     others = sorted(rows, key=lambda row: row[keys[-1]])  # predictions come before the kernel
     features = (row for row in fronts + others if row["n_components"] is not None)
     return list(dict.fromkeys(row["method"] for row in features))[:MOST_NAMED]
 
 
 def _draw_methods(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> None:
-    """Draw a line for each method, grey without a name."""
+    """Draw a line for each method that has a name, and grey dots of the others."""
     others = sorted({row["method"] for row in rows} - {*named})
     for number, method in enumerate(others):
         axes.plot(
-            *_points(rows, method, key)[:2], color=GREY, linewidth=0.8, marker="o", markersize=3.5,
+            *_points(rows, method, key)[:2], color=GREY, linestyle="", marker="o", markersize=4,
             zorder=1.2, label=None if number else f"{counted(len(others), 'other method')}",
         )  # fmt: skip
     for method, color, marker in zip(named, COLORS, MARKERS, strict=False):
@@ -239,8 +241,8 @@ def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     return front
 
 
-def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[_Named]:
-    """Draw the steps below which there is nothing; return their corners and names.
+def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> list[_Named]:
+    """Draw the steps below which there is nothing; return corners of methods that have names.
 
     They end at the whole kernel where its error is 0, which is at the foot of the picture.
     """
@@ -259,7 +261,7 @@ def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[_Named]
     return [
         _Named((row["seconds"], row[key]), name_of(row["method"], row["n_components"]), INK)
         for row in front
-        if row[key] > 0
+        if row["method"] in named and row[key] > 0
     ]
 
 

@@ -106,6 +106,24 @@ def test_five_methods_are_named_and_others_are_grey(monkeypatch):
     assert set(labels) == {
         "quick", "method0", "method1", "method2", "method3", "5 other methods", "Pareto front",
     }  # fmt: skip
+    for axes in figures[0].axes:
+        (others,) = {line.get_linestyle() for line in axes.lines if line.get_color() == draw.GREY}
+        assert others == "None"  # lines of thirty methods were all that was seen
+
+
+def test_each_front_has_names_and_no_more_than_those_of_the_legend(monkeypatch):
+    """Of two fronts, the first took all the colours; the other had names without a colour."""
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    rows = [compared(f"kernel{i}", 16, 0.1**i, 1.0 + i, rmse=2.0) for i in range(8)]
+    rows += [compared(f"predicts{i}", 16, 2.0, 1.0 + i, rmse=1.0 - 0.1 * i) for i in range(8)]
+    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
+    named = {text.get_text() for text in figures[0].legends[0].get_texts()}
+    named -= {"11 other methods", "Pareto front"}
+    assert named == {"predicts7", "kernel7", "predicts6", "kernel6", "predicts5"}
+    for axes in figures[0].axes:
+        told = {text.get_text().split(",")[0] for text in axes.texts}
+        assert {name for name in told if "above" not in name} <= named
 
 
 @pytest.mark.parametrize("least", [1e-14, 0.02])
