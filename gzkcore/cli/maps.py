@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.ndimage import zoom
@@ -46,7 +46,7 @@ DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of 
 RIM = 0.4  # points
 SPREAD = (0.02, 0.98)  # quantiles of the standard deviations shown that their colours span
 LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
-EXTENDS = {
+EXTENDS: dict[tuple[bool, bool], Literal["neither", "min", "max", "both"]] = {
     (False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both",
 }  # fmt: skip
 UNIT_LETTERS = 8  # of a unit in brackets: longer words are none
@@ -261,7 +261,7 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     ticks = MaxNLocator(9, steps=[1, 2, 2.5, 5, 10])
     bounds = ticks.tick_values(max(middle - half, 0), middle + half)
     colors = colormaps["YlGnBu"]
-    ends = (std.min() < bounds[0], std.max() > bounds[-1])  # arrows where there is more
+    ends = bool(std.min() < bounds[0]), bool(std.max() > bounds[-1])  # arrows where there is more
     return BoundaryNorm(bounds, colors.N, extend=EXTENDS[ends]), colors
 
 

@@ -69,18 +69,19 @@ def draw_plan(
         zip(methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), sizes, strict=False)
     ):
         _, errors, tried = _points(table, method, "error")
-        places = [max(error, floor) for error in errors]
         axes.plot(
-            tried, places, marker=marker, markersize=size, markerfacecolor="none",
-            markeredgewidth=1.4, color=color, label=method, clip_on=False, zorder=3,
-            linestyle="-" if number < len(COLORS) else "--",
+            tried, [max(error, floor) for error in errors], marker=marker, markersize=size,
+            markerfacecolor="none", markeredgewidth=1.4, color=color, label=method,
+            clip_on=False, zorder=3, linestyle="-" if number < len(COLORS) else "--",
         )  # fmt: skip
-        for width, place in zip(tried, places, strict=True):
-            if (method, width) == recommended:
-                axes.plot(
-                    width, place, marker, markersize=HOLLOW[0], color=color, label="recommended",
-                    markeredgewidth=1.4, clip_on=False, zorder=4,
-                )  # fmt: skip
+    if recommended is not None:
+        line = axes.lines[methods.index(recommended[0])]
+        [row] = [row for row in table if (row["method"], row["n_components"]) == recommended]
+        axes.plot(
+            recommended[1], max(row["error"], floor), marker=line.get_marker(), linestyle="",
+            color=line.get_color(), label="recommended", markersize=HOLLOW[0], clip_on=False,
+            zorder=4,
+        )  # fmt: skip
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
     axes.annotate(  # beside the picture, where no line runs through it
         f"asked for:\n{max_error:g}", (1, max_error), (6, 0), xycoords=("axes fraction", "data"),
