@@ -1,9 +1,11 @@
-"""Pictures on the cards of the landing page: a part of docs/conf.py.
+"""Pictures on the cards of the landing page, and what those of the gallery show: for docs/conf.py.
 
 Each is the picture of an example, which the gallery has drawn. If an example was not run, since its
 data are missing or by `-D plot_gallery=0`, its card has no picture. The page as plain Markdown has
 none either.
 """
+
+import re
 
 IMAGES = "gallery/images"
 EXAMPLES = {
@@ -32,3 +34,16 @@ def with_pictures(text, docs):
             link = f"[![{title_of(example, docs)}]({thumb})](gallery/{example}.rst)"
             text = text.replace(f"<div>\n\n**{title}**\n", f"<div>\n\n**{title}**\n\n{link}\n", 1)
     return text
+
+
+def with_names(text, docs):
+    """Return a page of the gallery with the title of each example as the text of its picture.
+
+    Sphinx-gallery leaves that text empty.
+    """
+    return re.sub(
+        r"(sphx_glr_(plot_\w+)_thumb\.png\n +:alt:) *$",
+        lambda found: f"{found[1]} {title_of(found[2], docs)}",
+        text,
+        flags=re.MULTILINE,
+    )

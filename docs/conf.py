@@ -147,6 +147,7 @@ def read_page(app, docname, source):
     text = source[0]
     if docname.startswith("gallery/"):  # |x| is a norm in what examples say, too
         text = re.sub(r"^\S.*$", lambda line: line[0].replace("|", r"\|"), text, flags=re.MULTILINE)
+        text = cards.with_names(text, ROOT / "docs")
     if docname in FROM_THE_ROOT:
         text = (ROOT / FROM_THE_ROOT[docname]).read_text(encoding="utf-8").replace("](docs/", "](")
     if docname == "index":  # a comment, so that the menu is not seen where the file is read as text
@@ -254,12 +255,19 @@ def tell_the_day(app, pagename, templatename, context, doctree):
     context["last_updated"] = next((DAYS[each] for each in sources if each in DAYS), None)
 
 
+def read_formulas_in_results(app, pagename, templatename, context, doctree):
+    """Let the results of a search have no TeX."""
+    if pagename == "search":
+        app.add_js_file("plain_summaries.js")
+
+
 def setup(app):
     """Register the rules above."""
     app.add_transform(NameEquations)
     app.add_post_transform(BreakNamesInTables)
     app.connect("env-get-outdated", always_read)
     app.connect("html-page-context", tell_the_day)
+    app.connect("html-page-context", read_formulas_in_results)
     app.connect("autodoc-process-docstring", keep_formulas, priority=600)  # after numpydoc
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", skip_what_others_wrote)

@@ -9,9 +9,11 @@ import builtins
 import importlib
 import importlib.util
 import inspect
+import json
 import pkgutil
 import re
 import shutil
+import subprocess
 from fnmatch import fnmatch
 
 import pytest
@@ -208,6 +210,37 @@ def test_each_card_has_the_picture_of_an_example_that_was_drawn(cards, tmp_path)
 
 
 # ---- the API
+
+
+def test_pictures_of_the_gallery_say_what_they_show(cards):
+    """Their texts were empty."""
+    text = ".. image:: /gallery/images/thumb/sphx_glr_plot_globe_thumb.png\n    :alt:\n\nmore\n"
+    named = cards.with_names(f"  {text}  {text}", ROOT / "docs")
+    title = "Elevation of the Earth: regression on a globe"
+    assert named.count(f"_thumb.png\n    :alt: {title}\n\nmore") == 2
+    assert cards.with_names(named, ROOT / "docs") == named
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (
+            r"It is \(\frac{1}{\sqrt{p}}\), or \(e^{-\gamma \lVert x - y \rVert^2}\).",
+            "It is 1/(√p), or e^(-γ ‖ x - y ‖²).",
+        ),
+        (r"\(s_\lambda = \mathrm{tr}\, K (K + \lambda I)^{-1}\)", "s_λ = tr K (K + λ I)⁻¹"),
+        (r"\[\sum_{i=1}^{n} x_i y^\top \le \tfrac12 \log n\]", "∑_(i=1)ⁿ x_i yᵀ ≤ 1/2 log n"),
+        (r"\(\{1, \ldots, n\}\), \(\mathbb{R}^d\)", "{1, …, n}, R^d"),
+        ("f(x) costs $5", "f(x) costs $5"),
+    ],
+    ids=["fractions", "powers", "sums", "braces", "no formula"],
+)
+def test_results_of_a_search_have_no_tex(text, plain):
+    script = json.dumps(str(ROOT / "docs" / "_static" / "plain_summaries.js"))
+    code = f"process.stdout.write(require({script}).plainText({json.dumps(text)}))"
+    done = subprocess.run(["node", "-e", code], capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode() == plain
 
 
 def public_names():

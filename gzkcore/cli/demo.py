@@ -32,7 +32,7 @@ from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
 
 from .baselines import BOOSTING
-from .maps import draw_map, length_km, surface_of
+from .maps import draw_elevation, length_km, surface_of
 from .reports import Report
 
 # Latitude and longitude to predictions; what was chosen.
@@ -138,12 +138,11 @@ def _summary(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def draw(path: Path) -> None:
-    """Draw the surface that a `KernelRegressor` fits to all airports."""
+    """Draw the surface that a `KernelRegressor` fits to all airports: the README's map."""
     degrees, y = airports()
     model = KernelRegressor(random_state=0).fit(_frame(degrees), y)
     surface = surface_of(model, _frame, degrees, length_km(model, degrees), float(y.std()))
-    title = f"Elevation, predicted from {len(y):,} airports"
-    draw_map(path, surface, title, "elevation (m)", terrain=True)
+    draw_elevation(path, surface)
 
 
 def _frame(degrees: NDArray[Any]) -> Frame:

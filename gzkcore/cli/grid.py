@@ -113,7 +113,10 @@ def check_grid_output(output: Path, labels: bool, names: list[str], force: bool)
 
 
 def write_grid(output: Path, cells: Cells, columns: dict[str, Any], title: str) -> None:
-    """Write columns of all cells, row by row, in the format that the ending tells."""
+    """Write columns of all cells, row by row, in the format that the ending tells.
+
+    The title is the name of what is predicted.
+    """
     with replacing(output) as beside:
         if output.suffix.lower() == ".nc":
             _write_netcdf(beside, cells, columns, title)
@@ -150,10 +153,12 @@ def _write_netcdf(path: Path, cells: Cells, columns: dict[str, Any], title: str)
             axis = file.createVariable(name, "d", (name,))
             axis[:] = values
             axis.units, axis.standard_name = unit, name
-        for name, column in columns.items():
+        # Predictions come first, then their standard deviations, if asked for.
+        long = (f"predicted {title}", f"standard deviation of predicted {title}")
+        for (name, column), told in zip(columns.items(), long, strict=False):
             variable = file.createVariable(_name(name), "d", ("latitude", "longitude"))
             variable[:] = column.reshape(cells.shape)
-            variable.long_name = name.encode()
+            variable.long_name = told.encode()
 
 
 def _name(text: str) -> str:

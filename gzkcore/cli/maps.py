@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.ndimage import zoom
@@ -24,15 +24,13 @@ from .recipes import PLACE
 
 ENDINGS = (".png", ".pdf", ".svg")
 
-# Green at sea level, then brown, at last so dark that it is no surface that fades; blue below.
+# Elevations in steps, from green at sea level to brown; the last go on.
+UP_TO = (0, 100, 300, 600, 1000, 1500, 2200, 3200)
 LAND = (
-    (0.0, "#7fae8b"), (0.08, "#a9c99a"), (0.2, "#d3dfae"), (0.32, "#ecdfae"), (0.48, "#d9b87c"),
-    (0.66, "#b98d57"), (0.84, "#8f6239"), (1.0, "#4a2c14"),
+    "#7fae8b", "#a9c99a", "#d3dfae", "#ecdfae", "#d9b87c", "#b98d57", "#8f6239", "#4a2c14",
 )  # fmt: skip
-SEA = ((0.0, "#08306b"), (0.6, "#3f8fc5"), (0.996, "#a6cfe4"))
-# Elevations that go below zero by less than this share of the highest are those of land: what is
-# predicted below zero there is within its error, and no water.
-DEPTHS = 0.2
+EARTH: Window = (-60.0, 84.0, -180.0, 180.0)  # with all inhabited land
+PALE_HATCH = "#c6cfda"  # of a map most of which is hatched
 # Longitudes without data for so many degrees, and the map shows only the others.
 GAP = 60.0
 LONGER_SIDE = 360  # cells of a map
@@ -46,7 +44,12 @@ FEW_DOTS = 2000  # of more places one is drawn in each square, of `SQUARES` alon
 SQUARES = 120
 DOTS, LEAST_DOT, MOST_DOT = 70.0, 1.8, 4.0  # sizes in points, over the root of how many
 RIM = 0.4  # points
+SPREAD = (0.02, 0.98)  # quantiles of the standard deviations shown that their colours span
 LEAST_RANGE = 0.25  # colours of standard deviations span this share of them, or more
+EXTENDS: dict[tuple[bool, bool], Literal["neither", "min", "max", "both"]] = {
+    (False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both",
+}  # fmt: skip
+UNIT_LETTERS = 8  # of a unit in brackets: longer words are none
 ONE_COLOR = 1e-9  # values that differ by no larger share are one
 SKEWED = 0.2  # colours go by square roots where the median is below this share of the range
 # Rows of a whole kernel up to which the standard deviations of a map are worth their time.
@@ -80,14 +83,12 @@ class Surface:
 
 
 @styled
-def draw_map(
-    path: Path, surface: Surface, title: str, label: str, *, terrain: bool = False
-) -> None:
+def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
     """Draw a surface over the globe, or the region of the data, hatched where it is unknown.
 
     The surface fades where its standard deviation grows. Without standard deviations it fades at a
     distance of half a lengthscale to a whole one from the nearest data, or of one to two spacings
-    of the data if these are larger. A second map shows the standard deviations.
+    of the data if these are larger. A second map shows the standard deviations, hatched likewise.
 
     Parameters
     ----------
@@ -95,9 +96,7 @@ def draw_map(
         The picture, of one of the kinds in `ENDINGS`.
     surface : Surface
     title, label : str
-        Above the map, and beside its colours.
-    terrain : bool, default=False
-        Whether the values are elevations, in the colours of a physical map.
+        Above the map, and beside its colours: a name, maybe with its unit, as in "height (m)".
     """
     from matplotlib.figure import Figure
 
@@ -113,7 +112,8 @@ def draw_map(
         hatched = f"hatched: more than {_rounded(2 * near)} km from all of them"
     else:
         opacity, limit = _known(std, surface.spread)
-        hatched = f"hatched: standard deviation above {as_plain(limit, 3)}"
+        limit_told = _with_unit(as_plain(limit, 3), label)
+        hatched = f"hatched: standard deviation above {limit_told}"
     flat = 1 / math.cos(math.radians((south + north) / 2)) if window != GLOBE else 1.0
     shape = (east - west) / ((north - south) * flat)
     n_maps = 1 if std is None else 2
@@ -123,9 +123,8 @@ def draw_map(
     size = (wide * n_maps, tall) if side_by_side else (wide, tall * n_maps)
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
-    # Beside steep coasts a surface falls far below zero, where there is no place: that is no sea.
-    shown = surface.predict(places) if terrain else values[opacity >= HATCHED]
-    norm, colors = _colors(shown if len(shown) else values, terrain)
+    shown = values[opacity >= HATCHED]
+    norm, colors = _colors(shown if len(shown) else values)
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
     label = fitted_to(label, LONG_LABEL)
@@ -139,12 +138,72 @@ def draw_map(
     axes.set_xlabel(wrapped(told, wide - 1.2, SMALL), loc="left")
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
-        known = std[opacity >= HATCHED]  # the others are at the end of the colours
-        draw(axes, std, np.ones(len(std)), *_steps(known), f"± {label}")
+        known = opacity >= HATCHED  # the others would take nearly all of the map for one colour
+        draw(axes, std, known.astype(float), *_steps(std[known]), f"± {label}")
         low, high = (as_plain(each, 3) for each in (std.min(), std.max()))
-        ends = low if low == high else f"{low} to {high}"
+        ends = _with_unit(low if low == high else f"{low} to {high}", label)
         titled(axes, f"Standard deviation of a new value: {ends}", inches=wide - 1.2)
+        if not known.all():
+            axes.set_xlabel(wrapped(f"hatched: above {limit_told}", wide - 1.2, SMALL), loc="left")
     save_picture(figure, path)
+
+
+@styled
+def draw_elevation(path: Path, surface: Surface) -> None:
+    """Draw the elevation of the land in metres, in steps, hatched where too little is known.
+
+    The surface has standard deviations. This is the map of `gzkcore demo` and of the README.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    if surface.std is None:
+        raise ValueError("without standard deviations nobody knows where to hatch the map")
+    south, north, west, east = EARTH
+    cells = _cells(EARTH)
+    values, std = surface.predict(_middles(cells)), _smooth(surface.std, EARTH)
+    _, limit = _known(std, surface.spread)
+    # Beyond both edges there are cells too, and the first and last rows go on: no rim stays blank.
+    longitude = np.pad(cells.longitude, 1, mode="reflect", reflect_type="odd")
+    latitude = np.array([south, *cells.latitude[1:-1], north])
+    values, std = (
+        np.pad(each.reshape(cells.shape), ((0, 0), (1, 1)), mode="wrap") for each in (values, std)
+    )
+    with rc_context({"hatch.linewidth": 0.6, "hatch.color": PALE_HATCH}):
+        figure = Figure(figsize=(11, 5.5))
+        axes = figure.add_axes((0.01, 0.142, 0.98, 0.784), facecolor=LAND[0], xticks=[], yticks=[])
+        # Each colour covers all that is higher, so that no seams show between neighbours.
+        for low, color in zip(UP_TO[1:], LAND[1:], strict=True):
+            if values.max() > low:
+                axes.contourf(longitude, latitude, values, [low, math.inf], colors=[color])
+        if std.max() > limit:
+            axes.contourf(
+                longitude, latitude, std, [limit, math.inf], colors=[NOTHING], hatches=["////"]
+            )
+        axes.set(xlim=(west, east), ylim=(south, north))
+        axes.spines[:].set_visible(False)
+        titled(axes, f"Elevation, predicted from {len(surface.places):,} airports", inches=10)
+        _draw_steps(figure.add_axes((0.01, 0.0, 0.98, 0.12)), limit)
+        save_picture(figure, path)
+
+
+def _draw_steps(axes: Any, limit: float) -> None:
+    """Draw the colours of elevations, and what is hatched, below the map."""
+    from matplotlib.patches import Rectangle
+
+    for number, (low, color) in enumerate(zip(UP_TO, LAND, strict=True)):
+        axes.add_patch(Rectangle((number, 0), 1, 1, color=color, linewidth=0))
+        if number:
+            unit = " m" * (number == len(LAND) - 1)
+            axes.text(number, -0.25, f"{low:,}{unit}", ha="center", va="top", size=11)
+    right = len(LAND) + 0.4
+    axes.add_patch(
+        Rectangle((right, 0), 0.6, 1, facecolor=NOTHING, edgecolor=PALE_HATCH, hatch="////")
+    )
+    told = f"too few airports nearby to tell:\nstandard deviation above {as_plain(limit, 3)} m"
+    axes.text(right + 0.75, 1, told, va="top", size=11, linespacing=1.4)
+    axes.set(xlim=(0, 13.3), ylim=(-1.4, 1.3))
+    axes.axis("off")
 
 
 def _cells(window: Window, share: int = 1) -> Cells:
@@ -196,14 +255,21 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     from matplotlib.colors import BoundaryNorm
     from matplotlib.ticker import MaxNLocator
 
-    low, high = np.quantile(std, [0.01, 0.99])
+    low, high = np.quantile(std, SPREAD)
     half = max(high - low, LEAST_RANGE * high) / 2  # what hardly varies looks so
     middle = (low + high) / 2
     ticks = MaxNLocator(9, steps=[1, 2, 2.5, 5, 10])
     bounds = ticks.tick_values(max(middle - half, 0), middle + half)
     colors = colormaps["YlGnBu"]
-    below = std.min() < bounds[0]
-    return BoundaryNorm(bounds, colors.N, extend="both" if below else "max"), colors
+    ends = bool(std.min() < bounds[0]), bool(std.max() > bounds[-1])  # arrows where there is more
+    return BoundaryNorm(bounds, colors.N, extend=EXTENDS[ends]), colors
+
+
+def _with_unit(number: str, label: str) -> str:
+    """Return a number with the unit that ends a label in brackets: m of "height (m)"."""
+    unit = label.rpartition(" (")[2].removesuffix(")")
+    is_unit = label.endswith(f" ({unit})") and len(unit) <= UNIT_LETTERS and " " not in unit
+    return f"{number} {unit}" if is_unit and not unit[:1].isdigit() else number
 
 
 def _draw_cells(
@@ -389,24 +455,15 @@ def _spacing_km(places: Doubles) -> float:
     return EARTH_KM * float(np.quantile(chord[:, 1], 0.9))
 
 
-def _colors(values: Doubles, terrain: bool) -> tuple[Any, Any]:
-    """Return norm and colours: about 0 if values are on both sides, by roots if skewed.
-
-    Of terrain, those of land and sea, or of land alone.
-    """
+def _colors(values: Doubles) -> tuple[Any, Any]:
+    """Return norm and colours: about 0 if values are on both sides, by roots if skewed."""
     from matplotlib import colormaps
-    from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm, TwoSlopeNorm
+    from matplotlib.colors import Normalize, PowerNorm
 
-    tail = 0.0005 if terrain else 0.005  # a few values far out leave the others their colours
-    low, high = np.quantile(values, [tail, 1 - tail])
+    # A few values far out leave the others their colours.
+    low, high = np.quantile(values, [0.005, 0.995])
     if high - low <= ONE_COLOR * max(abs(low), abs(high)):  # one value is in the middle of them
         low, high = low - max(abs(low), 1) / 20, high + max(abs(high), 1) / 20
-    if terrain:
-        if low >= -DEPTHS * high:
-            return Normalize(0, max(high, 1)), LinearSegmentedColormap.from_list("land", LAND)
-        both = [(at / 2, color) for at, color in SEA] + [(0.5 + at / 2, c) for at, c in LAND]
-        colors = LinearSegmentedColormap.from_list("terrain", both)
-        return TwoSlopeNorm(0, low, max(high, 1)), colors
     most = max(-low, high)
     if min(-low, high) > most / 2:
         return Normalize(-most, most), colormaps["RdBu_r"]

@@ -54,12 +54,13 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     predicted = found.model.predict(found.rows.train) if verdict is None else verdict.predicted
     if isinstance(found.model, KernelClassifier):
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
-        lines = f"How often each {target} was predicted", f"{len(truth):,} {rows}"
+        colors = f"colours: share of each actual {fitted_to(target, LONG_NAME)}"
+        lines = f"How often each {target} was predicted", f"{len(truth):,} {rows}", colors
         titled(axes[0], *lines, inches=4.2)
     else:
         _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target)
     if verdict is not None and wide:
-        _draw_bars(axes[1], verdict, found.rows.classify)
+        _draw_bars(axes[1], verdict, found.rows.classify, len(found.rows.recipe.columns))
     save_picture(figure, path)
 
 
@@ -113,10 +114,8 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     )  # fmt: skip
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    bar = axes.figure.colorbar(
-        image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %"
-    )
-    bar.set_label("share of each row")
+    # The title says what colours are: a label of the bar would read as one of the axes beside it.
+    axes.figure.colorbar(image, ax=axes, shrink=0.8, format=lambda share, _: f"{100 * share:.0f} %")
     for (i, j), count in np.ndenumerate(table):
         color = "white" if shares[i, j] > 0.5 else INK if count else FAINT
         axes.text(j, i, f"{count:,}", ha="center", va="center", color=color, size=9)
@@ -126,8 +125,11 @@ def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, l
     axes.set(xlabel=f"predicted {label}", ylabel=f"actual {label}")
 
 
-def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
-    """Draw by how much the error rises where a column is shuffled, the largest at the top."""
+def _draw_bars(axes: Any, verdict: "Verdict", classify: bool, n_columns: int) -> None:
+    """Draw by how much the error rises where a column is shuffled, the largest at the top.
+
+    Of more than `MOST_BARS` columns, the title says how many are shown of how many there are.
+    """
     bars, percent = list(verdict.shuffled.items())[:MOST_BARS], 100 if classify else 1
     least = percent * verdict.error_of_some
     names = told_apart([name for name, _ in bars], LONG_NAME)
@@ -144,5 +146,6 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool) -> None:
     plain_numbers(axes.xaxis)
     axes.set_xlabel(f"added to the {error}" + ",\npercentage points" * classify)
     chance = "; below 0 by chance" if min(rises) < 0 else ""
-    added = f"error added by shuffling each{chance}"
-    titled(axes, "Which columns matter", added, inches=3.2)
+    some = f"top {len(bars)} of {n_columns:,} columns: " if len(bars) < n_columns else ""
+    added = f"{some}error added by shuffling each{chance}"
+    titled(axes, "Which columns matter", added, inches=3.0)

@@ -6,6 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gzkcore._util.files import replacing
 from gzkcore._util.wording import as_plain, counted
 
@@ -15,7 +17,7 @@ from .summary import name_of
 # Errors of a comparison that are more times the largest of the front are outside of the picture.
 FAR_ABOVE = 2.0
 FAR_BELOW = 1000.0  # times less than asked for: an error that a plan draws no lower
-BESIDE = 1.08  # by which methods of a plan stand side by side at each number of features, at most
+HOLLOW = 11.0, 5.0  # sizes of the first and last markers of a plan, in points
 MOST_ABOVE = 6  # methods whose errors are above a picture, by name
 BESIDE_LETTERS = 40  # of numbers below an axis
 FROM_COMMAS = 10_000  # from which on numbers at axes have them: 2024 may be a year
@@ -40,10 +42,18 @@ class _Named(NamedTuple):
 
 
 @styled
-def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: str) -> None:
+def draw_plan(
+    path: Path,
+    table: list[dict[str, Any]],
+    max_error: float,
+    title: str,
+    recommended: tuple[str, int] | None = None,
+) -> None:
     """Draw error against the number of features, one line a method.
 
-    Errors far below `max_error` are drawn at the lower end, side by side.
+    Markers are hollow and get smaller from method to method, so that each shows where several have
+    the same error. The one of the recommended method and width is filled, and told. Errors far
+    below `max_error` are drawn at the lower end.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -53,18 +63,24 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
     methods = list(dict.fromkeys(row["method"] for row in table))
     least = min(row["error"] for row in table)
     widths = sorted({row["n_components"] for row in table})
-    closest = min((b / a for a, b in itertools.pairwise(widths)), default=4.0)
-    step = min(BESIDE, closest ** (0.5 / len(methods)))
     floor = 10.0 ** math.floor(math.log10(max_error / FAR_BELOW))
-    for number, (method, marker, color) in enumerate(
-        zip(methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), strict=False)
+    sizes = np.linspace(*HOLLOW, max(len(methods), 2))
+    for number, (method, marker, color, size) in enumerate(
+        zip(methods, itertools.cycle(MARKERS), itertools.cycle(COLORS), sizes, strict=False)
     ):
-        beside = step ** (number - (len(methods) - 1) / 2)
         _, errors, tried = _points(table, method, "error")
         axes.plot(
-            [beside * width for width in tried], [max(error, floor) for error in errors],
-            marker=marker, color=color, label=method, clip_on=False, zorder=3,
-            linestyle="-" if number < len(COLORS) else "--",
+            tried, [max(error, floor) for error in errors], marker=marker, markersize=size,
+            markerfacecolor="none", markeredgewidth=1.4, color=color, label=method,
+            clip_on=False, zorder=3, linestyle="-" if number < len(COLORS) else "--",
+        )  # fmt: skip
+    if recommended is not None:
+        line = axes.lines[methods.index(recommended[0])]
+        [row] = [row for row in table if (row["method"], row["n_components"]) == recommended]
+        axes.plot(
+            recommended[1], max(row["error"], floor), marker=line.get_marker(), linestyle="",
+            color=line.get_color(), label="recommended", markersize=HOLLOW[0], clip_on=False,
+            zorder=4,
         )  # fmt: skip
     axes.axhline(max_error, color=INK, linewidth=1, linestyle="--")
     axes.annotate(  # beside the picture, where no line runs through it
@@ -98,11 +114,12 @@ def draw_plan(path: Path, table: list[dict[str, Any]], max_error: float, title: 
 def draw_comparison(
     path: Path, rows: list[dict[str, Any]], n_fitted: int, predicts: bool, title: str
 ) -> None:
-    """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others in grey.
+    """Draw error against time: the front, up to `MOST_NAMED` methods in colours, others grey dots.
 
-    Named are those on the front, then those with the least error. With predictions, a second
-    picture beside it has their error, with 95 % intervals of those that have a name. The whole
-    kernel, whose error of the kernel is 0, is a line at its time there, where the front ends.
+    Named are those on the fronts, the most accurate first, then those with the least error. With
+    predictions, a second picture beside it has their error, with 95 % intervals of those that have
+    a name. The whole kernel, whose error of the kernel is 0, is a line at its time there, where the
+    front ends.
     """
     features = [row for row in rows if row["n_components"] is not None]
     if not features:
@@ -130,8 +147,8 @@ def draw_comparison(
         if key == "rmse":
             least, (low, high) = min(row[key] for row in rows), axes.get_ylim()
             axes.set_ylim(min(low, least / ALIKE), max(high, least * ALIKE))
-        corners.append(_draw_front(axes, rows, key))
-        worst = max((point.place[1] for point in corners[-1]), default=0.0)
+        corners.append(_draw_front(axes, rows, key, named))
+        worst = max(row[key] for row in _front(rows, key))
         _leave_out_far_above(axes, shown, key, worst)
         plain_ticks(axes.xaxis)
         plain_ticks(axes.yaxis)
@@ -156,19 +173,20 @@ def _legend(figure: Any, axes: Any, most: int) -> None:
 
 
 def _named_methods(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
-    """Return the methods to be named: of the fronts first, then of the least errors."""
-    fronts = [row for key in reversed(keys) for row in reversed(_front(rows, key))]
+    """Return the methods to be named: of the fronts in turn first, then of the least errors."""
+    ends = [reversed(_front(rows, key)) for key in reversed(keys)]
+    fronts = [row for both in itertools.zip_longest(*ends) for row in both if row is not None]
     others = sorted(rows, key=lambda row: row[keys[-1]])  # predictions come before the kernel
     features = (row for row in fronts + others if row["n_components"] is not None)
     return list(dict.fromkeys(row["method"] for row in features))[:MOST_NAMED]
 
 
 def _draw_methods(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> None:
-    """Draw a line for each method, grey without a name."""
+    """Draw a line for each method that has a name, and grey dots of the others."""
     others = sorted({row["method"] for row in rows} - {*named})
     for number, method in enumerate(others):
         axes.plot(
-            *_points(rows, method, key)[:2], color=GREY, linewidth=0.8, marker="o", markersize=3.5,
+            *_points(rows, method, key)[:2], color=GREY, linestyle="", marker="o", markersize=4,
             zorder=1.2, label=None if number else f"{counted(len(others), 'other method')}",
         )  # fmt: skip
     for method, color, marker in zip(named, COLORS, MARKERS, strict=False):
@@ -224,8 +242,8 @@ def _front(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     return front
 
 
-def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[_Named]:
-    """Draw the steps below which there is nothing; return their corners and names.
+def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str, named: list[str]) -> list[_Named]:
+    """Draw the steps below which there is nothing; return corners of methods that have names.
 
     They end at the whole kernel where its error is 0, which is at the foot of the picture.
     """
@@ -244,7 +262,7 @@ def _draw_front(axes: Any, rows: list[dict[str, Any]], key: str) -> list[_Named]
     return [
         _Named((row["seconds"], row[key]), name_of(row["method"], row["n_components"]), INK)
         for row in front
-        if row[key] > 0
+        if row["method"] in named and row[key] > 0
     ]
 
 

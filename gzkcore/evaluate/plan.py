@@ -36,6 +36,10 @@ from .whole_cost import WholeCost, cost_of
 
 __all__ = ["Plan", "plan"]
 
+# Features of the same number are as cheap if they and a learner on them take at most so many times
+# the operations of the cheapest.
+AS_CHEAP = 4.0
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -89,6 +93,7 @@ class Plan:
     recommendation: str
     n_columns: int
     _estimator: Any = field(repr=False)
+    _recommended: tuple[str, int] = field(repr=False)
 
     def build(self) -> Any:
         """Return the recommended features, not yet fitted."""
@@ -102,7 +107,7 @@ class Plan:
         from .draw import draw_plan
 
         title = f"{self._size(', ')}, {shortened(repr(self.kernel))}"
-        draw_plan(Path(path), self.table, self.max_error, title)
+        draw_plan(Path(path), self.table, self.max_error, title, self._recommended)
 
     def _rows(self) -> str:
         return counted(self.n_samples, "row")
@@ -310,6 +315,7 @@ def plan(
         recommendation=" ".join(advice),
         n_columns=_n_columns(X, rows),
         _estimator=best.candidate.features,
+        _recommended=(best.candidate.name, best.n_components),
     )
 
 
@@ -341,14 +347,23 @@ def _tried(
 
 
 def _recommended(trials: Sequence[Trial], max_error: float) -> Trial:
-    """Take the narrowest, then cheapest, trial whose error is small enough, or the best of all.
+    """Take the narrowest trial whose error is small enough, or the best of all.
 
-    The narrowest, for a learner on n rows of p features takes n p^2 operations.
+    The narrowest, for a learner on n rows of p features takes n p^2 operations. Of several the
+    best, as `KernelFeatures` would, unless it makes features and learner `AS_CHEAP` times dearer.
     """
     reached = [trial for trial in trials if trial.error <= max_error]
     if not reached:
         return best_trial(trials)
-    return min(reached, key=lambda trial: (trial.n_components, trial.flops))
+    width = min(trial.n_components for trial in reached)
+    narrow = [trial for trial in reached if trial.n_components == width]
+    most = AS_CHEAP * min(_operations(trial) for trial in narrow)
+    return best_trial([trial for trial in narrow if _operations(trial) <= most])
+
+
+def _operations(trial: Trial) -> float:
+    """Return what a row takes with its features and in a learner on them."""
+    return trial.flops + float(trial.n_components) ** 2
 
 
 def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> str:
@@ -358,11 +373,23 @@ def _recommendation(best: Trial, trials: Sequence[Trial], max_error: float) -> s
         f"{best.error:.2g}"
     )
     if best.error <= max_error:
-        return f"{text}, and no method needs fewer features to reach {max_error:g}."
+        text += f", and no method needs fewer features to reach {max_error:g}."
+        return " ".join([text, *_why_not(best, trials)])
     more = _width_needed(trials, best, max_error)
     return f"{text}. No method reaches {max_error:g} at these widths" + (
         f"; this one would need about {more:,} components." if more else "."
     )
+
+
+def _why_not(best: Trial, trials: Sequence[Trial]) -> Iterator[str]:
+    """Say why the method with the least error at this width is not the recommended one."""
+    same = [trial for trial in trials if trial.n_components == best.n_components]
+    least = min(same, key=lambda trial: trial.error)
+    if float(f"{least.error:.2g}") < float(f"{best.error:.2g}"):
+        yield (
+            f"With as many, {least.candidate.name} has an error of {least.error:.2g}, but its "
+            f"features take {as_plain(least.flops / best.flops, 2)} times the operations."
+        )
 
 
 def _n_columns(X: Data, rows: Rows) -> int:

@@ -3,12 +3,14 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from commands import files, run, start
 
 import gzkcore
 from gzkcore.cli import demo as airports
 from gzkcore.cli import main as cli
+from gzkcore.cli import maps
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 
@@ -48,3 +50,18 @@ def test_papers_without_data_have_no_picture(capsys, monkeypatch, tmp_path):
     assert result["plots"] == {}
     assert result["notes"] == ["Note: block table4 has no results, and so no picture"]
     assert "p.png" not in files()
+
+
+def test_the_demo_draws_the_map_of_the_readme(monkeypatch, tmp_path):
+    """It drew dots, both poles and a second map."""
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    rng, figures = np.random.default_rng(0), []
+    places = rng.uniform([-60, -180], [80, 180], (80, 2))
+    monkeypatch.setattr(airports, "airports", lambda: (places, 30 * places[:, 0] + rng.normal(80)))
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    airports.draw(tmp_path / "elevation.png")
+    land, _ = figures[0].axes
+    assert land.get_title("left") == "Elevation, predicted from 80 airports"
+    assert (*land.get_ylim(), *land.get_xlim()) == maps.EARTH
+    assert not land.lines

@@ -67,7 +67,8 @@ def test_netcdf_of_names_that_are_not_ascii(capsys, globe):
         names = {name: each.long_name.decode() for name, each in file.variables.items()
                  if hasattr(each, "long_name")}  # fmt: skip
     assert names == {
-        "PREDICTED_H_he": "PREDICTED_Höhe", "PREDICTED_H_he_STD": "PREDICTED_Höhe_STD",
+        "PREDICTED_H_he": "predicted Höhe",
+        "PREDICTED_H_he_STD": "standard deviation of predicted Höhe",
     }  # fmt: skip
 
 

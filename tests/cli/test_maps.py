@@ -59,30 +59,18 @@ def test_maps_fade_by_the_spacing_of_the_data():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "terrain", "name", "limits"),
+    ("low", "high", "name", "limits"),
     [
-        (250, 310, False, "viridis", (250.3, 309.7)),
-        (-3, 30, False, "viridis", (-2.835, 29.835)),
-        (-20, 30, False, "RdBu_r", (-29.75, 29.75)),
-        (-4, 3, False, "RdBu_r", (-3.965, 3.965)),
-        (-300, 4000, True, "land", (0, 3997.85)),
-        (-5000, 4000, True, "terrain", (-4995.5, 3995.5)),
+        (250, 310, "viridis", (250.3, 309.7)),
+        (-3, 30, "viridis", (-2.835, 29.835)),
+        (-20, 30, "RdBu_r", (-29.75, 29.75)),
+        (-4, 3, "RdBu_r", (-3.965, 3.965)),
     ],
 )
-def test_colors_suit_the_values(low, high, terrain, name, limits):
-    norm, colors = maps._colors(np.linspace(low, high, 10_001), terrain)
+def test_colors_suit_the_values(low, high, name, limits):
+    norm, colors = maps._colors(np.linspace(low, high, 10_001))
     assert colors.name == name
     np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=1e-3)
-
-
-def test_land_is_not_blue_where_a_prediction_is_a_little_below_zero():
-    norm, colors = maps._colors(np.linspace(-20, 3000, 10_001), terrain=True)
-    red, green, blue = colors(norm(-150.0))[:3]
-    assert green > blue
-    norm, colors = maps._colors(np.linspace(-4000, 3000, 10_001), terrain=True)
-    red, green, blue = colors(norm(-150.0))[:3]
-    assert blue > green > red
-    np.testing.assert_allclose(colors(norm(0.0)), colors(norm(30.0)), atol=0.05)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +105,7 @@ def test_a_large_standard_deviation_is_printed_plainly(monkeypatch, tmp_path):
 def test_one_value_is_in_the_middle_of_the_colors():
     """It was drawn in the darkest, which stood for less."""
     for value in (0.0, 3.0, -1e6):
-        norm, _ = maps._colors(np.full(10, value), terrain=False)
+        norm, _ = maps._colors(np.full(10, value))
         assert norm(value) == pytest.approx(0.5)
         assert norm.vmin < value < norm.vmax
 
@@ -140,19 +128,100 @@ def test_colors_span_what_is_shown(monkeypatch, tmp_path):
     assert 47.5 < high < 49
 
 
-def test_what_is_predicted_below_zero_between_places_is_no_sea(monkeypatch, tmp_path):
+@pytest.fixture
+def elevation(monkeypatch, tmp_path):
+    """The map of the Earth by a surface that is high in the north, and unknown in the west."""
+    pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
+    monkeypatch.setattr(maps, "LONGER_SIDE", 40)
+    figures = []
+    monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
+    surface = maps.Surface(
+        lambda cells: 50 * cells[:, 0], lambda cells: np.where(cells[:, 1] < 0, 900.0, 50.0),
+        box(-60, 80, -180, 180), 30.0, 800.0,
+    )  # fmt: skip
+    maps.draw_elevation(tmp_path / "map.png", surface)
+    return figures[0]
+
+
+def test_the_map_of_elevations_has_one_panel_without_dots_and_says_what_is_hatched(elevation):
+    land, foot = elevation.axes
+    assert land.get_title("left") == "Elevation, predicted from 500 airports"
+    assert not land.lines
+    assert [text.get_text() for text in foot.texts[:-1]] == [
+        "100", "300", "600", "1,000", "1,500", "2,200", "3,200 m",
+    ]  # fmt: skip
+    limit = maps._known(np.array([50.0, 900.0]), 800.0)[1]
+    assert foot.texts[-1].get_text().endswith(f"standard deviation above {limit:.0f} m")
+    elevation.draw_without_rendering()
+    assert all(text.get_window_extent().x1 <= elevation.bbox.x1 for text in foot.texts)
+
+
+def test_the_map_of_elevations_is_filled_to_its_edges(elevation):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    land, _ = elevation.axes
+    canvas = FigureCanvasAgg(elevation)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[::-1, :, :3]
+    inside = land.get_window_extent()
+    bottom, top = round(inside.y0) + 2, round(inside.y1) - 2
+    left, right = round(inside.x0) + 2, round(inside.x1) - 2
+    for row in (bottom, top):  # half is hatched; in the east the lowest and the highest land
+        assert not (pixels[row, left:right] == 255).all(axis=1).any()
+    green, brown = ([*bytes.fromhex(color[1:])] for color in (maps.LAND[0], maps.LAND[-1]))
+    assert list(pixels[bottom, right]) == green
+    assert list(pixels[top, right]) == brown
+    pale = [*bytes.fromhex(maps.NOTHING[1:])]
+    assert (pixels[bottom:top, left] == pale).all(axis=1).any()
+
+
+@pytest.mark.parametrize(
+    ("label", "told"),
+    [
+        ("height (m)", "12 m"), ("temperature (°C)", "12 °C"), ("NO2 (µg/m³)", "12 µg/m³"),
+        ("height", "12"), ("price (2026)", "12"), ("dust (mean of the year)", "12"), ("f()", "12"),
+    ],
+)  # fmt: skip
+def test_numbers_have_the_unit_that_a_label_ends_with(label, told):
+    assert maps._with_unit("12", label) == told
+
+
+def test_where_nothing_is_known_both_maps_are_hatched(monkeypatch, tmp_path):
+    """The second was one colour in nine tenths of it: what it said of the rest was not seen."""
     pytest.importorskip("matplotlib", reason="the extra `cli` is not installed")
     monkeypatch.setattr(maps, "LONGER_SIDE", 40)
     figures = []
     monkeypatch.setattr(maps, "save_picture", lambda figure, _: figures.append(figure))
     places = box(46, 48, 6, 10, 50)
+    south, *_ = maps.window_of(places)
 
-    def predict(cells):
-        return np.where(maps._distance_km(places, cells) < 1, 2000.0, -2000.0)
+    def std(cells):
+        return np.where(cells[:, 0] < 46.5, 5 + cells[:, 0] - south, 60.0)
 
-    surface = maps.Surface(predict, lambda cells: 1 + 0 * cells[:, 0], places, 30.0, 9.0)
-    maps.draw_map(tmp_path / "map.png", surface, "title", "elevation (m)", terrain=True)
-    assert figures[0].axes[0].child_axes[0].get_ylim()[0] == 0
+    surface = maps.Surface(lambda cells: cells[:, 0], std, places, 30.0, 60.0)
+    maps.draw_map(tmp_path / "map.png", surface, "title", "y (m)")
+    first, second = figures[0].axes
+    assert all(any(part.hatches for part in axes.collections) for axes in (first, second))
+    (limit,) = {axes.get_xlabel().split("above ")[1] for axes in (first, second)}
+    assert limit.endswith(" m")
+    bar = second.child_axes[0]
+    assert bar.get_ylim()[1] < 41  # the colours are those of what is known
+    assert "5" in second.get_title("left")
+    assert second.get_title("left").endswith("to 60 m")
+
+
+def test_arrows_beside_colors_stand_for_values_beyond_them():
+    spread = np.linspace(1, 2, 1000)
+    for std, extend in (
+        (spread, {"neither"}),
+        (np.concatenate([spread, [9.0]]), {"max"}),
+        (np.concatenate([spread, [0.1]]), {"min"}),
+        (np.concatenate([spread, [0.1, 9.0]]), {"both"}),
+    ):
+        norm, _ = maps._steps(std)
+        assert norm.extend in extend
+        assert norm.boundaries[0] > 0.7
+        assert norm.boundaries[-1] < 2.5
 
 
 @pytest.mark.parametrize("sure", [True, False], ids=["with std", "without"])
@@ -186,7 +255,7 @@ def test_long_names_stay_in_the_picture(places, sure, monkeypatch, tmp_path):
 
 def test_skewed_values_share_the_colors():
     values = np.exp(np.linspace(0, 5, 1001))
-    norm, _ = maps._colors(values, terrain=False)
+    norm, _ = maps._colors(values)
     assert norm(np.median(values)) > 0.2
     assert norm.vmax > 100
 

@@ -116,7 +116,10 @@ def test_classes_and_columns_of_long_names(monkeypatch):
     columns = [f"the expression of gene {i} in the sample of the tissue" for i in range(20)]
     found = SimpleNamespace(
         rows=SimpleNamespace(
-            recipe=SimpleNamespace(target=LONG), classify=True, folds=None, truth=truth
+            recipe=SimpleNamespace(target=LONG, columns=columns),
+            classify=True,
+            folds=None,
+            truth=truth,
         ),
         verdict=SimpleNamespace(
             shuffled=dict(zip(columns, np.linspace(0.9, 0.1, 20), strict=True)),
@@ -137,6 +140,9 @@ def test_classes_and_columns_of_long_names(monkeypatch):
     assert labels.get_window_extent().width > 0.2 * figure.bbox.width
     first, second = (axes._left_title.get_window_extent() for axes in (labels, bars))
     assert first.x1 < second.x0
+    assert bars.get_title("left").startswith("Which columns matter\ntop 12 of 20 columns:")
+    assert "\ncolours: share of each actual " in labels.get_title("left")
+    assert not any(bar.get_ylabel() for bar in figure.axes[2:])  # it would be that of the bars
 
 
 def test_names_are_no_formulas(tmp_path):
@@ -155,7 +161,10 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     shuffled = {"a": 2.0 * rise, "b": 2.0}
     found = SimpleNamespace(
         rows=SimpleNamespace(
-            recipe=SimpleNamespace(target="y"), classify=False, folds=None, truth=truth
+            recipe=SimpleNamespace(target="y", columns=["a", "b"]),
+            classify=False,
+            folds=None,
+            truth=truth,
         ),
         verdict=SimpleNamespace(shuffled=shuffled, error_of_some=2.0, predicted=truth + 1),
         model=None,
@@ -163,3 +172,5 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     )
     pictures.draw_frame(found, Path("fit.png"), "data.csv")
     assert len(figures[0].axes) == n_axes
+    titles = [axes.get_title("left") for axes in figures[0].axes]
+    assert not any(" of 2" in title for title in titles)  # all are shown

@@ -106,6 +106,24 @@ def test_five_methods_are_named_and_others_are_grey(monkeypatch):
     assert set(labels) == {
         "quick", "method0", "method1", "method2", "method3", "5 other methods", "Pareto front",
     }  # fmt: skip
+    for axes in figures[0].axes:
+        (others,) = {line.get_linestyle() for line in axes.lines if line.get_color() == draw.GREY}
+        assert others == "None"  # lines of thirty methods were all that was seen
+
+
+def test_each_front_has_names_and_no_more_than_those_of_the_legend(monkeypatch):
+    """Of two fronts, the first took all the colours; the other had names without a colour."""
+    figures = []
+    monkeypatch.setattr(draw, "save_picture", lambda figure, _: figures.append(figure))
+    rows = [compared(f"kernel{i}", 16, 0.1**i, 1.0 + i, rmse=2.0) for i in range(8)]
+    rows += [compared(f"predicts{i}", 16, 2.0, 1.0 + i, rmse=1.0 - 0.1 * i) for i in range(8)]
+    draw.draw_comparison(Path("c.png"), rows, 100, True, "title")
+    named = {text.get_text() for text in figures[0].legends[0].get_texts()}
+    named -= {"11 other methods", "Pareto front"}
+    assert named == {"predicts7", "kernel7", "predicts6", "kernel6", "predicts5"}
+    for axes in figures[0].axes:
+        told = {text.get_text().split(",")[0] for text in axes.texts}
+        assert {name for name in told if "above" not in name} <= named
 
 
 @pytest.mark.parametrize("least", [1e-14, 0.02])
@@ -117,14 +135,17 @@ def test_a_plan_is_drawn_over_features_and_ends_where_it_is_good_enough(monkeypa
         for name in "abc"
         for width in (64, 100, 10**6)
     ]
-    draw.draw_plan(Path("p.png"), table, 0.1, "title")
+    draw.draw_plan(Path("p.png"), table, 0.1, "title", ("b", 100))
     (axes,) = figures[0].axes
     figures[0].draw_without_rendering()
     assert [text.get_text() for text in axes.get_xticklabels()] == ["64", "100", "1,000,000"]
-    drawn = np.array([line.get_xdata() for line in axes.lines[:3]])
-    assert np.all(np.diff(drawn, axis=1) > 0)  # no zigzag
-    assert np.all(np.diff(drawn, axis=0) > 0)  # side by side
-    assert drawn[:, 0].max() < drawn[:, 1].min()
+    lines = [line for line in axes.lines if line.get_label() in "abc"]
+    for line in lines:  # none is beside its number of features
+        assert list(line.get_xdata()) == [64, 100, 10**6]
+        assert line.get_markerfacecolor() == "none"
+    assert np.all(np.diff([line.get_markersize() for line in lines]) < 0)  # each is seen
+    (filled,) = (line for line in axes.lines if line.get_label() == "recommended")
+    assert (filled.get_color(), *filled.get_xdata()) == (lines[1].get_color(), 100)
     low, _ = axes.get_ylim()
     ticks = [text.get_text() for text in axes.get_yticklabels()]
     assert ("≤ 0.0001" in ticks) == (least == 1e-14)

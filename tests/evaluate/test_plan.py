@@ -1,5 +1,7 @@
 """Plans: predictions come true, and the recommendation is the narrowest that reaches the error."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from points import gaussian
@@ -7,7 +9,8 @@ from sklearn import config_context
 
 import gzkcore
 from gzkcore import Gaussian
-from gzkcore.features.auto import candidates
+from gzkcore.evaluate import plan as plans
+from gzkcore.features.auto import Candidate, Trial, candidates
 from gzkcore.metrics import relative_frobenius_error
 
 
@@ -58,6 +61,32 @@ def test_plan_prefers_few_features_to_quick_ones():
     assert found.build().n_components == 32
 
 
+def trial(name, width, error, flops):
+    return Trial(Candidate(name, None), width, error, flops, SimpleNamespace())
+
+
+@pytest.mark.parametrize(
+    ("error", "flops", "chosen", "told"),
+    [
+        (0.01, 1e4, "other", ""),
+        (0.055, 1e4, "cheap", "other has an error of 0.055, but its features take 10 times"),
+        (0.01, 1e6, "cheap", "other has an error of 0.01, but its features take 1,000 times"),
+        (0.06, 1e4, "cheap", ""),
+    ],
+    ids=["far better", "a little better", "far dearer", "as good"],
+)
+def test_plan_says_why_not_the_method_with_the_least_error(error, flops, chosen, told):
+    """It took the cheapest of the narrowest, ten times as wrong as another at about the price."""
+    trials = [
+        trial("cheap", 64, 0.06, 1e3), trial("other", 64, error, flops), trial("wide", 256, 1e-4, 1),
+    ]  # fmt: skip
+    best = plans._recommended(trials, 0.1)
+    assert best.candidate.name == chosen
+    text = plans._recommendation(best, trials, 0.1)
+    assert "no method needs fewer features to reach 0.1." in text
+    assert text.endswith(f"With as many, {told} the operations." if told else "0.1.")
+
+
 def test_plan_says_when_nothing_reaches_the_error():
     found = gzkcore.plan(gaussian(600, 9), Gaussian(0.5), max_error=1e-6, n_components=[32, 128])
     assert "No method reaches 1e-06 at these widths" in found.recommendation
@@ -81,7 +110,9 @@ def test_plan_counts_columns_before_they_are_encoded():
 
 def test_plan_draws(tmp_path):
     pytest.importorskip("matplotlib")
-    gzkcore.plan(gaussian(300, 3), n_components=[16, 64]).plot(tmp_path / "plan.png")
+    found = gzkcore.plan(gaussian(300, 3), n_components=[16, 64])
+    found.plot(tmp_path / "plan.png")
+    assert f"Use {found._recommended[0]} with" in found.recommendation
     assert (tmp_path / "plan.png").stat().st_size > 5000
 
 
