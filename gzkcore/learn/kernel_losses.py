@@ -226,8 +226,8 @@ class KernelPoissonRegressor(LossRegressor):
 
     See Also
     --------
-    sklearn.linear_model.PoissonRegressor : Linear f. Its alpha is this alpha divided by the sum of
-    the weights.
+    sklearn.linear_model.PoissonRegressor :
+        Linear f. Its alpha is this alpha divided by the sum of the weights.
 
     Notes
     -----
