@@ -155,11 +155,21 @@ def check_bool(name: str, value: Any) -> bool:
 
 
 def check_not_negatives(name: str, values: Any) -> Doubles:
-    """Return values as an array of finite doubles >= 0, or raise naming them."""
+    """Return values as an array of finite doubles >= 0, or raise naming them.
+
+    Text and bools are no numbers here, as they are none for `check_not_negative`.
+    """
     try:
-        array = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind == "O":
+            real = all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in given.flat)
+        else:
+            real = given.dtype.kind in "iuf"
+        array = given.astype(np.float64) if real else None
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0") from None
+        array = None
+    if array is None:
+        raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0")
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name}={values!r} must be finite and >= 0")
     return array

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from gzkcore import KernelClassifier, KernelRegressor, KernelRidge, TableEncoder
+from gzkcore import KernelClassifier, KernelRegressor, KernelRidge, KernelRidgeCV, TableEncoder
 from gzkcore._util.validation import (
     LOOKED_AT,
     as_floats,
@@ -39,6 +39,26 @@ def test_numbers_beyond_floats(number):
     for check in (check_matrix, as_floats, check_not_negatives):
         with pytest.raises(TypeError, match=r"^lam.* is not numeric"):
             check("lam", [[number]])
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["0.1", ["1"], np.array(["1", "2"]), b"1", True, [True], [None], None, [1, True, 2**64]],
+)
+def test_text_and_bools_are_no_numbers(values):
+    with pytest.raises(TypeError, match=r"^alphas=.* is not numeric; use numbers >= 0$"):
+        check_not_negatives("alphas", values)
+    with pytest.raises(TypeError, match=r"^alphas=.* is not numeric; use numbers >= 0$"):
+        KernelRidgeCV(alphas=values).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "values", [1, [1, 2.5], [Fraction(1, 2), 2**64], np.float32(1), np.array([1], dtype=object), []]
+)
+def test_numbers_of_all_kinds(values):
+    found = check_not_negatives("alphas", values)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, np.asarray(values, dtype=np.float64))
 
 
 @pytest.mark.parametrize("kind", AS_ONE, ids=lambda kind: kind.__name__)
