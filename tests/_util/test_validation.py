@@ -7,8 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import Bunch
 
-from gzkcore import KernelClassifier, KernelRegressor, KernelRidge, KernelRidgeCV, TableEncoder
+from gzkcore import (
+    KernelClassifier,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeCV,
+    RandomFourierFeatures,
+    TableEncoder,
+)
 from gzkcore._util.validation import (
     LOOKED_AT,
     as_floats,
@@ -135,6 +144,49 @@ def test_no_rows_are_told_in_a_sentence(rows):
     for model in (KernelRegressor(), KernelClassifier(), KernelRidge(), TableEncoder()):
         with pytest.raises(ValueError, match=r"^X has no rows; pass one or more$"):
             model.fit(rows, [])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KernelRegressor(), KernelClassifier(), KernelRidge(), RandomFourierFeatures(), TableEncoder()],
+    ids=lambda model: type(model).__name__,
+)
+def test_what_is_no_table_is_told_of_before_its_rows_are_counted(model):
+    for given, told in (
+        (None, "X=None; pass rows and columns"),
+        ({"a": [1, 2, 3]}, "X is a dict, not rows and columns; pass a data frame of it, pandas."),
+        (Bunch(data=[[1]]), r"X is a Bunch, not rows and columns; pass X\['data'\]"),
+        ({1, 2, 3}, "X is a set, not rows and columns; pass a list of rows"),
+    ):
+        with pytest.raises(TypeError, match=f"^{told}"):
+            clone(model).fit(given, [0, 1, 0])
+
+
+@pytest.mark.parametrize("given", [None, {"a": [1.0, 2.0]}])
+def test_what_is_no_table_is_not_predicted(given):
+    rows, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0]
+    for model in (KernelRidge().fit(rows, y), KernelRegressor().fit(rows, y)):
+        with pytest.raises(TypeError, match=r"^X(=None| is a dict)"):
+            model.predict(given)
+
+
+def test_a_number_is_no_table():
+    with pytest.raises(
+        ValueError, match=r"^X=3 is one value; pass rows and columns, such as \[\[3"
+    ):
+        KernelRidge().fit(3, [1.0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("model", [KernelRegressor(), KernelRidge()], ids=["table", "ridge"])
+def test_rows_without_a_target_of_several(bad, model):
+    X, y = np.arange(6.0).reshape(-1, 1), np.arange(12.0).reshape(-1, 2)
+    y[1, 1] = bad
+    remedy = "keep = np.isfinite(y).all(axis=1), then X[keep] and y[keep]"
+    with pytest.raises(ValueError, match=f"{re.escape(remedy)}$"):
+        model.fit(X, y)
+    keep = np.isfinite(y).all(axis=1)
+    clone(model).fit(X[keep], y[keep])
 
 
 @pytest.mark.parametrize("rows", [[[], []], np.empty((4, 0)), pd.DataFrame(index=range(4))])
