@@ -159,6 +159,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path
+            An existing file is replaced.
         """
         save(self, path)
 

@@ -144,6 +144,7 @@ class TableLearner(BaseEstimator):
         Parameters
         ----------
         path : str or path
+            An existing file is replaced.
         """
         check_is_fitted(self)
         save(self, path)
