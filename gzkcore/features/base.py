@@ -82,6 +82,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path
+            An existing file is replaced.
         """
         from gzkcore._util.model_io import save
 

@@ -203,7 +203,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _projected(projection, scaled) - _projected(projection, shift[None])
 
     def save(self, path: Any) -> None:
-        """Write the fitted normaliser to a file, see `gzkcore.load`."""
+        """Write the normaliser to a file, see `gzkcore.load`; an existing one is replaced."""
         save(self, path)
 
     def __sklearn_tags__(self) -> Any:
