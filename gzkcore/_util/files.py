@@ -34,6 +34,18 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     return path
 
 
+@contextlib.contextmanager
+def allowed(doing: str, path: Path) -> Iterator[None]:
+    """Name the file, and what to do, where Python says only that permission is denied."""
+    try:
+        yield
+    except PermissionError:
+        raise PermissionError(
+            f"cannot {doing} {str(path)!r}: you have no permission to read it, or to enter its "
+            "folder; change the permissions, or ask its owner to"
+        ) from None
+
+
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError, with the remedy, unless a file can be written to this path."""
     path = as_path(path)
@@ -44,6 +56,11 @@ def check_place(path: str | os.PathLike[str]) -> None:
             raise OSError(
                 error.errno,
                 f"cannot save to {str(path)!r}: the name is too long; use a shorter one",
+            ) from None
+        if isinstance(error, PermissionError):
+            raise PermissionError(
+                f"cannot save to {str(path)!r}: you have no permission to enter its folder; name "
+                "another folder"
             ) from None
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {str(path)!r}: there is no folder {path.parent}")
@@ -97,6 +114,11 @@ def _new_part(path: Path) -> tuple[Path, int]:
             lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:  # of a process of this number on another machine, or long gone
             continue
+        except OSError as error:  # of a folder that takes no files, although it seems to
+            raise type(error)(
+                f"cannot save to {str(path)!r}: no file can be made in {path.parent} "
+                f"({error.strerror}); name another folder",
+            ) from None
         if fcntl is None:
             os.close(lock)
             return beside, os.open(os.devnull, os.O_RDONLY)

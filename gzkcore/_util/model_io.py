@@ -31,7 +31,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import as_path, replacing
+from .files import allowed, as_path, replacing
 from .state import check_fields, check_rest, state_of
 
 __all__ = ["load", "save"]
@@ -171,7 +171,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     object
         The model. Raises ValueError if the file is incomplete, changed, or not a gzkcore model;
-        FileNotFoundError if there is none, IsADirectoryError if it is a folder.
+        FileNotFoundError if there is none, IsADirectoryError if it is a folder, PermissionError if
+        it may not be read.
     """
     with _opened(as_path(path)) as file:
         try:
@@ -184,14 +185,15 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _opened(path: Path) -> BinaryIO:
     """Open a file to read, or say in words what stands at this path."""
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot load {str(path)!r}: it is a folder; name a file in it")
-    try:
-        return path.open("rb")
-    except (FileNotFoundError, NotADirectoryError):
-        folder = path.parent.resolve()
-        where = f"file of this name in {folder}" if folder.is_dir() else f"folder {folder}"
-        raise FileNotFoundError(f"cannot load {str(path)!r}: there is no {where}") from None
+    with allowed("load", path):
+        if path.is_dir():
+            raise IsADirectoryError(f"cannot load {str(path)!r}: it is a folder; name a file in it")
+        try:
+            return path.open("rb")
+        except (FileNotFoundError, NotADirectoryError):
+            folder = path.parent.resolve()
+            where = f"file of this name in {folder}" if folder.is_dir() else f"folder {folder}"
+            raise FileNotFoundError(f"cannot load {str(path)!r}: there is no {where}") from None
 
 
 def _read(file: BinaryIO) -> Any:

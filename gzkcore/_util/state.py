@@ -19,6 +19,7 @@ fields. A dimension of one letter is any number, but the same for all arrays of 
 any number. Further conditions are in `_check_state(self)` of the class, which raises ValueError.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -477,6 +478,30 @@ def _state_of(cls: Any) -> dict[str, Field]:
     for base in reversed(cls.__mro__):
         state |= vars(base).get("_state", {})
     return state
+
+
+def fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """Return what a fit has given an estimator so far, by attribute."""
+    kept = {*estimator._get_param_names(), "_sklearn_output_config"}
+    given = {field.attribute for field in state_of(type(estimator)).values()} - kept
+    return {name: value for name, value in vars(estimator).items() if name in given}
+
+
+def forget(estimator: Any) -> None:
+    """Take an estimator back to before its first fit."""
+    for name in fitted_attributes(estimator):
+        delattr(estimator, name)
+
+
+@contextlib.contextmanager
+def fitting(estimator: Any) -> Iterator[None]:
+    """Let an estimator be unfitted until a fit is done, and after one that fails."""
+    forget(estimator)
+    try:
+        yield
+    except BaseException:
+        forget(estimator)
+        raise
 
 
 def _parameter(name: str) -> Field:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,6 +23,10 @@ from .wording import counted, named_columns
 WITHOUT_TARGET = "leave out rows without a target, in pandas X[y.notna()] and y[y.notna()]"
 WITH_FINITE_TARGET = (
     "leave out rows without a finite target, X[np.isfinite(y)] and y[np.isfinite(y)]"
+)
+WITH_ALL_TARGETS = (
+    "leave out rows without a finite target in every column: keep = np.isfinite(y).all(axis=1), "
+    "then X[keep] and y[keep]"
 )
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a Py_ssize_t
@@ -155,11 +159,21 @@ def check_bool(name: str, value: Any) -> bool:
 
 
 def check_not_negatives(name: str, values: Any) -> Doubles:
-    """Return values as an array of finite doubles >= 0, or raise naming them."""
+    """Return values as an array of finite doubles >= 0, or raise naming them.
+
+    Text and bools are no numbers here, as they are none for `check_not_negative`.
+    """
     try:
-        array = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind == "O":
+            real = all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in given.flat)
+        else:
+            real = given.dtype.kind in "iuf"
+        array = given.astype(np.float64) if real else None
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0") from None
+        array = None
+    if array is None:
+        raise TypeError(f"{name}={values!r} is not numeric; use numbers >= 0")
     if not (np.isfinite(array) & (array >= 0)).all():
         raise ValueError(f"{name}={values!r} must be finite and >= 0")
     return array
@@ -291,6 +305,20 @@ def check_some_rows(X: Any) -> None:
         raise ValueError(_of_dimensions("X", shape))
 
 
+def check_table(X: Any) -> None:
+    """Raise if X is nothing, or of a kind that rows can't be told of.
+
+    Before anybody counts or converts it: a dict of columns has as many rows as it has keys.
+    """
+    if X is None:
+        raise TypeError("X=None; pass rows and columns: an array, a list of rows or a data frame")
+    if isinstance(X, (dict, set, frozenset)) and not hasattr(X, "shape"):  # SciPy's dok_array
+        remedy = "a list of rows"
+        if isinstance(X, dict):  # scikit-learn's data sets are dicts
+            remedy = "X['data']" if "data" in X else "a data frame of it, pandas.DataFrame(X)"
+        raise TypeError(f"X is a {type(X).__name__}, not rows and columns; pass {remedy}")
+
+
 def check_lengths(X: Any, values: Any, name: str = "y") -> None:
     """Raise unless there are as many values as rows of X; name both numbers."""
     n_rows, n_values = (validation._num_samples(each) for each in (X, values))
@@ -347,6 +375,8 @@ def _misshapen(name: str, values: Any, said: str) -> str:
         return _of_dimensions(name, np.shape(values))
     if said.startswith("Expected 2D array, got 1D array"):
         return one_dimension(values, name)
+    if said.startswith("Expected 2D array, got scalar array"):
+        return f"{name}={values!r} is one value; pass rows and columns, such as [[{values!r}]]"
     if said.startswith("y should be a 1d array"):
         return f"{name} has shape {np.shape(values)}; pass one value for each row of X"
     return ""
@@ -397,8 +427,27 @@ def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
         return validation.check_array(values, input_name=input_name, **how)
 
 
+def as_table(X: Any) -> NDArray[Any]:
+    """Return dense rows that are no frame as an array of two dimensions, of numbers or not."""
+    check_table(X)
+    with told_plainly("X", X):
+        array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
+    if array.shape == (0,):
+        raise ValueError(NO_ROWS.format("X"))
+    if array.ndim == 1:
+        raise ValueError(one_dimension(X))
+    if array.dtype.kind in "biufc" or array.ndim != 2:
+        array = check_array(array, dtype=np.float64, ensure_all_finite=False)
+    elif array.dtype.kind not in "mM":
+        array = check_array(array, dtype=None, ensure_all_finite=False)
+    return array
+
+
 def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
     """Return rows as scikit-learn's `validate_data` does, or raise in a sentence."""
+    check_table(X)
     with told_plainly("X", X):
         try:
             return validation.validate_data(estimator, X, **how)
@@ -473,7 +522,11 @@ def raise_not_finite(
 def raise_no_target(y: Any) -> None:
     """Raise a ValueError that says where the first target is that is not finite, if one is."""
     if not is_finite(y):
-        raise_not_finite(y, "y", WITH_FINITE_TARGET if np.isinf(y).any() else WITHOUT_TARGET)
+        if np.ndim(y) > 1:
+            remedy = WITH_ALL_TARGETS
+        else:
+            remedy = WITH_FINITE_TARGET if np.isinf(y).any() else WITHOUT_TARGET
+        raise_not_finite(y, "y", remedy)
 
 
 def check_square(name: str, values: Any) -> Doubles:

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_components
-from gzkcore._util.state import check_arrays, holds, state_of, stored, whole
+from gzkcore._util.state import check_arrays, forget, holds, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import (
     MOST_PLACES,
@@ -82,6 +82,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path
+            An existing file is replaced.
         """
         from gzkcore._util.model_io import save
 
@@ -141,10 +142,7 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Go back to before the first fit."""
-        kept = {*self._get_param_names(), "_sklearn_output_config"}
-        for field in state_of(type(self)).values():
-            if field.attribute is not None and field.attribute not in kept:
-                self.__dict__.pop(field.attribute, None)
+        forget(self)
 
     def _check_size(self, rows: int, columns: int) -> int:
         """Return n_components, or raise if it or the columns are too many for kernels or memory."""

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.model_io import save
-from gzkcore._util.state import doubles, flag, stored, whole
+from gzkcore._util.state import doubles, fitting, flag, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
 from gzkcore._util.validation import check_bool
 
@@ -88,10 +88,8 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        for name in ("mean_", "n_samples_seen_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        return self.partial_fit(X)
+        with fitting(self):
+            return self.partial_fit(X)
 
     def partial_fit(self, X: Data, y: object = None) -> Self:
         """Add rows: the result is that of `fit` on all of them at once.
@@ -205,7 +203,7 @@ class MeanNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _projected(projection, scaled) - _projected(projection, shift[None])
 
     def save(self, path: Any) -> None:
-        """Write the fitted normaliser to a file, see `gzkcore.load`."""
+        """Write the normaliser to a file, see `gzkcore.load`; an existing one is replaced."""
         save(self, path)
 
     def __sklearn_tags__(self) -> Any:

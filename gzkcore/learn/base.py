@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from gzkcore._util.callbacks import CallbackSupportMixin
 from gzkcore._util.model_io import save
-from gzkcore._util.state import has, holds, nothing, plain, state_of, stored
+from gzkcore._util.state import forget, has, holds, nothing, plain, stored
 from gzkcore._util.typing import Doubles
 from gzkcore.features.auto import KernelFeatures
 from gzkcore.features.base import plain_output
@@ -123,14 +123,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     def _forget(self) -> None:
         """Go back to before the first fit."""
         self._outdate()
-        for name in self._fitted():
-            delattr(self, name)
-
-    def _fitted(self) -> dict[str, Any]:
-        """Return what a fit has given so far."""
-        others = {*self._get_param_names(), "_sklearn_output_config"}
-        held = {field.attribute for field in state_of(type(self)).values()} - others
-        return {name: value for name, value in vars(self).items() if name in held}
+        forget(self)
 
     def _outdate(self) -> None:
         """Drop what was worked out from fitted attributes, before these change."""
@@ -166,6 +159,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path
+            An existing file is replaced.
         """
         save(self, path)
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, flag, gone, stored
+from gzkcore._util.state import doubles, fitting, flag, gone, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_targets
 from gzkcore.rows.sources import is_dask, is_source
@@ -159,22 +159,22 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         Returns
         -------
         self
+            Unfitted if an error or an interrupt occurs.
         """
-        self._forget()
-        if not is_source(X):
-            if y is None:
-                raise ValueError(
-                    "requires y to be passed, but the target y is None: KernelRegressor needs "
-                    "targets"
-                )
-            y = np.asarray(check_targets(y, X))
-        self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
+        with fitting(self):
+            if not is_source(X):
+                if y is None:
+                    raise ValueError(
+                        "requires y to be passed, but the target y is None: KernelRegressor needs "
+                        "targets"
+                    )
+                y = np.asarray(check_targets(y, X))
+            self._fit_table(X, y, sample_weight, groups, _columns_of_targets)
         return self
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
         self._widening, self._as_y_far_away = np.ones(n_targets), True
-        self.__dict__.pop("_widening_incomplete", None)
 
     def _calibrate(
         self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]

@@ -113,6 +113,20 @@ def eigen(gram: Doubles, dtype: np.dtype[Any]) -> tuple[Doubles, Doubles]:
     return values[kept], vectors[:, kept]
 
 
+def inverses_of(gram: Doubles, alphas: Doubles, dtype: np.dtype[Any]) -> tuple[Doubles, Doubles]:
+    """Return V and, for each alpha, the diagonal of V^T (G + alpha I)^-1 V as `System` has it.
+
+    Directions that are lost in rounding errors count, unless G + alpha I is singular: whoever
+    scores an alpha without them scores another fit than that which follows.
+    """
+    values, vectors = eigh(gram, lower=True)
+    lost = values <= len(values) * np.finfo(dtype).eps * values[-1]
+    sums = values[:, None] + alphas
+    singular = sums[0] <= np.finfo(float).eps * (gram.diagonal().max() + alphas)
+    kept = ~(lost[:, None] & singular)
+    return vectors, np.where(kept, 1.0, 0.0) / np.where(kept, sums, 1.0)
+
+
 # ---- moments
 
 

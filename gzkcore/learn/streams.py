@@ -31,7 +31,7 @@ from sklearn.utils import _safe_indexing
 
 from gzkcore._util import model_io
 from gzkcore._util.files import as_path, check_place, remove_parts
-from gzkcore._util.state import gone, has, stored, text, whole
+from gzkcore._util.state import fitted_attributes, gone, has, stored, text, whole
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import (
     check_positive,
@@ -377,7 +377,7 @@ class Reader:
         if progress.batches == 0:  # features only, and nothing tells of which rows
             return False
         self.progress = progress
-        vars(learner).update(progress.learner._fitted())
+        vars(learner).update(fitted_attributes(progress.learner))
         return True
 
     def hold(self, learner: Any) -> Checkpoint | None:

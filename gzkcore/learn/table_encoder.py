@@ -31,17 +31,26 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.memory import check_fits_dense
-from gzkcore._util.state import doubles, entries, flag, ints, number, sequence, stored, text, whole
+from gzkcore._util.state import (
+    doubles,
+    entries,
+    fitting,
+    flag,
+    ints,
+    number,
+    sequence,
+    stored,
+    text,
+    whole,
+)
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import (
     NO_ROWS,
     SAME_COLUMNS,
-    check_array,
+    as_table,
     check_choice,
     check_sparse,
-    one_dimension,
     other_columns,
-    told_plainly,
 )
 from gzkcore._util.warn import warn
 from gzkcore._util.wording import counted
@@ -181,27 +190,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         self
+            Unfitted if an error or an interrupt occurs.
         """
         check_choice("missing", self.missing, ("impute", "raise"))
-        for name in ("columns_", "feature_names_in_"):  # what a fit that fails would leave
-            self.__dict__.pop(name, None)
-        names, columns, named = columns_of(X)
-        found = [
-            self._described(name, values, holds)
-            for name, (values, holds) in zip(names, columns, strict=True)
-        ]
-        _find_places(found, [values for values, _ in columns])
-        if all(column["kind"] in LEFT_OUT for column in found):
-            # Nothing tells rows apart: one column of zeros, so that every row is like any other.
-            found[0].update(kind="nothing", was=found[0]["kind"])
-        widths = [len(_names_out(column)) for column in found]
-        self.sources_ = np.repeat(np.arange(len(widths)), widths)
-        kinds = {column["kind"] for column in found} - LEFT_OUT
-        self.on_sphere_ = kinds == {"latitude", "longitude"}
-        if named:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
-        self.columns_ = found
+        with fitting(self):
+            names, columns, named = columns_of(X)
+            found = [
+                self._described(name, values, holds)
+                for name, (values, holds) in zip(names, columns, strict=True)
+            ]
+            _find_places(found, [values for values, _ in columns])
+            if all(column["kind"] in LEFT_OUT for column in found):
+                # Nothing tells rows apart: one column of zeros makes them all alike.
+                found[0].update(kind="nothing", was=found[0]["kind"])
+            widths = [len(_names_out(column)) for column in found]
+            self.sources_ = np.repeat(np.arange(len(widths)), widths)
+            kinds = {column["kind"] for column in found} - LEFT_OUT
+            self.on_sphere_ = kinds == {"latitude", "longitude"}
+            if named:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            self.n_features_in_ = len(names)
+            self.columns_ = found
         return self
 
     def _described(self, name: str, values: Values, holds: str) -> dict[str, Any]:
@@ -415,7 +424,11 @@ def columns_of(
         if isinstance(X, Frame):  # the command has looked at texts, those of other rows too
             columns = [(v, LEVELLED if holds == TEXTS else holds) for v, holds in columns]
         return wanted, columns, True
-    array = _array_of(X)
+    if sparse.issparse(X):
+        check_sparse(X)
+        check_fits_dense(X)
+        X = X.toarray()
+    array = as_table(X)
     if fitted is not None and array.shape[1] != fitted.n_features_in_:
         # "1 features" too: scikit-learn's checks of estimators ask for these words.
         raise ValueError(
@@ -439,27 +452,6 @@ def columns_of(
         return names, [(seconds_of_array(column), holds) for column in array.T], False
     objects = array.T.astype(object)
     return names, [_of_objects(c, name) for c, name in zip(objects, names, strict=True)], False
-
-
-def _array_of(X: Any) -> Values:
-    """Return rows that are no frame as an array of two dimensions."""
-    if sparse.issparse(X):
-        check_sparse(X)
-        check_fits_dense(X)
-        X = X.toarray()
-    with told_plainly("X", X):
-        array = np.asarray(X)
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        array = np.asarray(X, dtype=object)  # lists of numbers and text: each stays what it is
-    if array.shape == (0,):
-        raise ValueError(NO_ROWS.format("X"))
-    if array.ndim == 1:
-        raise ValueError(one_dimension(X))
-    if array.dtype.kind in "biufc" or array.ndim != 2:
-        array = check_array(array, dtype=np.float64, ensure_all_finite=False)
-    elif array.dtype.kind not in "mM":
-        array = check_array(array, dtype=None, ensure_all_finite=False)
-    return array
 
 
 def _wanted(names: list[str], fitted: TableEncoder, caller: str) -> list[str]:

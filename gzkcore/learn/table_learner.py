@@ -5,6 +5,7 @@ kernel and alpha by held-out rows (`kernel_search`); chooses the form (the whole
 on centres, or features) by its cost on all rows; and fits this form to all rows.
 """
 
+import contextlib
 import copy
 import numbers
 import os
@@ -143,6 +144,7 @@ class TableLearner(BaseEstimator):
         Parameters
         ----------
         path : str or path
+            An existing file is replaced.
         """
         check_is_fitted(self)
         save(self, path)
@@ -158,11 +160,6 @@ class TableLearner(BaseEstimator):
         return self._report
 
     # -- fitting ------------------------------------------------------------------------------
-
-    def _forget(self) -> None:
-        """Be unfitted until a fit is done: one that fails leaves nothing of the fit before."""
-        for name in ("_report", "recipe_"):
-            self.__dict__.pop(name, None)
 
     def _fit_table(
         self,
@@ -185,8 +182,12 @@ class TableLearner(BaseEstimator):
         if source is not None:
             drawn = draw(source, targets, int(rng.integers(2**31)))
             X, y, sample_weight = drawn.X, drawn.y, drawn.weight
-        encoder = plain_output(TableEncoder(self.missing)).fit(X)  # all rows are checked
-        if (used := _rows_of_weight(X, sample_weight)) is not None:
+        encoder = plain_output(TableEncoder(self.missing))
+        used = _rows_of_weight(X, sample_weight)
+        # All rows are checked; what others than those in use hold is no reason to warn.
+        with contextlib.nullcontext() if used is None else collected_warnings():
+            encoder.fit(X)
+        if used is not None:
             encoder.fit(_safe_indexing(X, used))
         rows = encoder.transform(X)
         check_lengths(rows, y)
@@ -197,7 +198,6 @@ class TableLearner(BaseEstimator):
         self._prepare(np.ndim(y), Y.shape[1])
         labels = places_of(Y) if are_labels else None
         table = TableRows(rows, Y, labels, check_weights(sample_weight, rows), groups, whole)
-        self.__dict__.pop("feature_names_in_", None)
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_

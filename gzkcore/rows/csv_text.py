@@ -4,10 +4,15 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+from .values import has_decimal_comma, is_number
 
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
 _QUOTED = rb'(?<![^,;\t\r\n])"(?:[^"]++|"")*+"'  # where a value begins, whatever the delimiter
 _HEADER = re.compile(rb"""(?:[^"\r\n]++|%b|")*+(?P<end>\r\n?|\n)""" % _QUOTED)
+# Lines that begin with #, and blank ones after these.
+_COMMENTS = re.compile(rb"(?:(?P<last>#[^\r\n]*+(?P<end>\r\n?|\n))[\r\n]*+)++")
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, at the begin of files
 
 
@@ -16,6 +21,8 @@ SHEET = "is a spreadsheet; save it as CSV in the program that made it"
 ARCHIVE = "is an archive; unpack it, and give the table in it"
 PICTURE = "is a picture, not a table; give the .csv file of its numbers"
 DOCUMENT = "is a document, not a table; give the .csv file of its numbers"
+BINARY = "is a file of {}, not text; save the table as CSV"
+RENAMED = "is a file of {0}, not text; let its name end with {1}"
 MODEL = "is a model that gzkcore saved, not a table"
 NO_TABLES = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods", ".numbers"), SHEET),
@@ -27,7 +34,10 @@ NO_TABLES = {
 # The same by the first bytes, of files whose names end as those of text.
 FIRST_BYTES = {
     b"\x89PNG": PICTURE, b"\xff\xd8\xff": PICTURE, b"GIF8": PICTURE, b"%PDF-": DOCUMENT,
-    b"\xd0\xcf\x11\xe0": SHEET, b"PK\x03\x04": ARCHIVE,
+    b"\xd0\xcf\x11\xe0": SHEET, b"PK\x03\x04": ARCHIVE, b"7z\xbc\xaf": ARCHIVE,
+    b"Rar!\x1a": ARCHIVE,
+    b"\x89HDF": BINARY.format("HDF5"), b"SQLite format 3": BINARY.format("SQLite"),
+    b"PAR1": RENAMED.format("Parquet", ".parquet"), b"\x93NUMPY": RENAMED.format("NumPy", ".npy"),
 }  # fmt: skip
 
 
@@ -45,17 +55,48 @@ def refuse_by_content(path: Path, head: bytes) -> None:
             raise ValueError(f"{path} {SHEET if is_sheet else what}")
 
 
-def header_in(head: bytes) -> tuple[bytes, bytes] | None:
-    """Return the first record of a text and its line end; None if there is no such end yet.
+class Header(NamedTuple):
+    """Where a text names its columns: the bytes before, the record that does so, its line end."""
 
-    A quoted name may hold line ends.
+    before: bytes
+    record: bytes
+    end: bytes
+
+
+def header_in(head: bytes, *, ended: bool) -> Header | None:
+    """Return the header of a text; None if more of the text must be read to know it.
+
+    It is the first record, whose quoted names may hold line ends. Of lines before it that begin
+    with #, which are comments, the last is the header itself where numbers follow, as many as it
+    has names. With `ended` there is no more to read, and the header is never None.
     """
-    mark = len(_MARK) if head.startswith(_MARK) else 0
-    found = _HEADER.match(head[mark:])
+    start = len(_MARK) if head.startswith(_MARK) else 0
+    comments = _COMMENTS.match(head, start)
+    first = start if comments is None else comments.end()
+    found = _record(head, first, ended)
+    if found is None or comments is None:
+        return found
+    last = Header(head[: comments.start("last")], comments["last"], comments["end"])
+    return last if not found.record or _names_of(last.record, found.record) else found
+
+
+def _record(head: bytes, start: int, ended: bool) -> Header | None:
+    """Return the record that begins at a place as a header; None if its end is not there yet."""
+    before, text = head[:start], head[start:]
+    found = _HEADER.match(text)
     # The last byte may be half of a line end.
-    if found is None or (mark + found.end("end") == len(head) and found["end"] == b"\r"):
-        return None
-    return head[: mark + found.end()], found["end"]
+    if found and (ended or found.end() < len(text) or found["end"] != b"\r"):
+        return Header(before, found[0], found["end"])
+    return Header(before, text, b"\n") if ended else None
+
+
+def _names_of(comment: bytes, record: bytes) -> bool:
+    """Say whether a comment names the values of a record, some of which are numbers."""
+    text = record.decode("utf-8", "replace")
+    values = text.split(delimiter_of(text))
+    return comment.decode("utf-8", "replace").count(delimiter_of(text)) == len(values) - 1 and any(
+        is_number(value) or has_decimal_comma(value) for value in values
+    )
 
 
 def delimiter_of(header: str) -> str:

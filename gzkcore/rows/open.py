@@ -47,9 +47,10 @@ def open_batches(
     Parameters
     ----------
     path : str or path
-        A .csv (also .tsv, .txt), .parquet, .npy or .npz file. The columns of a .npy file are called
-        "0", "1", ...; in a .npz file an array of one dimension is a column under its own name, and
-        the columns of X are called "X0", "X1", ...
+        A .csv (also .tsv, .txt), .parquet, .npy or .npz file. Lines that begin with # before the
+        header of text are comments. The columns of a .npy file are called "0", "1", ...; in a .npz
+        file an array of one dimension is a column under its own name, and the columns of X are
+        called "X0", "X1", ...
     target : str or list of str, optional
         The column, or columns, of y. None: the batches have no y.
     columns : list of str, optional
@@ -71,6 +72,8 @@ def open_batches(
     ValueError
         If there is no such file or column. While reading: where a value is missing or is not a
         finite number, naming the file, the row (counted from 1, without the header) and the column.
+    PermissionError
+        If the file may not be read.
     ImportError
         For .csv and .parquet without pyarrow.
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from gzkcore._util.validation import check_table
+
 
 class Batch(NamedTuple):
     """Rows of a source, and which batch they are."""
@@ -36,6 +38,7 @@ def is_source(X: Any) -> bool:
             f"X={X!r} is the name of a file, not data; open it with "
             "gzkcore.open_batches(X, target=...) or numpy.load(X, mmap_mode='r')"
         )
+    check_table(X)
     if is_dask(X):
         return True
     if any(hasattr(X, name) for name in ("shape", "__array__", "__dataframe__")):
@@ -44,7 +47,7 @@ def is_source(X: Any) -> bool:
         first = X[0] if X else None
         first = first[0] if isinstance(first, tuple) and first else first
         return is_dask(first) or len(getattr(first, "shape", ())) == 2
-    return hasattr(X, "__iter__") and not isinstance(X, (dict, set, frozenset))
+    return hasattr(X, "__iter__")
 
 
 def can_reread(X: Any) -> bool:

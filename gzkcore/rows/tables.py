@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gzkcore._util.files import as_path, replacing
+from gzkcore._util.files import allowed, as_path, replacing
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
 from gzkcore._util.wording import counted
@@ -62,7 +62,12 @@ COMPRESSED = (".gz", ".zst")  # how the names of such files end
 def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> "Table":
     """Open the table in a file, whose ending tells the format; text may have decimal commas."""
     path = as_path(path)
-    if not path.is_file():
+    with allowed("read", path):
+        is_file = path.is_file()
+        if is_file:
+            with path.open("rb") as file:
+                is_empty = not file.read(1)
+    if not is_file:
         what = "this is a folder; name a file" if path.is_dir() else "there is no such file"
         raise ValueError(f"{path}: {what}")
     refuse_by_name(path)
@@ -73,9 +78,8 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
             f"{path}: the name must end with one of {', '.join(KINDS)}; compressed text with "
             f"{text} and one of {', '.join(COMPRESSED)}"
         )
-    with path.open("rb") as file:  # the error of one that may not be read names it
-        if not file.read(1):
-            raise ValueError(f"{path} is empty")
+    if is_empty:
+        raise ValueError(f"{path} is empty")
     if kind is not ArrayTable and not _has_pyarrow():
         raise ImportError(
             f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
@@ -293,21 +297,23 @@ class CsvTable(Table):
         with reading(path) as (read, _):
             head = read(HEAD_BYTES)
             refuse_by_content(path, head)
-            while header_in(head) is None and (more := read(BLOCK_BYTES)):
-                head += more
+            ended = False
+            while (header := header_in(head, ended=ended)) is None:
+                more = read(BLOCK_BYTES)
+                head, ended = head + more, not more
                 if len(head) > RECORD_BYTES:
                     raise ValueError(
                         f"{path}: the first line does not end; pass a text file with lines"
                     )
-        self._header, end = header_in(head) or (head, b"\r" if head[-1:] == b"\r" else b"\n")
+        self._header = header.before + header.record
         # What ends records: a carriage return alone in files of old.
-        self._line_end = b"\r" if end == b"\r" else b"\n"
+        self._line_end = b"\r" if header.end == b"\r" else b"\n"
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ValueError(f"{path} is text in UTF-16; save it as UTF-8")
-        text = self._header.decode("utf-8-sig", "replace").rstrip("\r\n")
+        text = header.record.decode("utf-8-sig", "replace").rstrip("\r\n")
         if not text:
             raise ValueError(f"{path}: the first line is blank, but must name the columns")
-        if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
+        if b"\0" in head or any(ord(c) < 32 and c not in "\t\r\n" for c in text):
             raise ValueError(f"{path} is not a text; save the table as CSV")
         self._delimiter = delimiter_of(text)
         self.may_have_commas = self._delimiter != ","
@@ -514,7 +520,7 @@ class ArrayTable(Table):
     def __init__(self, path: Path) -> None:
         try:
             if path.suffix.lower() == ".npy":
-                self._shapes = {"": np.load(path, mmap_mode="r").shape}
+                self._shapes = {"": np.lib.format.open_memmap(path, mode="r").shape}
             else:
                 with zipfile.ZipFile(path) as archive:
                     self._shapes = {

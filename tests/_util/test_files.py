@@ -1,6 +1,7 @@
 """Files appear whole or not at all."""
 
 import ast
+import errno
 import os
 import subprocess
 import sys
@@ -91,6 +92,45 @@ def test_places_where_nothing_can_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write anywhere
     with pytest.raises(PermissionError, match="nothing may be written in"):
         check_place(tmp_path / "a.txt")
+
+
+def test_the_place_is_named_where_no_file_can_be_made(tmp_path, monkeypatch):
+    """As in /proc, where it seems possible: the other name is nothing that anybody asked for."""
+
+    def refuse(path, *_):
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(FileNotFoundError) as told, replacing(tmp_path / "a.txt"):
+        pass
+    assert str(told.value) == (
+        f"cannot save to '{tmp_path / 'a.txt'}': no file can be made in {tmp_path} (No such file "
+        "or directory); name another folder"
+    )
+
+
+def test_files_that_may_not_be_read_are_named_with_a_remedy(tmp_path, monkeypatch):
+    """The superuser may read all, so that here the system is one that forbids it."""
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n")
+
+    def forbid(self, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    remedy = "you have no permission to read it, or to enter its folder; change the permissions"
+    for method in ("open", "stat", "lstat"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, forbid)
+            if method == "lstat":
+                with pytest.raises(
+                    PermissionError, match=r"^cannot save to .*a\.csv': you have no"
+                ):
+                    check_place(path)
+                continue
+            with pytest.raises(PermissionError, match=rf"^cannot load '.*a\.csv': {remedy}"):
+                gzkcore.load(path)
+            with pytest.raises(PermissionError, match=rf"^cannot read '.*a\.csv': {remedy}"):
+                gzkcore.open_batches(path)
 
 
 def test_threads_that_save_to_one_path_leave_one_whole_file(tmp_path):

@@ -7,8 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import Bunch
 
-from gzkcore import KernelClassifier, KernelRegressor, KernelRidge, TableEncoder
+from gzkcore import (
+    KernelClassifier,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeCV,
+    RandomFourierFeatures,
+    TableEncoder,
+)
 from gzkcore._util.validation import (
     LOOKED_AT,
     as_floats,
@@ -39,6 +48,26 @@ def test_numbers_beyond_floats(number):
     for check in (check_matrix, as_floats, check_not_negatives):
         with pytest.raises(TypeError, match=r"^lam.* is not numeric"):
             check("lam", [[number]])
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["0.1", ["1"], np.array(["1", "2"]), b"1", True, [True], [None], None, [1, True, 2**64]],
+)
+def test_text_and_bools_are_no_numbers(values):
+    with pytest.raises(TypeError, match=r"^alphas=.* is not numeric; use numbers >= 0$"):
+        check_not_negatives("alphas", values)
+    with pytest.raises(TypeError, match=r"^alphas=.* is not numeric; use numbers >= 0$"):
+        KernelRidgeCV(alphas=values).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "values", [1, [1, 2.5], [Fraction(1, 2), 2**64], np.float32(1), np.array([1], dtype=object), []]
+)
+def test_numbers_of_all_kinds(values):
+    found = check_not_negatives("alphas", values)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, np.asarray(values, dtype=np.float64))
 
 
 @pytest.mark.parametrize("kind", AS_ONE, ids=lambda kind: kind.__name__)
@@ -115,6 +144,49 @@ def test_no_rows_are_told_in_a_sentence(rows):
     for model in (KernelRegressor(), KernelClassifier(), KernelRidge(), TableEncoder()):
         with pytest.raises(ValueError, match=r"^X has no rows; pass one or more$"):
             model.fit(rows, [])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KernelRegressor(), KernelClassifier(), KernelRidge(), RandomFourierFeatures(), TableEncoder()],
+    ids=lambda model: type(model).__name__,
+)
+def test_what_is_no_table_is_told_of_before_its_rows_are_counted(model):
+    for given, told in (
+        (None, "X=None; pass rows and columns"),
+        ({"a": [1, 2, 3]}, "X is a dict, not rows and columns; pass a data frame of it, pandas."),
+        (Bunch(data=[[1]]), r"X is a Bunch, not rows and columns; pass X\['data'\]"),
+        ({1, 2, 3}, "X is a set, not rows and columns; pass a list of rows"),
+    ):
+        with pytest.raises(TypeError, match=f"^{told}"):
+            clone(model).fit(given, [0, 1, 0])
+
+
+@pytest.mark.parametrize("given", [None, {"a": [1.0, 2.0]}])
+def test_what_is_no_table_is_not_predicted(given):
+    rows, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0]
+    for model in (KernelRidge().fit(rows, y), KernelRegressor().fit(rows, y)):
+        with pytest.raises(TypeError, match=r"^X(=None| is a dict)"):
+            model.predict(given)
+
+
+def test_a_number_is_no_table():
+    with pytest.raises(
+        ValueError, match=r"^X=3 is one value; pass rows and columns, such as \[\[3"
+    ):
+        KernelRidge().fit(3, [1.0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("model", [KernelRegressor(), KernelRidge()], ids=["table", "ridge"])
+def test_rows_without_a_target_of_several(bad, model):
+    X, y = np.arange(6.0).reshape(-1, 1), np.arange(12.0).reshape(-1, 2)
+    y[1, 1] = bad
+    remedy = "keep = np.isfinite(y).all(axis=1), then X[keep] and y[keep]"
+    with pytest.raises(ValueError, match=f"{re.escape(remedy)}$"):
+        model.fit(X, y)
+    keep = np.isfinite(y).all(axis=1)
+    clone(model).fit(X[keep], y[keep])
 
 
 @pytest.mark.parametrize("rows", [[[], []], np.empty((4, 0)), pd.DataFrame(index=range(4))])

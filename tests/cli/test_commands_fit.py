@@ -470,7 +470,9 @@ def test_a_file_that_may_not_be_read(capsys, globe, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "open", forbid)
-    assert refuse(capsys, "fit", "data.csv", *options) == "data.csv: Permission denied"
+    assert refuse(capsys, "fit", "data.csv", *options).startswith(
+        "cannot read 'data.csv': you have no permission to read it"
+    )
 
 
 def test_bad_predictions(capsys, globe):

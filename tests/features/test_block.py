@@ -874,3 +874,10 @@ def test_a_report_passes_over_equal_rows():
     report = block_report(X, Gaussian(1e-3), n_pairs=200)
     assert 0 < report.shapiro_p < 1
     assert report.shapiro_w > 0.5
+
+
+def test_a_normalizer_whose_fit_fails_is_unfitted():
+    normalizer = MeanNormalizer().fit([[1.0], [2.0]])
+    with pytest.raises(ValueError, match="NaN"):
+        normalizer.fit([[1.0], [np.nan]])
+    assert vars(normalizer) == normalizer.get_params()

@@ -53,6 +53,7 @@ from gzkcore import (
     load,
 )
 from gzkcore._util import threads as _threads
+from gzkcore._util.state import fitted_attributes
 from gzkcore.learn.tiles import TILE_ROWS
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
@@ -410,7 +411,7 @@ def test_every_fitted_attribute_is_declared(name):
     model = LEARNERS_ON[name](OURS)
     blank = set(vars(model))
     model.fit(pd.DataFrame(X, columns=list("abc")), second(name, X), sample_weight=weight)
-    assert set(vars(model)) - blank == set(model._fitted())
+    assert set(vars(model)) - blank == set(fitted_attributes(model))
     model._forget()
     assert set(vars(model)) == blank
 

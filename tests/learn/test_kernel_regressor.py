@@ -300,6 +300,14 @@ def test_rows_without_weight_say_nothing_of_columns():
         KernelRegressor(missing="raise").fit(spoilt, np.insert(y, 50, 0), weight)
 
 
+def test_rows_without_weight_give_no_second_warning():
+    rows = pd.DataFrame({"at": [f"2024-01-{1 + i:02}T00:00+01:00" for i in range(20)]})
+    weight = np.r_[np.ones(19), 0]
+    with pytest.warns(UserWarning, match="zone") as told:
+        KernelRegressor().fit(rows, np.arange(20.0), weight)
+    assert len(told) == 1
+
+
 def test_variances_of_weighted_columns_are_those_of_as_many_rows():
     """Importances are in units of the spread of the columns."""
     rng = np.random.default_rng(0)
@@ -737,6 +745,35 @@ def test_a_fit_that_fails_leaves_it_unfitted():
     model = KernelRegressor(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="budget"):
         model.set_params(budget=-1).fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("learner", "place"),
+    [
+        (KernelRegressor, "_fit_table"),
+        (KernelRegressor, "_learn"),
+        (KernelRegressor, "_calibrate"),
+        (KernelClassifier, "_labels"),
+        (KernelClassifier, "_learn"),
+        (KernelClassifier, "_calibrate"),
+        (KernelClassifier, "_shares"),
+    ],
+)
+def test_an_interrupted_fit_leaves_nothing(monkeypatch, learner, place):
+    """Nothing of itself, and nothing of the fit before, of which kernel_ and others stayed."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    X, y = waves(60)
+    y = y if learner is KernelRegressor else y > np.median(y)
+    model = learner(random_state=0).fit(pd.DataFrame(X).rename(columns="x{}".format), y)
+    monkeypatch.setattr(learner, place, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(0 * X if place == "_shares" else X, y)
+    assert vars(model) == model.get_params(deep=False)
     with pytest.raises(NotFittedError):
         model.predict(X)
 

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +35,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util import threads as _threads
+from gzkcore.learn.normal_equations import System, inverses_of
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_classifier import (
     RandomFeatureRidgeClassifier,
@@ -523,6 +525,42 @@ def test_leave_one_out_as_scikit_learn():
         other.cv_results_.mean(axis=(0, 1)),
         rtol=RIDGE["solved"](),
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_leave_one_out_scores_the_fit_that_follows(seed):
+    """Also where float32 sums are off by more than alpha, which spoils the fit, and not by chance."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (4000, 1)).astype(np.float32)
+    y = np.sin(4 * X[:, 0].astype(np.float64))
+    features = RandomFourierFeatures(Gaussian(1.0), 128, random_state=seed)
+    model = RandomFeatureRidgeCV(features, [1e-8, 1e-6, 1e-4, 1e-2], cv="loo").fit(
+        X[:3000], y[:3000]
+    )
+    expected = np.sqrt(-model.cv_results_["mean_test_score"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)
+        fits = [
+            RandomFeatureRidge(features, alpha).fit(X[:3000], y[:3000]) for alpha in model.alphas
+        ]
+    found = [np.sqrt(np.mean(np.square(fit.predict(X[3000:]) - y[3000:]))) for fit in fits]
+    assert_allclose(found, expected, rtol=0.2)
+    assert model.alpha_ == model.alphas[int(np.argmin(found))]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-8, 1e-3, 1.0])
+@pytest.mark.parametrize("least", [-1e-6, 0.0, 1e-6])
+def test_inverses_for_scores_are_those_of_fits(alpha, least):
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    gram, b = axes @ np.diag([least, 1e-5, 1e-2, 1.0, 10.0]) @ axes.T, rng.standard_normal((5, 1))
+    vectors, inverse = inverses_of(gram, np.array([alpha]), np.dtype(np.float32))
+    wanted = System(gram, alpha, np.dtype(np.float32)).solve(b)
+    assert_allclose(vectors @ (inverse * (vectors.T @ b)), wanted, rtol=1e-6)
+
+
+def test_inverses_of_nothing():
+    _, inverse = inverses_of(np.zeros((2, 2)), np.array([0.0, 2.0]), np.dtype(np.float64))
+    assert_allclose(inverse, [[0.0, 0.5], [0.0, 0.5]])
 
 
 def brute_force(X, y, gammas, cv, n_components, weight=None):

@@ -341,6 +341,7 @@ def test_a_fit_that_fails_leaves_it_unfitted():
     encoder = TableEncoder().fit(frame())
     with pytest.raises(ValueError, match="infinity"):
         encoder.fit(pd.DataFrame({"x": [1.0, np.inf]}))
+    assert vars(encoder) == encoder.get_params()
     with pytest.raises(NotFittedError):
         encoder.transform(frame())
 

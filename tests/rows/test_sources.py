@@ -41,9 +41,9 @@ from gzkcore.rows.sources import can_reread, is_source
         (((1, 2), (3, 4)), False),
         ([], False),
         (sparse.csr_array(np.eye(2)), False),
+        (sparse.dok_array(np.eye(2)), False),
         (pd.DataFrame({"a": [1]}), False),
         (3, False),
-        ({"a": 1}, False),
         ([np.ones((2, 2)), np.ones((1, 2))], True),
         ([(np.ones((2, 2)), [1, 2])], True),
         (iter([np.ones((2, 2))]), True),
@@ -53,6 +53,12 @@ from gzkcore.rows.sources import can_reread, is_source
 )
 def test_what_a_source_is(X, wanted):
     assert is_source(X) == wanted
+
+
+@pytest.mark.parametrize("X", [None, {"a": 1}, {1, 2}], ids=named)
+def test_what_can_be_neither_rows_nor_a_source(X):
+    with pytest.raises(TypeError, match=r"^X(=None| is a (dict|set), not rows and columns); pass"):
+        is_source(X)
 
 
 def test_what_can_be_read_again():

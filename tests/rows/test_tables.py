@@ -218,6 +218,44 @@ def test_headers_with_quotes(monkeypatch, header, names, mark, end):
     assert np.array_equal(read(again.batches(["new"])).ravel(), [6, 12, 18])
 
 
+# (lines, names of the columns, where these are named)
+COMMENTS = [
+    (["# USGS export", "# of 2024, in metres", "a,b,y"], ["a", "b", "y"], 2),
+    (["#", "", "# more", "", "", "2019,2020,y"], ["2019", "2020", "y"], 5),
+    (["# a, b and c", "a;b;y"], ["a", "b", "y"], 1),
+    (["# made by savetxt", "# a;b;y"], ["# a", "b", "y"], 1),
+    (["#a,b,y"], ["#a", "b", "y"], 0),
+    (["##fileformat=1", "#a\tb\ty", ""], ["#a", "b", "y"], 1),
+]
+
+
+@pytest.mark.parametrize(("lines", "names", "place"), COMMENTS)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False], ids=["ends", "no end"])
+def test_comments_before_the_header(monkeypatch, lines, names, place, mark, end, last):
+    monkeypatch.setattr(tables, "HEAD_BYTES", 5)
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 3)
+    delimiter = next(each for each in "\t;," if each in lines[place])
+    rows = [delimiter.join(row) for row in ("123", "456", "789")]
+    text = mark + end.join([*lines, *rows]) + end * last
+    Path("data.csv").write_bytes(text.encode())
+    table = open_table("data.csv")
+    assert table.names == names
+    assert np.array_equal(read(table.batches(["y"])).ravel(), [3, 6, 9])
+    list(table.append(["y"], lambda rows: [2 * rows[:, 0]], {"new": DOUBLE}, Path("out.csv")))
+    lines = [line + (delimiter + "new") * (i == place) for i, line in enumerate(lines)]
+    rows = [f"{row}{delimiter}{2 * float(row[-1])}" for row in rows]
+    expected = mark + end.join([*lines, *rows]) + end * last
+    assert Path("out.csv").read_bytes() == expected.encode()
+
+
+@pytest.mark.parametrize("text", ["# nothing\n# more\n", "# nothing\n# more", "#a"])
+def test_comments_alone(text):
+    Path("data.csv").write_text(text)
+    refuse("data.csv", ["y"], "there is no column 'y'; its columns are #")
+
+
 def with_commas(values):
     Path("data.csv").write_text("a;y\n" + "".join(f"1;{value}\n" for value in values))
     return read(open_table("data.csv", decimal_comma=True).batches(["y"])).ravel()
@@ -268,6 +306,16 @@ def test_bad_files():
         ("xlsx.csv", b"PK\x03\x04..xl/workbook.xml", "xlsx.csv is a spreadsheet; save it as CSV"),
         ("zip.tsv", b"PK\x03\x04..a.csv", "zip.tsv is an archive; unpack it"),
         ("pdf.txt", b"%PDF-1.4\n", "pdf.txt is a document, not a table"),
+        ("h5.csv", b"\x89HDF\r\n\x1a\n1", "h5.csv is a file of HDF5, not text; save the table as"),
+        ("db.csv", b"SQLite format 3\0", "db.csv is a file of SQLite, not text; save the table as"),
+        ("parquet.csv", b"PAR1 no", "is a file of Parquet, not text; let its name end with .parqu"),
+        ("npy.csv", b"\x93NUMPY no", "npy.csv is a file of NumPy, not text; let its name end with"),
+        ("more.csv", b"a,b\n1,2\n\0\0", "more.csv is not a text; save the table as CSV"),
+        (
+            "png.npy",
+            b"\x89PNG\r\n\x1a\nx",
+            "png.npy is not a .npy file of arrays: the magic string",
+        ),
         ("data.parquet", b"PAR1 no", "data.parquet is not a Parquet file"),
         ("data.npy", b"no", "data.npy is not a .npy file of arrays"),
         ("data.npz", b"no", "data.npz is not a .npz file of arrays"),
