@@ -424,6 +424,7 @@ def main() -> int:
             return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
         case ["check"]:
             install("test", "lint")
+            ENVIRONMENT.update(SIDE_BY_SIDE)
             return check()
         case ["package"]:
             install()
