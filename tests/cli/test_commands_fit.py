@@ -95,6 +95,7 @@ def test_fit_on_the_globe(capsys, globe):
     assert "gzkcore predict model.gzk NEW.csv --output PREDICTED.csv" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.5, 5, 25], ids=["town", "country", "continent"])
 def test_fit_in_a_region(capsys, size):
     """The lengthscales to choose from are those of the region, however small it is."""
@@ -156,6 +157,7 @@ def test_predictions_are_the_models(capsys, globe):
     assert list(read("o.csv")[0]) == ["lat", "lon", "y", "p"]
 
 
+@pytest.mark.slow
 def test_plain_columns_are_standardised(capsys, plain):
     write("data.csv", plain)
     result = run(capsys, "fit", "data.csv", "--target", "y", *QUICK, "--plot", "agreement.png")

@@ -54,6 +54,7 @@ def test_plan(capsys, globe, plain):
     assert Path("plan.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "matern"])
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_the_scale_of_a_region_is_that_of_its_places(capsys, command, kernel):

@@ -35,6 +35,7 @@ def mixed():
     return {"a": a, "b": gaps, "day": day, "color": quoted, "y": y, "kind": kind}
 
 
+@pytest.mark.slow
 def test_numbers(capsys, mixed):
     write("data.csv", mixed)
     arguments = ["fit", "data.csv", "--target", "y", "--columns", "a,b,day,color"]
@@ -188,6 +189,7 @@ def test_formats_agree(capsys, mixed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False], ids=["by options", "by names"])
 def test_on_the_globe(capsys, globe, named):
     if not named:

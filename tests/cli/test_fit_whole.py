@@ -24,6 +24,7 @@ pytest.importorskip("typer", reason="the extra `cli` is not installed")
 ON_GLOBE = ["--target", "y", "--lat", "lat", "--lon", "lon", "--whole"]
 
 
+@pytest.mark.slow
 def test_on_the_globe(capsys, globe):
     write("data.csv", globe)
     result = run(capsys, "fit", "data.csv", *ON_GLOBE, "--plot", "map.png")
@@ -103,6 +104,7 @@ def test_pieces_make_no_difference(capsys, globe, monkeypatch):
     np.testing.assert_array_equal(*predicted)
 
 
+@pytest.mark.slow
 def test_centers(capsys, globe, monkeypatch):
     """The rows come in pieces, again in every step; the model keeps some of them."""
     monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
@@ -136,6 +138,7 @@ def test_centers(capsys, globe, monkeypatch):
     assert re.search(r"solution +\d+ steps? to a relative residual of [0-9.e-]+ ", out)
 
 
+@pytest.mark.slow
 def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2500, 2))

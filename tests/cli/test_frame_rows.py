@@ -73,6 +73,7 @@ def test_whole_numbers_that_doubles_cannot_tell_apart_are_no_labels(capsys):
     assert "beyond 2^53" in refuse(capsys, "fit", "data.csv", "--target", "y", "--classify")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_columns_without_a_value_are_left_out(capsys, ending):
     a = np.random.default_rng(0).standard_normal(40)
@@ -213,6 +214,7 @@ def test_what_texts_seem(texts, seem):
     assert what_texts_seem(texts) == seem
 
 
+@pytest.mark.slow
 def test_predictions_in_text_keep_what_varies_beside_a_large_mean(capsys):
     """Of seconds since 1970 nine digits left tens of seconds."""
     x = np.linspace(0, 6, 80)
@@ -283,6 +285,7 @@ def test_what_is_wrong_with_the_target_comes_first(capsys):
     assert reason.endswith("or predict another column, --target")
 
 
+@pytest.mark.slow
 def test_dates_have_a_note_unless_the_last_are_held_out(capsys):
     rng = np.random.default_rng(0)
     a = rng.standard_normal(330)
@@ -297,6 +300,7 @@ def test_dates_have_a_note_unless_the_last_are_held_out(capsys):
     assert (result["train_rows"], result["test_rows"]) == (297, 33)
 
 
+@pytest.mark.slow
 def test_with_few_rows_the_last_fifth_is_held_out_and_groups_in_turn(capsys):
     rng = np.random.default_rng(0)
     a, of = rng.standard_normal(60), np.repeat(np.arange(2, 8), 10)
@@ -338,6 +342,7 @@ def test_what_rows_cannot_be_held_out_by(capsys, options, said):
     assert said in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
 
 
+@pytest.mark.slow
 def test_a_target_over_decades_has_a_note(capsys):
     rng = np.random.default_rng(0)
     even, a = rng.uniform(0.001, 1, 60), rng.standard_normal(60)
@@ -360,6 +365,7 @@ def test_a_target_whose_squares_are_no_floats(capsys, plain, unit, said):
     assert told.endswith("whose squares are beyond those of floats; use another unit")
 
 
+@pytest.mark.slow
 def test_what_places_alone_leave_out(capsys, globe):
     columns = {"height": np.arange(400) % 7, **globe}
     write("data.csv", columns)

@@ -88,6 +88,7 @@ def test_cells_are_written_piece_by_piece(capsys, globe, monkeypatch):
     assert Path("parts.csv").read_text() == Path("whole.csv").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_refused(capsys, globe, plain):
     write("data.csv", globe)
     write("plain.csv", plain)

@@ -105,6 +105,7 @@ def test_large_numbers_stand_apart(monkeypatch):
     assert all(left.x1 + 5 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
+@pytest.mark.slow
 def test_classes_and_columns_of_long_names(monkeypatch):
     """Names squeezed the table of classes, and columns were cut to the same name."""
     figures = []

@@ -84,6 +84,7 @@ def test_labels_and_categories(labels):
     assert "%" in text
 
 
+@pytest.mark.slow
 def test_no_wrong_label_is_not_the_same_as_none_ever():
     X, _ = rows(200)
     y = X[:, 0] > 0

@@ -32,6 +32,7 @@ def test_plan_holds_on_other_rows():
     assert np.quantile(ratios, 0.9) <= 1.5
 
 
+@pytest.mark.slow
 def test_plan_recommends_the_cheapest_that_reaches_the_error():
     found = gzkcore.plan(gaussian(800, 3), max_error=1e-3, n_components=[16, 256, 512])
     assert "n_components=256" in found.recommendation

@@ -51,6 +51,7 @@ def test_the_cost_counts_all_rows(monkeypatch):
     assert f"({few.n_iter} steps)" in few.about
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_the_memory_is_that_of_a_fit(fit_intercept):
     X, kernel = gaussian(5000, 4), Matern(nu=1.5, length_scale=1.0)

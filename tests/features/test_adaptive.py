@@ -184,6 +184,7 @@ def test_exact_where_all_monomials_fit(kernel):
     np.testing.assert_allclose(Z @ Z.T, K, rtol=0, atol=IDENTITY["inverse root"]() * K.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", [1 << 16, 0])
 def test_weights_are_unbiased(listed, monkeypatch):
     """Each monomial, with its weight or not at all, has the mean 1."""
@@ -199,6 +200,7 @@ def test_weights_are_unbiased(listed, monkeypatch):
     assert (np.abs(values.mean(axis=0) - 1) <= 4 * error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("listed", "n_rows"), [(1 << 16, 100), (0, 20)])
 @pytest.mark.parametrize("kernel", [Gaussian(0.1), Polynomial(3, gamma=0.3)], ids=repr)
 def test_unbiased(kernel, listed, n_rows, monkeypatch):

@@ -561,6 +561,7 @@ def test_features_have_the_expected_mean_and_variance(name, n_components):
             assert abs(products[i, j] - mean) < 5 * math.sqrt(variance + 1 / n_components**2)
 
 
+@pytest.mark.slow
 def test_spherical_features_in_three_dimensions_are_those_of_the_kernel():
     X = gaussian(30, 3)
     features = BlockFourierFeatures(Spherical(3.0), 40_000, random_state=0).fit(X)
@@ -568,6 +569,7 @@ def test_spherical_features_in_three_dimensions_are_those_of_the_kernel():
     assert np.abs(Z @ Z.T - features.kernel_(X)).max() < 5 / math.sqrt(40_000)
 
 
+@pytest.mark.slow
 def test_an_odd_width_is_unbiased():
     X = gaussian(2, 8)
     kernel = Gaussian(0.05)

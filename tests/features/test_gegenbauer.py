@@ -239,6 +239,7 @@ def test_truncation_error_of_the_published_features(dim, degree, order):
 # ---- unbiased, and as spread as expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", RANDOM)
 @pytest.mark.parametrize(
     ("dim", "directions"),
@@ -1379,6 +1380,7 @@ def test_degrees_whose_powers_are_beyond_floats(basis, dtype, tmp_path):
     np.testing.assert_array_equal(gzkcore.load(tmp_path / "features.gzk").transform(X), Z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [50.0, 500.0])
 def test_degrees_with_more_harmonics_than_floats_count(gamma):
     """In many dimensions 0 times inf was NaN, in the error predicted and in the choice by it."""
@@ -1393,6 +1395,7 @@ def test_degrees_with_more_harmonics_than_floats_count(gamma):
     assert 0 <= features.expected_error_ < 0.2
 
 
+@pytest.mark.slow
 def test_random_columns_beyond_floats_are_refused():
     X = gaussian(12, 5000) / np.sqrt(5000)
     with pytest.raises(ValueError, match=r"degree \d+ in 5000 dimensions are beyond .*; use a"):

@@ -37,6 +37,7 @@ def pairs(dim=4):
     return ball(PAIRS, dim, seed=0), ball(PAIRS, dim, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", RULES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_mean_and_variance(name, degrees):

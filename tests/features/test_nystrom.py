@@ -195,6 +195,7 @@ def test_kernels_accept_what_elimination_leaves(size):
     assert kept[: _nystrom.accept_distances(apart, left, levels, 1e-9, kept)].tolist() == expected
 
 
+@pytest.mark.slow
 def test_uniform_landmarks_are_even():
     counts = np.zeros(20)
     for seed in range(1000):

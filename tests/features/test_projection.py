@@ -317,6 +317,7 @@ def test_sparse_rows_in_any_order_and_twice(dtype):
     assert not fitted.transform(empty).any()
 
 
+@pytest.mark.slow
 @every_type
 @pytest.mark.parametrize("k", [1000, 1024, 4096])
 def test_large_outputs_are_the_same(k, dtype):

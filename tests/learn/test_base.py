@@ -649,6 +649,7 @@ def test_scikit_learn_checks(estimator, check):
 FEW = GegenbauerFeatures(n_components=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     [

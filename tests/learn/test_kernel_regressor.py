@@ -99,6 +99,7 @@ def fitted(n=500):
     return KernelRegressor(random_state=0).fit(*waves(n))
 
 
+@pytest.mark.slow
 def test_it_finds_the_columns_that_matter_and_beats_boosting():
     (X, y), (new, truth) = waves(), waves(seed=1)
     model = fitted()
@@ -175,6 +176,7 @@ def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatc
     assert len(made) == 5
 
 
+@pytest.mark.slow
 def test_rows_without_weight_say_nothing_of_deviations():
     """Wild rows of next to no weight are within no deviations, and don't widen them."""
     (X, y), wild = waves(240), np.arange(240) % 2 == 0
@@ -970,6 +972,7 @@ def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
     assert model.feature_importances_[2] < 0.1
 
 
+@pytest.mark.slow
 def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
     rng = np.random.default_rng(0)
     kinds = rng.choice(list("xyz"), 200)

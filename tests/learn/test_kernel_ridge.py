@@ -608,6 +608,7 @@ def test_float32_rows(n):
     close(single.predict(X.astype(np.float32)), wanted, "single", np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 1500])
 def test_the_kernel_of_float32_rows_is_double(n):
     X = data(n, dim=1)[0].astype(np.float32)
@@ -988,6 +989,7 @@ def test_kernels_that_are_not_finite_are_named(n, wrong):
             KernelRidge(kernel, 0.1).fit(X, y)
 
 
+@pytest.mark.slow
 @by_every_solver
 def test_what_was_fitted_counts(solver, tmp_path):
     X, y, _ = data(150)

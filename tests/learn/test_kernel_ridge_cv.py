@@ -43,6 +43,7 @@ def close(found, wanted):
     assert_allclose(found, wanted, rtol=0, atol=WHOLE["tight"]() * np.abs(wanted).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "fit_intercept", "weighted"),
     [

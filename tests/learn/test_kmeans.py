@@ -321,6 +321,7 @@ def starts(X, weight, seed, init="k-means++"):
     return model._starts(Z, of_rows, rng)[0, :, 0].astype(int)
 
 
+@pytest.mark.slow
 def test_whole_weights_draw_starts_as_repeated_rows_do():
     X, weight = np.arange(7.0)[:, None] ** 2, np.array([1, 0, 2, 3, 1, 5, 0])
     repeated = np.repeat(X, weight, axis=0)
@@ -333,6 +334,7 @@ def test_whole_weights_draw_starts_as_repeated_rows_do():
     assert (found[[0, 4, 9, 16, 25]] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_rows_without_weight_are_no_starts(init, monkeypatch):
     monkeypatch.setattr("gzkcore.rows.survey.SAMPLE_ROWS", 20)

@@ -740,6 +740,7 @@ def test_only_alpha_over_the_weights_matters(name):
     assert_array_equal(small.dual_coef_, model.dual_coef_)
 
 
+@pytest.mark.slow
 def test_hardly_any_penalty_is_no_fault_of_a_preconditioner():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (120, 2))

@@ -35,6 +35,7 @@ def crossing():
     return KernelQuantileRegressor(KERNEL, 0.01, quantile=[0.5, 0.3, 0.7]).fit(X, y), X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
 @pytest.mark.parametrize(
     "solver", [{}, {"preconditioner": 32, "random_state": 0}], ids=["factored", "iterated"]

@@ -160,6 +160,7 @@ def test_the_same_bits_wherever_rows_start(offset, gap, dtype):
         assert (memory[first + rows.size * size :] == 255).all()
 
 
+@pytest.mark.slow
 def test_a_file_that_asks_for_many_degrees_is_read_at_once():
     """It took minutes to count the harmonics of degrees of which none was asked for."""
     counts = [1] + 16_000 * [0]
