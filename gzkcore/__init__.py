@@ -11,8 +11,8 @@ from pathlib import Path as _Path
 if (_Path(__file__).parent / "_compiled" / "meson.build").exists():  # these are the sources
     from . import _compiled as _compiled  # says what to do if they are not compiled
 
-from ._util import lazy as _lazy
+import lazy_loader as _lazy
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = _lazy.attach(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -4,5 +4,4 @@
 - `typing`, `validation`, `wording`, `warn`: what is passed in, and what users are told of it
 - `files`, `model_io`, `state`: files, and saved models
 - `callbacks`, `config`: progress for scikit-learn, and what `gzkcore info` prints
-- `lazy`: public names, imported when they are first asked for
 """

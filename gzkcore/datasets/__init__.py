@@ -1,5 +1,5 @@
 """Real data sets by name, and the globe."""
 
-from gzkcore._util import lazy as _lazy
+import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -9,6 +9,6 @@
 - `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
 """
 
-from gzkcore._util import lazy as _lazy
+import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
