@@ -164,7 +164,8 @@ def check_not_negatives(name: str, values: Any) -> Doubles:
     Text and bools are no numbers here, as they are none for `check_not_negative`.
     """
     try:
-        given = np.asarray(values)
+        hidden = isinstance(values, list | tuple)  # an array of numbers would hide bools among them
+        given = np.array(values, dtype=object) if hidden else np.asarray(values)
         if given.dtype.kind == "O":
             real = all(isinstance(v, numbers.Real) and not isinstance(v, bool) for v in given.flat)
         else:

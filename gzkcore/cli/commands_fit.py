@@ -249,6 +249,9 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
     table, target, plot = asked.table, asked.target, asked.plot
     started, peak = time.perf_counter(), PeakMemory()
     columns, places = chosen_columns(table, target, asked.lat, asked.lon, asked.columns)
+    if asked.columns is None and len(columns) > 1 and not places:
+        # No row held out has a value of its group that was learned from.
+        columns = [name for name in columns if name != by.groups]
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
             table, target, columns, places=places, classify=classify,
@@ -294,13 +297,15 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
 
 def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
     """Say what the test does not show, and what other target may be meant; texts may be empty."""
+    import numpy as np
+
     from gzkcore.rows.frames import DATE
 
     from .hints import about_dates, about_decades
 
     recipe, by_chance = rows.recipe, not by.columns and len(rows.truth)
     kinds = zip(recipe.columns, recipe.kinds, strict=True)
-    dates = [name for name, kind in kinds if kind == DATE]
+    dates = [name for name, kind in kinds if kind == DATE and len(np.unique(rows.train[name])) > 1]
     return [
         about_dates(dates) if by_chance else "",
         "" if rows.classify else about_decades(recipe.target, rows.y),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore.learn.kernel_classifier import KernelClassifier
 from gzkcore.learn.kernel_regressor import KernelRegressor
 
@@ -46,7 +46,7 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
     """
     report("learning", 0)
     started = time.perf_counter()
-    model = _learner(rows, limits, seed).fit(rows.train, rows.y)
+    model = _learned(rows, slice(None), limits, seed)
     took = time.perf_counter() - started
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
@@ -73,9 +73,14 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
     return dict(sorted(tried.items(), key=lambda each: min(map(columns.index, each[1]))))
 
 
-def _learner(rows: FrameRows, limits: Limits, seed: int) -> Any:
+def _learned(rows: FrameRows, used: Integers | slice, limits: Limits, seed: int) -> Any:
+    """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
-    return learner(limits.seconds, max_memory=limits.bytes, random_state=seed)
+    model = learner(limits.seconds, max_memory=limits.bytes, random_state=seed)
+    groups = None if rows.groups is None else rows.groups[used]
+    if groups is not None and len(np.unique(groups)) == 1:
+        groups = None
+    return model.fit(rows.train.take(used), rows.y[used], groups=groups)
 
 
 def _learned_in_turn(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Tested:
@@ -85,6 +90,6 @@ def _learned_in_turn(rows: FrameRows, limits: Limits, seed: int, report: Report)
         report("testing", done / FOLDS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters is said of the fit to all rows
-            models.append(_learner(rows, limits, seed).fit(rows.train.take(used), rows.y[used]))
+            models.append(_learned(rows, used, limits, seed))
     report("testing", 1)
     return Tested(models, fitted, np.asarray(rows.folds))

@@ -1,6 +1,6 @@
 """The rows of a table that the default of `gzkcore fit` learns from, and those held out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,7 @@ class FrameRows:
     test: Frame
     truth: Values  # of the test
     folds: Integers | None = None  # in which each row is held out, None if some are once
+    groups: Integers | None = None  # of the rows of the fit, which are not divided
 
 
 def read_rows(
@@ -121,7 +122,7 @@ def read_rows(
         )
     n_read = len(whole)
     if drop_missing:
-        whole, numbers = _without_missing(whole, numbers, say)
+        whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
     check_rows(table, len(whole), n_read - len(whole))
     asked, classify = classify, classify or kind_of(whole[target]) == TEXT
     y, there = _targets(table, target, whole[target], classify, say)
@@ -129,30 +130,57 @@ def read_rows(
         _doubt_labels(table, target, y[there], say)
     recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
     y, frame = y[there], frame.take(there)
+    _check_size(table, target, y)
     column = whole[by.columns[0]][there] if by.columns else None
+    known = FrameRows(recipe, classify, frame, y, frame, y)
+    return _divided(known, table, by, column, test_fraction, seed, say)
+
+
+def _divided(
+    rows: FrameRows,
+    table: Table,
+    by: TestBy,
+    column: Values | None,
+    test_fraction: float | None,
+    seed: int,
+    say: Say,
+) -> FrameRows:
+    """Return the rows of the fit and those held out, of rows that are both."""
+    target, y, frame = rows.recipe.target, rows.y, rows.train
+    groups = _groups(table, by.groups, column) if by.groups and column is not None else None
     few = test_fraction is None and len(y) < FEW_ROWS
     if few:
         check_known(table, target, len(y))
         _check_target(table, target, y)
-        folds = None if by.last else _folds(y, classify, column, seed)
+        folds = None if by.last else _folds(y, rows.classify, groups, seed)
         if folds is not None:
-            return FrameRows(recipe, classify, frame, y, frame, y, folds)
+            if groups is not None:
+                n_groups = len(np.unique(groups))
+                say(f"held out in turn: the {n_groups:,} values of {by.groups}, in {FOLDS} folds")
+            return replace(rows, folds=folds, groups=groups)
     if test_fraction is None:
         test_fraction = 1 / FOLDS if few and by.last else SHARE
-    test = _test_rows(table, by, column, len(y), test_fraction, seed, say)
+    if by.last is not None and column is not None:
+        test = _last_rows(table, by.last, column, test_fraction, say)
+    elif groups is not None:
+        test = _whole_groups(str(by.groups), groups, test_fraction, seed, say)
+    else:
+        test = held_out(np.arange(len(y)), test_fraction, seed)
     train = ~test
-    check_shares(test_fraction, int(train.sum()), int(test.sum()))
+    check_shares(test_fraction, int(train.sum()), int(test.sum()), *by.columns)
     _check_target(table, target, y[train])
-    return FrameRows(recipe, classify, frame.take(train), y[train], frame.take(test), y[test])
+    return replace(
+        rows, train=frame.take(train), y=y[train], test=frame.take(test), truth=y[test],
+        groups=None if groups is None else groups[train],
+    )  # fmt: skip
 
 
-def _folds(y: Values, classify: bool, column: Values | None, seed: int) -> Integers | None:
-    """Return in which fold each row is held out, with all others of equal values in the column.
+def _folds(y: Values, classify: bool, groups: Integers | None, seed: int) -> Integers | None:
+    """Return in which fold each row is held out, with all others of its group.
 
     None where a fold would leave a single label, or has no rows.
     """
-    if column is not None:
-        groups = _numbered(column)
+    if groups is not None:
         if len(np.unique(groups)) < FOLDS:
             return None
         folds = folds_of_groups(groups)
@@ -164,28 +192,22 @@ def _folds(y: Values, classify: bool, column: Values | None, seed: int) -> Integ
     return folds if not classify or min(left) > 1 else None
 
 
-def _numbered(column: Values) -> Integers:
-    """Return a number for each value of a column; those that are missing have one number."""
-    texts = column.dtype.kind == "O"
-    column = np.array(["" if text is None else text for text in column]) if texts else column
-    return np.asarray(np.unique(column, return_inverse=True)[1])
-
-
-def _test_rows(
-    table: Table,
-    by: TestBy,
-    column: Values | None,
-    n_rows: int,
-    share: float,
-    seed: int,
-    say: Say,
-) -> NDArray[np.bool_]:
-    """Say which rows are held out once, at random or by a column."""
-    if column is None:
-        return held_out(np.arange(n_rows), share, seed)
-    if by.last is not None:
-        return _last_rows(table, by.last, column, share, say)
-    return _whole_groups(table, str(by.groups), _numbered(column), share, seed, say)
+def _groups(table: Table, name: str, column: Values) -> Integers:
+    """Return the number of the group of each row; rows without a value are one group."""
+    if column.dtype.kind == "f" and np.nanmax(np.abs(column), initial=0) >= LARGEST_LABEL:
+        raise ValueError(
+            f"{table.path}: column {name!r} has numbers beyond 2^53, which can't be told apart; "
+            "put a letter before them, so that they are text"
+        )
+    if column.dtype.kind == "O":
+        column = np.array(["" if text is None else text for text in column])
+    groups = np.asarray(np.unique(column, return_inverse=True)[1])
+    if len(np.unique(groups)) == 1:
+        raise ValueError(
+            f"{table.path}: column {name!r} is the same in every row, so that there is one group; "
+            "name another with --test-groups"
+        )
+    return groups
 
 
 def _last_rows(
@@ -205,31 +227,32 @@ def _last_rows(
         )
     test = last_of(column, share)
     start = column[test].min()
-    told = f"{start:.6g}" if column.dtype.kind == "f" else day_told(start)
-    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {told} on")
+    if column.dtype.kind == "f":
+        told = f"{start:.0f}" if start == round(start) else f"{start:.6g}"
+    else:
+        told = day_told(start)
+    unknown = len(column) - len(known)
+    more = f"; {counted(unknown, 'row')} without {name} are learned from" if unknown else ""
+    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {told} on{more}")
     return test
 
 
 def _whole_groups(
-    table: Table, name: str, groups: Integers, share: float, seed: int, say: Say
+    name: str, groups: Integers, share: float, seed: int, say: Say
 ) -> NDArray[np.bool_]:
     """Say which rows are of groups that are held out, and tell how many groups these are."""
-    n_groups = len(np.unique(groups))
-    if n_groups == 1:
-        raise ValueError(
-            f"{table.path}: column {name!r} is the same in every row, so that there is one group; "
-            "name another with --test-groups"
-        )
     test = groups_of(groups, share, seed)
-    n_held = len(np.unique(groups[test]))
+    n_held, n_groups = len(np.unique(groups[test])), len(np.unique(groups))
     say(f"held out: {n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}")
     return test
 
 
-def _without_missing(whole: Frame, numbers: Integers, say: Say) -> tuple[Frame, Integers]:
-    """Leave out rows in which a value is missing; return the numbers of the others too."""
+def _without_missing(
+    whole: Frame, names: list[str], numbers: Integers, say: Say
+) -> tuple[Frame, Integers]:
+    """Leave out rows in which one of these is missing; return the numbers of the others too."""
     there = np.ones(len(whole), dtype=bool)
-    for name in whole.columns:
+    for name in names:
         there &= ~_missing(whole[name])
     if dropped := int((~there).sum()):
         say(dropped_note(dropped))
@@ -366,19 +389,23 @@ def _doubt_labels(table: Table, target: str, y: Values, say: Say) -> None:
         say(f"column {target!r}, the target, is taken for labels: its {doubt}")
 
 
+def _check_size(table: Table, target: str, y: Values) -> None:
+    """Raise ValueError for numbers whose errors are too large, or too small, to compute with."""
+    if y.dtype.kind != "f":
+        return
+    largest, spread = float(np.abs(y).max()), float(np.ptp(y))
+    if largest > LARGEST_TARGET or 0 < spread < LEAST_SPREAD:
+        what = f"numbers up to {largest:.3g}, which are too large"
+        if largest <= LARGEST_TARGET:
+            what = f"numbers that differ by {spread:.3g} at most, which is too little"
+        raise ValueError(
+            f"{table.path}: column {target!r} has {what} to compute with; use another unit"
+        )
+
+
 def _check_target(table: Table, target: str, y: Values) -> None:
     values = np.unique(y)
     check_targets_differ(table, target, values[0], values[-1])
-    if y.dtype.kind == "f":
-        largest, spread = float(np.abs(values[[0, -1]]).max()), float(values[-1] - values[0])
-        if largest > LARGEST_TARGET or spread < LEAST_SPREAD:
-            what = f"numbers up to {largest:.3g}"
-            if spread < LEAST_SPREAD:
-                what = f"numbers that differ by {spread:.3g} at most"
-            raise ValueError(
-                f"{table.path}: column {target!r} has {what}, whose squares are beyond those of "
-                "floats; use another unit"
-            )
     if y.dtype.kind != "f" and len(values) > len(y) / 2:
         if doubt := doubtful_texts(y):
             raise ValueError(f"{table.path}: column {target!r} has text, no numbers: its {doubt}")

@@ -68,9 +68,11 @@ def last_of(values: NDArray[Any], share: float) -> NDArray[np.bool_]:
 
 
 def groups_of(values: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """Say which rows are of groups that are held out, about this share of the groups."""
+    """Say which rows are of groups that are held out, about this share of two or more groups."""
     chosen = np.zeros(len(values), dtype=bool)
-    split = GroupShuffleSplit(1, test_size=share, random_state=seed)
+    n_groups = len(np.unique(values))
+    n_held = min(max(round(share * n_groups), 1), n_groups - 1)
+    split = GroupShuffleSplit(1, test_size=n_held, random_state=seed)
     _, held = next(split.split(values, groups=values))
     chosen[held] = True
     return chosen
@@ -104,13 +106,19 @@ def check_rows(table: Table, n_rows: int, n_dropped: int = 0) -> None:
         )
 
 
-def check_shares(share: float, n_fit: int, n_test: int) -> None:
-    """Raise ValueError if too few rows are left for the fit, or none for the test."""
+def check_shares(share: float, n_fit: int, n_test: int, column: str = "") -> None:
+    """Raise ValueError if too few rows are left for the fit, or none for the test.
+
+    `column` is that by which they are held out, "" at random.
+    """
     if (share > 0 and not n_test) or n_fit < FEWEST_ROWS // 2:
-        raise ValueError(
-            f"--test-fraction {share:g} leaves {n_fit} of {n_fit + n_test} rows for the fit and "
-            f"{n_test} for the test; choose another, or 0 for no test"
-        )
+        leaves = f"leaves {n_fit} of {n_fit + n_test} rows for the fit and {n_test} for the test"
+        if column:
+            raise ValueError(
+                f"holding out rows by column {column!r} {leaves}; choose another --test-fraction, "
+                "or another column"
+            )
+        raise ValueError(f"--test-fraction {share:g} {leaves}; choose another, or 0 for no test")
 
 
 def check_known(table: Table, target: str, n_known: int) -> None:

@@ -123,7 +123,7 @@ def about_decades(target: str, y: Doubles) -> str:
     if y.min() <= 0:
         return ""
     low, high = np.quantile(y, [0.01, 0.99])
-    decades, logs = float(np.log10(high / low)), np.log(y)
+    decades, logs = float(np.log10(high) - np.log10(low)), np.log(y)
     if decades < DECADES or abs(_skewness(logs)) >= abs(_skewness(y)):
         return ""
     return (

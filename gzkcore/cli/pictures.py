@@ -14,7 +14,7 @@ from gzkcore.rows.frames import Values
 
 from .columns import LEAST_RISE
 from .maps import draw_map, length_km, surface_of
-from .recipes import rows_at
+from .recipes import places_among, rows_at
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -60,7 +60,8 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     else:
         _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target)
     if verdict is not None and wide:
-        _draw_bars(axes[1], verdict, found.rows.classify, len(found.rows.recipe.columns))
+        n_columns = len(recipe.columns) - len(places_among(found.model)) // 2  # one bar of two
+        _draw_bars(axes[1], verdict, found.rows.classify, n_columns)
     save_picture(figure, path)
 
 

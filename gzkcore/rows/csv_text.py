@@ -37,7 +37,8 @@ FIRST_BYTES = {
     b"\xd0\xcf\x11\xe0": SHEET, b"PK\x03\x04": ARCHIVE, b"7z\xbc\xaf": ARCHIVE,
     b"Rar!\x1a": ARCHIVE,
     b"\x89HDF": BINARY.format("HDF5"), b"SQLite format 3": BINARY.format("SQLite"),
-    b"PAR1": RENAMED.format("Parquet", ".parquet"), b"\x93NUMPY": RENAMED.format("NumPy", ".npy"),
+    b"PAR1\x15": RENAMED.format("Parquet", ".parquet"),
+    b"\x93NUMPY": RENAMED.format("NumPy", ".npy"),
 }  # fmt: skip
 
 
@@ -67,8 +68,9 @@ def header_in(head: bytes, *, ended: bool) -> Header | None:
     """Return the header of a text; None if more of the text must be read to know it.
 
     It is the first record, whose quoted names may hold line ends. Of lines before it that begin
-    with #, which are comments, the last is the header itself where numbers follow, as many as it
-    has names. With `ended` there is no more to read, and the header is never None.
+    with #, which are comments, the last is the header itself if it has as many names as values
+    follow, and these are numbers or no space stands behind the #. With `ended` there is no more to
+    read, and the header is never None.
     """
     start = len(_MARK) if head.startswith(_MARK) else 0
     comments = _COMMENTS.match(head, start)
@@ -91,12 +93,14 @@ def _record(head: bytes, start: int, ended: bool) -> Header | None:
 
 
 def _names_of(comment: bytes, record: bytes) -> bool:
-    """Say whether a comment names the values of a record, some of which are numbers."""
+    """Say whether a comment names the values of a record, see `header_in`."""
     text = record.decode("utf-8", "replace")
     values = text.split(delimiter_of(text))
-    return comment.decode("utf-8", "replace").count(delimiter_of(text)) == len(values) - 1 and any(
-        is_number(value) or has_decimal_comma(value) for value in values
-    )
+    if comment.decode("utf-8", "replace").count(delimiter_of(text)) != len(values) - 1:
+        return False
+    if len(values) > 1 and comment[1:2] not in (b" ", b"\t", b"#"):
+        return True
+    return any(is_number(value) or has_decimal_comma(value) for value in values)
 
 
 def delimiter_of(header: str) -> str:

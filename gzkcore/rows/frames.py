@@ -59,7 +59,7 @@ class Frame:
     def __getitem__(self, name: str) -> Values:
         return self.values[name]
 
-    def take(self, rows: Integers | NDArray[np.bool_]) -> "Frame":
+    def take(self, rows: Integers | NDArray[np.bool_] | slice) -> "Frame":
         """Return some of the rows."""
         return Frame({name: column[rows] for name, column in self.values.items()})
 

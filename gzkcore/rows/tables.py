@@ -63,6 +63,8 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
     """Open the table in a file, whose ending tells the format; text may have decimal commas."""
     path = as_path(path)
     with allowed("read", path):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # from Python 3.14 on, is_file doesn't tell of permissions
         is_file = path.is_file()
         if is_file:
             with path.open("rb") as file:

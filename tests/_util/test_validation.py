@@ -52,7 +52,7 @@ def test_numbers_beyond_floats(number):
 
 @pytest.mark.parametrize(
     "values",
-    ["0.1", ["1"], np.array(["1", "2"]), b"1", True, [True], [None], None, [1, True, 2**64]],
+    ["0.1", ["1"], np.array(["1", "2"]), b"1", True, [True], [None], None, [0.1, True]],
 )
 def test_text_and_bools_are_no_numbers(values):
     with pytest.raises(TypeError, match=r"^alphas=.* is not numeric; use numbers >= 0$"):

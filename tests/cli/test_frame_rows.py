@@ -13,6 +13,7 @@ from gzkcore.cli import frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 from gzkcore.learn.categories import what_texts_seem
+from gzkcore.learn.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
@@ -320,6 +321,48 @@ def test_with_few_rows_the_last_fifth_is_held_out_and_groups_in_turn(capsys):
     assert "Note: held out: 2 of 6 values of of, 20 rows" in few["notes"]
 
 
+def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):
+    fit, given = KernelRegressor.fit, []
+
+    def spy(self, X, y, *, groups):
+        given.append((X.columns, len(y), len({*groups})))
+        return fit(self, X, y, groups=groups)
+
+    monkeypatch.setattr(KernelRegressor, "fit", spy)
+    write("data.csv", {**plain, "of": [f"station {i % 20}" for i in range(500)]})
+    options = ["--target", "y", "--test-groups", "of", "--time", "1"]
+    run(capsys, "fit", "data.csv", *options)
+    # The group itself predicts nothing of other groups.
+    assert given == [(["a", "b", "c"], 450, 18)]
+    few = {name: values[:100] for name, values in plain.items()}
+    write("data.csv", {**few, "of": [f"station {i % 20}" for i in range(100)]})
+    result = run(capsys, "fit", "data.csv", *options)
+    assert given[1:] == [(["a", "b", "c"], 100, 20), *[(["a", "b", "c"], 80, 16)] * 5]
+    assert "Note: held out in turn: the 20 values of of, in 5 folds" in result["notes"]
+    assert result["unused"] == ["of"]
+
+
+def test_late_rows_are_told_of_all_their_kinds(capsys):
+    a = np.random.default_rng(0).standard_normal(400)
+    day = [20240101 + i if i >= 40 else "" for i in range(400)]
+    write("data.csv", {"a": a, "day": day, "y": a})
+    given = ["fit", "data.csv", "--target", "y", "--columns", "a", "--test-last", "day"]
+    told = "Note: held out: 40 rows with day from 20240461 on; 40 rows without day are learned from"
+    assert told in run(capsys, *given, "--time", "1")["notes"]
+    write("data.csv", {"a": a, "day": np.arange(400), "y": np.where(np.arange(400) > 360, 1e99, a)})
+    assert "has numbers up to 1e+99, which are too large" in refuse(capsys, *given, "--force")
+    write("data.csv", {"a": a[:24], "day": [0] * 5 + [1] * 19, "y": a[:24]})
+    assert "holding out rows by column 'day' leaves 5 of 24 rows" in refuse(
+        capsys, *given, "--force"
+    )
+
+
+def test_groups_whose_numbers_doubles_cannot_tell_apart(capsys, plain):
+    write("data.csv", {**plain, "of": [2**60 + i % 20 for i in range(500)]})
+    given = ["fit", "data.csv", "--target", "y", "--test-groups", "of"]
+    assert "put a letter before them" in refuse(capsys, *given)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -362,7 +405,7 @@ def test_a_target_whose_squares_are_no_floats(capsys, plain, unit, said):
     write("data.csv", {**plain, "y": plain["y"] * unit})
     told = refuse(capsys, "fit", "data.csv", "--target", "y")
     assert said in told
-    assert told.endswith("whose squares are beyond those of floats; use another unit")
+    assert told.endswith("to compute with; use another unit")
 
 
 @pytest.mark.slow

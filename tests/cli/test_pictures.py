@@ -127,7 +127,7 @@ def test_classes_and_columns_of_long_names(monkeypatch):
             error_of_some=0.2,
             predicted=truth,
         ),
-        model=SimpleNamespace(classes_=classes),
+        model=SimpleNamespace(classes_=classes, encoder_=SimpleNamespace(columns_=[])),
         places=None,
     )
     pictures.draw_frame(found, Path("fit.png"), "data.csv")
@@ -159,19 +159,21 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     monkeypatch.setattr(pictures, "rows_at", lambda *_: None)
     monkeypatch.setattr(pictures, "save_picture", lambda figure, _: figures.append(figure))
     truth = np.arange(10.0)
-    shuffled = {"a": 2.0 * rise, "b": 2.0}
+    shuffled = {"a, b": 2.0 * rise, "c": 2.0}
+    kinds = {"a": "latitude", "b": "longitude", "c": "number"}
+    places = [{"name": name, "kind": kind} for name, kind in kinds.items()]
     found = SimpleNamespace(
         rows=SimpleNamespace(
-            recipe=SimpleNamespace(target="y", columns=["a", "b"]),
+            recipe=SimpleNamespace(target="y", columns=["a", "b", "c"]),
             classify=False,
             folds=None,
             truth=truth,
         ),
         verdict=SimpleNamespace(shuffled=shuffled, error_of_some=2.0, predicted=truth + 1),
-        model=None,
+        model=SimpleNamespace(encoder_=SimpleNamespace(columns_=places)),
         places=None,
     )
     pictures.draw_frame(found, Path("fit.png"), "data.csv")
     assert len(figures[0].axes) == n_axes
     titles = [axes.get_title("left") for axes in figures[0].axes]
-    assert not any(" of 2" in title for title in titles)  # all are shown
+    assert not any(" of 3" in title for title in titles)  # all are shown

@@ -308,7 +308,11 @@ def test_bad_files():
         ("pdf.txt", b"%PDF-1.4\n", "pdf.txt is a document, not a table"),
         ("h5.csv", b"\x89HDF\r\n\x1a\n1", "h5.csv is a file of HDF5, not text; save the table as"),
         ("db.csv", b"SQLite format 3\0", "db.csv is a file of SQLite, not text; save the table as"),
-        ("parquet.csv", b"PAR1 no", "is a file of Parquet, not text; let its name end with .parqu"),
+        (
+            "parquet.csv",
+            b"PAR1\x15\x04",
+            "is a file of Parquet, not text; let its name end with .parqu",
+        ),
         ("npy.csv", b"\x93NUMPY no", "npy.csv is a file of NumPy, not text; let its name end with"),
         ("more.csv", b"a,b\n1,2\n\0\0", "more.csv is not a text; save the table as CSV"),
         (
