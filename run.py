@@ -10,8 +10,8 @@ python3 run.py sanitize tests of kernels that look for reads beyond arrays and t
                         with --thread for races, which needs clang with its OpenMP
 python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc
 python3 run.py check    linters, types, stubs, doctests
-python3 run.py package  the source distribution, and a wheel of it that runs the README's first
-                        example in an environment without anything else
+python3 run.py package  the source distribution, and a wheel of the same files that runs the
+                        README's first example in an environment without anything else
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
                         that are slower than at that commit (--bench REGEX, or --quick as in CI)
 python3 run.py docs     the documentation as a site, in build/docs; with --check its links too
@@ -35,6 +35,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import threading
 import time
@@ -54,9 +55,6 @@ ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '
 
 # Tests of every marker but those that take minutes.
 BUT_WEEKLY = "-m=not weekly"
-
-# Of tests that run on all processors: threads of BLAS, and threads that wait, would hold up others.
-SIDE_BY_SIDE = {"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> int:
@@ -129,6 +127,8 @@ def check() -> int:
     stubs = sorted((ROOT / "gzkcore" / "_compiled").glob("*.pyi"))
     compiled = [f"gzkcore._compiled.{stub.stem}" for stub in stubs]
     doctests = ("--doctest-modules", "--doctest-glob=*.md")
+    # As of the tests, in tests/conftest.py.
+    ENVIRONMENT.update({"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
     # Types, stubs and doctests are those of the installed package, so they run away from the root.
     with tempfile.TemporaryDirectory() as folder:
         away = Path(folder)
@@ -240,7 +240,6 @@ def sanitize(*options: str) -> int:
     chosen = chosen or [str(ROOT / "tests" / name) for name in tests]
     pytest = (python_of_threads(), BIN / "pytest") if thread else ("pytest",)
     with tempfile.TemporaryDirectory() as folder:
-        ENVIRONMENT.update(SIDE_BY_SIDE)
         if thread:
             archer = Path(compiler_says("-print-resource-dir")).parents[1] / "libarcher.so"
             if not archer.exists():
@@ -270,7 +269,7 @@ def coverage(*options: str) -> int:
     install("test", "coverage", setup=("-Db_coverage=true", "-Doptimization=1", "-Dplain=true"))
     for counts in (VENV / "build").rglob("*.gcda"):
         counts.unlink()
-    ENVIRONMENT.update(SIDE_BY_SIDE | {"COVERAGE_FILE": str(VENV / "lines")})
+    ENVIRONMENT["COVERAGE_FILE"] = str(VENV / "lines")
     report = ("--cov", f"--cov-fail-under={REACHED}")
     chosen = ("--numprocesses=auto", BUT_WEEKLY, *report, *options)
     status = run("pytest", *chosen, "--cov-report=term:skip-covered")
@@ -354,24 +353,39 @@ def against(revision: str, *options: str) -> int:
 
 
 def package() -> int:
-    """Build the source distribution and a wheel of it, and use that in an empty environment.
+    """Make the source distribution and a wheel, and use the wheel in an empty environment.
 
-    The kernels are compiled quickly, for one processor: all is about what the distribution holds.
+    The wheel has the kernels that `install` has compiled. A wheel of the source distribution would
+    be the same, since that holds the same files.
     """
     example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         to_folder = "import sys, mesonpy; mesonpy.build_sdist(sys.argv[1])"
         must(BIN / "python", "-P", "-c", to_folder, folder)
-        [source] = folder.glob("*.tar.gz")
-        quick = ("-Csetup-args=-Dplain=true", "-Csetup-args=-Doptimization=0")
-        with minutes():
-            wheel = ("wheel", "--quiet", "--no-deps", *quick, f"--wheel-dir={folder}", source)
-            must(BIN / "pip", *wheel)
+        if wrong := unlike(next(folder.glob("*.tar.gz"))):
+            print("The source distribution, of the last commit, lacks or has otherwise:", *wrong)
+            return 1
+        options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}")
+        must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
         must(sys.executable, "-m", "venv", folder / "empty")
         empty = folder / "empty" / "bin" / "python"
         must(empty, "-m", "pip", "install", "--quiet", *folder.glob("*.whl"))
         return run(empty, "-c", example[1], cwd=folder)
+
+
+def unlike(distribution: Path) -> list[str]:
+    """Return the files of the repository that a source distribution lacks, or has otherwise."""
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.check_output(command, cwd=ROOT, text=True)
+    with tarfile.open(distribution) as packed:
+        members = {member.name.partition("/")[2]: member for member in packed if member.isfile()}
+        return [
+            name
+            for name in listed.split("\0")[:-1]
+            if name not in members
+            or packed.extractfile(members[name]).read() != (ROOT / name).read_bytes()
+        ]
 
 
 def docs(*options: str) -> int:
@@ -394,20 +408,16 @@ def main() -> int:
             return run("gzkcore", "demo", *options)
         case ["test", *options]:
             install("test")
-            ENVIRONMENT.update(SIDE_BY_SIDE)
             return tests(*options)
         case ["fuzz", "--minutes", length, *options]:
             install("test")
-            ENVIRONMENT.update(SIDE_BY_SIDE)
             return fuzz(float(length), *options)
         case ["fuzz", *options]:
             install("test")
-            ENVIRONMENT.update(SIDE_BY_SIDE)
             return fuzz(10.0, *options)
         case ["smallest", *options]:
             constrain()
             install("test")
-            ENVIRONMENT.update(SIDE_BY_SIDE)
             return tests(BUT_WEEKLY, *options)
         case ["sanitize", *options]:
             return sanitize(*options)
@@ -424,7 +434,6 @@ def main() -> int:
             return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
         case ["check"]:
             install("test", "lint")
-            ENVIRONMENT.update(SIDE_BY_SIDE)
             return check()
         case ["package"]:
             install()

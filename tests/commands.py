@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gzkcore.cli import main as cli
 
+UNTESTED = ["--test-fraction", "0"]  # one fit, where a test of few rows takes five more
 QUICK = ["--features", "64"]
 
 

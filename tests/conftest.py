@@ -41,6 +41,13 @@ def share():
 threads._usable_processors = share
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """Of tests side by side: more threads of BLAS, and threads that wait, would hold up others."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 def pytest_collection():
     """Look for no garbage among what is imported, and stays."""
     gc.disable()

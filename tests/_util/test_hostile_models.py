@@ -43,7 +43,7 @@ def outcomes(step, first, names):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_some_changes_of_each_model_are_refused_or_answer(part):
-    found = outcomes(67, part, NAMES[part::2])
+    found = outcomes(149, part, NAMES[part::2])
     assert found["refused"] > 0.4 * sum(found.values()), found
 
 

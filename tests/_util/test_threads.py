@@ -89,9 +89,15 @@ def test_affinity_counts(monkeypatch):
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-@pytest.mark.slow
 @needs_fork
-@pytest.mark.parametrize("ways", ["busy", "raw pool fork multiprocessing", "loky forkserver spawn"])
+@pytest.mark.parametrize(
+    "ways",
+    [
+        pytest.param("busy", marks=pytest.mark.slow),
+        pytest.param("raw pool fork multiprocessing", marks=pytest.mark.slow),
+        pytest.param("loky forkserver spawn", marks=pytest.mark.weekly),
+    ],
+)
 def test_other_processes_compute_the_same_bits(ways):
     # In a fork OpenMP would wait for ever for threads that only the parent has. BLAS has one thread:
     # OpenBLAS itself may hang where one thread forks while others multiply on several.

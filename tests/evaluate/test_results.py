@@ -154,9 +154,15 @@ gzkcore.compare(X, methods=["fourier-iid", "nystrom-rpcholesky"], n_components=[
 """
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.weekly),
+    ],
+    ids=str,
+)
 def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
     path = tmp_path / "results.json"
     process = subprocess.Popen(

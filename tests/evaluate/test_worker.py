@@ -157,7 +157,7 @@ serve()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.usefixtures("one_thread")
 def test_where_forks_are_not_safe(monkeypatch):
     """Each method has a new worker: the same numbers."""

@@ -139,7 +139,7 @@ def test_listed_and_drawn_are_of_one_law(monkeypatch):
     for listed in (1 << 16, 0):
         monkeypatch.setattr(module, "_LISTED", listed)
         rng = np.random.default_rng(1)
-        counts = Counter(key(row) for _ in range(1500) for row in law.choose(4, rng)[0])
+        counts = Counter(key(row) for _ in range(700) for row in law.choose(4, rng)[0])
         table.append([counts[key(row)] for row in law._all(100)])
     assert stats.chi2_contingency(np.array(table) + 1).pvalue > 1e-4
 

@@ -721,7 +721,6 @@ def test_files(model, tmp_path):
         BlockFourierFeatures(n_components=9, random_state=0),
         BlockFourierFeatures(n_components=9, mix="hadamard", random_state=0),
         MeanNormalizer(),
-        MeanNormalizer(with_shift=False),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

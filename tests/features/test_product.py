@@ -279,7 +279,6 @@ def test_bad_parameters():
 @parametrize_with_checks(
     [
         ProductFeatures("gaussian", 7),
-        ProductFeatures([(0, "gaussian"), (slice(None), Gaussian(0.5))], 7),
         ProductFeatures([(0, "gaussian"), (-1, "gaussian")], 7, basis="adapted", random_state=0),
     ],
     expected_failed_checks=lambda each: LOOKS_AT_ROWS if each.basis == "adapted" else {},

@@ -440,7 +440,6 @@ def test_bad_arguments():
 
 @parametrize_with_checks(
     [
-        HadamardProjection(3, random_state=0),
         HadamardProjection(40, random_state=0),
         FastJLProjection(3, random_state=0),
     ]

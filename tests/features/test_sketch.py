@@ -221,7 +221,6 @@ def test_bad_functions(args, message):
 @parametrize_with_checks(
     [
         CountSketch(8, random_state=0),
-        TensorSketchFeatures(n_components=8, random_state=0),
         TensorSketchFeatures(n_components=15, random_state=0),
     ]
 )

@@ -702,7 +702,6 @@ def test_rows_on_the_sphere_only():
         KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
         KernelRidgeClassifier(),
         KernelRidgeClassifierCV(cv=3),
-        KernelRidgeCV(),
         KernelRidgeCV(cv=3, fit_intercept=True),
     ]
 )

@@ -288,7 +288,7 @@ def hard_problem(seed):
 
 
 HUNDREDS = [
-    pytest.param(each, marks=pytest.mark.slow if each < 2 else pytest.mark.weekly)
+    pytest.param(each, marks=pytest.mark.slow if each < 1 else pytest.mark.weekly)
     for each in range(10)
 ]
 

@@ -352,7 +352,7 @@ KILLED = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
     (tmp_path / "fit.py").write_text(textwrap.dedent(KILLED))
