@@ -27,7 +27,7 @@ def same(found, wanted):
         np.testing.assert_array_equal(found[what], values)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_fits_at_once():
     alone = {name: fitted_and_asked(name) for name in CASES}
     jobs = 3 * list(CASES)

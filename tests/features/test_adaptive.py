@@ -131,7 +131,7 @@ def test_most_columns_of_sparse_rows_go_by_pairs():
     np.testing.assert_allclose(law._next(values, form), plain._next(values, form), atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_listed_and_drawn_are_of_one_law(monkeypatch):
     """How often each monomial is kept, both ways, by a test of homogeneity."""
     law = law_of(gaussian(20, 2), Polynomial(3), 3.0)
@@ -258,7 +258,7 @@ def test_leverage_from_some_rows():
         assert some.total == pytest.approx(full.total, rel=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_better_than_sketches_that_see_no_data():
     X, kernel, seeds = clusters(), Gaussian(0.5), range(4)
     K = kernel(X)

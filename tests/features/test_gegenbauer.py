@@ -243,7 +243,7 @@ def test_truncation_error_of_the_published_features(dim, degree, order):
 @pytest.mark.parametrize("basis", RANDOM)
 @pytest.mark.parametrize(
     ("dim", "directions"),
-    [(2, "auto"), (3, "auto"), (5, "auto"), (12, "auto"), (3, "iid"), (3, "orthogonal")],
+    [(2, "auto"), (3, "auto"), (12, "auto"), (3, "iid"), (3, "orthogonal")],
 )
 def test_unbiased(basis, dim, directions):
     """Mean over seeds within 5 standard errors of the kernel, for all of 66 pairs, diagonal included."""
@@ -270,7 +270,7 @@ CLOUDS = {
 
 
 @pytest.mark.parametrize("basis", ["harmonic", "random", "hybrid", "published"])
-@pytest.mark.parametrize("dim", [3, 5, 9])
+@pytest.mark.parametrize("dim", [3, 9])
 @pytest.mark.parametrize("cloud", CLOUDS.values(), ids=CLOUDS)
 def test_expected_error_is_what_is_measured(cloud, dim, basis):
     """Mean squares over seeds, of new points and directions, within 4 standard errors and 3 %."""

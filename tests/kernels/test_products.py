@@ -481,7 +481,7 @@ def errors_of(kernel, X, kept):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.5), Matern(1.5, 0.7)], ids=named)
-@pytest.mark.parametrize("size", [1e4, 1e6, 1e25])
+@pytest.mark.parametrize("size", [1e4, 1e25])
 @pytest.mark.parametrize("where", ["one", "six", "a cluster", "two clusters", "spread"])
 def test_a_row_far_out_costs_the_others_nothing(where, size, kernel):
     """As exact as without it: in a matrix, in a product, and whether Y is X or not."""

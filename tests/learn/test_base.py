@@ -543,8 +543,7 @@ def test_weights_of_classes_in_sources(kind, class_weight):
 
 
 @streaming
-@pytest.mark.parametrize("kind", ["arrays", "batches"])
-@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize(("kind", "frozen"), [("arrays", True), ("batches", False)])
 def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
     X, weight = data()
     y = second(name, X)

@@ -771,7 +771,7 @@ def test_an_interrupted_fit_leaves_nothing(monkeypatch, learner, place):
 
     X, y = waves(60)
     y = y if learner is KernelRegressor else y > np.median(y)
-    model = learner(random_state=0).fit(pd.DataFrame(X).rename(columns="x{}".format), y)
+    model = learner(cv=2, random_state=0).fit(pd.DataFrame(X).rename(columns="x{}".format), y)
     monkeypatch.setattr(learner, place, interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(0 * X if place == "_shares" else X, y)

@@ -38,9 +38,10 @@ def crossing():
 @pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [False, True], ids=["no", "intercept"])
 @pytest.mark.parametrize(
-    "solver", [{}, {"preconditioner": 32, "random_state": 0}], ids=["factored", "iterated"]
+    ("solver", "weighted"),
+    [({}, False), ({}, True), ({"preconditioner": 32, "random_state": 0}, True)],
+    ids=["factored", "factored, weighted", "iterated, weighted"],
 )
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_as_fits_of_their_own(solver, fit_intercept, weighted):
     X, y, weight = data()
     weight = weight if weighted else None
