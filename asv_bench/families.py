@@ -88,7 +88,7 @@ def dimensions(options):
                 "kernel": name,
                 "d": d,
                 **{label: mean_and_spread(errors) for label, errors in found.items()},
-                "time, of orthogonal": times,
+                "time: Gegenbauer / orthogonal": times,
             }
         )
     notes = (
