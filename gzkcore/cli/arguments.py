@@ -241,7 +241,7 @@ def check_results(path: Path) -> None:
 def check_positive(name: str, value: float | None, of: str = "") -> None:
     """Raise unless an option that is given is a positive number."""
     if value is not None and not 0 < value < math.inf:
-        raise ValueError(f"{name} {value:g} must be a positive number{of}")
+        raise ValueError(f"{name} must be a positive number{of}; got {value:g}")
 
 
 def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:

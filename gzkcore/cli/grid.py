@@ -47,8 +47,8 @@ def grid_of(step: float, window: Window) -> Cells:
     smallest = min(north - south, east - west)
     if not LEAST_STEP <= step <= smallest:
         raise ValueError(
-            f"--grid {step:g} must be a positive number of degrees, {LEAST_STEP:g} to "
-            f"{smallest:g} here"
+            f"--grid must be a number of degrees between {LEAST_STEP:g} and {smallest:g}, the "
+            f"shorter side of the window; got {step:g}"
         )
     rows, columns = math.ceil((north - south) / step - 1e-9), math.ceil((east - west) / step - 1e-9)
     _check_size(step, rows * columns)

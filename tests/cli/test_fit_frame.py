@@ -271,7 +271,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
         ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
         ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern needs --features or --whole"),
-        ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a positive number of seconds"),
+        ("a,y\n" + MANY, ["--time", "0"], "--time must be a positive number of seconds; got 0"),
         (
             "a,y\n" + MANY,
             ["--memory", "much"],
