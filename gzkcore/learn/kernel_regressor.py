@@ -310,8 +310,8 @@ def _about_widening(factors: Doubles) -> str:
     told = listed(factors)
     if set(told.split(", ")) == {"1.00"}:
         return (
-            f"The model's standard deviations needed no correction: 95 % {those} are within 1.96 "
-            "standard deviations of their predictions."
+            f"The model's standard deviations needed no correction: at least 95 % {those} are "
+            "within 1.96 standard deviations of their predictions."
         )
     sizes = {"too small" if factor > 1 else "too large" for factor in factors}
     wrong = f"were {sizes.pop()}" if len(sizes) == 1 else "were not right"

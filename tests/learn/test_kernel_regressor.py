@@ -658,7 +658,7 @@ def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowe
 @pytest.mark.parametrize(
     ("factors", "told"),
     [
-        ([0.997], "standard deviations needed no correction: 95 % of the rows"),
+        ([0.997], "standard deviations needed no correction: at least 95 % of the rows"),
         ([0.38], "were too large, so they are multiplied by 0.38. Now 95 % of the rows"),
         ([1.2], "were too small, so they are multiplied by 1.20. Now"),
         ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
