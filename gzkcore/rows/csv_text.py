@@ -110,7 +110,9 @@ def _between_names(header: Header) -> str:
     known = [number or is_missing(value) for number, value in zip(numbers, values, strict=True)]
     if not any(numbers) or not all(known):
         return ""
-    return next((each for each in ",;\t " if len(_names(comment, each)) == len(values)), "")
+    with contextlib.suppress(csv.Error):  # of a line that is too long for names
+        return next((each for each in ",;\t " if len(_names(comment, each)) == len(values)), "")
+    return ""
 
 
 def _without_mark(header: Header) -> str:

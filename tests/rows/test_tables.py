@@ -253,6 +253,11 @@ def test_comments_before_the_header(monkeypatch, lines, names, place, mark, end,
     assert Path("out.csv").read_bytes() == expected.encode()
 
 
+def test_a_comment_too_long_for_names():
+    Path("data.csv").write_text(f"# {'x' * 200_000}\n1.5 2\n")
+    refuse("data.csv", ["y"], "the first line has numbers, '1.5 2', but must name the columns")
+
+
 @pytest.mark.parametrize("text", ["# nothing\n# more\n", "# nothing\n# more", "#a"])
 def test_comments_alone(text):
     Path("data.csv").write_text(text)
