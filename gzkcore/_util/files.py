@@ -78,6 +78,14 @@ def check_place(path: str | os.PathLike[str]) -> None:
         )
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise OSError as `check_place` does, also where only an attempt tells, as in /proc."""
+    check_place(path)
+    beside, lock = _new_part(Path(os.path.realpath(path)))
+    beside.unlink(missing_ok=True)
+    os.close(lock)
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a path beside `path` to write to; rename it at the end, or remove it on an error.
@@ -115,9 +123,11 @@ def _new_part(path: Path) -> tuple[Path, int]:
         except FileExistsError:  # of a process of this number on another machine, or long gone
             continue
         except OSError as error:  # of a folder that takes no files, although it seems to
+            # Of /proc the system says that the new file is not there, which helps nobody.
+            why = "" if isinstance(error, FileNotFoundError) else f" ({error.strerror})"
             raise type(error)(
-                f"cannot save to {str(path)!r}: no file can be made in {path.parent} "
-                f"({error.strerror}); name another folder",
+                f"cannot save to {str(path)!r}: files cannot be written to the folder "
+                f"{path.parent}{why}; name another folder",
             ) from None
         if fcntl is None:
             os.close(lock)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from gzkcore._util.files import check_place
+from gzkcore._util.files import check_writable
 
 if TYPE_CHECKING:
     from gzkcore.rows.tables import Table
@@ -207,7 +207,7 @@ def check_new_model(name: str, path: Path, force: bool) -> None:
     """Raise unless a model can be saved there and replaces nothing, or that is asked for."""
     if path.suffix.lower() != MODEL:
         raise ValueError(f"{name} {path} must end with {MODEL}")
-    check_place(path)
+    check_writable(path)
     check_free(name, path, force)
 
 
@@ -227,7 +227,7 @@ def check_picture(path: Path | None, force: bool) -> None:
     if path is not None:
         if path.suffix.lower() not in ENDINGS:
             raise ValueError(f"--plot {path} must end with one of {', '.join(ENDINGS)}")
-        check_place(path)
+        check_writable(path)
         check_free("--plot", path, force)
 
 
@@ -235,13 +235,13 @@ def check_results(path: Path) -> None:
     """Raise unless results can be kept there: now, not after the table is read."""
     if path.suffix.lower() != ".json":
         raise ValueError(f"--output {path} must end with .json")
-    check_place(path)
+    check_writable(path)
 
 
 def check_positive(name: str, value: float | None, of: str = "") -> None:
     """Raise unless an option that is given is a positive number."""
     if value is not None and not 0 < value < math.inf:
-        raise ValueError(f"{name} {value:g} must be a positive number{of}")
+        raise ValueError(f"{name} must be a positive number{of}; got {value:g}")
 
 
 def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
@@ -254,7 +254,7 @@ def check_output(table: "Table", output: Path, names: list[str], force: bool) ->
     """Raise unless the table can be written there with new columns of these names."""
     from gzkcore.rows.tables import ending
 
-    check_place(output)
+    check_writable(output)
     if output.suffix.lower() not in table.outputs:
         raise ValueError(
             f"--output {output} must end with {' or '.join(table.outputs)} for a "

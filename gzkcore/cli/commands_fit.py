@@ -381,14 +381,15 @@ def _draw(found: "TableFit", plot: Path, name: str) -> None:
     from gzkcore.datasets.globe import lengthscale_km
 
     from .maps import draw_map, surface_of
-    from .pictures import draw_agreement
+    from .pictures import about_errors, draw_agreement
 
     target = found.recipe.target
     if found.recipe.sphere:
-        km, spread = lengthscale_km(found.gamma), float(found.pairs[:, 0].std())
-        surface = surface_of(found.model, found.recipe.inputs, found.sample, km, spread)
+        km = lengthscale_km(found.gamma)
+        y = found.pairs[:, 0]
+        surface = surface_of(found.model, found.recipe.inputs, found.sample, km, y)
         draw_map(plot, surface, f"{target}, fitted to {name}", target)
     else:
         kind = "held-out" if found.test.rows else "training"
         rows = f"rows of {name}, each held out once" if found.folds else f"{kind} rows of {name}"
-        draw_agreement(plot, found.pairs, rows, target)
+        draw_agreement(plot, found.pairs, rows, target, about_errors(found.test.summary()))

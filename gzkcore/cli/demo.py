@@ -141,7 +141,7 @@ def draw(path: Path) -> None:
     """Draw the surface that a `KernelRegressor` fits to all airports: the README's map."""
     degrees, y = airports()
     model = KernelRegressor(random_state=0).fit(_frame(degrees), y)
-    surface = surface_of(model, _frame, degrees, length_km(model, degrees), float(y.std()))
+    surface = surface_of(model, _frame, degrees, length_km(model, degrees), y)
     draw_elevation(path, surface)
 
 

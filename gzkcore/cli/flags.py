@@ -13,12 +13,30 @@ def _without_values(parameters: list[Any]) -> list[Any]:
 
 
 def _given(parameter: Any, arguments: list[str]) -> str:
-    """Return the value that an option was given in the arguments, "" for none."""
+    """Return the last value that an option was given in the arguments, "" for none."""
+    given = ""
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name in parameter.opts:
-            return value if equals else "".join(arguments[place + 1 : place + 2])
-    return ""
+            given = value if equals else "".join(arguments[place + 1 : place + 2])
+    return given
+
+
+def _wanted(parameter: Any) -> str:
+    """Return which numbers an option takes, "" of one that takes others than numbers."""
+    described = getattr(parameter, "type_descriptor", None)
+    if described is not None:
+        kind, bounds = getattr(described.annotation, "__name__", ""), parameter
+    else:  # before typer 0.27 or so
+        kind, bounds = parameter.type.name, parameter.type
+    nouns = {"int": "a whole number", "flo": "a number"}  # integer and float are in both
+    noun = nouns.get(kind[:3])
+    if noun is None:
+        return ""
+    low, high = getattr(bounds, "min", None), getattr(bounds, "max", None)
+    if low is None or high is None:
+        return noun if low is None else f"{noun} >= {low:g}"
+    return f"{noun} between {low:g} and {high:,g}"
 
 
 def _columns_in(parameters: dict[str, Any]) -> str:
@@ -49,6 +67,8 @@ class Command(TyperCommand):
                 hint = _columns_in(ctx.params) if known else str(self.epilog or "")
                 error.message = hint  # type: ignore[attr-defined]
             elif parameter is not None and (value := _given(parameter, given)):
+                if wanted := _wanted(parameter):
+                    raise ValueError(f"{parameter.opts[0]} must be {wanted}; got {value}") from None
                 told = str(getattr(error, "message", ""))
                 if value not in told:
                     told = f"{value}; {told[:1].lower()}{told[1:]}"

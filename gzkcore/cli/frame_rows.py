@@ -45,6 +45,7 @@ from .reports import Report, Say
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
 LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # whose fourth powers are floats
+FAR_MORE = 1.5  # times the share asked for, from which on the share held out is told
 GAP = 180.0  # degrees without data, from which on longitudes begin elsewhere
 
 
@@ -128,7 +129,8 @@ def read_rows(
     y, there = _targets(table, target, whole[target], classify, say)
     if classify and not asked:
         _doubt_labels(table, target, y[there], say)
-    recipe, frame = _prepared(table, target, columns, whole, numbers, places, say)
+    is_every = {*columns, by.groups} >= {*table.beside(target)}
+    recipe, frame = _prepared(table, target, columns, whole, numbers, places, is_every, say)
     y, frame = y[there], frame.take(there)
     _check_size(table, target, y)
     column = whole[by.columns[0]][there] if by.columns else None
@@ -233,8 +235,19 @@ def _last_rows(
         told = day_told(start)
     unknown = len(column) - len(known)
     more = f"; {counted(unknown, 'row')} without {name} are learned from" if unknown else ""
-    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {told} on{more}")
+    far_more = _if_far_more(test, share, f"rows of the same {name}")
+    say(f"held out: {counted(int(test.sum()), 'row')} with {name} from {told} on{far_more}{more}")
     return test
+
+
+def _if_far_more(test: NDArray[np.bool_], share: float, those: str) -> str:
+    """Say so where far more rows are held out than asked, since those stay together; else ""."""
+    held = float(test.mean())
+    if held <= FAR_MORE * share:
+        return ""
+    return (
+        f", {100 * held:.0f} % of all instead of {100 * share:.3g} %, since {those} stay together"
+    )
 
 
 def _whole_groups(
@@ -243,7 +256,9 @@ def _whole_groups(
     """Say which rows are of groups that are held out, and tell how many groups these are."""
     test = groups_of(groups, share, seed)
     n_held, n_groups = len(np.unique(groups[test])), len(np.unique(groups))
-    say(f"held out: {n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}")
+    far_more = _if_far_more(test, share, "groups")
+    told = f"{n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}"
+    say(f"held out: {told}{far_more}")
     return test
 
 
@@ -278,6 +293,7 @@ def _prepared(
     whole: Frame,
     numbers: Integers,
     places: bool,
+    is_every: bool,
     say: Say,
 ) -> tuple[FrameRecipe, Frame]:
     """Return the recipe of the columns, and the frame that the learner is given."""
@@ -301,7 +317,7 @@ def _prepared(
             done = "left out" if name in names else "taken for categories"
             say(f"column {name!r} is {done}: its {doubt}")
     kept = [name for name in columns if name not in (*empty, *names)]
-    if {*columns} == {*table.beside(target)}:  # who names them knows them
+    if is_every:  # who names them knows them
         numbering = Numbering([name for name in kept if kinds[name] == NUMBER])
         if numbering.names:
             columns_of = [whole[name] for name in numbering.names]

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from gzkcore._util.files import check_place, replacing
+from gzkcore._util.files import check_writable, replacing
 from gzkcore._util.memory import available_memory
 from gzkcore._util.typing import Doubles
 
@@ -47,8 +47,8 @@ def grid_of(step: float, window: Window) -> Cells:
     smallest = min(north - south, east - west)
     if not LEAST_STEP <= step <= smallest:
         raise ValueError(
-            f"--grid {step:g} must be a positive number of degrees, {LEAST_STEP:g} to "
-            f"{smallest:g} here"
+            f"--grid must be a number of degrees between {LEAST_STEP:g} and {smallest:g}, the "
+            f"shorter side of the window; got {step:g}"
         )
     rows, columns = math.ceil((north - south) / step - 1e-9), math.ceil((east - west) / step - 1e-9)
     _check_size(step, rows * columns)
@@ -101,7 +101,7 @@ def predict_grid(
 
 def check_grid_output(output: Path, labels: bool, names: list[str], force: bool) -> None:
     """Raise ValueError unless a grid can be written there, with columns of these names."""
-    check_place(output)
+    check_writable(output)
     if output.suffix.lower() not in OUTPUTS:
         raise ValueError(f"--output {output} must end with .nc (NetCDF) or .csv for a grid")
     if labels and output.suffix.lower() == ".nc":

@@ -73,6 +73,8 @@ class Surface:
         The lengthscale.
     spread : float
         The standard deviation of the data.
+    ends : tuple of two float
+        The least and the largest of the data: colours span no more.
     """
 
     predict: Callable[[Doubles], Doubles]
@@ -80,6 +82,7 @@ class Surface:
     places: Doubles
     length_km: float
     spread: float
+    ends: tuple[float, float] = (-math.inf, math.inf)
 
 
 @styled
@@ -124,7 +127,7 @@ def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
     figure = Figure(figsize=size, layout="constrained")
     grid = (1, n_maps) if side_by_side else (n_maps, 1)
     shown = values[opacity >= HATCHED]
-    norm, colors = _colors(shown if len(shown) else values)
+    norm, colors = _colors(shown if len(shown) else values, surface.ends)
     draw = functools.partial(_draw_cells, cells, window, flat)
     axes = figure.add_subplot(*grid, 1)
     label = fitted_to(label, LONG_LABEL)
@@ -139,10 +142,10 @@ def draw_map(path: Path, surface: Surface, title: str, label: str) -> None:
     if std is not None:
         axes = figure.add_subplot(*grid, 2)
         known = opacity >= HATCHED  # the others would take nearly all of the map for one colour
-        draw(axes, std, known.astype(float), *_steps(std[known]), f"± {label}")
-        low, high = (as_plain(each, 3) for each in (std.min(), std.max()))
-        ends = _with_unit(low if low == high else f"{low} to {high}", label)
-        titled(axes, f"Standard deviation of a new value: {ends}", inches=wide - 1.2)
+        norm, colors = _steps(std[known])
+        draw(axes, std, known.astype(float), norm, colors, f"± {label}")
+        told = _range_told(std[known], norm, label)
+        titled(axes, f"Standard deviation of a new value: {told}", inches=wide - 1.2)
         if not known.all():
             axes.set_xlabel(wrapped(f"hatched: above {limit_told}", wide - 1.2, SMALL), loc="left")
     save_picture(figure, path)
@@ -263,6 +266,16 @@ def _steps(std: Doubles) -> tuple[Any, Any]:
     colors = colormaps["YlGnBu"]
     ends = bool(std.min() < bounds[0]), bool(std.max() > bounds[-1])  # arrows where there is more
     return BoundaryNorm(bounds, colors.N, extend=EXTENDS[ends]), colors
+
+
+def _range_told(std: Doubles, norm: Any, label: str) -> str:
+    """Return the range of standard deviations in words, and that of the colours if it is less."""
+    low, high = (as_plain(each, 3) for each in (std.min(), std.max()))
+    told = _with_unit(low if low == high else f"{low} to {high}", label)
+    if norm.extend == "neither":
+        return told
+    first, last = (as_plain(each, 3) for each in (norm.boundaries[0], norm.boundaries[-1]))
+    return f"{told}\ncolours: from {first} to {last}"
 
 
 def _with_unit(number: str, label: str) -> str:
@@ -395,7 +408,7 @@ def told_km(km: float) -> str:
 
 
 def surface_of(
-    model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, km: float, spread: float
+    model: Any, rows_at: Callable[[Doubles], Any], places: Doubles, km: float, y: Doubles
 ) -> Surface:
     """Return the surface of a model, with standard deviations if it has them at little cost.
 
@@ -404,8 +417,10 @@ def surface_of(
     model : KernelRegressor, KernelRidge or RandomFeatureRidgeCV
     rows_at : callable
         Latitude and longitude, (n, 2), to the rows that it takes.
-    places, km, spread
+    places, km
         See `Surface`.
+    y : ndarray
+        The data, or some of them.
     """
     inner = getattr(model, "model_", model)
     kept = getattr(inner, "X_fit_", None)
@@ -419,7 +434,8 @@ def surface_of(
     def std(cells: Doubles) -> Doubles:
         return np.asarray(model.predict(rows_at(cells), return_std=True)[1])
 
-    return Surface(predict, std if sure else None, places, km, spread)
+    ends = float(y.min()), float(y.max())
+    return Surface(predict, std if sure else None, places, km, float(y.std()), ends)
 
 
 def window_of(places: Doubles) -> Window:
@@ -455,13 +471,19 @@ def _spacing_km(places: Doubles) -> float:
     return EARTH_KM * float(np.quantile(chord[:, 1], 0.9))
 
 
-def _colors(values: Doubles) -> tuple[Any, Any]:
-    """Return norm and colours: about 0 if values are on both sides, by roots if skewed."""
+def _colors(values: Doubles, ends: tuple[float, float] = (-math.inf, math.inf)) -> tuple[Any, Any]:
+    """Return norm and colours: about 0 if values are on both sides, by roots if skewed.
+
+    They span no more than the data, whose ends these are: a surface goes far beyond them where it
+    knows little, and below 0 where the data never are.
+    """
     from matplotlib import colormaps
     from matplotlib.colors import Normalize, PowerNorm
 
     # A few values far out leave the others their colours.
     low, high = np.quantile(values, [0.005, 0.995])
+    if low < ends[1] and high > ends[0]:
+        low, high = max(low, ends[0]), min(high, ends[1])
     if high - low <= ONE_COLOR * max(abs(low), abs(high)):  # one value is in the middle of them
         low, high = low - max(abs(low), 1) / 20, high + max(abs(high), 1) / 20
     most = max(-low, high)

@@ -35,8 +35,8 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     target = recipe.target
     take = rows_at(found.model, recipe)
     if found.places is not None and take is not None and not found.rows.classify:
-        km, spread = length_km(found.model, found.places), float(np.std(found.rows.y))
-        surface = surface_of(found.model, take, found.places, km, spread)
+        km = length_km(found.model, found.places)
+        surface = surface_of(found.model, take, found.places, km, found.rows.y)
         draw_map(path, surface, f"{target}, fitted to {name}", target)
         return
     # Bars of errors that change by chance would look like importances.
@@ -55,27 +55,41 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     if isinstance(found.model, KernelClassifier):
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
         colors = f"colours: share of each actual {fitted_to(target, LONG_NAME)}"
-        lines = f"How often each {target} was predicted", f"{len(truth):,} {rows}", colors
+        lines = [f"How often each {target} was predicted", f"{len(truth):,} {rows}", colors]
+        if verdict is not None:
+            lines.insert(2, f"{100 * np.mean(predicted != truth):.1f} % of predictions are wrong")
         titled(axes[0], *lines, inches=4.2)
     else:
-        _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target)
+        errors_told = "" if verdict is None else about_errors(verdict.methods[0])
+        _draw_agreement(axes[0], np.column_stack([truth, predicted]), rows, target, errors_told)
     if verdict is not None and wide:
         n_columns = len(recipe.columns) - len(places_among(found.model)) // 2  # one bar of two
         _draw_bars(axes[1], verdict, found.rows.classify, n_columns)
     save_picture(figure, path)
 
 
+def about_errors(summary: dict[str, Any]) -> str:
+    """Say what the error of a test is, for a title; "" without a test."""
+    if summary["rmse"] is None:
+        return ""
+    r2 = "" if summary["r2"] is None else f", R² {summary['r2']:z.3f}"
+    return f"root mean squared error {as_plain(summary['rmse'], 3)}{r2}"
+
+
 @styled
-def draw_agreement(path: Path, pairs: Doubles, rows: str, label: str) -> None:
-    """Draw (n, 2) actual and predicted values of some rows, and the line where they agree."""
+def draw_agreement(path: Path, pairs: Doubles, rows: str, label: str, errors: str = "") -> None:
+    """Draw (n, 2) actual and predicted values of some rows, and the line where they agree.
+
+    The title says what rows these are, and the errors of the test.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 6.2), layout="constrained")
-    _draw_agreement(figure.add_subplot(), pairs, rows, label)
+    _draw_agreement(figure.add_subplot(), pairs, rows, label, errors)
     save_picture(figure, path)
 
 
-def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
+def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str, errors: str) -> None:
     """Draw predicted against actual values: dots, or if they are many their counts."""
     few = len(pairs) <= MOST_DOTS
     size = min(7.0, max(3.5, 60 / len(pairs) ** 0.5))  # points
@@ -99,8 +113,8 @@ def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str) -> None:
     short = as_written(fitted_to(label, LONG_LABEL))
     axes.set(xlabel=f"actual {short}", ylabel=f"predicted {short}")
     more = f", {outside:,} of them outside the picture" if outside else ""
-    rows = f"{len(pairs):,} {rows}{more}; line: perfect"
-    titled(axes, f"Predicted against actual {label}", rows, inches=5.2)
+    told = [f"{len(pairs):,} {rows}{more}; line: perfect"] + [errors] * bool(errors)
+    titled(axes, f"Predicted against actual {label}", *told, inches=5.2)
 
 
 def _draw_labels(axes: Any, classes: Values, truth: Values, predicted: Values, label: str) -> None:
@@ -139,14 +153,10 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool, n_columns: int) ->
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(bars), 0, -1), map(as_written, names))
     axes.set_ylim(min(1, len(bars) - LEAST_BARS + 1) - 0.5, len(bars) + 0.5)
-    error = (
-        f"error rate of {least:.3g} %"
-        if classify
-        else f"root mean squared error of {as_plain(least, 3)}"
-    )
+    error = f"error rate of {least:.3g} %" if classify else f"error of {as_plain(least, 3)}"
     plain_numbers(axes.xaxis)
-    axes.set_xlabel(f"added to the {error}" + ",\npercentage points" * classify)
-    chance = "; below 0 by chance" if min(rises) < 0 else ""
-    some = f"top {len(bars)} of {n_columns:,} columns: " if len(bars) < n_columns else ""
-    added = f"{some}error added by shuffling each{chance}"
-    titled(axes, "Which columns matter", added, inches=3.0)
+    chance = ["below 0: by chance"] if min(rises) < 0 else []
+    notes = ["in percentage points"] * classify + chance
+    axes.set_xlabel("\n".join([f"rise of the {error}", "if the column is shuffled", *notes]))
+    some = [f"the top {len(bars)} of {n_columns:,}"] if len(bars) < n_columns else []
+    titled(axes, "Which columns matter", *some, inches=3.0)

@@ -153,13 +153,13 @@ def _about_columns(result: dict[str, Any], written: Callable[[float], str]) -> l
         name: found for name, found in result["shuffled"].items() if found > LEAST_RISE * error
     }
     if not matter:
-        none = "Columns that matter: none by itself; shuffling one adds nothing to the error."
+        none = "No column matters by itself: the error does not rise if one is shuffled."
         return [none] if result["shuffled"] else []
     shown = [f"{name} {written(found)}" for name, found in list(matter.items())[:MOST_COLUMNS]]
     more = f"; and {len(matter) - len(shown)} more" if len(matter) > len(shown) else ""
     as_they_are = written(error)
     return [
-        f"Columns that matter, with the error after shuffling each ({as_they_are} without):",
+        f"Columns that matter, and the error if each is shuffled ({as_they_are} if none is):",
         f"{'; '.join(shown)}{more}.",
     ]
 
@@ -174,14 +174,15 @@ def _about_best(result: dict[str, Any]) -> list[str]:
     for constant in others:
         if constant["method"] in CONSTANTS and constant[key] - best[key] < best["plus_minus"] / 2:
             nothing = f"the other columns may tell nothing about {result['target']}."
-            beyond = f"{constant['method']} beyond the uncertainty of the test"
-            return [f"No method predicted better than {beyond}: {nothing}"]
+            return [f"No method is clearly better than {constant['method']}: {nothing}"]
     better = [method for method in others if method[key] < ours[key]]
     if not better:
         return []
     if ours[key] - best[key] < ours["plus_minus"] / 2:
-        return [f"{best['method']} predicted better, but within the uncertainty of the test."]
-    return [f"{' and '.join(method['method'] for method in better)} predicted better here."]
+        chance = "the difference may be chance: the test has too few rows to tell."
+        return [f"{best['method']} has a smaller error here, but {chance}"]
+    names = " and ".join(method["method"] for method in better)
+    return [f"{names} {'has' if len(better) == 1 else 'have'} a smaller error here."]
 
 
 def _about_unused(names: list[str], places_alone: bool) -> list[str]:
@@ -197,13 +198,13 @@ def _about_sureness(sure: dict[str, float | None]) -> list[str]:
     if "mean_probability" in sure:
         lines = (
             "Uncertainty: the mean probability of the predicted class is "
-            f"{_percent(sure['mean_probability'])}, and {_percent(sure['right'])} of the "
-            "predictions were right"
+            f"{_percent(sure['mean_probability'])}; {_percent(sure['right'])} of the "
+            "predictions are right"
         )
         if sure["right_where_sure"] is not None:
             lines += (
-                f"; where the probability is 90 % or more ({_percent(sure['sure'])} of the rows), "
-                f"{_percent(sure['right_where_sure'])}"
+                f". For {_percent(sure['sure'])} of the rows the probability is 90 % or more; "
+                f"{_percent(sure['right_where_sure'])} of these predictions are right"
             )
         return [f"{lines}."]
     if not sure:
@@ -211,8 +212,9 @@ def _about_sureness(sure: dict[str, float | None]) -> list[str]:
     line = f"Uncertainty: 95 % of the errors are at most {_number(sure['within'], 3)}"
     if "covered" in sure:
         line += (
-            f"; {_percent(sure['covered'])} are within 1.96 of their standard deviations, whose "
-            f"median is {_number(sure['std_median'], 3)}"
+            f". {_percent(sure['covered'])} of the rows are within 1.96 standard deviations of "
+            "their predictions; 95 % should be. The median standard deviation is "
+            f"{_number(sure['std_median'], 3)}"
         )
     return [f"{line}."]
 

@@ -197,10 +197,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         found = widening(*(part[usual] for part in parts))
         least = LEAST_WIDENING if len(gaps) >= FEWEST_NARROWING else 1.0
         self._widening = np.clip(found, least, MOST_WIDENING)
-        trials.report.say(
-            f"The model's standard deviations are multiplied by {listed(self._widening)}: then "
-            "95 % of the rows held out for the choice are within 1.96 of them."
-        )
+        trials.report.say(_about_widening(self._widening))
         if not incomplete.any() or gaps.all():
             return
         # 0: too few to say, and predictions are no surer than without any column.
@@ -305,6 +302,24 @@ def _columns_of_targets(y: ArrayLike, X: Any) -> Doubles:
     """Return targets of shape (n, n_targets), checked."""
     targets = np.asarray(check_targets(y, X))
     return targets.reshape(len(targets), -1)
+
+
+def _about_widening(factors: Doubles) -> str:
+    """Say how standard deviations were corrected, by a factor for each target."""
+    those = "of the rows held out for the choice"
+    told = listed(factors)
+    if set(told.split(", ")) == {"1.00"}:
+        return (
+            f"The model's standard deviations needed no correction: at least 95 % {those} are "
+            "within 1.96 standard deviations of their predictions."
+        )
+    sizes = {"too small" if factor > 1 else "too large" for factor in factors}
+    wrong = f"were {sizes.pop()}" if len(sizes) == 1 else "were not right"
+    each = "" if len(factors) == 1 else ", one factor for each target"
+    return (
+        f"The model's standard deviations {wrong}, so they are multiplied by {told}{each}. Now 95 "
+        f"% {those} are within 1.96 standard deviations of their predictions."
+    )
 
 
 def listed(values: Doubles) -> str:

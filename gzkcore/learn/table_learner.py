@@ -411,8 +411,8 @@ def _rounded(seconds: float) -> str:
 
 
 _MEANS = {  # what predicts the same for every row
-    "y": "that of the mean is",
-    "labels": "that of the frequencies of the classes is",
+    "y": "the mean has",
+    "labels": "the frequencies of the classes have",
 }
 
 
@@ -424,20 +424,17 @@ def _tell_rate(
         half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
     if half is not None and half.error > best.error:
         percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
-        of_labels = " of the labels as +1 and -1" if of == "labels" else " of y"
+        of_labels = "the labels as +1 and -1" if of == "labels" else "y"
         said = (
-            f"On the rows held out for the choice the error is {half.error:.4g} with "
-            f"{(n + 1) // 2:,} training rows and {best.error:.4g} with {n:,}, in standard "
-            f"deviations{of_labels}; {_MEANS[of]} {of_mean:.4g}"
+            f"The error on the rows held out for the choice is {best.error:#.3g} standard "
+            f"deviations of {of_labels}; {_MEANS[of]} {of_mean:#.3g}. It was {half.error:#.3g} "
+            f"after learning from half of the {n:,} training rows."
         )
         if n >= FEWEST_FOR_RATE:
-            lower = (
-                f"lower it by another {min(percent, 99):.0f} %"
-                if percent >= 1
-                else "hardly lower it"
-            )
-            said += f". At this rate {2 * n:,} rows would {lower}"
-        trials.report.say(f"{said}.")
+            by = f" by about {min(percent, 99):.0f} %" if percent >= 1 else ""
+            lower = "lower" if by else "hardly lower"
+            said += f" Twice as many rows would {lower} the error{by}."
+        trials.report.say(said)
 
 
 def _fitted(model: Any, table: TableRows, report: Report) -> Any:

@@ -1,12 +1,13 @@
 """The text of CSV files, compressed or not, and its division into records."""
 
 import contextlib
+import csv
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .values import has_decimal_comma, is_number
+from .values import has_decimal_comma, is_missing, is_number
 
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by how such files begin
 _QUOTED = rb'(?<![^,;\t\r\n])"(?:[^"]++|"")*+"'  # where a value begins, whatever the delimiter
@@ -57,11 +58,15 @@ def refuse_by_content(path: Path, head: bytes) -> None:
 
 
 class Header(NamedTuple):
-    """Where a text names its columns: the bytes before, the record that does so, its line end."""
+    """Where a text names its columns: the bytes before, the record that does so, its line end.
+
+    Of a comment that names columns `values` is the first record of these.
+    """
 
     before: bytes
     record: bytes
     end: bytes
+    values: str = ""
 
 
 def header_in(head: bytes, *, ended: bool) -> Header | None:
@@ -69,8 +74,9 @@ def header_in(head: bytes, *, ended: bool) -> Header | None:
 
     It is the first record, whose quoted names may hold line ends. Of lines before it that begin
     with #, which are comments, the last is the header itself if it has as many names as values
-    follow, and these are numbers or no space stands behind the #. With `ended` there is no more to
-    read, and the header is never None.
+    follow, and these are numbers or no space stands behind the #. Where all values are numbers,
+    spaces or other marks may be between the names than between them. With `ended` there is no more
+    to read, and the header is never None.
     """
     start = len(_MARK) if head.startswith(_MARK) else 0
     comments = _COMMENTS.match(head, start)
@@ -78,8 +84,9 @@ def header_in(head: bytes, *, ended: bool) -> Header | None:
     found = _record(head, first, ended)
     if found is None or comments is None:
         return found
-    last = Header(head[: comments.start("last")], comments["last"], comments["end"])
-    return last if not found.record or _names_of(last.record, found.record) else found
+    values = found.record.decode("utf-8", "replace").rstrip("\r\n")
+    last = Header(head[: comments.start("last")], comments["last"], comments["end"], values)
+    return last if not values or _between_names(last) else found
 
 
 def _record(head: bytes, start: int, ended: bool) -> Header | None:
@@ -92,21 +99,66 @@ def _record(head: bytes, start: int, ended: bool) -> Header | None:
     return Header(before, text, b"\n") if ended else None
 
 
-def _names_of(comment: bytes, record: bytes) -> bool:
-    """Say whether a comment names the values of a record, see `header_in`."""
-    text = record.decode("utf-8", "replace")
-    values = text.split(delimiter_of(text))
-    if comment.decode("utf-8", "replace").count(delimiter_of(text)) != len(values) - 1:
-        return False
-    if len(values) > 1 and comment[1:2] not in (b" ", b"\t", b"#"):
-        return True
-    return any(is_number(value) or has_decimal_comma(value) for value in values)
+def _between_names(header: Header) -> str:
+    """Return what separates the names in a comment, "" if it has none, see `header_in`."""
+    delimiter, comment = delimiter_of(header.values), _without_mark(header)
+    values = header.values.split(delimiter)
+    numbers = [is_number(value) or has_decimal_comma(value) for value in values]
+    if delimiter != " " and comment.count(delimiter) == len(values) - 1:
+        is_name = len(values) > 1 and header.record[1:2] not in (b" ", b"\t", b"#")
+        return delimiter if is_name or any(numbers) else ""
+    known = [number or is_missing(value) for number, value in zip(numbers, values, strict=True)]
+    if not any(numbers) or not all(known):
+        return ""
+    with contextlib.suppress(csv.Error):  # of a line that is too long for names
+        return next((each for each in ",;\t " if len(_names(comment, each)) == len(values)), "")
+    return ""
+
+
+def _without_mark(header: Header) -> str:
+    """Return a comment without its line end and its #, if a space stands behind that."""
+    return re.sub("^#+ +", "", header.record.decode("utf-8", "replace").rstrip("\r\n"))
+
+
+def _names(text: str, delimiter: str) -> list[str]:
+    return next(csv.reader([text.strip(" ")], delimiter=delimiter, skipinitialspace=True), [])
+
+
+def names_in(header: Header) -> tuple[list[str], str, str]:
+    """Return the names of columns, what separates values, and what separates the names."""
+    if not header.values:
+        text = header.record.decode("utf-8-sig", "replace").rstrip("\r\n")
+        delimiter = delimiter_of(text)
+        return next(csv.reader([text], delimiter=delimiter)), delimiter, delimiter
+    between = _between_names(header)
+    names = [name.strip() for name in _names(_without_mark(header), between)]
+    return names, delimiter_of(header.values), between
+
+
+def refuse_numbers(path: Path, names: list[str], values: str, delimiter: str) -> None:
+    """Raise ValueError if numbers stand where names should, or several spaces between values.
+
+    Whole numbers may be names: years, or those that pandas gives.
+    """
+    if delimiter == " " and "" in values.split(" "):
+        raise ValueError(
+            f"{path}: several spaces stand between the values; separate them by one comma, as "
+            "np.savetxt does with delimiter=','"
+        )
+    if all(map(is_number, names)) and not all(name.strip().isdecimal() for name in names):
+        raise ValueError(
+            f"{path}: the first line has numbers, {values[:40]!r}, but must name the columns; "
+            "write a line of names above it, such as a,b,y"
+        )
 
 
 def delimiter_of(header: str) -> str:
-    """Return what separates names, of those that are not quoted."""
+    """Return what separates names, of those that are not quoted; of numbers alone maybe spaces."""
     bare = re.sub(_QUOTED.decode(), "", header)
-    return max(",;\t", key=bare.count)
+    found = max(",;\t", key=bare.count)
+    words = bare.split()
+    spaced = found not in bare and len(words) > 1 and all(map(is_number, words))
+    return " " if spaced else found
 
 
 @contextlib.contextmanager

@@ -25,16 +25,17 @@ from numpy.typing import NDArray
 from gzkcore._util.files import allowed, as_path, replacing
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import counted, named_columns
 
 from .csv_text import (
-    delimiter_of,
     end_of_records,
     header_in,
+    names_in,
     reading,
     records,
     refuse_by_content,
     refuse_by_name,
+    refuse_numbers,
 )
 from .values import (
     BadValueError,
@@ -52,6 +53,7 @@ from .values import (
 BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 HEAD_BYTES = 1 << 16  # of text, that the header is looked for in first
 BLOCK_VALUES = 4 << 20  # of the binary formats
+MOST_MISSING = 5  # columns that are named where several are missing
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 
 # Columns of a piece, or the rows of a frame, to new columns of it.
@@ -81,7 +83,7 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
             f"{text} and one of {', '.join(COMPRESSED)}"
         )
     if is_empty:
-        raise ValueError(f"{path} is empty")
+        raise ValueError(f"{path} is empty; write it again, or pass a file with rows")
     if kind is not ArrayTable and not _has_pyarrow():
         raise ImportError(
             f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
@@ -124,16 +126,18 @@ class Table:
                 raise ValueError(f"{path}: {count} columns are called {name!r}; rename them")
 
     def require(self, names: list[str]) -> None:
-        """Raise ValueError for the first of `names` that is not a column."""
-        for name in names:
-            if name not in self.names:
-                close = difflib.get_close_matches(name, self.names, n=1)
-                some = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
-                raise ValueError(
-                    f"{self.path}: there is no column {name!r}; "
-                    + (f"did you mean {close[0]!r}?" if close else f"its columns are {some}")
-                    + self._doubt()
-                )
+        """Raise ValueError for those of `names` that are no columns."""
+        missing = [name for name in dict.fromkeys(names) if name not in {*self.names}]
+        if not missing:
+            return
+        close = difflib.get_close_matches(missing[0], self.names, n=1)
+        told = "its columns are " + ", ".join(self.names[:8]) + ", ..." * (len(self.names) > 8)
+        if len(missing) > 1:
+            what = f"are no {named_columns(missing, MOST_MISSING)}"
+        else:
+            what = f"is no column {missing[0]!r}"
+            told = f"did you mean {close[0]!r}?" if close else told
+        raise ValueError(f"{self.path}: there {what}; {told}{self._doubt()}")
 
     def beside(self, name: str) -> list[str]:
         """Return all other columns of as many rows."""
@@ -317,12 +321,12 @@ class CsvTable(Table):
             raise ValueError(f"{path}: the first line is blank, but must name the columns")
         if b"\0" in head or any(ord(c) < 32 and c not in "\t\r\n" for c in text):
             raise ValueError(f"{path} is not a text; save the table as CSV")
-        self._delimiter = delimiter_of(text)
-        self.may_have_commas = self._delimiter != ","
         try:
-            names = next(csv.reader([text], delimiter=self._delimiter))
+            names, self._delimiter, self._between_names = names_in(header)
         except csv.Error as error:
             raise ValueError(f"{path}: the first line does not name columns: {error}") from None
+        refuse_numbers(path, names, header.values or text, self._delimiter)
+        self.may_have_commas = self._delimiter != ","
         super().__init__(path, names)
 
     def _doubt(self) -> str:
@@ -344,7 +348,9 @@ class CsvTable(Table):
         """Copy every record as it stands, with computed values at its end."""
         parsed = self._parser(as_numbers)
         with replacing(output) as beside, beside.open("wb") as out:
-            out.write(self._extended(self._header, [self._quoted(name) for name in new]))
+            between = self._between_names
+            names_of_new = [self._quoted(name, between) for name in new]
+            out.write(self._extended(self._header, names_of_new, between))
             for _, values, done, block in self._read(names, parsed):
                 lines = iter(records(block, self._delimiter))
                 for row in zip(*(column.tolist() for column in compute(values)), strict=True):
@@ -352,23 +358,24 @@ class CsvTable(Table):
                     while not record.strip(b"\r\n"):  # a blank line is no row
                         out.write(record)
                         record = next(lines)
-                    out.write(self._extended(record, [self._quoted(value) for value in row]))
+                    more = [self._quoted(value, self._delimiter) for value in row]
+                    out.write(self._extended(record, more, self._delimiter))
                 out.writelines(lines)
                 yield done
 
-    def _quoted(self, value: Any) -> str:
+    def _quoted(self, value: Any, delimiter: str) -> str:
         """Return a value as it stands in a file."""
         text = value if isinstance(value, str) else repr(value)
         if self.decimal_comma and not isinstance(value, str):
             text = text.replace(".", ",")
-        if {'"', self._delimiter, "\n", "\r"} & set(text):
+        if {'"', delimiter, "\n", "\r"} & set(text):
             return '"' + text.replace('"', '""') + '"'
         return str(text)
 
-    def _extended(self, record: bytes, new: list[str]) -> bytes:
+    def _extended(self, record: bytes, new: list[str], delimiter: str) -> bytes:
         text = record.rstrip(b"\r\n")
         end = record[len(text) :]
-        return self._delimiter.join(["", *new]).encode().join([text, end])
+        return delimiter.join(["", *new]).encode().join([text, end])
 
     def _pieces(self, names: list[str], whole: bool) -> Iterator[tuple[bytes, float]]:
         """Yield the bytes after the header, cut where a record ends."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gzkcore
-from gzkcore._util.files import check_place, remove_parts, replacing
+from gzkcore._util.files import check_place, check_writable, remove_parts, replacing
 
 
 def test_a_file_appears_when_all_of_it_is_written(tmp_path):
@@ -103,10 +103,19 @@ def test_the_place_is_named_where_no_file_can_be_made(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(FileNotFoundError) as told, replacing(tmp_path / "a.txt"):
         pass
-    assert str(told.value) == (
-        f"cannot save to '{tmp_path / 'a.txt'}': no file can be made in {tmp_path} (No such file "
-        "or directory); name another folder"
+    reason = (
+        f"cannot save to '{tmp_path / 'a.txt'}': files cannot be written to the folder {tmp_path}; "
+        "name another folder"
     )
+    assert str(told.value) == reason
+    with pytest.raises(FileNotFoundError) as told:
+        check_writable(tmp_path / "a.txt")
+    assert str(told.value) == reason
+
+
+def test_a_place_is_tried_and_nothing_is_left(tmp_path):
+    check_writable(tmp_path / "a.txt")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_files_that_may_not_be_read_are_named_with_a_remedy(tmp_path, monkeypatch):

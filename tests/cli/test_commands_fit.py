@@ -280,7 +280,7 @@ def test_no_more_features_than_rows(capsys, plain):
         (["--whole", "--gamma", "x"], "--gamma must be auto, scale or a positive number"),
         (["--whole", "--kernel", "x"], "--kernel"),
         (["--lat", "a"], "--lat and --lon must be given together"),
-        (["--time", "0"], "--time 0 must be a positive number"),
+        (["--time", "0"], "--time must be a positive number of seconds; got 0"),
     ],
 )
 def test_a_mistake_is_told_before_a_file_that_is_there(capsys, plain, options, reason):

@@ -118,7 +118,7 @@ def test_plan_of_labels(capsys, plain):
             "--n-components must be whole numbers >= 1, such as 64,256,1024; got 0",
         ),
         (["--gamma", "auto"], "--gamma must be scale, median or a positive number; got auto"),
-        (["--max-error", "-1"], "--max-error -1 must be a positive number"),
+        (["--max-error", "-1"], "--max-error must be a positive number; got -1"),
         (["--kernel", "cauchy"], "--kernel cauchy is unknown"),
         (["--columns", "a,q"], "there is no column 'q'"),
     ],
@@ -210,7 +210,7 @@ def test_bad_comparisons(capsys, globe):
         (["--target", "z"], "there is no column 'z'"),
         (["--kernel", "laplacia"], "did you mean 'laplacian'?"),
         (["--output", "x.txt"], "--output x.txt must end with .json"),
-        (["--max-seconds", "0"], "--max-seconds 0 must be a positive number"),
+        (["--max-seconds", "0"], "--max-seconds must be a positive number; got 0"),
         (["--output", "other.json"], "other.json is not a result of compare"),
         (["--plot", "x.bmp"], "--plot x.bmp must end with"),
         (["--kernel", "additive_chi2"], "this command standardises columns; use gzkcore.compare"),
@@ -236,7 +236,7 @@ def test_bad_comparisons(capsys, globe):
     assert "column 'huge' has values" in refuse(capsys, "plan", "wrong.csv")
     for option in ("--lam", "--max-error"):
         reason = refuse(capsys, "plan", "data.csv", option, "nan")
-        assert reason == f"{option} nan must be a positive number"
+        assert reason == f"{option} must be a positive number; got nan"
     Path("wrong.csv").unlink()
     assert files() == ["data.csv", "other.json"]
 

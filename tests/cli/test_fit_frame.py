@@ -44,7 +44,7 @@ def test_numbers(capsys, mixed):
     assert result["kinds"] == ["number", "number", "date", "text"]
     assert result["learner"] == "KernelRegressor"
     assert ", one lengthscale per column, alpha=" in result["chosen"]
-    assert "; that of the mean is " in str(result["report"])
+    assert "; the mean has " in str(result["report"])
     ours, boosting, linear, mean = result["methods"]
     assert [each["method"] for each in result["methods"]] == [
         "KernelRegressor", "boosting (scikit-learn)", "linear ridge", "the mean",
@@ -132,7 +132,7 @@ def test_labels(capsys, mixed):
     result = run(capsys, *arguments, "--plot", "fit.png")
     assert result["learner"] == "KernelClassifier"
     assert result["classes"] == ["high", "low"]
-    assert "; that of the frequencies of the classes is " in str(result["report"])
+    assert "; the frequencies of the classes have " in str(result["report"])
     errors = [each["error_rate"] for each in result["methods"]]
     assert errors[0] <= errors[3]
     names = ["PREDICTED_kind", "PREDICTED_kind_high", "PREDICTED_kind_low"]
@@ -272,7 +272,7 @@ LINE = "".join(f"{i},{i}\n" for i in range(100))
         ("a,y\n" + MANY + "inf,1\n", [], "row 101, column 'a': the value is inf, which is not a"),
         ("a,y\n" + MANY + "1;5,1\n", ["--gamma", "1"], "--gamma 1 needs --features or --whole"),
         ("a,y\n" + MANY, ["--kernel", "matern"], "--kernel matern needs --features or --whole"),
-        ("a,y\n" + MANY, ["--time", "0"], "--time 0 must be a positive number of seconds"),
+        ("a,y\n" + MANY, ["--time", "0"], "--time must be a positive number of seconds; got 0"),
         (
             "a,y\n" + MANY,
             ["--memory", "much"],

@@ -178,7 +178,7 @@ def test_long_fits_are_announced_and_say_how_they_stand(monkeypatch):
     ("options", "reason"),
     [
         (["--features", "64"], "--features 64 can't be combined with --whole"),
-        (["--centers", "0"], "Invalid value for '--centers'"),
+        (["--centers", "0"], "--centers must be a whole number between 1 and 16,384; got 0"),
         (["--gamma", "wide"], "--gamma must be auto, scale or a positive number; got wide"),
         (["--columns", "y"], "is named twice"),
     ],

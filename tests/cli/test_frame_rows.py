@@ -9,11 +9,12 @@ import pytest
 from commands import QUICK, UNTESTED, read, refuse, run, write
 
 from gzkcore._util.model_io import load
-from gzkcore.cli import frame_rows, hints
+from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
 from gzkcore.learn.categories import what_texts_seem
 from gzkcore.learn.kernel_regressor import KernelRegressor
+from gzkcore.rows.tables import open_table
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
@@ -325,6 +326,37 @@ def test_with_few_rows_the_last_fifth_is_held_out_and_groups_in_turn(capsys):
     assert errors[0] < 5 < errors[1]
     few = run(capsys, *given, "--test-groups", "of", "--test-fraction", "0.3")
     assert "Note: held out: 2 of 6 values of of, 20 rows" in few["notes"]
+
+
+def test_row_numbers_are_told_beside_groups_too(plain):
+    """The column of the groups is left out, as if columns had been chosen."""
+    few, notes = {name: values[:60] for name, values in plain.items()}, []
+    write("data.csv", {"nr": range(60), **few, "of": [f"place {i % 6}" for i in range(60)]})
+    for columns, is_told in ((["nr", "a", "b", "c"], True), (["nr", "a", "b"], False)):
+        notes.clear()
+        frame_rows.read_rows(
+            open_table("data.csv"), "y", columns, places=False, classify=False, test_fraction=0.3,
+            drop_missing=False, seed=0, report=lambda *_: None, say=notes.append,
+            by=arguments.TestBy(None, "of"),
+        )  # fmt: skip
+        told = (
+            "column 'nr' (0 to 59) seems to number the rows; if so, leave it out: --columns a,b,c"
+        )
+        assert (told in notes) == is_told
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([*range(13), *[20] * 7], ", 35 % of all instead of 20 %, since rows of the same day stay"),
+        (range(20), " with day from 16 on"),
+    ],
+)
+def test_far_more_rows_than_asked_are_told(values, told):
+    notes = []
+    frame_rows._last_rows(None, "day", np.array(values, dtype=float), 0.2, notes.append)
+    assert told in notes[0]
+    assert ("instead" in notes[0]) == ("instead" in told)
 
 
 def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):

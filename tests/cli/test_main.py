@@ -157,9 +157,18 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
         (["fit", "d.csv"], "Missing option '--target'. d.csv: there is no such file."),
         (["fit", "d.xlsx"], "Missing option '--target'. d.xlsx: there is no such file."),
         (["predict", "m.gzk", "d.csv"], "Missing option '--output'. Example: gzkcore predict m"),
-        (["fit", "d.csv", "--target", "y", "--features", "0"], "--features"),
-        (["fit", "d.csv", "--target", "y", "--test-fraction", "2"], "'--test-fraction': 2"),
-        (["fit", "d.csv", "--target", "y", "--test-fraction=-3"], "'--test-fraction': -3"),
+        (["fit", "d.csv", "--features", "0"], "--features must be a whole number >= 1; got 0"),
+        (
+            ["fit", "d.csv", "--target", "y", "--test-fraction", "2"],
+            "--test-fraction must be a number between 0 and 0.9; got 2",
+        ),
+        (["fit", "d.csv", "--test-fraction=-3"], "must be a number between 0 and 0.9; got -3"),
+        (
+            ["fit", "d.csv", "--seed", "0", "--seed", "x"],
+            "--seed must be a whole number >= 0; got x",
+        ),
+        (["fit", "d.csv", "--time", "x"], "--time must be a number; got x"),
+        (["fit", "d.csv", "--centers", "99999"], "a whole number between 1 and 16,384; got 99999"),
         (["info", "--colour"], "No such option: --colour"),
     ],
 )

@@ -1,5 +1,6 @@
 """The maps of the command: where they look, how they fade, their colours."""
 
+import re
 import sys
 from types import SimpleNamespace
 
@@ -71,6 +72,24 @@ def test_colors_suit_the_values(low, high, name, limits):
     norm, colors = maps._colors(np.linspace(low, high, 10_001))
     assert colors.name == name
     np.testing.assert_allclose((norm.vmin, norm.vmax), limits, rtol=1e-3)
+
+
+def test_colors_span_no_more_than_the_data():
+    """A surface between 0 and 30 went from -60 to 60 at the edges, and so did its colours."""
+    surface = np.linspace(-60, 60, 1001)
+    norm, colors = maps._colors(surface, (0.0, 30.0))
+    assert (colors.name, norm.vmin, norm.vmax) == ("viridis", 0, 30)
+    norm, _ = maps._colors(surface, (100.0, 130.0))  # a surface that is not near any of them
+    assert norm.vmax < 61
+
+
+def test_the_range_of_deviations_is_told_with_that_of_the_colors():
+    std = np.append(np.linspace(1, 2, 1000), 9.0)
+    norm, _ = maps._steps(std)
+    told = maps._range_told(std, norm, "height (m)")
+    assert re.fullmatch(r"1 to 9 m\ncolours: from [\d.]+ to 2(\.\d)?", told), told
+    norm, _ = maps._steps(std[:-1])
+    assert maps._range_told(std[:-1], norm, "height (m)") == "1 to 2 m"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +226,7 @@ def test_where_nothing_is_known_both_maps_are_hatched(monkeypatch, tmp_path):
     bar = second.child_axes[0]
     assert bar.get_ylim()[1] < 41  # the colours are those of what is known
     assert "5" in second.get_title("left")
-    assert second.get_title("left").endswith("to 60 m")
+    assert float(re.search(r"to ([\d.]+) m", second.get_title("left"))[1]) < 41  # so is the title
 
 
 def test_arrows_beside_colors_stand_for_values_beyond_them():
@@ -381,7 +400,7 @@ def test_degrees_of_longitude_are_shorter_in_the_north(far):
 def test_models_on_centres_say_how_sure_they_are(alpha):
     X = np.random.default_rng(0).uniform(-1, 1, (80, 2))
     model = KernelRidge(alpha=alpha, centers=15, random_state=0).fit(X, X[:, 0])
-    surface = maps.surface_of(model, lambda cells: cells, X, 1.0, 1.0)
+    surface = maps.surface_of(model, lambda cells: cells, X, 1.0, np.arange(9.0))
     assert (surface.std is None) == (alpha == 0)
     assert surface.std is None or surface.std(X[:5]).shape == (5,)
 

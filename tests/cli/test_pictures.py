@@ -141,8 +141,11 @@ def test_classes_and_columns_of_long_names(monkeypatch):
     assert labels.get_window_extent().width > 0.2 * figure.bbox.width
     first, second = (axes._left_title.get_window_extent() for axes in (labels, bars))
     assert first.x1 < second.x0
-    assert bars.get_title("left").startswith("Which columns matter\ntop 12 of 20 columns:")
+    assert bars.get_title("left").startswith("Which columns matter\nthe top 12 of 20")
     assert "\ncolours: share of each actual " in labels.get_title("left")
+    assert "100 held-out rows of data.csv\n0.0 % of predictions are wrong\n" in labels.get_title(
+        "left"
+    )
     assert not any(bar.get_ylabel() for bar in figure.axes[2:])  # it would be that of the bars
 
 
@@ -169,7 +172,12 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
             folds=None,
             truth=truth,
         ),
-        verdict=SimpleNamespace(shuffled=shuffled, error_of_some=2.0, predicted=truth + 1),
+        verdict=SimpleNamespace(
+            shuffled=shuffled,
+            error_of_some=2.0,
+            predicted=truth + 1,
+            methods=[{"rmse": 1.0, "r2": 0.8788}],
+        ),
         model=SimpleNamespace(encoder_=SimpleNamespace(columns_=places)),
         places=None,
     )
@@ -177,3 +185,10 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     assert len(figures[0].axes) == n_axes
     titles = [axes.get_title("left") for axes in figures[0].axes]
     assert not any(" of 3" in title for title in titles)  # all are shown
+    assert (
+        "10 held-out rows of data.csv; line: perfect\nroot mean squared error 1, R² 0.879"
+        in titles[0]
+    )
+    if n_axes == 2:
+        label = figures[0].axes[1].get_xlabel()
+        assert label == "rise of the error of 2\nif the column is shuffled"

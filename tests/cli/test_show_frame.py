@@ -14,8 +14,13 @@ from gzkcore.cli.verdict import _judged_labels
     ("error", "told"),
     [
         (0.21, []),
-        (0.195, ["boosting predicted better, but within the uncertainty of the test."]),
-        (0.1, ["boosting predicted better here."]),
+        (
+            0.195,
+            [
+                "boosting has a smaller error here, but the difference may be chance: the test has too few rows to tell."
+            ],
+        ),
+        (0.1, ["boosting has a smaller error here."]),
     ],
 )
 def test_where_another_method_is_better_it_is_said(error, told):
@@ -30,7 +35,7 @@ def test_where_nothing_is_better_than_the_mean_it_is_said(of_mean, said):
     ours = {"method": "KernelRegressor", "rmse": 0.2, "plus_minus": 0.02}
     mean = {"method": "the mean", "rmse": of_mean, "plus_minus": 0.02}
     told = _about_best({"classes": None, "methods": [ours, mean], "target": "y"})
-    found = [line.startswith("No method predicted better than the mean") for line in told]
+    found = [line.startswith("No method is clearly better than the mean: ") for line in told]
     assert found == [True] * said
 
 

@@ -38,6 +38,7 @@ from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.learn import kernel_search, table_learner
 from gzkcore.learn.deviations import widening
+from gzkcore.learn.kernel_regressor import _about_widening
 from gzkcore.learn.kernel_search import (
     Report,
     Trials,
@@ -356,7 +357,7 @@ def test_the_report_orders_kernels_by_error_and_tells_nothing_that_means_nothing
         told = "".join(report.sentences)
         assert "0.0 s" not in told
         assert not re.search(r"less than 0\.0\d", told)
-        assert ("At this rate" in told) == (n > 120), n
+        assert ("Twice as many rows" in told) == (n > 120), n
     found = re.findall(r"(?m)^.\s+([.\d]+) .* s +(\d+)   \w", str(report))
     table = [(-int(rows), float(error)) for error, rows in found]
     assert len(table) > 3
@@ -652,6 +653,19 @@ def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowe
     X = np.random.default_rng(1).uniform(0, 1, (n, 1))
     model = KernelRegressor(random_state=0).fit(X, np.sin(4 * X[:, 0]))
     assert (model._widening < 1).all() == narrowed
+
+
+@pytest.mark.parametrize(
+    ("factors", "told"),
+    [
+        ([0.997], "standard deviations needed no correction: at least 95 % of the rows"),
+        ([0.38], "were too large, so they are multiplied by 0.38. Now 95 % of the rows"),
+        ([1.2], "were too small, so they are multiplied by 1.20. Now"),
+        ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
+    ],
+)
+def test_the_report_says_how_deviations_were_corrected(factors, told):
+    assert told in _about_widening(np.array(factors))
 
 
 def test_a_constant_has_no_deviation():

@@ -165,7 +165,7 @@ def test_columns_that_can_be_numbers():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "data.csv is empty"),
+        ("", "data.csv is empty; write it again, or pass a file with rows"),
         ("\n1,2\n", "data.csv: the first line is blank, but must name the columns"),
         ("a,y\n", "data.csv has columns, but no rows"),
         ("a,a,y\n1,2,3\n", "data.csv: 2 columns are called 'a'; rename them"),
@@ -178,7 +178,10 @@ def test_columns_that_can_be_numbers():
         ),  # the first row, not column
         ("a,y\n1,2\n3\n", "data row 2 has 1 value, but there are 2 columns: '3'"),
         ("a;y\n1;2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
-        ("1,2.5\n3,4\n", "its columns are 1, 2.5; has it no first line that names the columns?"),
+        ("1,2.5\n3,4\n", "the first line has numbers, '1,2.5', but must name the columns; write"),
+        ("# made by me\n1 2.5\n3 4\n", "numbers, '1 2.5', but must name the columns"),
+        ("# a y\n 1.0   2.5\n", "several spaces stand between the values; separate them by one"),
+        ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
         ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
         ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
         (
@@ -223,7 +226,7 @@ COMMENTS = [
     (["# USGS export", "# of 2024, in metres", "a,b,y"], ["a", "b", "y"], 2),
     (["#", "", "# more", "", "", "2019,2020,y"], ["2019", "2020", "y"], 5),
     (["# a, b and c", "a;b;y"], ["a", "b", "y"], 1),
-    (["# made by savetxt", "# a;b;y"], ["# a", "b", "y"], 1),
+    (["# made by savetxt", "# a;b;y"], ["a", "b", "y"], 1),
     (["#a,b,y"], ["#a", "b", "y"], 0),
     (["##fileformat=1", "#a\tb\ty", ""], ["#a", "b", "y"], 1),
 ]
@@ -250,10 +253,39 @@ def test_comments_before_the_header(monkeypatch, lines, names, place, mark, end,
     assert Path("out.csv").read_bytes() == expected.encode()
 
 
+def test_a_comment_too_long_for_names():
+    Path("data.csv").write_text(f"# {'x' * 200_000}\n1.5 2\n")
+    refuse("data.csv", ["y"], "the first line has numbers, '1.5 2', but must name the columns")
+
+
 @pytest.mark.parametrize("text", ["# nothing\n# more\n", "# nothing\n# more", "#a"])
 def test_comments_alone(text):
     Path("data.csv").write_text(text)
     refuse("data.csv", ["y"], "there is no column 'y'; its columns are #")
+
+
+@pytest.mark.parametrize("delimiter", [" ", ",", "\t"])
+@pytest.mark.parametrize(
+    "header", ["a b y", "a  b y", "of 2024\n\nmade here\na b y", "a\tb\ty", "a,b,y", "a, b, y"]
+)
+def test_names_that_savetxt_writes_as_a_comment(delimiter, header):
+    """The first row of numbers was taken for names, and the # for a part of the first name."""
+    rows = np.array([[1.5, np.nan, 3], [4, -5e20, 6]])
+    np.savetxt("data.csv", rows, delimiter=delimiter, header=header)
+    table = open_table("data.csv")
+    assert table.names == ["a", "b", "y"]
+    assert np.array_equal(read(table.batches(["a", "y"])), rows[:, [0, 2]])
+    new = {"new": DOUBLE, "my own": DOUBLE}
+    list(table.append(["y"], lambda rows: [2 * rows[:, 0]] * 2, new, Path("out.csv")))
+    again = open_table("out.csv")
+    assert again.names == ["a", "b", "y", *new]
+    assert np.array_equal(read(again.batches(["y", "my own"])), [[3, 6], [6, 12]])
+
+
+def test_whole_numbers_may_be_names():
+    for names in ("0,1,2", "2022,2023,2024"):
+        Path("data.csv").write_text(f"{names}\n4,5,6.5\n")
+        assert open_table("data.csv").names == names.split(",")
 
 
 def with_commas(values):
@@ -293,6 +325,8 @@ def test_columns_that_are_not_there():
     Path("data.csv").write_text("lat,b\n1,2\n")
     refuse("data.csv", ["b", "lot"], "there is no column 'lot'; did you mean 'lat'?")
     refuse("data.csv", ["zz"], "there is no column 'zz'; its columns are lat, b")
+    refuse("data.csv", ["zz", "b", "u"], "there are no columns 'zz', 'u'; its columns are lat, b")
+    refuse("data.csv", [*"stuvwxyz"], "no columns 's', 't', 'u', 'v', 'w' and 3 more; its columns")
 
 
 def test_bad_files():
