@@ -143,7 +143,7 @@ def check() -> int:
             (ROOT, ["sp-repo-review", "."]),
             (away, ["mypy", "--config-file", config]),
             (away, ["stubtest", *compiled, "--mypy-config-file", config]),
-            (away, ["pytest", "-nauto", "-c", config, *doctests, "--pyargs", "gzkcore", *pages]),
+            (away, ["pytest", "-nauto", "-c", config, *doctests, *pages, "--pyargs", "gzkcore"]),
         ]
         failed = [
             " ".join(map(str, command)) for cwd, command in commands if run(*command, cwd=cwd)

@@ -714,7 +714,7 @@ def test_more_mapped_numbers_than_an_int32_counts(tmp_path):
 
 @every_map
 @every_type
-@pytest.mark.parametrize("exponent", [-36, -20, -10, 10, 20, 36])
+@pytest.mark.parametrize("exponent", [-36, -10, 20, 36])
 @pytest.mark.filterwarnings("ignore")
 def test_finite_rows_have_finite_features_or_an_error(name, dtype, exponent):
     features, X = given(name, dtype)

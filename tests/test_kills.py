@@ -31,7 +31,7 @@ def trial(job, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["ridge", "save"])
+@pytest.mark.parametrize("job", ["ridge", pytest.param("save", marks=pytest.mark.weekly)])
 def test_some_kills(job):
     assert trial(job, 5)["kills"] >= 5
 

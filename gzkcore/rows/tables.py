@@ -127,7 +127,8 @@ class Table:
 
     def require(self, names: list[str]) -> None:
         """Raise ValueError for those of `names` that are no columns."""
-        missing = [name for name in dict.fromkeys(names) if name not in {*self.names}]
+        known = {*self.names}
+        missing = [name for name in dict.fromkeys(names) if name not in known]
         if not missing:
             return
         close = difflib.get_close_matches(missing[0], self.names, n=1)

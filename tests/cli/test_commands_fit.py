@@ -48,7 +48,9 @@ def test_no_r2_where_predicting_the_constant_has_no_error():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["--features", "32"], ["--whole"]])
+@pytest.mark.parametrize(
+    "options", [pytest.param(["--features", "32"], marks=pytest.mark.weekly), ["--whole"]]
+)
 def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, plain, options):
     write("data.csv", {name: column[:60] for name, column in plain.items()})
     arguments = ["fit", "data.csv", "--target", "y", *options]
@@ -538,7 +540,7 @@ def test_json_is_all_there_is_on_stdout(globe, capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["fit", "predict"])
+@pytest.mark.parametrize("command", ["fit", pytest.param("predict", marks=pytest.mark.weekly)])
 def test_interrupt(capsys, globe, command):
     """Ctrl-C in the middle of the work: exit code 130, no file, not even half of one."""
     write("small.csv", globe)

@@ -11,6 +11,7 @@ from commands import UNTESTED, files, read, refuse, run, write
 from gzkcore._util.model_io import load
 from gzkcore.cli import main as cli
 from gzkcore.cli.held_out import folds_of, held_out
+from gzkcore.cli.show_frame import print_frame
 from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.rows.frames import Frame
 
@@ -99,13 +100,13 @@ def test_of_few_rows_each_fifth_is_held_out_in_turn(capsys, mixed):
     assert ours["of_folds"] == pytest.approx(of_folds, rel=1e-6)
     assert mean["r2"] == pytest.approx(0, abs=1e-12)
 
-    assert cli.main([*arguments, "--force"]) == 0
+    print_frame(result)
     out = capsys.readouterr().out
     assert "y from a, color: 60 rows, 5-fold cross-validation" in out
     assert "The saved model is a fit to all rows.\nErrors of single folds: KernelReg" in out
     result = run(capsys, *arguments, "--test-fraction", "0.2")
     assert (result["train_rows"], result["test_rows"], result["folds"]) == (48, 12, None)
-    assert cli.main([*arguments, "--force", "--test-fraction", "0.2"]) == 0
+    print_frame(result)
     told = "12 held-out rows say little; without --test-fraction all rows are tested, by cross"
     assert told in capsys.readouterr().out
 
@@ -144,7 +145,7 @@ def test_labels(capsys, mixed):
         assert row["PREDICTED_kind"] == ("high" if high > low else "low")
     reason = refuse(capsys, "predict", "model.gzk", "data.csv", "--output", "o.csv", "--std")
     assert "--std: model.gzk predicts labels, which have no standard deviation; use" in reason
-    assert cli.main([*arguments, "--force", "--test-fraction", "0.2"]) == 0
+    print_frame(result)
     assert "Uncertainty: the mean probability of the predicted class" in capsys.readouterr().out
 
 
@@ -191,7 +192,9 @@ def test_formats_agree(capsys, mixed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("named", [True, False], ids=["by options", "by names"])
+@pytest.mark.parametrize(
+    "named", [pytest.param(True, marks=pytest.mark.weekly), False], ids=["by options", "by names"]
+)
 def test_on_the_globe(capsys, globe, named):
     if not named:
         globe = {"Longitude": globe["lon"], "latitude": globe["lat"], "y": globe["y"]}

@@ -92,7 +92,9 @@ def test_columns_without_a_value_are_left_out(capsys, ending):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["boosting (scikit-learn)", "linear ridge"])
+@pytest.mark.parametrize(
+    "name", ["boosting (scikit-learn)", pytest.param("linear ridge", marks=pytest.mark.weekly)]
+)
 def test_a_baseline_that_fails(capsys, monkeypatch, plain, name):
     def fail(*_):
         raise RuntimeError("no\nway")

@@ -40,7 +40,9 @@ def test_netcdf_and_csv_of_features(capsys, globe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("named", [True, False], ids=["by options", "by names"])
+@pytest.mark.parametrize(
+    "named", [True, pytest.param(False, marks=pytest.mark.weekly)], ids=["by options", "by names"]
+)
 def test_a_window_by_the_default_fit(capsys, globe, named):
     names = {} if named else {"lat": "Latitude", "lon": "long"}
     write("data.csv", {names.get(name, name): column[:100] for name, column in globe.items()})
@@ -146,7 +148,9 @@ def test_what_is_refused(capsys, globe, plain):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [QUICK, []], ids=["features", "default"])
+@pytest.mark.parametrize(
+    "options", [pytest.param(QUICK, marks=pytest.mark.weekly), []], ids=["features", "default"]
+)
 def test_a_model_of_a_region_fills_its_region(capsys, options):
     rng = np.random.default_rng(0)
     lat, lon = rng.uniform(45, 50, 60), rng.uniform(5, 15, 60)

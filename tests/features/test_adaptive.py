@@ -109,7 +109,9 @@ def test_draws_have_that_law(how, seen):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [formulas.draw_by_modes, formulas.draw_by_rows])
+@pytest.mark.parametrize(
+    "draw", [formulas.draw_by_modes, pytest.param(formulas.draw_by_rows, marks=pytest.mark.weekly)]
+)
 def test_draws_of_the_reference_have_that_law(draw):
     X, coefficients = gaussian(6, 2).tolist(), [0.5, 1.0, 2.0]
     leverage = formulas.monomial_leverage(X, coefficients, 1.5)
@@ -185,7 +187,7 @@ def test_exact_where_all_monomials_fit(kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("listed", [1 << 16, 0])
+@pytest.mark.parametrize("listed", [1 << 16, pytest.param(0, marks=pytest.mark.weekly)])
 def test_weights_are_unbiased(listed, monkeypatch):
     """Each monomial, with its weight or not at all, has the mean 1."""
     monkeypatch.setattr(module, "_LISTED", listed)
@@ -219,7 +221,9 @@ def test_unbiased(kernel, listed, n_rows, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", [Gaussian(0.4), Polynomial(4)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(0.4), pytest.param(Polynomial(4), marks=pytest.mark.weekly)], ids=repr
+)
 def test_the_guarantee(kernel):
     """(epsilon, lambda) with F = 2 s_lambda log s_lambda / epsilon^2 columns, in 9 of 10 states."""
     X = sphere(300, 8) * np.linspace(1.5, 0.3, 8)

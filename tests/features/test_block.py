@@ -546,7 +546,7 @@ def given_the_blocks(features, delta):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("n_components", [20_000, 701])
+@pytest.mark.parametrize("n_components", [pytest.param(20_000, marks=pytest.mark.weekly), 701])
 @pytest.mark.filterwarnings("ignore:on these data the kernel is off")
 def test_features_have_the_expected_mean_and_variance(name, n_components):
     X = gaussian(6, 128)

@@ -193,7 +193,7 @@ def modified_second_moment(dim, radius, D):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("dim", [1, 2, pytest.param(3, marks=pytest.mark.weekly)])
 def test_modified_mean_and_variance(dim):
     X, Y = pairs(dim)
     X, Y = X / 2, Y / 2

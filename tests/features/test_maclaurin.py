@@ -39,7 +39,7 @@ def pairs(dim=4):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", RULES)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", ["gaussian", "homogeneous", "derivatives"])
 def test_mean_and_variance(name, degrees):
     kernel, (X, Y) = KERNELS[name], pairs()
     features = MaclaurinFeatures(kernel, 8, degrees=degrees)

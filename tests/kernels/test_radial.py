@@ -218,7 +218,9 @@ def pairs(kernel, dim, shell, n=400):
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("dim", [1, 3, 9])
-@pytest.mark.parametrize("shell", [(1.5, 1.5), (0.5, 2.0), (0.0, 2.5)], ids=str)
+@pytest.mark.parametrize(
+    "shell", [pytest.param((1.5, 1.5), marks=pytest.mark.weekly), (0.5, 2.0), (0.0, 2.5)], ids=str
+)
 def test_every_family_is_the_kernel_within_its_residual(name, dim, shell):
     kernel = FAMILIES[name]
     radial = RadialFunctions(kernel, dim, shell, np.linspace(*shell, 32), 60, 1e-10)

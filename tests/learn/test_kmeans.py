@@ -335,7 +335,7 @@ def test_whole_weights_draw_starts_as_repeated_rows_do():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("init", ["k-means++", pytest.param("random", marks=pytest.mark.weekly)])
 def test_rows_without_weight_are_no_starts(init, monkeypatch):
     monkeypatch.setattr("gzkcore.rows.survey.SAMPLE_ROWS", 20)
     X, weight = np.arange(500.0)[:, None], (np.arange(500) % 7 == 0) * 1e-3

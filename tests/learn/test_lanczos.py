@@ -113,7 +113,7 @@ def test_the_fastest_driver_may_give_up(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preconditioned", [False, True])
+@pytest.mark.parametrize("preconditioned", [pytest.param(False, marks=pytest.mark.weekly), True])
 def test_the_errors_are_what_they_are_said_to_be(preconditioned):
     """Of 40 estimates of three determinants each, in units of their errors."""
     K, shifts, noise = kernel_matrix(), np.array([0.01, 0.1, 1.0]), 1.0

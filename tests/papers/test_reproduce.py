@@ -178,7 +178,7 @@ def test_tiny_run(name, tmp_path):
         assert f"{absent}: absent, skipped" in text
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.usefixtures("home", "small")
 def test_regression_has_every_method_and_ours(tmp_path):
     result = papers.run("gegenbauer table2", quick=True, seeds=1, output=tmp_path / "out.json")
