@@ -364,7 +364,7 @@ def package() -> int:
         to_folder = "import sys, mesonpy; mesonpy.build_sdist(sys.argv[1])"
         must(BIN / "python", "-P", "-c", to_folder, folder)
         if wrong := unlike(next(folder.glob("*.tar.gz"))):
-            print("The source distribution, of the last commit, lacks or has otherwise:", *wrong)
+            print("Commit first: the source distribution lacks, or has otherwise:", *wrong)
             return 1
         options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}")
         must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
