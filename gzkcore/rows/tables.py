@@ -54,6 +54,7 @@ BLOCK_BYTES = 4 << 20  # of text, parsed at a time
 HEAD_BYTES = 1 << 16  # of text, that the header is looked for in first
 BLOCK_VALUES = 4 << 20  # of the binary formats
 MOST_MISSING = 5  # columns that are named where several are missing
+MOST_LETTERS = 60  # of the name of an only column, which may be a whole line
 RECORD_BYTES = 64 << 20  # no record of a CSV file is longer
 
 # Columns of a piece, or the rows of a frame, to new columns of it.
@@ -133,6 +134,8 @@ class Table:
             return
         close = difflib.get_close_matches(missing[0], self.names, n=1)
         told = "its columns are " + ", ".join(self.names[:8]) + ", ..." * (len(self.names) > 8)
+        if len(self.names) == 1:
+            told = f"its only column is {self.names[0][:MOST_LETTERS]!r}"
         if len(missing) > 1:
             what = f"are no {named_columns(missing, MOST_MISSING)}"
         else:
@@ -335,6 +338,8 @@ class CsvTable(Table):
             return "; has it no first line that names the columns?"
         if any("\ufffd" in name for name in self.names):
             return "; the header is not UTF-8: save the file as UTF-8"
+        if len(self.names) == 1 and any(mark in self.names[0].strip() for mark in " |"):
+            return "; separate columns by commas, semicolons or tabs"
         return ""
 
     def append(

@@ -182,6 +182,9 @@ def test_columns_that_can_be_numbers():
         ("# made by me\n1 2.5\n3 4\n", "numbers, '1 2.5', but must name the columns"),
         ("# a y\n 1.0   2.5\n", "several spaces stand between the values; separate them by one"),
         ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
+        ("a b y\n1 2 3\n", "its only column is 'a b y'; separate columns by commas, semicolons"),
+        ("a|y\n1|2\n", "its only column is 'a|y'; separate columns by commas, semicolons or tabs"),
+        ("a\n1\n", "there is no column 'y'; its only column is 'a'"),
         ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
         ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
         (
@@ -261,7 +264,7 @@ def test_a_comment_too_long_for_names():
 @pytest.mark.parametrize("text", ["# nothing\n# more\n", "# nothing\n# more", "#a"])
 def test_comments_alone(text):
     Path("data.csv").write_text(text)
-    refuse("data.csv", ["y"], "there is no column 'y'; its columns are #")
+    refuse("data.csv", ["y"], "there is no column 'y'; its only column is '#")
 
 
 @pytest.mark.parametrize("delimiter", [" ", ",", "\t"])
