@@ -84,7 +84,8 @@ class Candidate:
     error: float  # root mean squared error of standardised targets
     seconds: float
     of_splits: list[Kernel] = field(default_factory=list, repr=False, compare=False)
-    least_alpha: bool = field(default=False, repr=False, compare=False)  # none below was solved for
+    # No smaller alpha was solved for, and this one is better than the next larger one.
+    least_alpha: bool = field(default=False, repr=False, compare=False)
     chosen: bool = field(default=False, repr=False, compare=False)  # the model is made of it
     n_rows: int = 0  # that it was fitted to; files of earlier versions don't tell
     longer: float = 1.0  # what learned lengthscales were multiplied by
@@ -214,8 +215,9 @@ class Trials:
         best = self._best_alpha(squares)
         squares = squares.sum(axis=0)
         error = math.sqrt(squares[best] / self.held_out_weight())
-        alpha, below = float(self.alphas[best]), squares[:best]
+        alpha, below, above = float(self.alphas[best]), squares[:best], squares[best + 1 : best + 2]
         least = bool(alpha == ALPHAS[0] or (best > 0 and not np.isfinite(below).any()))
+        least &= bool((squares[best] < WORTH_A_STEP**2 * above).all())
         found = Candidate(
             name, kernel, alpha, error, seconds, of_splits, least, n_rows=self.n_fitted,
             longer=longer,

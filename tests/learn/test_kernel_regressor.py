@@ -924,8 +924,9 @@ def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
 @pytest.mark.parametrize(("errors", "least"), [
     ([3, 2, 4, 5, 6, 7, 8], False), ([1, 2, 3, 4, 5, 6, 7], True),
     ([np.inf, np.inf, 4, 5, 6, 7, 8], True), ([np.inf, 5, 4, 5, 6, 7, 8], False),
+    ([1, 1.001, 3, 4, 5, 6, 7], False), ([np.inf] * 6 + [1], True),
 ])  # fmt: skip
-def test_an_alpha_below_which_none_was_solved_for_is_known(monkeypatch, errors, least):
+def test_whether_smaller_alphas_may_be_better_is_known(monkeypatch, errors, least):
     """Only then features are tried too, which can do with smaller ones."""
     trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
     monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.array([errors], dtype=float))
