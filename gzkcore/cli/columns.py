@@ -4,11 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gzkcore._util.typing import Doubles
+from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.frames import Frame, Values
 
 MOST_ROWS, MOST_COLUMNS = 1000, 50  # that are tried
 LEAST_RISE = 1.01  # of the error where a column that matters is shuffled
+
+
+def some_of(n_rows: int, rng: np.random.Generator) -> Integers:
+    """Return the rows that columns are shuffled in, some of many."""
+    return np.sort(rng.permutation(n_rows)[:MOST_ROWS])
 
 
 def shuffled_errors(
@@ -19,13 +24,13 @@ def shuffled_errors(
     tried: dict[str, list[str]],
     rng: np.random.Generator,
 ) -> tuple[float, dict[str, float]]:
-    """Return the error on some rows, and with some columns shuffled, the largest first.
+    """Return the error on rows, and with some columns shuffled, the largest first.
 
     Parameters
     ----------
     predict : callable
     frame : Frame
-        Rows held out.
+        Rows held out, `some_of` them: each column takes a prediction of all.
     truth : ndarray of shape (n_rows,)
     error : callable
         Of truth and predictions.
@@ -33,8 +38,6 @@ def shuffled_errors(
         Columns that are shuffled together, by what they are called, in the order of the trials.
     rng : Generator
     """
-    rows = np.sort(rng.permutation(len(truth))[:MOST_ROWS])
-    frame, truth = frame.take(rows), truth[rows]
     found = {}
     for name, columns in list(tried.items())[:MOST_COLUMNS]:
         order = rng.permutation(len(truth))

@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,7 +29,16 @@ from .arguments import (
     origin,
     recipe_of,
 )
-from .output import advice, collected_notes, drawn, options_named, print_json, progress, tell
+from .output import (
+    InterruptedWorkError,
+    advice,
+    collected_notes,
+    drawn,
+    options_named,
+    print_json,
+    progress,
+    tell,
+)
 from .show_fit import FitResult, print_fit
 
 if TYPE_CHECKING:
@@ -252,6 +261,12 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
     if asked.columns is None and len(columns) > 1 and not places:
         # No row held out has a value of its group that was learned from.
         columns = [name for name in columns if name != by.groups]
+    kept = []
+
+    def keep(model: Any) -> None:
+        model.save(asked.model)
+        kept.append(asked.model)
+
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
             table, target, columns, places=places, classify=classify,
@@ -261,13 +276,18 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
         )  # fmt: skip
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
-            found = fit_frame(rows, limits, asked.seed, report)
+            found = fit_frame(rows, limits, asked.seed, report, keep)
+        except KeyboardInterrupt:
+            if not kept:
+                raise
+            raise InterruptedWorkError(
+                f"interrupted; {asked.model} has the model, which was not tested"
+            ) from None
         except TooLittleMemoryError as error:
             limit = "half of what is free" if limits.bytes is None else f"{limits.bytes:,.0f} bytes"
             raise ValueError(
                 f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
             ) from None
-        found.model.save(asked.model)
         if found.verdict is not None:
             notes += [f"Note: {reason}" for reason in found.verdict.failed]
         if plot is not None and found.places is None and places_among(found.model):

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -31,7 +32,9 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> FrameFit:
+def fit_frame(
+    rows: FrameRows, limits: Limits, seed: int, report: Report, keep: Callable[[Any], None]
+) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     Parameters
@@ -43,6 +46,8 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
         Decides all that is chosen at random.
     report : callable
         Is told the name of the work, and the share of it that is done.
+    keep : callable
+        Is given the model before it is tested: whatever happens then, the fit is not lost.
     """
     report("learning", 0)
     started = time.perf_counter()
@@ -52,17 +57,18 @@ def fit_frame(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Fra
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
     importances = dict(sorted(shares, key=lambda each: -each[1]))
     names, verdict = place_names(model, rows.recipe), None
+    places = None if names is None else np.column_stack([rows.train[name] for name in names])
+    recipe = rows.recipe
+    if places is not None:
+        recipe = replace(recipe, window=[*window_of(places)])
+    model.recipe_ = asdict(recipe)
+    keep(model)
     if len(rows.truth):
         tried = _tried(list(importances), places_among(model)) if names is None else {}
         tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
         if rows.folds is not None:
             tested = _learned_in_turn(rows, limits, seed, report)
         verdict = judge_model(tested, rows, took, tried, seed, report)
-    places = None if names is None else np.column_stack([rows.train[name] for name in names])
-    recipe = rows.recipe
-    if places is not None:
-        recipe = replace(recipe, window=[*window_of(places)])
-    model.recipe_ = asdict(recipe)
     return FrameFit(model, rows, importances, places, verdict)
 
 

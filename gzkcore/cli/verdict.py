@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.frames import Frame, Values
 
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
-from .columns import shuffled_errors
+from .columns import shuffled_errors, some_of
 from .frame_rows import FrameRows
 from .reports import Report
 
@@ -33,7 +33,7 @@ class Tested:
     fitted : list of ndarray or slice
         The rows of the fit that each of them learned from.
     folds : ndarray of shape (n_test,)
-        Which of them predicts each row held out.
+        Which of them predicts each row that is tested.
     """
 
     models: list[Any]
@@ -127,11 +127,7 @@ def judge_model(
     """
     predict = tested.predict_proba if rows.classify else tested.predict
     predicted, truth = predict(rows.test), rows.truth
-    if rows.classify:
-        judge = _judged_labels(tested.classes)
-    else:
-        means = np.array([np.mean(rows.y[used]) for used in tested.fitted])
-        judge = _judged_numbers(means[tested.folds])
+    judge = _judge_of(tested, rows)
     predictions, seconds, failed = _baselines(tested, rows, report)
     name = type(tested.models[0]).__name__
     methods = [
@@ -141,10 +137,7 @@ def judge_model(
             [name, *predictions], [predicted, *predictions.values()], [took, *seconds], strict=True
         )
     ]
-    of_some, shuffled = shuffled_errors(
-        predict, rows.test, truth, lambda *both: float(next(iter(judge(*both).values())) or 0),
-        tried, np.random.default_rng(seed),
-    )  # fmt: skip
+    of_some, shuffled = _shuffled(tested, rows, tried, seed)
     sure = _how_sure(tested, rows.test, truth, predicted)
     if rows.classify:
         predicted = tested.classes[predicted.argmax(axis=1)]
@@ -201,6 +194,30 @@ def _of_folds(tested: Tested, truth: Values, predicted: Doubles, classify: bool)
         loss = np.square(truth - predicted)
     means = [float(loss[tested.folds == i].mean()) for i in range(len(tested.models))]
     return means if classify else [mean**0.5 for mean in means]
+
+
+def _shuffled(
+    tested: Tested, rows: FrameRows, tried: dict[str, list[str]], seed: int
+) -> tuple[float, dict[str, float]]:
+    """Return the first of the errors on some of the rows held out, and with columns shuffled."""
+    rng = np.random.default_rng(seed)
+    some = some_of(len(rows.truth), rng)
+    tested = replace(tested, folds=tested.folds[some])
+    predict = tested.predict_proba if rows.classify else tested.predict
+    judge = _judge_of(tested, rows)
+
+    def error(truth: Values, predicted: Doubles) -> float:
+        return float(next(iter(judge(truth, predicted).values())) or 0)
+
+    return shuffled_errors(predict, rows.test.take(some), rows.truth[some], error, tried, rng)
+
+
+def _judge_of(tested: Tested, rows: FrameRows) -> Judge:
+    """Return what judges predictions of the rows that are tested."""
+    if rows.classify:
+        return _judged_labels(tested.classes)
+    means = np.array([np.mean(rows.y[used]) for used in tested.fitted])
+    return _judged_numbers(means[tested.folds])
 
 
 def _judged_numbers(mean: Doubles) -> Judge:

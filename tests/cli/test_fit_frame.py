@@ -9,6 +9,7 @@ import pytest
 from commands import UNTESTED, files, read, refuse, run, write
 
 from gzkcore._util.model_io import load
+from gzkcore.cli import columns, fit_frame
 from gzkcore.cli import main as cli
 from gzkcore.cli.held_out import folds_of, held_out
 from gzkcore.cli.show_frame import print_frame
@@ -247,6 +248,52 @@ def test_what_is_left_out_is_told(capsys, plain):
     assert "10 rows have no y; left out" in notes
     assert result["columns"] == ["a", "b", "c"]
     assert (result["train_rows"], result["methods"]) == (90, [])
+
+
+@pytest.mark.parametrize("target", ["y", "kind"])
+def test_of_many_rows_held_out_columns_are_shuffled_in_some(capsys, mixed, target, monkeypatch):
+    monkeypatch.setattr(columns, "MOST_ROWS", 25)
+    write("data.csv", mixed)
+    options = ["--target", target, "--columns", "a,day", "--test-fraction", "0.2"]
+    result = run(capsys, "fit", "data.csv", *options)
+    assert result["test_rows"] == 40
+    assert sorted(result["shuffled"]) == ["a", "day"]
+    assert max(result["shuffled"].values()) > 1.2 * result["error_of_some"]
+    X, test = pd.read_csv("data.csv", parse_dates=["day"]), held_out(np.arange(200), 0.2, 0)
+    some = X[test].iloc[np.sort(np.random.default_rng(0).permutation(40)[:25])]
+    predicted = load("model.gzk").predict(some[["a", "day"]])
+    error = np.mean(predicted != some.kind) if target == "kind" else rmse_of(predicted - some.y)
+    assert result["error_of_some"] == pytest.approx(error, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_more_than_a_thousand_rows_held_out(capsys):
+    a, b = np.random.default_rng(0).standard_normal((2, 2600))
+    write("data.csv", {"a": a, "b": b, "y": np.sin(a) + b})
+    result = run(capsys, "fit", "data.csv", "--target", "y", "--test-fraction", "0.4")
+    assert result["test_rows"] == 1040
+    assert sorted(result["shuffled"]) == ["a", "b"]
+
+
+def test_a_fit_is_kept_whatever_ends_the_test(capsys, plain, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit_frame, "judge_model", interrupted)
+    write("data.csv", plain)
+    options = ["--target", "y", "--columns", "a", "--test-fraction", "0.1"]
+    assert cli.main(["fit", "data.csv", *options]) == 130
+    told = "interrupted; model.gzk has the model, which was not tested"
+    assert told in capsys.readouterr().err
+    run(capsys, "predict", "model.gzk", "data.csv", "--output", "out.csv")
+    monkeypatch.setattr(fit_frame, "_learned", interrupted)
+    assert cli.main(["fit", "data.csv", *options, "--model", "other.gzk"]) == 130
+    assert "has the model" not in capsys.readouterr().err
+    assert files() == ["data.csv", "model.gzk", "out.csv"]
+
+
+def rmse_of(missed):
+    return np.sqrt(np.mean(np.square(missed)))
 
 
 def test_nothing_to_learn(capsys, plain):
