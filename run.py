@@ -4,8 +4,9 @@
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with -m slow those that take seconds each; with --all all, also
                         those that take minutes and those of data in $GZKCORE_DATA
-python3 run.py fuzz     random inputs for formulas, estimators and files; --minutes 30 of it
-python3 run.py smallest the tests with the smallest versions of everything, on Python 3.11
+python3 run.py fuzz     random inputs for formulas, estimators and files, for ten minutes; or,
+                        with --minutes 30 first, as long as that
+python3 run.py smallest the tests with the smallest versions of everything; start it with 3.11
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc;
                         with --thread for races, which needs clang with its OpenMP
 python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc

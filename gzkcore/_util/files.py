@@ -26,7 +26,13 @@ _NAME_BYTES = 220
 
 def as_path(path: str | os.PathLike[str]) -> Path:
     """Return a path as one, or raise naming it if no file can have it."""
-    path = Path(path)
+    try:
+        path = Path(path)
+    except TypeError:
+        raise TypeError(
+            f"path is of type {type(path).__name__}, but must be the name of a file, as text or a "
+            "pathlib.Path"
+        ) from None
     if "\0" in str(path):
         raise ValueError(
             f"path={str(path)!r} has a null byte, which file names cannot have; remove it"

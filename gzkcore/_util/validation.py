@@ -422,8 +422,18 @@ def _ragged(name: str, values: Any) -> str:
     return ""
 
 
+def _refuse_mask(name: str, values: Any) -> None:
+    """Raise for masked values: as an array they are what the mask hides."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} has masked values, and its mask would be ignored; pass {name}.filled(np.nan), "
+            "or leave these rows out"
+        )
+
+
 def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
     """Return values as scikit-learn's `check_array` does, or raise in a sentence."""
+    _refuse_mask(input_name or "X", values)
     with told_plainly(input_name or "X", values):
         return validation.check_array(values, input_name=input_name, **how)
 
@@ -431,6 +441,7 @@ def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
 def as_table(X: Any) -> NDArray[Any]:
     """Return dense rows that are no frame as an array of two dimensions, of numbers or not."""
     check_table(X)
+    _refuse_mask("X", X)
     with told_plainly("X", X):
         array = np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
@@ -449,6 +460,7 @@ def as_table(X: Any) -> NDArray[Any]:
 def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
     """Return rows as scikit-learn's `validate_data` does, or raise in a sentence."""
     check_table(X)
+    _refuse_mask("X", X)
     with told_plainly("X", X):
         try:
             return validation.validate_data(estimator, X, **how)

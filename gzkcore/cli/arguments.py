@@ -20,7 +20,10 @@ Width = Annotated[int, typer.Option(min=1, help="How many features.")]
 Widths = Annotated[str, typer.Option(help="Numbers of features to try.")]
 Data = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="A .csv, .parquet, .npy or .npz file of any size."),
+    typer.Argument(
+        metavar="DATA",
+        help="A table: .csv, .tsv, .txt, .parquet, .npy or .npz; text also as .gz or .zst.",
+    ),
 ]
 Lat = Annotated[
     str | None,

@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,16 +29,7 @@ from .arguments import (
     origin,
     recipe_of,
 )
-from .output import (
-    InterruptedWorkError,
-    advice,
-    collected_notes,
-    drawn,
-    options_named,
-    print_json,
-    progress,
-    tell,
-)
+from .output import advice, collected_notes, drawn, options_named, print_json, progress, tell
 from .show_fit import FitResult, print_fit
 
 if TYPE_CHECKING:
@@ -78,8 +69,9 @@ def fit(
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Approximate memory limit of the table, and of the final fit: 500MB, 2GB; by "
-            "default the free memory, and half of it; in Python max_memory.",
+            help="Approximate memory limit, such as 500MB or 2GB, of the table (by default the "
+            "free memory), and of the final fit beside it (by default half of that); in Python "
+            "max_memory.",
         ),
     ] = None,
     classify: Classify = False,
@@ -117,7 +109,7 @@ def fit(
             min=0,
             max=0.9,
             help="Share of the rows to hold out for the test; by default 0.1, or with fewer than "
-            "300 rows each fifth in turn.",
+            "300 rows 5-fold cross-validation.",
         ),
     ] = None,
     test_last: Annotated[
@@ -146,10 +138,10 @@ def fit(
     to all rows.
 
     You need not choose anything. Columns may hold numbers, dates, text and missing values. The
-    error on held-out rows decides about kernel, lengthscales, noise and form. A text target is a
-    label. With --lat and --lon only places are used, as points of the sphere. Without them, columns
-    called latitude and longitude become points of the sphere too, unless there are other columns
-    and the places lie in one region.
+    kernel, its lengthscales and the noise are chosen by the error on held-out rows. A text target
+    is a label. With --lat and --lon only places are used, as points of the sphere. Without them,
+    columns called latitude and longitude become points of the sphere too, unless there are other
+    columns and the places lie in one region.
 
     --features and --whole let you choose; they need numeric columns. With --features the file is
     read in pieces, so it may be larger than memory.
@@ -261,12 +253,6 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
     if asked.columns is None and len(columns) > 1 and not places:
         # No row held out has a value of its group that was learned from.
         columns = [name for name in columns if name != by.groups]
-    kept = []
-
-    def keep(model: Any) -> None:
-        model.save(asked.model)
-        kept.append(asked.model)
-
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
             table, target, columns, places=places, classify=classify,
@@ -276,13 +262,7 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
         )  # fmt: skip
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
-            found = fit_frame(rows, limits, asked.seed, report, keep)
-        except KeyboardInterrupt:
-            if not kept:
-                raise
-            raise InterruptedWorkError(
-                f"interrupted; {asked.model} has the model, which was not tested"
-            ) from None
+            found = fit_frame(rows, asked.model, limits, asked.seed, report)
         except TooLittleMemoryError as error:
             limit = "half of what is free" if limits.bytes is None else f"{limits.bytes:,.0f} bytes"
             raise ValueError(

@@ -3,6 +3,7 @@
 import math
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ from .output import (
     to_places,
 )
 
+UNLIKE = 1e-6  # of the size of cells that was asked for: another size is told
 MOST_NEW = 4  # columns that are named one by one
 OF_TEXT = (".csv", ".tsv", ".txt")  # how the names of files of text end
 
@@ -113,17 +115,23 @@ def predict(
     else:
         what = "row" if data is not None else "cell"
         print_lines(f"{counted(done['rows'], what)} with {_named(list(new))}: {output}")
-        if grid is not None and window is None:
-            print_lines(_about_window(done["window"]))
+        if grid is not None:
+            print_lines(*_about_grid(grid, done["shape"], done["window"], window is None))
         print_lines(*notes)
 
 
-def _about_window(window: list[float]) -> str:
-    """Say which window was taken where none was given."""
+def _about_grid(step: float, shape: list[int], window: list[float], chosen: bool) -> Iterator[str]:
+    """Say how large cells are, if not as asked, and which window was taken where none was given."""
     from .cells import GLOBE
 
+    south, north, west, east = window
+    height, width = (north - south) / shape[0], (east - west) / shape[1]
+    if max(abs(height - step), abs(width - step)) > UNLIKE * step:
+        yield f"Cells: {height:.6g} by {width:.6g} degrees, so that whole cells fill the window"
+    if not chosen:
+        return
     where = "the globe" if (*window,) == GLOBE else "around the places of the fit"
-    return f"Window: {','.join(f'{degrees:g}' for degrees in window)}, {where}; --window changes it"
+    yield f"Window: {','.join(f'{degrees:g}' for degrees in window)}, {where}; --window changes it"
 
 
 def _named(columns: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from .arguments import Limits
 from .frame_rows import FrameRows
 from .held_out import FOLDS
 from .maps import window_of
+from .output import if_interrupted
 from .recipes import place_names, places_among
 from .reports import Report
 from .verdict import Tested, Verdict, judge_model
@@ -32,22 +33,22 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(
-    rows: FrameRows, limits: Limits, seed: int, report: Report, keep: Callable[[Any], None]
-) -> FrameFit:
+def fit_frame(rows: FrameRows, path: Path, limits: Limits, seed: int, report: Report) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
+
+    The model is saved before it is tested: whatever happens then, the fit is not lost.
 
     Parameters
     ----------
     rows : FrameRows
+    path : Path
+        Where the model is saved.
     limits : Limits
         Of the final fit.
     seed : int
         Decides all that is chosen at random.
     report : callable
         Is told the name of the work, and the share of it that is done.
-    keep : callable
-        Is given the model before it is tested: whatever happens then, the fit is not lost.
     """
     report("learning", 0)
     started = time.perf_counter()
@@ -62,13 +63,14 @@ def fit_frame(
     if places is not None:
         recipe = replace(recipe, window=[*window_of(places)])
     model.recipe_ = asdict(recipe)
-    keep(model)
+    model.save(path)
     if len(rows.truth):
-        tried = _tried(list(importances), places_among(model)) if names is None else {}
-        tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
-        if rows.folds is not None:
-            tested = _learned_in_turn(rows, limits, seed, report)
-        verdict = judge_model(tested, rows, took, tried, seed, report)
+        with if_interrupted(f"{path} has the model, which was not tested"):
+            tried = _tried(list(importances), places_among(model)) if names is None else {}
+            tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
+            if rows.folds is not None:
+                tested = _learned_in_turn(rows, limits, seed, report)
+            verdict = judge_model(tested, rows, took, tried, seed, report)
     return FrameFit(model, rows, importances, places, verdict)
 
 

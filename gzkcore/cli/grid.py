@@ -79,7 +79,8 @@ def _window_of(window: str) -> Window:
     right = -90 <= south < north <= 90 and -180 <= west < east <= 360 and east - west <= 360
     if not right:
         raise ValueError(
-            f"--window {window} must be south,north,west,east in degrees, such as 35,60,-10,30"
+            f"--window {window} must be south,north,west,east in degrees, such as 35,60,-10,30: "
+            "latitudes from -90 to 90, longitudes from -180 to 360, smaller ones first"
             + (f"; beyond the date line add 360 to the east: {east + 360:g}" if west > east else "")
         )
     return south, north, west, east

@@ -108,8 +108,9 @@ def about_dates(dates: list[str]) -> str:
         return ""
     first = dates[0]
     return (
-        f"column {first!r} holds dates, and the held-out rows lie between those learned from; to "
-        f"test predictions of later rows, hold out the last ones: --test-last {shlex.quote(first)}"
+        f"column {first!r} holds dates, and the held-out rows are of the same times as those "
+        "learned from; to test predictions of later rows, hold out the last ones: "
+        f"--test-last {shlex.quote(first)}"
     )
 
 

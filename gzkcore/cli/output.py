@@ -34,6 +34,15 @@ class InterruptedWorkError(Exception):
 
 
 @contextlib.contextmanager
+def if_interrupted(told: str) -> Iterator[None]:
+    """On Ctrl-C, say what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise InterruptedWorkError(f"interrupted; {told}") from None
+
+
+@contextlib.contextmanager
 def resumable(output: Path) -> Iterator[None]:
     """On Ctrl-C, say where the results are that the same command goes on from."""
     try:

@@ -55,7 +55,7 @@ def draw_frame(found: "FrameFit", path: Path, name: str) -> None:
     if isinstance(found.model, KernelClassifier):
         _draw_labels(axes[0], found.model.classes_, truth, predicted, target)
         colors = f"colours: share of each actual {fitted_to(target, LONG_NAME)}"
-        lines = [f"How often each {target} was predicted", f"{len(truth):,} {rows}", colors]
+        lines = [f"Actual and predicted {target}", f"{len(truth):,} {rows}", colors]
         if verdict is not None:
             lines.insert(2, f"{100 * np.mean(predicted != truth):.1f} % of predictions are wrong")
         titled(axes[0], *lines, inches=4.2)
@@ -157,6 +157,6 @@ def _draw_bars(axes: Any, verdict: "Verdict", classify: bool, n_columns: int) ->
     plain_numbers(axes.xaxis)
     chance = ["below 0: by chance"] if min(rises) < 0 else []
     notes = ["in percentage points"] * classify + chance
-    axes.set_xlabel("\n".join([f"rise of the {error}", "if the column is shuffled", *notes]))
+    axes.set_xlabel("\n".join([f"rise of the {error}", "when the column is shuffled", *notes]))
     some = [f"the top {len(bars)} of {n_columns:,}"] if len(bars) < n_columns else []
     titled(axes, "Which columns matter", *some, inches=3.0)

@@ -209,11 +209,12 @@ def _about_sureness(sure: dict[str, float | None]) -> list[str]:
         return [f"{lines}."]
     if not sure:
         return []
-    line = f"Uncertainty: 95 % of the errors are at most {_number(sure['within'], 3)}"
+    within = _number(sure["within"], 3)
+    line = f"Uncertainty, on the held-out rows: 95 % of the errors are at most {within}"
     if "covered" in sure:
         line += (
-            f". {_percent(sure['covered'])} of the rows are within 1.96 standard deviations of "
-            "their predictions; 95 % should be. The median standard deviation is "
+            f". {_percent(sure['covered'])} of these rows are within 1.96 standard deviations "
+            "of their predictions; 95 % should be. The median standard deviation is "
             f"{_number(sure['std_median'], 3)}"
         )
     return [f"{line}."]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
-from gzkcore.rows.dates import dates_of
+from gzkcore.rows.dates import as_iso, dates_of
 from gzkcore.rows.values import MISSING
 
 Values = NDArray[Any]
@@ -39,7 +39,8 @@ def seconds_of(value: Any) -> float:
 def seconds_of_texts(values: Values, missing: NDArray[np.bool_]) -> tuple[Doubles | int, bool]:
     """Return seconds of dates in text, or the first row with something else; had any a zone.
 
-    As the command reads them: each is an ISO date, or a word such as NA for none, which is NaN.
+    As the command reads them: each is 2024-12-31 or 31.12.2024, or a word such as NA for none,
+    which is NaN.
     """
     texts, there = np.full(len(values), "", dtype=object), ~missing
     for row in np.flatnonzero(there):
@@ -48,7 +49,7 @@ def seconds_of_texts(values: Values, missing: NDArray[np.bool_]) -> tuple[Double
             return int(row), False
         texts[row] = value.strip()
         there[row] = texts[row].lower() not in MISSING
-        if there[row] and texts[row][4:5] != "-":  # soon, where a column is no dates
+        if there[row] and as_iso(texts[row])[4:5] != "-":  # soon, where a column is no dates
             return int(row), False
     if not there.any():
         return np.full(len(values), np.nan), False

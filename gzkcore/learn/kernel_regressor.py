@@ -209,7 +209,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
             self._widening_incomplete = np.clip(found, self._widening, MOST_OF_INCOMPLETE)
             if (self._widening_incomplete < SAME_FACTOR * self._widening).all():
                 return
-            said = f"are multiplied by {listed(self._widening_incomplete)}"
+            said = f"are multiplied by {listed(self._widening_incomplete)}: less is known of these"
         trials.report.say(f"Standard deviations of rows with a missing number {said}.")
 
     def predict(self, X: Data, return_std: bool = False) -> Any:

@@ -88,7 +88,7 @@ LEVELLED, TEXTS = "levels", "texts"  # and texts that nobody has looked at yet
 DATE_TYPES = datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64
 LEFT_OUT = {"constant", "name"}
 AS_NUMBERS = {"number", "latitude", "longitude"}
-NO_PLACES = "Columns taken for numbers, not for places on the globe"
+NO_PLACES = "Columns used as numbers, not as places on the globe"
 NUMERIC = numbers.Real | np.bool_ | decimal.Decimal
 
 Values = NDArray[Any]
@@ -122,8 +122,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Categorical and boolean columns of a frame are categories, and so is text. Levels are compared
     as text: True, 1 and 1.0 are equal, and so is the text True if a column had no other text than
     True and False. Dates and durations become seconds; dates without a time zone are UTC. A column
-    of text holds dates if every value is an ISO date, such as 2024-12-31 or 2024-12-31T10:00, or
-    missing (empty, NA and the like), as for the command `gzkcore fit`; otherwise it is a category.
+    of text holds dates if every value is a date, such as 2024-12-31, 2024-12-31T10:00 or 31.12.2024
+    (day, month, year), or missing (empty, NA and the like), as for the command `gzkcore fit`;
+    otherwise it is a category.
 
     A level that is rare, or that `fit` did not see, has zeros in all columns of its category. If a
     value is missing in a column that had no missing values in `fit`, it becomes the median. Columns
@@ -338,8 +339,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 + (
                     "Some of their values are missing."
                     if gaps
-                    else "Other columns are beside places of one region, where numbers do as well, "
-                    "or some are no degrees."
+                    else "The places are all of one region and the table has other columns, or "
+                    "some are no degrees."
                 )
             )
         return found

@@ -430,7 +430,7 @@ def _tell_rate(
         said = (
             f"The error on the rows held out for the choice is {best.error:#.3g} standard "
             f"deviations of {of_labels}; {_MEANS[of]} {of_mean:#.3g}. It was {half.error:#.3g} "
-            f"after learning from half of the {n:,} training rows."
+            f"after learning from half of the other {n:,} rows."
         )
         if n >= FEWEST_FOR_RATE:
             by = f" by about {min(percent, 99):.0f} %" if percent >= 1 else ""

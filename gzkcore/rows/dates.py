@@ -1,4 +1,4 @@
-"""Dates in the text of files: 2024-12-31, with an optional time and time zone."""
+"""Dates in the text of files: 2024-12-31 or 31.12.2024, with an optional time and time zone."""
 
 import re
 from typing import Any, TypeAlias
@@ -14,8 +14,17 @@ TIME = r"[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{0,18})?)?)?"
 DATED = re.compile(
     rf"(\d{{4}}-\d\d-\d\d)Z? *|(\d{{4}}-\d\d-\d\d{TIME}) *(?:Z|([+-])(\d\d):?(\d\d)?)? *", re.ASCII
 )
+DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?=$|[T ])", re.ASCII)  # day, month, year
 ALONE = np.ones(1, dtype=bool)
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
+
+
+def as_iso(text: str) -> str:
+    """Return 31.12.2024, with what follows, as 2024-12-31; other text as it is."""
+    if (found := DOTTED.match(text)) is None:
+        return text
+    day, month, year = found.groups()
+    return f"{year}-{month:0>2}-{day:0>2}{text[found.end() :]}"
 
 
 def dates_of(texts: Values, there: NDArray[np.bool_]) -> tuple[Values | int, bool]:
@@ -29,7 +38,7 @@ def dates_of(texts: Values, there: NDArray[np.bool_]) -> tuple[Values | int, boo
     """
     dates, zoned = np.full(len(texts), np.datetime64("NaT", "us")), False
     for row in np.flatnonzero(there):
-        if (found := DATED.fullmatch(texts[row])) is None:
+        if (found := DATED.fullmatch(as_iso(texts[row]))) is None:
             return int(row), zoned
         day, time, sign, hours, minutes = found.groups()
         try:
@@ -44,8 +53,8 @@ def dates_of(texts: Values, there: NDArray[np.bool_]) -> tuple[Values | int, boo
 
 
 def are_mostly_dates(texts: Values) -> bool:
-    """Say whether texts look like ISO dates, of which most are: the others are mistakes."""
-    if not all(re.fullmatch(ISO_DATE, text) for text in texts):
+    """Say whether texts look like dates, of which most are: the others are mistakes."""
+    if not all(re.fullmatch(ISO_DATE, as_iso(text)) for text in texts):
         return False
     found = [dates_of(texts[i : i + 1], ALONE)[0] for i in range(len(texts))]
     return 2 * sum(isinstance(date, np.ndarray) for date in found) > len(texts)

@@ -1,8 +1,9 @@
 """Tables in memory with columns of numbers, dates and text, also with missing values.
 
 All values of a column determine its kind, except missing ones: "number" if each is a number, "date"
-if each is an ISO date, else "text". Text among numbers is more often an error than a category. So a
-column that is mostly numbers is refused, unless it is a short list of codes.
+if each is a date such as 2024-12-31 or 31.12.2024, else "text". Text among numbers is more often an
+error than a category. So a column that is mostly numbers is refused, unless it is a short list of
+codes.
 """
 
 from collections.abc import Callable
@@ -193,7 +194,7 @@ def typed(table: Table, name: str, column: Any, kind: str | None = None, rows: R
         numbers = column.cast(pa.float64(), safe=False)  # of large integers the nearest
         return _finite(table, name, numbers.to_numpy(zero_copy_only=False), rows)
     if pa.types.is_null(of):
-        return np.full(len(column), np.nan)
+        return _of_text(table, name, [None] * len(column), kind, rows)
     raise table.bad_type(name, str(of))
 
 
@@ -247,7 +248,9 @@ def _of_text(
         commas = table.may_have_commas and all(map(has_decimal_comma, values[wrong]))
         if kind == NUMBER or mostly or commas:
             row = int(wrong.argmax())
-            raise table.bad_value(_number_of(rows, row), name, texts[row])
+            raise table.bad_value(_number_of(rows, row), name, texts[row], may_be_empty=True)
+    if kind == DATE and not there.any():
+        return np.full(len(texts), np.datetime64("NaT", "us"))
     if kind in (None, DATE):
         dates, zoned = dates_of(values, there)
         if isinstance(dates, np.ndarray):
@@ -256,6 +259,10 @@ def _of_text(
             return dates
         if kind == DATE or are_mostly_dates(values[there]):
             raise table.bad_value(
-                _number_of(rows, dates), name, texts[dates], "date such as 2024-12-31"
+                _number_of(rows, dates),
+                name,
+                texts[dates],
+                "date such as 2024-12-31",
+                may_be_empty=True,
             )
     return values

@@ -84,7 +84,7 @@ def open_table(path: str | os.PathLike[str], *, decimal_comma: bool = False) -> 
             f"{text} and one of {', '.join(COMPRESSED)}"
         )
     if is_empty:
-        raise ValueError(f"{path} is empty; write it again, or pass a file with rows")
+        raise ValueError(f"{path} is empty; pass a file with rows")
     if kind is not ArrayTable and not _has_pyarrow():
         raise ImportError(
             f"{path}: reading {path.suffix} files needs pyarrow: pip install 'gzkcore[cli]' "
@@ -259,7 +259,13 @@ class Table:
         )
 
     def bad_value(
-        self, row: int, name: str, value: object, wanted: str = "finite number"
+        self,
+        row: int,
+        name: str,
+        value: object,
+        wanted: str = "finite number",
+        *,
+        may_be_empty: bool = False,
     ) -> BadValueError:
         """Return the error of a value that is none, or not of the kind wanted, in a row from 0."""
         text = value.strip() if isinstance(value, str) else None
@@ -277,6 +283,7 @@ class Table:
             is_text=not (missing or comma or is_number(value if text is None else text)),
             is_missing=is_missing(value),
             has_comma=comma and not thousands,
+            may_be_empty=may_be_empty,
         )
 
     def numeric(self, names: list[str]) -> list[str]:

@@ -26,8 +26,10 @@ class BadValueError(ValueError):
         is_text: bool = False,
         is_missing: bool = False,
         has_comma: bool = False,
+        may_be_empty: bool = False,
     ) -> None:
-        super().__init__(f"{what}; mend or drop such rows, or choose other columns")
+        mend = "mend such values or leave them empty" if may_be_empty else "mend or drop such rows"
+        super().__init__(f"{what}; {mend}, or choose other columns")
         self.what, self.column, self.is_text = what, column, is_text
         self.is_missing, self.has_comma = is_missing, has_comma
 

@@ -274,3 +274,13 @@ def test_every_file_is_written_by_one_function():
         if wrong:
             found[path.relative_to(package).as_posix()] = wrong
     assert found.keys() == OTHER_FILES.keys(), found
+
+
+def test_what_is_no_path_is_told():
+    for call in (
+        lambda: gzkcore.load(None),
+        lambda: gzkcore.load(b"a"),
+        lambda: gzkcore.save("a.gzk", gzkcore.Gaussian()),
+    ):
+        with pytest.raises(TypeError, match=r"path is of type \w+, but must be the name of a file"):
+            call()

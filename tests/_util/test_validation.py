@@ -15,6 +15,7 @@ from gzkcore import (
     KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
+    RandomFeatureRidge,
     RandomFourierFeatures,
     TableEncoder,
 )
@@ -206,3 +207,14 @@ def test_numbers_are_no_labels():
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         check_labels(np.array([1.0, 2.5, 1.0]), "use a ruler")
+
+
+def test_masked_values_are_refused():
+    """As an array they are what the mask hides; without any the mask says nothing."""
+    X, y = np.random.default_rng(0).standard_normal((40, 2)), np.arange(40.0)
+    for model in (KernelRegressor(), RandomFeatureRidge(alpha=1.0), TableEncoder()):
+        with pytest.raises(ValueError, match=r"X has masked values, .*; pass X\.filled\(np\.nan\)"):
+            model.fit(np.ma.masked_greater(X, 1), y)
+    with pytest.raises(ValueError, match="y has masked values"):
+        KernelRegressor().fit(X, np.ma.masked_greater(y, 5))
+    TableEncoder().fit(np.ma.masked_greater(X, 100))

@@ -72,7 +72,7 @@ def test_numbers(capsys, mixed):
     out = capsys.readouterr().out
     for words in (
         "y from a, b, day, color: ", "boosting (scikit-learn)", "linear ridge", "± ", "R²",
-        "What was chosen", "Columns that matter", "Uncertainty: 95 %",
+        "What was chosen", "Columns that matter", "Uncertainty, on the held-out rows: 95 %",
         "Next: gzkcore predict model.gzk NEW.csv --output PREDICTED.csv\n      --std adds",
     ):  # fmt: skip
         assert words in out, words

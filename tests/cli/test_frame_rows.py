@@ -302,7 +302,7 @@ def test_dates_have_a_note_unless_the_last_are_held_out(capsys):
     days = [str(np.datetime64("2024-01-01") + day) for day in range(330)]
     write("data.csv", {"day": days, "a": a, "y": a + 0.1 * rng.standard_normal(330)})
     given = ["fit", "data.csv", "--target", "y", "--time", "1"]
-    told = "Note: column 'day' holds dates, and the held-out rows lie between those learned from"
+    told = "Note: column 'day' holds dates, and the held-out rows are of the same times as those"
     assert any(note.startswith(told) for note in run(capsys, *given)["notes"])
     result = run(capsys, *given, "--test-last", "day")
     assert "Note: held out: 33 rows with day from 2024-10-24 on" in result["notes"]

@@ -168,6 +168,11 @@ def test_a_model_of_a_region_fills_its_region(capsys, options):
     out = capsys.readouterr().out
     assert out.startswith("259,200 cells")
     assert "Window" not in out
+    assert "Cells" not in out
+    arguments[3] = "7"
+    assert cli.main([*arguments, "--window", "-10,10,0,21"]) == 0
+    told = "Cells: 6.66667 by 7 degrees, so that whole cells fill the window"
+    assert told in capsys.readouterr().out
 
 
 def test_windows_of_the_fit_are_whole_steps_across_the_date_line():

@@ -191,4 +191,4 @@ def test_bars_are_drawn_where_a_column_matters(monkeypatch, rise, n_axes):
     )
     if n_axes == 2:
         label = figures[0].axes[1].get_xlabel()
-        assert label == "rise of the error of 2\nif the column is shuffled"
+        assert label == "rise of the error of 2\nwhen the column is shuffled"

@@ -152,7 +152,7 @@ def test_places_all_over_the_globe_become_points_of_the_sphere():
     for wrong in (95.0, np.nan):
         table.loc[3, "Latitude"] = wrong
         assert (
-            "not for places on the globe: Latitude and lon"
+            "not as places on the globe: Latitude and lon"
             in TableEncoder().fit(table).remarks()[-1]
         )
     assert len(encoder.remarks()) == 1
@@ -411,11 +411,13 @@ def test_text_for_numbers_is_looked_at_like_numbers():
 
 
 @pytest.mark.parametrize("kind", [object, "str"])
-def test_dates_in_text_are_dates_as_in_files(kind):
-    texts = [f"20{10 + i // 28}-03-{1 + i % 28:02} 10:00" for i in range(200)]
+@pytest.mark.parametrize("form", ["{0}-03-{1:02} 10:00", "{1}.3.{0} 10:00"])
+def test_dates_in_text_are_dates_as_in_files(kind, form):
+    texts = [form.format(2010 + i // 28, 1 + i % 28) for i in range(200)]
     size = np.arange(200.0)
     frame = pd.DataFrame({"size": size, "day": pd.Series([*texts[:198], " NA", None], dtype=kind)})
-    days = frame.assign(day=pd.to_datetime(frame["day"].where(frame.index < 198)))
+    known = frame["day"].where(frame.index < 198)
+    days = frame.assign(day=pd.to_datetime(known, dayfirst="." in form))
     encoder, wanted = TableEncoder().fit(frame), TableEncoder().fit(days)
     expected = wanted.transform(days)
     for each in (encoder, wanted):

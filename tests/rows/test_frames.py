@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gzkcore.rows.frames import read_frame
+from gzkcore.rows.frames import KINDS, read_frame, typed
 from gzkcore.rows.tables import open_table
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
@@ -39,3 +39,12 @@ def test_times_with_a_zone(tmp_path):
         frame = read_frame(open_table(path), ["a"], lambda *_: None).frame
     assert len(caught) == 1
     assert (frame["a"] == np.datetime64("2024-01-01T00:00")).all()
+
+
+@pytest.mark.parametrize("texts", [["", "NA"], [None, None]])
+def test_a_column_without_values_is_of_the_kind_that_it_was_in_the_fit(tmp_path, texts):
+    path = tmp_path / "data.csv"
+    path.write_text("a\n1\n")
+    for column in (pyarrow.array(texts, pyarrow.string()), pyarrow.nulls(2)):
+        kinds = [typed(open_table(path), "a", column, kind).dtype.kind for kind in KINDS]
+        assert kinds == ["f", "M", "O"]

@@ -165,7 +165,7 @@ def test_columns_that_can_be_numbers():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "data.csv is empty; write it again, or pass a file with rows"),
+        ("", "data.csv is empty; pass a file with rows"),
         ("\n1,2\n", "data.csv: the first line is blank, but must name the columns"),
         ("a,y\n", "data.csv has columns, but no rows"),
         ("a,a,y\n1,2,3\n", "data.csv: 2 columns are called 'a'; rename them"),
