@@ -19,6 +19,19 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def in_list(name: str) -> str:
+    """Return a name as it stands in a list, quoted if it could be misread there.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import in_list
+    >>> in_list("age"), in_list("age "), in_list("a, b")
+    ('age', "'age '", "'a, b'")
+    """
+    plain = name and name == name.strip() and name.isprintable() and "," not in name
+    return name if plain else repr(name)
+
+
 def named_columns(names: Sequence[str], most: int = 10) -> str:
     """Return columns by their names, the first ones of many.
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .fit import TableFit
     from .frame_rows import FrameRows
 
+# Groups of options in the help.
+LIMITS, CHOSEN, TEST = "Limits", "A model that you choose", "The test on held-out rows"
 MOST_CENTERS = 1 << 14  # of a random sample of the rows
 
 
@@ -62,6 +64,7 @@ def fit(
         float | None,
         typer.Option(
             "--time",
+            rich_help_panel=LIMITS,
             help="Approximate time limit of the final fit, in seconds, by default 600; in Python "
             "budget.",
         ),
@@ -69,6 +72,7 @@ def fit(
     memory: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=LIMITS,
             help="Approximate memory limit, such as 500MB or 2GB, of the table (by default the "
             "free memory), and of the final fit beside it (by default half of that); in Python "
             "max_memory.",
@@ -77,28 +81,41 @@ def fit(
     classify: Classify = False,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Instead: ridge on N features, reading the file in pieces."),
+        typer.Option(
+            rich_help_panel=CHOSEN,
+            min=1,
+            help="Instead: ridge on N features, reading the file in pieces.",
+        ),
     ] = None,
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="Instead: the whole kernel with one lengthscale."),
+        typer.Option(
+            "--whole",
+            rich_help_panel=CHOSEN,
+            help="Instead: the whole kernel with one lengthscale.",
+        ),
     ] = False,
     centers: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MOST_CENTERS, help="With --whole, for large tables: number of centres."
+            rich_help_panel=CHOSEN,
+            min=1,
+            max=MOST_CENTERS,
+            help="With --whole, for large tables: number of centres.",
         ),
     ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=CHOSEN,
             help="Kernel of --features (gaussian) and --whole (matern); also exponential, "
-            "laplacian, rational_quadratic."
+            "laplacian, rational_quadratic.",
         ),
     ] = None,
     gamma: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=CHOSEN,
             help="For --features and --whole: 1 / (2 lengthscale²); auto, the default, "
             "chooses it, scale is 1 / (d var), or a number.",
         ),
@@ -106,6 +123,7 @@ def fit(
     test_fraction: Annotated[
         float | None,
         typer.Option(
+            rich_help_panel=TEST,
             min=0,
             max=0.9,
             help="Share of the rows to hold out for the test; by default 0.1, or with fewer than "
@@ -115,18 +133,23 @@ def fit(
     test_last: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=TEST,
             help="Hold out the rows with the last dates or largest numbers of this column, as a "
-            "forecast would have to predict them."
+            "forecast would have to predict them.",
         ),
     ] = None,
     test_groups: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=TEST,
             help="Hold out whole groups: rows with the same value in this column, such as a "
-            "station or a patient, stay together."
+            "station or a patient, stay together.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed, also for the held-out rows.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(rich_help_panel=TEST, min=0, help="Random seed, also for the held-out rows."),
+    ] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the surface, or predictions: .png, .pdf or .svg.")
     ] = None,

@@ -27,6 +27,7 @@ NUMBER, DATE, TEXT = "number", "date", "text"
 KINDS = (NUMBER, DATE, TEXT)
 
 BOOLEANS = {"true": "True", "false": "False"}  # how files spell them, and how frames do
+LEAVE_EMPTY = "mend such values or leave them empty"
 CODES = 32  # a choice: a column of numbers and text with more different values is a mistake
 COPIES = 4  # of a table in memory: as it is read, as numbers, encoded, and kept by a model
 ABOUT = 0.9  # a choice: a sample that is this little too large stays
@@ -248,7 +249,7 @@ def _of_text(
         commas = table.may_have_commas and all(map(has_decimal_comma, values[wrong]))
         if kind == NUMBER or mostly or commas:
             row = int(wrong.argmax())
-            raise table.bad_value(_number_of(rows, row), name, texts[row], may_be_empty=True)
+            raise table.bad_value(_number_of(rows, row), name, texts[row], mend=LEAVE_EMPTY)
     if kind == DATE and not there.any():
         return np.full(len(texts), np.datetime64("NaT", "us"))
     if kind in (None, DATE):
@@ -263,6 +264,6 @@ def _of_text(
                 name,
                 texts[dates],
                 "date such as 2024-12-31",
-                may_be_empty=True,
+                mend=LEAVE_EMPTY,
             )
     return values

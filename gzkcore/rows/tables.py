@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from gzkcore._util.files import allowed, as_path, replacing
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import first_not_finite
-from gzkcore._util.wording import counted, named_columns
+from gzkcore._util.wording import counted, in_list, named_columns
 
 from .csv_text import (
     end_of_records,
@@ -133,7 +133,8 @@ class Table:
         if not missing:
             return
         close = difflib.get_close_matches(missing[0], self.names, n=1)
-        told = "its columns are " + ", ".join(self.names[:8]) + ", ..." * (len(self.names) > 8)
+        names = [in_list(name) for name in self.names[:8]]
+        told = "its columns are " + ", ".join(names) + ", ..." * (len(self.names) > 8)
         if len(self.names) == 1:
             told = f"its only column is {self.names[0][:MOST_LETTERS]!r}"
         if len(missing) > 1:
@@ -255,7 +256,10 @@ class Table:
     def bad_type(self, name: str, holds: str) -> BadValueError:
         """Return the error of a column of things that nobody can compare."""
         return BadValueError(
-            f"{self.path}: column {name!r} holds {holds}, not numbers", name, is_text=True
+            f"{self.path}: column {name!r} holds {holds}, not numbers",
+            name,
+            is_text=True,
+            mend="convert it",
         )
 
     def bad_value(
@@ -265,7 +269,7 @@ class Table:
         value: object,
         wanted: str = "finite number",
         *,
-        may_be_empty: bool = False,
+        mend: str = "mend or drop such rows",
     ) -> BadValueError:
         """Return the error of a value that is none, or not of the kind wanted, in a row from 0."""
         text = value.strip() if isinstance(value, str) else None
@@ -283,7 +287,7 @@ class Table:
             is_text=not (missing or comma or is_number(value if text is None else text)),
             is_missing=is_missing(value),
             has_comma=comma and not thousands,
-            may_be_empty=may_be_empty,
+            mend=mend,
         )
 
     def numeric(self, names: list[str]) -> list[str]:

@@ -26,9 +26,8 @@ class BadValueError(ValueError):
         is_text: bool = False,
         is_missing: bool = False,
         has_comma: bool = False,
-        may_be_empty: bool = False,
+        mend: str = "mend or drop such rows",
     ) -> None:
-        mend = "mend such values or leave them empty" if may_be_empty else "mend or drop such rows"
         super().__init__(f"{what}; {mend}, or choose other columns")
         self.what, self.column, self.is_text = what, column, is_text
         self.is_missing, self.has_comma = is_missing, has_comma

@@ -184,6 +184,7 @@ def test_columns_that_can_be_numbers():
         ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
         ("a b y\n1 2 3\n", "its only column is 'a b y'; separate columns by commas, semicolons"),
         ("a|y\n1|2\n", "its only column is 'a|y'; separate columns by commas, semicolons or tabs"),
+        ("a ,b,\n1,2,3\n", "its columns are 'a ', b, ''"),
         ("a\n1\n", "there is no column 'y'; its only column is 'a'"),
         ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
         ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
