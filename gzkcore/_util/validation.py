@@ -200,6 +200,15 @@ def check_positives(name: str, value: Any, count: int | None = None) -> float | 
     return array.astype(np.float64)
 
 
+def _refuse_mask(name: str, values: Any) -> None:
+    """Raise for masked values: as an array they are what the mask hides."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} has masked values, and its mask would be ignored; leave these rows out, or "
+            "in X pass X.filled(np.nan)"
+        )
+
+
 def float_dtype(values: Any) -> type[np.float32 | np.float64]:
     """Return the type in which rows are worked on: float32 for float32 in any order of bytes."""
     return np.float32 if values.dtype.newbyteorder("=") == np.float32 else np.float64
@@ -215,6 +224,7 @@ def as_floats(name: str, values: ArrayLike) -> Floats:
     """Return values as an array of floats: float32 is kept, everything else becomes float64."""
     if sparse.issparse(values):
         raise TypeError(f"{name} is sparse, which this function does not take; pass a dense array")
+    _refuse_mask(name, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind != "c":
@@ -273,6 +283,7 @@ def check_sparse(X: Any) -> None:
 def check_matrix(name: str, values: Any) -> Doubles:
     """Return a finite matrix of doubles, or raise naming it."""
     check_sparse(values)
+    _refuse_mask(name, values)
     if hasattr(values, "toarray"):
         values = values.toarray()
     try:
@@ -322,6 +333,7 @@ def check_table(X: Any) -> None:
 
 def check_lengths(X: Any, values: Any, name: str = "y") -> None:
     """Raise unless there are as many values as rows of X; name both numbers."""
+    _refuse_mask(name, values)
     n_rows, n_values = (validation._num_samples(each) for each in (X, values))
     if n_rows != n_values:
         raise ValueError(
@@ -332,6 +344,7 @@ def check_lengths(X: Any, values: Any, name: str = "y") -> None:
 
 def check_column(name: str, values: Any, *, warn: bool = False) -> Any:
     """Return values in one dimension, or raise naming their shape."""
+    _refuse_mask(name, values)
     with told_plainly(name, values):
         return validation.column_or_1d(values, warn=warn)
 
@@ -420,15 +433,6 @@ def _ragged(name: str, values: Any) -> str:
                     "value there"
                 )
     return ""
-
-
-def _refuse_mask(name: str, values: Any) -> None:
-    """Raise for masked values: as an array they are what the mask hides."""
-    if np.ma.is_masked(values):
-        raise ValueError(
-            f"{name} has masked values, and its mask would be ignored; pass {name}.filled(np.nan), "
-            "or leave these rows out"
-        )
 
 
 def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
@@ -607,6 +611,7 @@ def _refuse_dates(y: Any) -> None:
 
 def check_labels(labels: Any, remedy: str) -> None:
     """Raise, with the remedy for numbers, if values are not labels of classes."""
+    _refuse_mask("y", labels)
     with told_plainly("y", labels):
         try:
             check_classification_targets(labels)
@@ -625,6 +630,7 @@ def check_targets(y: Any, X: Any) -> Any:
     """Return y in float64, of shape (n_samples,) or (n_samples, n_targets)."""
     check_some_rows(X)
     _refuse_dates(y)
+    _refuse_mask("y", y)
     if isinstance(y, numbers.Number):
         raise TypeError(
             f"y={y!r} is not an array; pass one number, or row of numbers, per row of X"

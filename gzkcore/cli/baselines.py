@@ -19,6 +19,7 @@ from gzkcore.rows.frames import TEXT, Frame, Values, kind_of
 
 Baseline: TypeAlias = Callable[[Frame, Values, Frame, TableEncoder], Doubles]
 
+MOST_CLASSES = 50  # that boosting is fitted to: 200 take some five minutes of 1,500 rows
 MOST_LEVELS = 254  # of a category, that scikit-learn's boosting takes
 PENALTIES = tuple(10.0**k for k in range(-3, 5))
 
@@ -27,6 +28,10 @@ def _boosting(classify: bool) -> Baseline:
     def predict(train: Frame, y: Values, test: Frame, _: TableEncoder) -> Doubles:
         columns = [_coded(train[name], test[name]) for name in train.columns]
         categories = [kind_of(train[name]) == TEXT for name in train.columns]
+        if classify and (n_classes := len(np.unique(y))) > MOST_CLASSES:
+            raise ValueError(
+                f"with {n_classes} labels, a tree for each in every step, it takes minutes"
+            )
         learner = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
         model = learner(categorical_features=categories, random_state=0)
         model.fit(np.column_stack([fitted for fitted, _ in columns]), y)

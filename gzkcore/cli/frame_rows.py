@@ -223,8 +223,9 @@ def _last_rows(
         )
     known = column[~_missing(column)]
     if not len(known) or known.min() == known.max():
+        what = "has one value only" if len(known) else "has no value"
         raise ValueError(
-            f"{table.path}: column {name!r} is the same in every row, so that none are the last; "
+            f"{table.path}: column {name!r} {what}, so that none are the last; "
             "name another with --test-last"
         )
     test = last_of(column, share)
@@ -258,7 +259,8 @@ def _whole_groups(
     n_held, n_groups = len(np.unique(groups[test])), len(np.unique(groups))
     far_more = _if_far_more(test, share, "groups")
     told = f"{n_held:,} of {n_groups:,} values of {name}, {counted(int(test.sum()), 'row')}"
-    say(f"held out: {told}{far_more}")
+    little = "; one says little about others, and a larger --test-fraction holds out more"
+    say(f"held out: {told}{far_more}{little if n_held == 1 else ''}")
     return test
 
 

@@ -15,6 +15,7 @@ DATED = re.compile(
     rf"(\d{{4}}-\d\d-\d\d)Z? *|(\d{{4}}-\d\d-\d\d{TIME}) *(?:Z|([+-])(\d\d):?(\d\d)?)? *", re.ASCII
 )
 DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?=$|[T ])", re.ASCII)  # day, month, year
+FEW = 32  # a choice: so few different texts may be a list of codes, dates or not
 ALONE = np.ones(1, dtype=bool)
 ZONES_TOLD = "times of column {!r} that have a zone are taken as UTC"
 
@@ -24,7 +25,8 @@ def as_iso(text: str) -> str:
     if (found := DOTTED.match(text)) is None:
         return text
     day, month, year = found.groups()
-    return f"{year}-{month:0>2}-{day:0>2}{text[found.end() :]}"
+    time = re.sub(r"^([T ])(\d:)", r"\g<1>0\2", text[found.end() :])
+    return f"{year}-{month:0>2}-{day:0>2}{time}"
 
 
 def dates_of(texts: Values, there: NDArray[np.bool_]) -> tuple[Values | int, bool]:
@@ -53,8 +55,9 @@ def dates_of(texts: Values, there: NDArray[np.bool_]) -> tuple[Values | int, boo
 
 
 def are_mostly_dates(texts: Values) -> bool:
-    """Say whether texts look like dates, of which most are: the others are mistakes."""
-    if not all(re.fullmatch(ISO_DATE, as_iso(text)) for text in texts):
+    """Say whether texts are dates, but for mistakes: they look like it, or most of many are."""
+    look_like_it = all(re.fullmatch(ISO_DATE, as_iso(text)) for text in texts)
+    if not look_like_it and len(set(texts)) <= FEW:
         return False
     found = [dates_of(texts[i : i + 1], ALONE)[0] for i in range(len(texts))]
     return 2 * sum(isinstance(date, np.ndarray) for date in found) > len(texts)

@@ -9,7 +9,7 @@ import pytest
 from commands import UNTESTED, files, read, refuse, run, write
 
 from gzkcore._util.model_io import load
-from gzkcore.cli import columns, fit_frame
+from gzkcore.cli import baselines, columns, fit_frame
 from gzkcore.cli import main as cli
 from gzkcore.cli.held_out import folds_of, held_out
 from gzkcore.cli.show_frame import print_frame
@@ -290,6 +290,24 @@ def test_a_fit_is_kept_whatever_ends_the_test(capsys, plain, monkeypatch):
     assert cli.main(["fit", "data.csv", *options, "--model", "other.gzk"]) == 130
     assert "has the model" not in capsys.readouterr().err
     assert files() == ["data.csv", "model.gzk", "out.csv"]
+
+
+def test_boosting_is_left_out_of_many_labels(capsys, mixed, monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_CLASSES", 1)
+    write("data.csv", mixed)
+    options = ["--target", "kind", "--columns", "a", "--test-fraction", "0.1"]
+    result = run(capsys, "fit", "data.csv", *options)
+    assert len(result["methods"]) == 3
+    told = "Note: boosting (scikit-learn) could not be fitted: with 2 labels, a tree for each in"
+    assert any(note.startswith(told) for note in result["notes"])
+
+
+def test_a_word_among_dates_is_named(capsys, mixed):
+    days = [f"{1 + i % 28}.{1 + i // 28}.2024" for i in range(199)]
+    write("data.csv", {"day": [*days, "unknown"], "y": mixed["y"]})
+    told = "row 200, column 'day': the value is 'unknown', which is not a date such as 2024-12-31; "
+    reason = refuse(capsys, "fit", "data.csv", "--target", "y")
+    assert f"{told}mend such values or leave them empty" in reason
 
 
 def rmse_of(missed):

@@ -382,6 +382,19 @@ def test_the_choice_holds_out_whole_groups_too(capsys, monkeypatch, plain):
     assert result["unused"] == ["of"]
 
 
+@pytest.mark.parametrize(("share", "held"), [(0.1, 1), (0.3, 2)])
+def test_one_group_held_out_says_little(plain, share, held):
+    few, notes = {name: values[:60] for name, values in plain.items()}, []
+    write("data.csv", {**few, "of": [f"place {i % 6}" for i in range(60)]})
+    frame_rows.read_rows(
+        open_table("data.csv"), "y", ["a", "b"], places=False, classify=False,
+        test_fraction=share, drop_missing=False, seed=0, report=lambda *_: None, say=notes.append,
+        by=arguments.TestBy(None, "of"),
+    )  # fmt: skip
+    assert notes[-1].startswith(f"held out: {held} of 6 values of of, {10 * held} rows")
+    assert ("one says little about others" in notes[-1]) is (held == 1)
+
+
 def test_late_rows_are_told_of_all_their_kinds(capsys):
     a = np.random.default_rng(0).standard_normal(400)
     day = [20240101 + i if i >= 40 else "" for i in range(400)]
@@ -407,7 +420,8 @@ def test_groups_whose_numbers_doubles_cannot_tell_apart(capsys, plain):
     ("options", "said"),
     [
         (["--test-last", "text"], "'text' has text, which has no last value; name a column of"),
-        (["--test-last", "one"], "'one' is the same in every row, so that none are the last"),
+        (["--test-last", "one"], "'one' has one value only, so that none are the last"),
+        (["--test-last", "none"], "'none' has no value, so that none are the last"),
         (["--test-groups", "one"], "'one' is the same in every row, so that there is one group"),
         (["--test-last", "y"], "--test-last y is the target; name another column"),
         (["--test-groups", "nix"], "there is no column 'nix'; its columns are a, text, one, y"),
@@ -421,7 +435,8 @@ def test_groups_whose_numbers_doubles_cannot_tell_apart(capsys, plain):
 )
 def test_what_rows_cannot_be_held_out_by(capsys, options, said):
     a = np.random.default_rng(0).standard_normal(400)
-    write("data.csv", {"a": a, "text": ["x", "z"] * 200, "one": [1] * 400, "y": a + 1})
+    none = {"none": [""] * 400} if "none" in options else {}
+    write("data.csv", {"a": a, "text": ["x", "z"] * 200, "one": [1] * 400, "y": a + 1} | none)
     assert said in refuse(capsys, "fit", "data.csv", "--target", "y", *options)
 
 
