@@ -4,6 +4,7 @@
 python3 run.py demo     the main job on real data: a table and a map
 python3 run.py test     the tests; with -m slow those that take seconds each; with --all all, also
                         those that take minutes and those of data in $GZKCORE_DATA
+python3 run.py papers   the papers' tables and figures, printed beside measured
 python3 run.py fuzz     random inputs for formulas, estimators and files, for ten minutes; or,
                         with --minutes 30 first, as long as that
 python3 run.py smallest the tests with the smallest versions of everything; start it with 3.11
@@ -204,7 +205,7 @@ SANITIZED = ["test_twins.py", "test_agnostic.py", "fuzz_twins.py", "_util", "fea
 # with the sanitizer is not heard, and every job is worth a thread.
 THREAD_REPORTS = {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=0"}
 THREADS = {"GZKCORE_NUM_THREADS": "4", "GZKCORE_TESTS_WORTH": "1"}
-THREADED = ["test_twins.py", "test_agnostic.py", "features", "learn/test_gram.py"]
+THREADED = ["test_twins.py", "test_agnostic.py", "features", "passes/test_gram.py"]
 # This sanitizer can't be loaded into a program, only be part of it.
 PROGRAM = b"""int Py_BytesMain(int, char **);
 int main(int argc, char **argv) { return Py_BytesMain(argc, argv); }"""
@@ -410,12 +411,12 @@ def main() -> int:
         case ["test", *options]:
             install("test")
             return tests(*options)
-        case ["fuzz", "--minutes", length, *options]:
-            install("test")
-            return fuzz(float(length), *options)
         case ["fuzz", *options]:
             install("test")
-            return fuzz(10.0, *options)
+            length, rest = (
+                (options[1:2], options[2:]) if "--minutes" in options[:1] else ([], options)
+            )
+            return fuzz(float(*length or [10]), *rest)
         case ["smallest", *options]:
             constrain()
             install("test")
@@ -439,6 +440,10 @@ def main() -> int:
         case ["package"]:
             install()
             return package()
+        case ["papers", *options]:
+            install()
+            ENVIRONMENT["PYTHONPATH"] = str(ROOT / "asv_bench")
+            return run(BIN / "python", "-P", "-m", "papers", *options)
         case ["docs", *options]:
             install("docs", extras="cli,data,dask")
             return docs(*options)

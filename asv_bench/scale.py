@@ -22,8 +22,8 @@ from sklearn.frozen import FrozenEstimator
 
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureRidge
 from gzkcore._util.threads import limit_blas, limit_threads, n_threads
-from gzkcore.learn.gram import GramAccumulator
-from gzkcore.learn.streams import _add, _merge
+from gzkcore.passes.gram import GramAccumulator
+from gzkcore.passes.streams import _add, _merge
 from gzkcore.rows.dask import FAN_IN, DaskSource
 from gzkcore.rows.sources import Batch
 

@@ -17,7 +17,7 @@ from gzkcore import (
     NystromFeatures,
     RandomFourierFeatures,
 )
-from gzkcore.learn.solve import conjugate_gradients
+from gzkcore.solve.solve import conjugate_gradients
 from gzkcore.theory import iterations_bound
 
 TOL, ROWS, WIDTHS, ALPHAS, NEIGHBOURS = 1e-3, 1000, (64, 128, 256, 512), (0.01, 0.1, 1.0), 24

@@ -6,9 +6,9 @@ from fuzzing import counted, often, quietly
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import KINDS, kind_of, read_frame
 from gzkcore.rows.open import open_batches
-from gzkcore.rows.tables import open_table
 
 NUMBERS = st.one_of(
     st.floats().map(repr),

@@ -27,7 +27,6 @@ import dask.array as da
 import numpy as np
 
 import gzkcore as gzk
-from gzkcore import papers
 from gzkcore.cli import fit_frame, main  # noqa: F401  imported before the clock runs
 
 EVERY = 1e-9  # seconds: a checkpoint after each step
@@ -197,10 +196,6 @@ def without_times(content):
     return kept
 
 
-def fig1():
-    papers.run("gegenbauer fig1", output="found.json")
-
-
 JOBS = {name: fitting(*given) for name, given in FITS.items()} | {
     "save": Job(save),
     "fit": Job(  # by force, as predict: a kill may meet them once their files are there
@@ -222,7 +217,6 @@ JOBS = {name: fitting(*given) for name, given in FITS.items()} | {
         write_table_and_model,
     ),
     "compare": Job(compare, told=without_times),
-    "papers": Job(fig1, told=without_times),
 }
 
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 import gzkcore as gzk
-from gzkcore.learn.solve import conjugate_gradients
-from gzkcore.learn.wide import CrossAccumulator
+from gzkcore.solve.solve import conjugate_gradients
+from gzkcore.solve.wide import CrossAccumulator
 
 FOLDER = Path(__file__).parent / "data" / "models"
 N, DIM = 30, 3

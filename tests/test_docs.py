@@ -29,7 +29,6 @@ ELSEWHERE = {
     "__version__": "a number",
     "reference": "its pages are apart",
     "cli.main.main": "the command, whose page is cli.md",
-    "papers.EXPERIMENTS": "a table of names, which papers.choose looks up",
 }
 # Public modules, whose names are listed one by one.
 LAYERS = {name for name in gzkcore.__all__ if inspect.ismodule(getattr(gzkcore, name))}

@@ -662,7 +662,7 @@ def test_sources_say_that_they_are_not_compiled(tmp_path):
 @pytest.mark.slow
 def test_a_learner_brings_in_no_evaluation(tmp_path):
     found = imported_by("from gzkcore import RandomFeatureRidge", tmp_path)
-    for folder in ("evaluate", "papers", "cli"):
+    for folder in ("tabular", "evaluate", "cli"):
         assert not {name for name in found if name.startswith(f"gzkcore.{folder}")}
 
 

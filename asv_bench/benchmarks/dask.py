@@ -5,7 +5,7 @@ import numpy as np
 from gzkcore import Gaussian, GegenbauerFeatures, KernelOperator, Matern, RandomFeatureRidge
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.products import Runs
-from gzkcore.learn.shared_products import SharedProduct
+from gzkcore.solve.shared_products import SharedProduct
 
 from .common import gaussian, interleave, largest_error
 

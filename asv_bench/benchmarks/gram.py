@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from gzkcore import Gaussian, GegenbauerFeatures
 from gzkcore._util.threads import limit_threads
-from gzkcore.learn.gram import GramAccumulator
+from gzkcore.passes.gram import GramAccumulator
 
 from .common import DTYPES, THREADS, interleave, largest_error, ratio, sphere
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureKMeans
-from gzkcore.learn.clusters import ClusterAccumulator
+from gzkcore.passes.clusters import ClusterAccumulator
 
 from .common import interleave, ratio, sphere
 from .ridge import FEATURES, globe

@@ -5,8 +5,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gzkcore import RandomFeaturePCA
-from gzkcore.learn.gram import GramAccumulator
-from gzkcore.learn.moments import MomentsAccumulator
+from gzkcore.passes.gram import GramAccumulator
+from gzkcore.passes.moments import MomentsAccumulator
 
 from .common import interleave, largest_error, ratio
 from .ridge import FEATURES, globe

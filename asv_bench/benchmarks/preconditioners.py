@@ -5,7 +5,7 @@ import numpy as np
 from gzkcore import Gaussian, Matern
 from gzkcore._util.threads import limit_threads
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.learn.preconditioners import preconditioner_for
+from gzkcore.solve.preconditioners import preconditioner_for
 
 from .common import THREADS, interleave, ratio, sphere
 

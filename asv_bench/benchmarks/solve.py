@@ -6,8 +6,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 from gzkcore import Matern
 from gzkcore._util.threads import limit_blas
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.learn.lanczos import log_determinant
-from gzkcore.learn.solve import conjugate_gradients
+from gzkcore.solve.lanczos import log_determinant
+from gzkcore.solve.solve import conjugate_gradients
 
 from .common import data_generator, interleave, ratio, sphere
 

@@ -11,7 +11,7 @@ import typer
 from gzkcore._util.files import check_writable
 
 if TYPE_CHECKING:
-    from gzkcore.rows.tables import Table
+    from gzkcore.rows.files import Table
 
     from .recipes import Recipe
 
@@ -255,7 +255,7 @@ def check_not_the_table(table: "Table", name: str, path: Path | None) -> None:
 
 def check_output(table: "Table", output: Path, names: list[str], force: bool) -> None:
     """Raise unless the table can be written there with new columns of these names."""
-    from gzkcore.rows.tables import ending
+    from gzkcore.rows.files import ending
 
     check_writable(output)
     if output.suffix.lower() not in table.outputs:

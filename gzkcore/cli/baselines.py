@@ -14,8 +14,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from gzkcore._util.typing import Doubles
-from gzkcore.learn.table_encoder import TableEncoder
 from gzkcore.rows.frames import TEXT, Frame, Values, kind_of
+from gzkcore.tabular.table_encoder import TableEncoder
 
 Baseline: TypeAlias = Callable[[Frame, Values, Frame, TableEncoder], Doubles]
 

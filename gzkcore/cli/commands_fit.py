@@ -33,7 +33,7 @@ from .output import advice, collected_notes, drawn, options_named, print_json, p
 from .show_fit import FitResult, print_fit
 
 if TYPE_CHECKING:
-    from gzkcore.rows.tables import Table
+    from gzkcore.rows.files import Table
 
     from .fit import TableFit
     from .frame_rows import FrameRows
@@ -170,7 +170,7 @@ def fit(
     read in pieces, so it may be larger than memory.
     """
     from gzkcore._util.memory import bytes_of
-    from gzkcore.rows.tables import open_table
+    from gzkcore.rows.files import open_table
 
     from .kernels import check_name
 
@@ -262,7 +262,7 @@ def _check_options(
 def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None:
     """Fit what predicts best."""
     from gzkcore._util.memory import PeakMemory
-    from gzkcore.learn.fit_memory import TooLittleMemoryError
+    from gzkcore.solve.fit_memory import TooLittleMemoryError
 
     from .fit_frame import fit_frame
     from .frame_rows import read_rows

@@ -47,7 +47,7 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from gzkcore.rows.tables import Table
+    from gzkcore.rows.files import Table
 
 
 def plan(
@@ -85,7 +85,7 @@ def plan(
     values; such a table is read whole.
     """
     from gzkcore.evaluate.plan import plan as make_plan
-    from gzkcore.rows.tables import open_table
+    from gzkcore.rows.files import open_table
 
     from .plan_rows import drawn_rows
 
@@ -161,7 +161,7 @@ def _methods_in(text: str) -> list[str]:
 
 def _beside(data: Path) -> Path:
     """Return where results of a table are kept: of a.csv and of a.csv.gz in a-compare.json."""
-    from gzkcore.rows.tables import ending
+    from gzkcore.rows.files import ending
 
     name = data.name[: data.name.lower().rindex(ending(data))]
     return Path(f"{name}-compare.json")
@@ -240,7 +240,7 @@ def compare(
     """
     from gzkcore.evaluate.compare import compare as make_comparison
     from gzkcore.evaluate.inputs import as_rows
-    from gzkcore.rows.tables import open_table
+    from gzkcore.rows.files import open_table
 
     from .plan_rows import drawn_rows
 

@@ -153,7 +153,7 @@ def _predict_table(
     notes: list[str],
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
-    from gzkcore.rows.tables import open_table
+    from gzkcore.rows.files import open_table
 
     from .recipes import FrameRecipe
 

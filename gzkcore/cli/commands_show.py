@@ -1,4 +1,4 @@
-"""The commands `demo`, `papers` and `info`: examples, and the installation."""
+"""The commands `demo` and `info`: examples, and the installation."""
 
 import time
 from pathlib import Path
@@ -8,19 +8,16 @@ import typer
 
 from gzkcore._util.wording import counted
 
-from .arguments import AsJson, ForcePlot, Width, check_picture, check_results
+from .arguments import AsJson, ForcePlot, Width, check_picture
 from .output import (
-    collected_notes,
-    picture_note,
     print_json,
     print_lines,
     print_table,
     progress,
-    resumable,
 )
 
 if TYPE_CHECKING:
-    from gzkcore.papers import reproduce
+    pass
 
 LABELS = {  # of what show_config returns
     "version": "gzkcore",
@@ -96,92 +93,6 @@ def _print_demo(result: dict[str, Any]) -> None:
         f"published: degree {result['published_degree']}, order 1",
         f"Map of the fitted surface: {result['plot']}",
     )
-
-
-def papers(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="gegenbauer, block or all.")],
-    experiment: Annotated[
-        str | None,
-        typer.Argument(metavar="PART", help="fig1, table1, fig2, table2, ...; by default all."),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller sizes: minutes instead of hours.")
-    ] = False,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of repetitions; by default 1 to 3.")
-    ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Download missing data sets.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            help="A .json file that saves results, to resume from; by default papers[-quick].json."
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw it: .png, .pdf or .svg, a file for each experiment.")
-    ] = None,
-    force: ForcePlot = False,
-    as_json: AsJson = False,
-) -> None:
-    """Reproduce the papers' tables and figures: published beside measured, with a verdict.
-
-    gegenbauer has fig1, table1, table2 and table3; block has fig1, table1, fig2, table2, table3 and
-    table4. Data are read from the folder that GZKCORE_DATA names; missing data sets are skipped.
-    Results are saved in --output after every step: repeat the command to resume.
-    """
-    from gzkcore.papers import reproduce
-
-    names = reproduce.choose(paper, experiment)
-    for picture in _pictures(plot, names).values():
-        check_picture(picture, force)
-    output = output or Path("papers-quick.json" if quick else "papers.json")
-    check_results(output)
-    with collected_notes() as notes:
-        with resumable(output), progress(lines=True) as report:
-            results = [
-                reproduce.run(
-                    name, quick=quick, seeds=seeds, download=download, output=output, report=report
-                )
-                for name in names
-            ]
-        pictures = _draw_all(results, plot, notes) if plot else {}
-    if as_json:
-        print_json(
-            {
-                "experiments": [result.to_dict() for result in results],
-                "output": str(output),
-                "plots": {name: str(path) for name, path in pictures.items()},
-                "notes": notes,
-            }
-        )
-        return
-    for result in results:
-        print_lines(str(result), "")
-    print_lines(*notes, f"Results: {output}")
-    for path in pictures.values():
-        print_lines(*picture_note(str(path)))
-
-
-def _draw_all(results: "list[reproduce.Result]", plot: Path, notes: list[str]) -> dict[str, Path]:
-    """Draw each experiment that has results; of several, each in a file with its name."""
-    pictures = _pictures(plot, [result.name for result in results])
-    for result in results:
-        if result.cells:
-            result.plot(pictures[result.name])
-        else:
-            notes.append(f"Note: {result.name} has no results, and so no picture")
-            del pictures[result.name]
-    return pictures
-
-
-def _pictures(plot: Path | None, names: list[str]) -> dict[str, Path]:
-    """Return where each experiment is drawn: of several, each in a file with its name."""
-    if plot is None or len(names) == 1:
-        return {name: plot for name in names if plot is not None}
-    ends = {name: name.replace(" ", "-") for name in names}
-    return {name: plot.with_name(f"{plot.stem}-{end}{plot.suffix}") for name, end in ends.items()}
 
 
 def info(as_json: AsJson = False) -> None:

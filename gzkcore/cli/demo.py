@@ -27,9 +27,9 @@ from gzkcore.evaluate.methods import on_sphere
 from gzkcore.evaluate.worker import Worker
 from gzkcore.features.gegenbauer import GegenbauerFeatures, PublishedGegenbauerFeatures
 from gzkcore.kernels.zonal import Zonal
-from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.rows.frames import Frame
+from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .baselines import BOOSTING
 from .maps import draw_elevation, length_km, surface_of

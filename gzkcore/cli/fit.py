@@ -21,9 +21,9 @@ from gzkcore.features.fourier import RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
-from gzkcore.learn.table_encoder import REGION
 from gzkcore.rows.columns import Columns
-from gzkcore.rows.tables import Table
+from gzkcore.rows.files import Table
+from gzkcore.tabular.table_encoder import REGION
 
 from .baselines import SampleBaselines
 from .fit_whole import WholeFit, fit_centers, fit_whole

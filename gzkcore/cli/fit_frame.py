@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.learn.kernel_classifier import KernelClassifier
-from gzkcore.learn.kernel_regressor import KernelRegressor
+from gzkcore.tabular.kernel_classifier import KernelClassifier
+from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .arguments import Limits
 from .frame_rows import FrameRows

@@ -13,11 +13,11 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 from gzkcore.evaluate.whole import CHOSEN_COMPONENTS, CHOSEN_ROWS, search_on
-from gzkcore.evaluate.whole_cost import cost_of
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.kernel_ridge import KernelRidge
-from gzkcore.learn.kernel_system import HELD_ROWS
-from gzkcore.learn.solve import SolveProgress, Watch
+from gzkcore.solve.kernel_system import HELD_ROWS
+from gzkcore.solve.solve import SolveProgress, Watch
+from gzkcore.solve.whole_cost import cost_of
 
 from .kernels import asked_gamma, gamma_of, grid, length_of, with_length
 from .reports import Report, Say

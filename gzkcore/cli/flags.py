@@ -41,7 +41,7 @@ def _wanted(parameter: Any) -> str:
 
 def _columns_in(parameters: dict[str, Any]) -> str:
     """Say which columns the table of a command has, or why it can't be read."""
-    from gzkcore.rows.tables import open_table
+    from gzkcore.rows.files import open_table
 
     from .show_fit import some_of
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.wording import counted
-from gzkcore.learn.categories import LEVELS, mostly_different
+from gzkcore.rows.categories import LEVELS, mostly_different
+from gzkcore.rows.files import Table
 from gzkcore.rows.frames import (
     DATE,
     NUMBER,
@@ -19,7 +20,6 @@ from gzkcore.rows.frames import (
     kind_of,
     read_frame,
 )
-from gzkcore.rows.tables import Table
 
 from .arguments import TestBy
 from .cells import from_west, widest_gap

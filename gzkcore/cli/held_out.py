@@ -17,7 +17,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
 from gzkcore._util.typing import Doubles
 from gzkcore._util.wording import counted
-from gzkcore.rows.tables import Table
+from gzkcore.rows.files import Table
 
 RowNumbers = NDArray[np.int64]
 

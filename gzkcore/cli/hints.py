@@ -6,7 +6,7 @@ import shlex
 import numpy as np
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.learn.categories import example_of, spread, what_texts_seem
+from gzkcore.rows.categories import example_of, spread, what_texts_seem
 from gzkcore.rows.frames import Values
 
 from .arguments import listed

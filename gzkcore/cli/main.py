@@ -81,7 +81,7 @@ def app() -> Any:
     from .commands_fit import fit
     from .commands_plan import compare, plan
     from .commands_predict import predict
-    from .commands_show import demo, info, papers
+    from .commands_show import demo, info
     from .flags import Command, Group
 
     application = typer.Typer(
@@ -110,7 +110,6 @@ def app() -> Any:
         (predict, "gzkcore predict model.gzk new.csv --output predicted.csv --std"),
         (plan, "gzkcore plan stations.csv --lat lat --lon lon --gamma 20 --max-error 0.01"),
         (compare, "gzkcore compare protein.csv --target rmsd --plot compare.png"),
-        (papers, "gzkcore papers gegenbauer table2 --quick --plot table2.png"),
         (info, "gzkcore info --json"),
     ):
         application.command(epilog=f"Example: {example}", cls=Command)(command)

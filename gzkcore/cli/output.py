@@ -16,7 +16,7 @@ from .arguments import listed, origin
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gzkcore.rows.tables import Table
+    from gzkcore.rows.files import Table
     from gzkcore.rows.values import BadValueError
 
     from .recipes import Recipe

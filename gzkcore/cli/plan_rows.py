@@ -7,8 +7,8 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 from gzkcore.datasets.globe import LatLonToSphere
+from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
-from gzkcore.rows.tables import Table
 from gzkcore.rows.values import BadValueError
 
 from .frame_rows import FrameRows, read_rows

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore.datasets.globe import LatLonToSphere, off_globe
+from gzkcore.rows.files import Table
 from gzkcore.rows.frames import KINDS, Frame, are_booleans, as_booleans, typed
-from gzkcore.rows.tables import Table
 
 from .cells import from_west
 

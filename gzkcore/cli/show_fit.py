@@ -138,7 +138,7 @@ def about_few(n_train: int, n_test: int) -> list[str]:
 
 def next_step(model: str, data: str) -> str:
     """Say how to predict with a model."""
-    from gzkcore.rows.tables import ending
+    from gzkcore.rows.files import ending
 
     end = ending(Path(data))
     return f"Next: gzkcore predict {shlex.quote(model)} NEW{end} --output PREDICTED" + (

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gzkcore._util.wording import as_plain, counted, plain
-from gzkcore.learn.kernel_classifier import RATE_OF_CHOICE
-from gzkcore.learn.table_encoder import NO_PLACES
+from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
+from gzkcore.tabular.table_encoder import NO_PLACES
 
 from .baselines import CONSTANTS
 from .columns import LEAST_RISE

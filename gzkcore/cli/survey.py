@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from gzkcore._util.typing import Doubles
-from gzkcore.rows.tables import Table
+from gzkcore.rows.files import Table
 
 from .held_out import RowNumbers, hashed
 from .hints import Numbering, about_row_numbers

@@ -1,6 +1,6 @@
 """Plans and comparisons of features: their errors, times and memory, with pictures.
 
-- `plan`, with `forecast`, `whole_cost`: how many features, and what predictions will be worth
+- `plan`, with `forecast`: how many features, and what predictions will be worth
 - `compare`, with `methods`, `whole`, `measure`, `worker`, `results`, `summary`: every method
 - `inputs`: what both are given
 - `draw`, `style`, `text`: pictures and tables

@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.typing import Data, Doubles, Integers
-from gzkcore.learn.kernel_classifier import KernelClassifier, signs
-from gzkcore.learn.kernel_regressor import KernelRegressor
-from gzkcore.learn.kernel_search import TOL
-from gzkcore.learn.kernel_system import HELD_ROWS
-from gzkcore.learn.table_learner import Form, standardised
+from gzkcore.solve.kernel_system import HELD_ROWS
+from gzkcore.solve.whole_cost import cost_of
+from gzkcore.tabular.kernel_classifier import KernelClassifier, signs
+from gzkcore.tabular.kernel_regressor import KernelRegressor
+from gzkcore.tabular.kernel_search import TOL
+from gzkcore.tabular.table_learner import Form, standardised
 
 from .inputs import take
-from .whole_cost import cost_of
 
 # Rows of the sample; folds, and how many of these are tried: as many as have so many rows together.
 SAMPLE, FOLDS, TESTED = 8000, 5, 3000

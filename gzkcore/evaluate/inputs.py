@@ -11,9 +11,10 @@ from gzkcore._util.typing import Data, Integers, Rows
 from gzkcore._util.validation import check_labels, check_lengths, check_targets, raise_not_finite
 from gzkcore.features.base import RowMap, check_rows, plain_output
 from gzkcore.learn.classification import distinct
-from gzkcore.learn.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of, missing_of
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.sources import is_dask
+from gzkcore.rows.values import missing_of
+from gzkcore.tabular.table_encoder import CATEGORICAL_DTYPES, TableEncoder, columns_of
 
 FEWEST_ROWS = 50  # of a sample that predictions are judged by
 NUMBERS = ("int", "uint", "float", "bool")  # that names of types begin with

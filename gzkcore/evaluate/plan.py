@@ -26,13 +26,13 @@ from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_samp
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
-from gzkcore.learn.solve import NotPositiveDefinite
+from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.solve.whole_cost import WholeCost, cost_of
 from gzkcore.theory import statistical_dimension
 
 from .forecast import Forecast, forecasts
 from .inputs import as_rows, as_targets
 from .text import aligned
-from .whole_cost import WholeCost, cost_of
 
 __all__ = ["Plan", "plan"]
 

@@ -23,6 +23,8 @@ from gzkcore._util.validation import (
 )
 from gzkcore._util.wording import counted
 from gzkcore.features.fit_rows import fit_features as fit_to_source
+from gzkcore.passes.moments import MomentsAccumulator
+from gzkcore.passes.streams import Reader, SecondViews, fit_on_rows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
 from gzkcore.rows.survey import survey_of
@@ -34,8 +36,6 @@ from .base import (
     signs_of,
 )
 from .components import ComponentLearner, scores
-from .moments import MomentsAccumulator
-from .streams import Reader, SecondViews, fit_on_rows
 
 __all__ = ["RandomFeatureCCA"]
 

@@ -22,12 +22,12 @@ from gzkcore._util.validation import (
     check_some_weight,
     check_weights,
 )
+from gzkcore.passes.streams import map_rows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, can_reread, is_source
+from gzkcore.rows.values import missing_of
 
 from .regression import Regressor
-from .streams import map_rows
-from .table_encoder import missing_of
 
 
 class ClassifierScore(ClassifierMixin):

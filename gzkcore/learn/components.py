@@ -10,15 +10,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metadata_routing import UNUSED
 
 from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.checkpoint import Checkpoint
 from gzkcore._util.state import holds, stored
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_same_class, check_weights, float_dtype
+from gzkcore.passes.moments import MomentsAccumulator
+from gzkcore.passes.streams import Reader, map_rows
+from gzkcore.passes.tiles import for_each_tile
 from gzkcore.rows.sources import type_of
 
 from .base import FeatureLearner, check_one_batch, check_same_features
-from .moments import MomentsAccumulator
-from .streams import Checkpoint, Reader, map_rows
-from .tiles import for_each_tile
 
 
 class ComponentLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureLearner):

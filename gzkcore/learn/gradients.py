@@ -19,13 +19,13 @@ from gzkcore._util.validation import check_same_class, check_weights, dense, rai
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.gradients import gradients
+from gzkcore.passes.tiles import as_rows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_source
 from gzkcore.rows.survey import without_zeros
 
 from .kernel_losses import KernelPoissonRegressor
 from .kernel_ridge import WholeKernel
-from .tiles import as_rows
 
 __all__ = ["GradientAccumulator", "average_gradient_outer_product"]
 

@@ -9,8 +9,7 @@ from sklearn.model_selection import check_cv
 
 from gzkcore._util.typing import Integers
 from gzkcore._util.wording import counted
-
-from .table_encoder import missing_of
+from gzkcore.rows.values import missing_of
 
 FIFTHS = 5
 

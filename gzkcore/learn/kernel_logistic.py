@@ -8,12 +8,12 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
+from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_source
+from gzkcore.solve.losses import Logistic, Loss, Softmax
 
 from .classification import Classifier
 from .kernel_losses import KernelLoss
-from .losses import Logistic, Loss, Softmax
-from .streams import map_rows
 
 __all__ = ["KernelLogisticRegression"]
 

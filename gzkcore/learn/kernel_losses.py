@@ -23,17 +23,17 @@ from gzkcore._util.validation import (
 )
 from gzkcore.features.nystrom import KernelFunction, as_exact_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.passes.streams import Reader, Step, map_rows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
+from gzkcore.solve.kernel_system import KernelSystem
+from gzkcore.solve.losses import Huber, Loss, Poisson
+from gzkcore.solve.newton import Minimum, minimise
+from gzkcore.solve.preconditioner import Preconditioner
+from gzkcore.solve.shared_products import Workers
+from gzkcore.solve.training_rows import TrainingRows
 
 from .kernel_ridge import WholeKernel
-from .kernel_system import KernelSystem
-from .losses import Huber, Loss, Poisson
-from .newton import Minimum, minimise
-from .preconditioner import Preconditioner
-from .shared_products import Workers
-from .streams import Reader, Step, map_rows
-from .training_rows import TrainingRows
 
 __all__ = [
     "KernelHuberRegressor",

@@ -17,10 +17,10 @@ from gzkcore.features.nystrom import KernelFunction
 from gzkcore.kernels.base import Kernel
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
+from gzkcore.solve.losses import Pinball, weighted_quantile
+from gzkcore.solve.newton import Minimum
 
 from .kernel_losses import LossRegressor, joined
-from .losses import Pinball, weighted_quantile
-from .newton import Minimum
 
 __all__ = ["KernelQuantileRegressor"]
 

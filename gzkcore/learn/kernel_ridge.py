@@ -44,11 +44,11 @@ from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kerne
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import kernel_diagonal
-
-from .centers import CentersSolution, solve_centers
-from .kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, cross_product
-from .passes import Passes, check_reread
-from .posterior import (
+from gzkcore.passes.passes import Passes, check_reread
+from gzkcore.passes.streams import Reader, Step, valid_rows
+from gzkcore.solve.centers import CentersSolution, solve_centers
+from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, cross_product
+from gzkcore.solve.posterior import (
     EXACT_ROWS,
     JOINT_ROWS,
     N_DRAWS,
@@ -59,12 +59,12 @@ from .posterior import (
     joint_draws,
     mean_square,
 )
-from .preconditioner import Preconditioner
+from gzkcore.solve.preconditioner import Preconditioner
+from gzkcore.solve.shared_products import Workers
+from gzkcore.solve.solve import Solution, Watch
+from gzkcore.solve.training_rows import TrainingRows
+
 from .regression import Regressor, check_alphas
-from .shared_products import Workers
-from .solve import Solution, Watch
-from .streams import Reader, Step, valid_rows
-from .training_rows import TrainingRows
 
 __all__ = ["KernelRidge"]
 

@@ -20,15 +20,15 @@ from gzkcore._util.warn import warn
 from gzkcore._util.wording import plain
 from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.passes.streams import Step
+from gzkcore.solve.kernel_system import cross_product
+from gzkcore.solve.solve import NotPositiveDefinite
+from gzkcore.solve.training_rows import TrainingRows
 
 from .held_out import Split, check_splits, folds, given_splits, one_split
 from .kernel_ridge import WholeKernelRegressor
-from .kernel_system import cross_product
 from .regression import check_alphas
 from .ridge_cv import grid_of, results_of
-from .solve import NotPositiveDefinite
-from .streams import Step
-from .training_rows import TrainingRows
 
 __all__ = ["KernelRidgeCV"]
 

@@ -30,20 +30,20 @@ from gzkcore._util.validation import (
     validate_data,
 )
 from gzkcore._util.warn import warn
-from gzkcore.rows.sources import Batch, is_source, type_of
-from gzkcore.rows.survey import sample_size, stack
-
-from . import streams
-from .base import FeatureLearner, new_features
-from .clusters import (
+from gzkcore.passes import streams
+from gzkcore.passes.clusters import (
     ClusterAccumulator,
     check_spread,
     farthest,
     given_centers,
     squared_distances,
 )
-from .streams import Reader, fit_on_rows, map_rows
-from .tiles import for_each_tile, width_of
+from gzkcore.passes.streams import Reader, fit_on_rows, map_rows
+from gzkcore.passes.tiles import for_each_tile, width_of
+from gzkcore.rows.sources import Batch, is_source, type_of
+from gzkcore.rows.survey import sample_size, stack
+
+from .base import FeatureLearner, new_features
 
 __all__ = ["RandomFeatureKMeans", "priority_sample"]
 

@@ -11,12 +11,12 @@ from gzkcore._util.state import doubles, entries, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_sparse, validate_data
 from gzkcore._util.wording import counted
+from gzkcore.passes.moments import MomentsAccumulator
+from gzkcore.passes.streams import Reader
 from gzkcore.rows.sources import is_source
 
 from .base import Solved, new_features, signs_of
 from .components import ComponentLearner, scores
-from .moments import MomentsAccumulator
-from .streams import Reader
 
 __all__ = ["RandomFeaturePCA"]
 

@@ -11,6 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
 from gzkcore._util.callbacks import Progress, with_callbacks
+from gzkcore._util.checkpoint import Checkpoint
 from gzkcore._util.typing import Data, Doubles
 from gzkcore._util.validation import (
     check_not_negatives,
@@ -22,11 +23,11 @@ from gzkcore._util.validation import (
     validate_data,
 )
 from gzkcore._util.wording import counted
+from gzkcore.passes.streams import R2Sums, Reader, Step, map_rows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_dask, is_source
 
 from .base import Learner
-from .streams import Checkpoint, R2Sums, Reader, Step, map_rows
 
 
 class RegressorScore(RegressorMixin):

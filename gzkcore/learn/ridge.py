@@ -14,15 +14,15 @@ from sklearn.utils.metadata_routing import UNUSED
 from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, check_same_class
+from gzkcore.passes.gram import GramAccumulator
+from gzkcore.passes.normal_equations import System, centred, coefficients
+from gzkcore.passes.passes import Passes, check_reread
+from gzkcore.passes.streams import Reader, Step
+from gzkcore.passes.tiles import for_each_tile, width_of
+from gzkcore.solve.wide import WIDE, CrossAccumulator, solve_wide
 
 from .base import FeatureLearner, Solved, check_one_batch, check_same_features, new_features
-from .gram import GramAccumulator
-from .normal_equations import System, centred, coefficients
-from .passes import Passes, check_reread
 from .regression import Regressor, check_alphas
-from .streams import Reader, Step
-from .tiles import for_each_tile, width_of
-from .wide import WIDE, CrossAccumulator, solve_wide
 
 __all__ = ["RandomFeatureRidge"]
 

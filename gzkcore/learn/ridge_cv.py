@@ -32,14 +32,21 @@ from gzkcore._util.threads import limit_blas, n_threads
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.passes.gram import GramAccumulator
+from gzkcore.passes.normal_equations import (
+    centred,
+    dots,
+    inverses_of,
+    penalties_of,
+    scaled,
+    solve_candidates,
+)
+from gzkcore.passes.streams import Reader, Step
+from gzkcore.passes.tiles import for_each_tile
 
 from .base import Solved
-from .gram import GramAccumulator
-from .normal_equations import centred, dots, inverses_of, penalties_of, scaled, solve_candidates
 from .regression import check_alphas
 from .ridge import LEAST_FREE, FeatureRegressor, Solution
-from .streams import Reader, Step
-from .tiles import for_each_tile
 
 __all__ = ["RandomFeatureRidgeCV"]
 

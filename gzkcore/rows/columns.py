@@ -9,7 +9,7 @@ import numpy as np
 
 from gzkcore._util.typing import Doubles
 
-from .tables import COMPRESSED, Table
+from .files import COMPRESSED, Table
 
 PACKED = 10  # times as much text as bytes, in a compressed file
 KEPT_BYTES = 32 << 20  # of parsed numbers, in memory; more go to a temporary file

@@ -17,7 +17,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import warn
 
 from .dates import ZONES_TOLD, are_mostly_dates, dates_of
-from .tables import Table
+from .files import Table
 from .values import MISSING, as_number, has_decimal_comma, plain_value
 
 Values: TypeAlias = NDArray[Any]

@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from gzkcore._util.validation import check_integer, first_not_finite
 
+from .files import open_table
 from .sources import Source, is_dask, is_source
-from .tables import open_table
 
 __all__ = ["open_batches"]
 

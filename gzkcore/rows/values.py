@@ -1,10 +1,12 @@
 """Single values of files: which are numbers, which are missing, and what is wrong with others."""
 
+import math
 import numbers
 import re
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles
 
@@ -141,3 +143,21 @@ def as_doubles(columns: dict[str, Any], names: list[str]) -> Doubles:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             values[:, j] = [as_number(plain_value(value)) for value in column]
     return values
+
+
+def missing_of(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are missing: NaN, None, and what pandas has for them."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    gone = {"NAType", "NaTType"}
+    return np.array(
+        [
+            v is None or type(v).__name__ in gone or (isinstance(v, float) and math.isnan(v))
+            for v in values
+        ],
+        dtype=bool,
+    )  # fmt: skip

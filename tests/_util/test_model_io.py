@@ -38,10 +38,10 @@ from gzkcore import (
 )
 from gzkcore._util import model_io, state
 from gzkcore._util.model_io import load, save
-from gzkcore.learn.gram import GramAccumulator
 from gzkcore.learn.pca import RandomFeaturePCA
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.passes.gram import GramAccumulator
 
 
 def data(n=120, seed=0):

@@ -21,7 +21,7 @@ from gzkcore.cli.recipes import Recipe
 from gzkcore.cli.show_fit import _about_errors
 from gzkcore.datasets import LatLonToSphere
 from gzkcore.learn.ridge import RandomFeatureRidge
-from gzkcore.rows import tables
+from gzkcore.rows import files as tables
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 
@@ -305,13 +305,12 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
     assert cli.main([*arguments, "--force"]) == 0
     assert Path("model.gzk").read_bytes() == Path("other.gzk").read_bytes()
     capsys.readouterr()
-    for name in ("out.csv", "a.png", "a-block-fig1.png"):
+    for name in ("out.csv", "a.png"):
         Path(name).write_bytes(b"precious")
     for option, name, command in (
         ("--plot", "a.png", [*arguments, "--model", "third.gzk"]),
         ("--plot", "a.png", ["plan", "data.csv", "--target", "y"]),
         ("--plot", "a.png", ["compare", "data.csv"]),
-        ("--plot", "a.png", ["papers", "block", "table4"]),
         ("--plot", "a.png", ["demo"]),
         ("--output", "out.csv", ["predict", "model.gzk", "data.csv"]),
     ):
@@ -320,7 +319,6 @@ def test_files_are_not_replaced_by_accident(capsys, plain):
             "replace it"
         )
         assert Path(name).read_bytes() == b"precious"
-    assert "a-block-fig1.png exists" in refuse(capsys, "papers", "block", "--plot", "a.png")
     predict = ["predict", "model.gzk", "data.csv", "--output", "out.csv"]
     assert cli.main([*predict, "--force"]) == 0
     assert len(read("out.csv")) == 500

@@ -1,4 +1,4 @@
-"""The commands demo and info; those of papers are beside the papers."""
+"""The commands demo and info."""
 
 import json
 import re
@@ -42,14 +42,6 @@ def test_demo():
         methods[name]["r2"] > 0 and methods[name]["peak_memory_mb"] > 0 for name in airports.METHODS
     )
     assert files() == ["m.png"]
-
-
-def test_papers_without_data_have_no_picture(capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("GZKCORE_DATA", str(tmp_path))
-    result = run(capsys, "papers", "block", "table4", "--quick", "--plot", "p.png")
-    assert result["plots"] == {}
-    assert result["notes"] == ["Note: block table4 has no results, and so no picture"]
-    assert "p.png" not in files()
 
 
 def test_the_demo_draws_the_map_of_the_readme(monkeypatch, tmp_path):

@@ -13,8 +13,8 @@ from gzkcore.cli import baselines, columns, fit_frame
 from gzkcore.cli import main as cli
 from gzkcore.cli.held_out import folds_of, held_out
 from gzkcore.cli.show_frame import print_frame
-from gzkcore.learn.kernel_regressor import KernelRegressor
 from gzkcore.rows.frames import Frame
+from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pd = pytest.importorskip("pandas")

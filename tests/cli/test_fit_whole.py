@@ -16,8 +16,8 @@ from gzkcore.cli import fit_whole as module
 from gzkcore.cli import main as cli
 from gzkcore.cli.held_out import held_out
 from gzkcore.datasets import LatLonToSphere
-from gzkcore.learn import kernel_system
-from gzkcore.rows import tables
+from gzkcore.rows import files as tables
+from gzkcore.solve import kernel_system
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 

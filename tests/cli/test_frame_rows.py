@@ -12,9 +12,9 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import arguments, frame_rows, hints
 from gzkcore.cli import main as cli
 from gzkcore.cli.baselines import REGRESSION
-from gzkcore.learn.categories import what_texts_seem
-from gzkcore.learn.kernel_regressor import KernelRegressor
-from gzkcore.rows.tables import open_table
+from gzkcore.rows.categories import what_texts_seem
+from gzkcore.rows.files import open_table
+from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")

@@ -16,7 +16,7 @@ from gzkcore.cli import main as cli
 
 testing = pytest.importorskip("typer.testing", reason="the extra `cli` is not installed")
 
-COMMANDS = ["demo", "fit", "predict", "plan", "compare", "papers", "info"]
+COMMANDS = ["demo", "fit", "predict", "plan", "compare", "info"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -122,7 +122,7 @@ def test_out_of_memory(capsys, monkeypatch):
     def exhaust(*_, **__):
         raise MemoryError("Unable to allocate 7 GiB")
 
-    monkeypatch.setattr("gzkcore.rows.tables.open_table", exhaust)
+    monkeypatch.setattr("gzkcore.rows.files.open_table", exhaust)
     Path("data.csv").write_text("a,y\n1,2\n")
     for arguments in (["fit", "data.csv", "--target", "y"], ["plan", "data.csv"]):
         assert refuse(capsys, *arguments) == "there is not enough memory; Unable to allocate 7 GiB"

@@ -17,8 +17,8 @@ from gzkcore.evaluate import measure
 from gzkcore.evaluate.methods import NAMES
 from gzkcore.evaluate.summary import about_chance
 from gzkcore.features.base import plain_output
-from gzkcore.learn.table_encoder import TableEncoder
 from gzkcore.metrics import mean_kernel_error, relative_frobenius_error
+from gzkcore.tabular.table_encoder import TableEncoder
 
 
 def in_a_script(X, Y):

@@ -9,7 +9,7 @@ import gzkcore
 from gzkcore import KernelRidge
 from gzkcore.evaluate.forecast import Forecast, extrapolated
 from gzkcore.evaluate.inputs import as_targets
-from gzkcore.learn.kernel_regressor import KernelRegressor
+from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 
 def rows(n, seed=0):

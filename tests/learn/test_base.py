@@ -54,7 +54,7 @@ from gzkcore import (
 )
 from gzkcore._util import threads as _threads
 from gzkcore._util.state import fitted_attributes
-from gzkcore.learn.tiles import TILE_ROWS
+from gzkcore.passes.tiles import TILE_ROWS
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 OURS = GegenbauerFeatures(n_components=16, basis="random", radius=9.0, center=None, random_state=0)
@@ -230,8 +230,8 @@ def test_threads_agree(name, n_threads):
 def test_tiles_and_batches_of_any_size(name, rows, monkeypatch):
     X, weight = data()
     wanted = output(fit(name, X, weight), X)
-    monkeypatch.setattr("gzkcore.learn.tiles.TILE_ROWS", rows)
-    monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 2 * rows)
+    monkeypatch.setattr("gzkcore.passes.tiles.TILE_ROWS", rows)
+    monkeypatch.setattr("gzkcore.passes.streams.ARRAY_ROWS", 2 * rows)
     close(output(fit(name, X, weight), X), wanted)
 
 
@@ -250,7 +250,7 @@ def test_float32_gives_the_same_answer_for_every_split(name, monkeypatch):
             part = None if y is None else y[rows]
             batches.partial_fit(X[rows], part, sample_weight=weight[rows])
         close(output(batches, X), wanted, "single, split", np.float32)
-    monkeypatch.setattr("gzkcore.learn.tiles.TILE_ROWS", 300)
+    monkeypatch.setattr("gzkcore.passes.tiles.TILE_ROWS", 300)
     found = output(clone(model).fit(X, y, sample_weight=weight), X)
     close(found, wanted, "single, split", np.float32)
 
@@ -551,7 +551,7 @@ def test_a_checkpoint_goes_on(name, kind, frozen, tmp_path, monkeypatch):
     model = LEARNERS_ON[name](FrozenEstimator(OURS.fit(X)) if frozen else OURS)
     if name == "cca":
         model.set_params(features_y=RandomFourierFeatures(n_components=8, random_state=0))
-    monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 64)
+    monkeypatch.setattr("gzkcore.passes.streams.ARRAY_ROWS", 64)
     wanted = clone(model).fit(*parts, checkpoint=tmp_path / "other.gzk")
     checkpoint = Checkpoint(tmp_path / "run.gzk", seconds=1e-9)
     accumulator = MomentsAccumulator if name in ("pca", "cca") else GramAccumulator
@@ -804,7 +804,7 @@ class Diary:
 @pytest.mark.parametrize("name", ["pca", "cca", "kmeans"])
 def test_callbacks(name, monkeypatch):
     pytest.importorskip("sklearn.callback")
-    monkeypatch.setattr("gzkcore.learn.streams.ARRAY_ROWS", 100)
+    monkeypatch.setattr("gzkcore.passes.streams.ARRAY_ROWS", 100)
     X, _ = data()
     diary = Diary()
     model = LEARNERS_ON[name](RBF9).set_callbacks(diary).fit(X, second(name, X))

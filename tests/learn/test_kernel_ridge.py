@@ -53,10 +53,10 @@ from gzkcore import (
 )
 from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
-from gzkcore.learn import kernel_system
-from gzkcore.learn.kernel_system import HELD_ROWS
-from gzkcore.learn.posterior import EXACT_ROWS, N_DRAWS, feature_prior
-from gzkcore.learn.solve import NotPositiveDefinite
+from gzkcore.solve import kernel_system
+from gzkcore.solve.kernel_system import HELD_ROWS
+from gzkcore.solve.posterior import EXACT_ROWS, N_DRAWS, feature_prior
+from gzkcore.solve.solve import NotPositiveDefinite
 
 LINEAR = DotProduct([0.0, 1.0])
 GAUSSIAN = Gaussian(0.5)
@@ -823,7 +823,7 @@ def test_interrupted_fits_leave_the_model_unfitted(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gzkcore.learn.kernel_system.conjugate_gradients", stop)
+    monkeypatch.setattr("gzkcore.solve.kernel_system.conjugate_gradients", stop)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not model.__sklearn_is_fitted__()

@@ -23,7 +23,7 @@ from gzkcore import (
     NystromFeatures,
     RandomFeatureRidgeClassifier,
 )
-from gzkcore.learn.training_rows import TrainingRows
+from gzkcore.solve.training_rows import TrainingRows
 
 GRID = {"gamma": [0.1, 1.0]}
 ALPHAS = [1e-3, 0.1, 10.0]

@@ -14,8 +14,8 @@ from tolerances import LEARNERS
 
 from gzkcore import Gaussian, GegenbauerFeatures, RandomFeatureKMeans, metrics, reference, theory
 from gzkcore.learn import kmeans
-from gzkcore.learn.clusters import ClusterAccumulator
-from gzkcore.learn.streams import Reader
+from gzkcore.passes.clusters import ClusterAccumulator
+from gzkcore.passes.streams import Reader
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 IDENTITY = FunctionTransformer()

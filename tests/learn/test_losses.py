@@ -38,11 +38,11 @@ from gzkcore import (
     RandomFeatureRidge,
     reference,
 )
-from gzkcore.learn.kernel_system import KernelSystem
-from gzkcore.learn.losses import Huber, Logistic, Pinball, Poisson, Softmax
-from gzkcore.learn.newton import minimise
-from gzkcore.learn.preconditioners import preconditioner_for
-from gzkcore.learn.solve import NotPositiveDefinite
+from gzkcore.solve.kernel_system import KernelSystem
+from gzkcore.solve.losses import Huber, Logistic, Pinball, Poisson, Softmax
+from gzkcore.solve.newton import minimise
+from gzkcore.solve.preconditioners import preconditioner_for
+from gzkcore.solve.solve import NotPositiveDefinite
 
 LINEAR = DotProduct([0.0, 1.0])
 GAUSSIAN = Gaussian(0.5)
@@ -157,7 +157,7 @@ def test_slopes_and_curvatures_are_differences(loss):
 def test_the_scale_solves_its_equation(epsilon, penalty):
     rng = np.random.default_rng(0)
     r, w = rng.standard_cauchy(101), rng.uniform(0, 2, 101)
-    scale = gzkcore.learn.losses.huber_scale(r, epsilon, penalty, w)
+    scale = gzkcore.solve.losses.huber_scale(r, epsilon, penalty, w)
     right = w @ np.minimum(r**2, (epsilon * scale) ** 2) + penalty
     assert_allclose(scale**2 * w.sum(), right, rtol=1e-12)
 

@@ -35,14 +35,14 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util import threads as _threads
-from gzkcore.learn.normal_equations import System, inverses_of
 from gzkcore.learn.ridge import RandomFeatureRidge
 from gzkcore.learn.ridge_classifier import (
     RandomFeatureRidgeClassifier,
     RandomFeatureRidgeClassifierCV,
 )
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
-from gzkcore.learn.tiles import TILE_ROWS
+from gzkcore.passes.normal_equations import System, inverses_of
+from gzkcore.passes.tiles import TILE_ROWS
 
 RBF9 = RBFSampler(gamma=0.3, n_components=9, random_state=0)
 BOTH = [RandomFeatureRidge, RandomFeatureRidgeCV]
@@ -670,7 +670,7 @@ def test_gradients_and_factorisations_agree(monkeypatch):
     )
     scores = {}
     for most in (0, 4):
-        monkeypatch.setattr("gzkcore.learn.normal_equations.MOST_TARGETS", most)
+        monkeypatch.setattr("gzkcore.passes.normal_equations.MOST_TARGETS", most)
         scores[most] = clone(model).fit(X, y).cv_results_["mean_test_score"]
     assert_allclose(scores[4], scores[0], rtol=RIDGE["solved twice"]())
     assert (scores[4] != scores[0]).any(), "conjugate gradients were not used"

@@ -32,7 +32,7 @@ from gzkcore import (
 )
 from gzkcore._util import threads as _threads
 from gzkcore.features import dask as features_of_dask
-from gzkcore.learn import streams
+from gzkcore.passes import streams
 from gzkcore.rows import dask as rows_of_dask
 
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'gzkcore[dask]'")

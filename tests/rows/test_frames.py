@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import KINDS, read_frame, typed
-from gzkcore.rows.tables import open_table
 
 pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")

@@ -1,0 +1,100 @@
+"""Reproduce the papers' tables and figures: `python3 run.py papers gegenbauer table2 --quick`."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from gzkcore.cli.arguments import check_picture, check_results
+from gzkcore.cli.output import (
+    InterruptedWorkError,
+    picture_note,
+    print_json,
+    print_lines,
+    progress,
+    resumable,
+)
+
+from . import reproduce
+
+DESCRIPTION = """Each result is printed beside the paper's, with a verdict. gegenbauer has fig1,
+table1, table2 and table3; block has fig1, table1, fig2, table2, table3 and table4. Data are read
+from the folder that GZKCORE_DATA names; missing data sets are skipped. Results are saved in
+--output after every step: repeat the command to resume."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser("run.py papers", description=DESCRIPTION)
+    made.add_argument("paper", help="gegenbauer, block or all")
+    made.add_argument("part", nargs="?", help="fig1, table1, fig2, ...; by default all")
+    made.add_argument("--quick", action="store_true", help="smaller sizes: minutes, not hours")
+    made.add_argument("--seeds", type=int, help="number of repetitions; by default 1 to 3")
+    made.add_argument("--download", action="store_true", help="download missing data sets")
+    made.add_argument("--output", type=Path, help="a .json file; by default papers[-quick].json")
+    made.add_argument("--plot", type=Path, help=".png, .pdf or .svg, a file for each experiment")
+    made.add_argument("--force", action="store_true", help="replace existing pictures")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the experiments that are asked for, print and draw them; return the exit code."""
+    asked = parser().parse_args(arguments)
+    try:
+        return _run(asked)
+    except InterruptedWorkError as error:
+        sys.stderr.write(f"papers: {error}\n")
+        return 130
+    except (OSError, ValueError, ImportError) as error:
+        sys.stderr.write(f"papers: {error}\n")
+        return 2
+
+
+def _run(asked: argparse.Namespace) -> int:
+    names = reproduce.choose(asked.paper, asked.part)
+    pictures = _pictures(asked.plot, names)
+    for picture in pictures.values():
+        check_picture(picture, asked.force)
+    output = asked.output or Path("papers-quick.json" if asked.quick else "papers.json")
+    check_results(output)
+    with resumable(output), progress(lines=True) as report:
+        results = [
+            reproduce.run(
+                name, quick=asked.quick, seeds=asked.seeds, download=asked.download,
+                output=output, report=report,
+            )
+            for name in names
+        ]  # fmt: skip
+    drawn = {one.name: pictures[one.name] for one in results if one.cells and pictures}
+    for result in results:
+        if result.name in drawn:
+            result.plot(drawn[result.name])
+    told: dict[str, Any] = {
+        "experiments": [result.to_dict() for result in results],
+        "output": str(output),
+        "plots": {name: str(path) for name, path in drawn.items()},
+    }
+    if asked.json:
+        print_json(told)
+        return 0
+    for result in results:
+        print_lines(str(result), "")
+        if asked.plot and result.name not in drawn:
+            print_lines(f"Note: {result.name} has no results, and so no picture")
+    print_lines(f"Results: {output}")
+    for path in drawn.values():
+        print_lines(*picture_note(str(path)))
+    return 0
+
+
+def _pictures(plot: Path | None, names: list[str]) -> dict[str, Path]:
+    """Return where each experiment is drawn: of several, each in a file with its name."""
+    if plot is None or len(names) == 1:
+        return {name: plot for name in names if plot is not None}
+    ends = {name: name.replace(" ", "-") for name in names}
+    return {name: plot.with_name(f"{plot.stem}-{end}{plot.suffix}") for name, end in ends.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

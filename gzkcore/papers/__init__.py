@@ -1,5 +1,0 @@
-"""The tables and figures of the papers, reproduced beside the printed numbers."""
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

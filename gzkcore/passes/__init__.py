@@ -1,0 +1,14 @@
+"""Rows to sums, in one pass through any source.
+
+    source -> Reader -> feature map -> accumulator -> normal equations
+              streams   tiles          gram           normal_equations
+                                       moments
+                                       clusters
+
+- `streams`: a `Reader` takes rows from a source, here or on a cluster, and keeps checkpoints
+- `tiles`: features tile by tile, in bounded memory
+- `gram`, `moments`, `clusters`: the accumulators, which add and merge sums
+- `normal_equations`: ridge regression from such sums
+- `passes`: products with a kernel matrix by passes over the rows
+- `kept_features`: features that are kept between passes, where memory allows
+"""

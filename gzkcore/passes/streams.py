@@ -1,0 +1,628 @@
+"""Reading sources into accumulators, batch by batch or on a cluster, with checkpoints.
+
+A learner reads all rows through a `Reader`. For arrays and sources alike, its `fit` calls
+
+    reader.begin(self)                           checks arrays, or the first batch
+    reader.fit(features)                         a pass, if features need to know all rows
+    reader.accumulate(self, accumulator)         the pass
+
+`self._rows(X, y, sample_weight, reset=False)` checks rows: arrays all at once, sources batch by
+batch. `self._summands` turns checked rows into the input of the accumulator.
+"""
+
+import contextlib
+import copy
+import hashlib
+import inspect
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
+
+from gzkcore._util import model_io
+from gzkcore._util.checkpoint import Checkpoint, as_checkpoint
+from gzkcore._util.files import check_place, remove_parts
+from gzkcore._util.state import fitted_attributes, gone, has, stored, text, whole
+from gzkcore._util.typing import Doubles
+from gzkcore._util.validation import (
+    check_some_weight,
+    float_dtype,
+    raise_not_finite,
+)
+from gzkcore._util.warn import collected_warnings
+from gzkcore._util.wording import counted
+from gzkcore.features.base import RowMap
+from gzkcore.features.fit_rows import FitRows, asks_no_rows, fit_features
+from gzkcore.kernels.base import asks_targets
+from gzkcore.rows.open import as_source
+from gzkcore.rows.sources import Batch, Source, has_rows, in_batch, is_dask, is_source
+from gzkcore.rows.survey import Survey, stack, survey_of, without_zeros
+
+Step: TypeAlias = Callable[[Callable[[], Any]], Any]  # runs a step of a fit, and tells of it
+
+
+def as_step(step: Step | None, work: Callable[[], Any]) -> Any:
+    """Return work(), run as a step of a fit if there is one."""
+    if step is None:
+        return work()
+    found: list[Any] = []
+    step(lambda: found.append(work()))
+    return found[0]
+
+
+ARRAY_ROWS = 1 << 16  # of an array, between two looks at the clock
+GROUP = 64  # chunks of a Dask collection that a checkpoint counts as one: two levels of its tree
+
+
+class Reader:
+    """The rows of one fit.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        What `fit` was given, a source or arrays.
+    checkpoint : Checkpoint, str, path or None
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        checkpoint: Any = None,
+        *,
+        one_pass: bool = False,
+    ) -> None:
+        self.survey: Survey | None = None
+        self.checkpoint = as_checkpoint(checkpoint)
+        self.progress: _Progress | None = None
+        self.array: Any = None if is_source(X) else X
+        self.targets, self.weight = y, sample_weight
+        if self.array is None:
+            self.source = as_source(X, y, sample_weight)
+        self.distributed = is_dask(X)
+        self._begun: Iterator[tuple[Any, Any, Any]] | None = None
+        self.one_pass = one_pass or (self.array is None and not self.source.reread)
+        if self.one_pass and self.checkpoint is not None:
+            raise ValueError(
+                "checkpoint= needs a source that can be read again, but X is an iterator; pass an "
+                "object whose iter() starts again"
+            )
+
+    def begin(self, learner: Any) -> None:
+        """Let a learner check the first rows, of arrays all, which will come again."""
+        self._learner = learner
+        first = self._first() if self.array is None else (self.array, self.targets, self.weight)
+        self.rows, self.targets, self.weight = learner._rows(*first, reset=True)
+        self.names = getattr(learner, "feature_names_in_", None)
+        if self.array is not None:
+            self.array = self.rows
+            self.source = Source(Slices(self.rows, self.targets, self.weight, ARRAY_ROWS))
+
+    def _first(self) -> tuple[Any, Any, Any]:
+        """Return the first batch with rows, which will come again."""
+        begun: Iterator[tuple[Any, Any, Any]] = iter(self.source)
+        empty: list[Any] = []
+        for batch in begun:
+            if has_rows(batch[0]):
+                self._begun = itertools.chain(empty, [batch], begun)
+                return batch
+            empty.append(batch)
+        raise ValueError("the source yields no batches; pass a source with one or more")
+
+    def _batches(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Return all batches: the first time, what `_first` has begun to read."""
+        begun, self._begun = self._begun, None
+        return iter(self.source) if begun is None else begun
+
+    def summands(self, learner: Any) -> Iterator[Any]:
+        """Yield what a learner sums, batch by batch."""
+        for number, batch in enumerate(self._batches()):
+            if has_rows(batch[0]):
+                with self._named(number):
+                    found = self._checked(learner, batch)
+                yield found
+
+    def _checked(self, learner: Any, batch: tuple[Any, Any, Any]) -> Any:
+        """Return what a learner sums of a batch, and check it unless it is cut from arrays."""
+        rows = learner._rows(*batch) if self.array is None else batch
+        return learner._summands(*rows)
+
+    def gather(self, learner: Any) -> tuple[Any, Any, Any]:
+        """Return what a learner takes of all rows, put together in this process."""
+        if self.array is not None:
+            rows, y, weight = learner._summands(self.rows, self.targets, self.weight)
+            return valid_rows(rows), y, weight
+        batches = list(self.summands(learner))
+        rows, targets, weights = zip(*batches, strict=True)
+        weight = None
+        if any(part is not None for part in weights):
+            given = zip(weights, targets, strict=True)
+            weight = np.concatenate([np.ones(len(y)) if w is None else w for w, y in given])
+        return valid_rows(stack(list(rows))), np.concatenate(targets), weight
+
+    def reduce(
+        self,
+        learner: Any,
+        work: Callable[..., Any],
+        merge: Callable[[Sequence[Any]], Any],
+        *args: Any,
+    ) -> Any:
+        """Return the merged results of work(summands, *args) for all batches: one more pass.
+
+        `merge` takes consecutive results and changes none of them. Of a Dask collection the rows
+        stay where they are: what travels is the learner, `args` and the results.
+        """
+        afar = copy.copy(learner)
+        if hasattr(afar, "moments_"):
+            afar.moments_ = afar.moments_._emptied()
+        check = self.array is None
+        return self.source.reduce(_of_summands, merge, work, afar, check, *args)
+
+    def fit(self, features: Any, y: Any = None) -> Any:
+        """Fit features to all rows, or to the first batch where rows come only once.
+
+        `y`, of the rows known so far, is for features that use it.
+        """
+        with self._named(0):
+            if asks_no_rows(features):
+                return features.fit(self.rows, None)
+            if self.array is not None or self.one_pass:
+                return fit_on_rows(
+                    features, self.rows, y, self.weight, self.one_pass, names=self.names
+                )
+        return fit_features(features, self.source, self._surveyed(features), self.names)
+
+    def resolve(self, kernel: Any) -> Any:
+        """Resolve a kernel on all rows, or on those of the first batch."""
+        if self.survey is None:
+            rows = FitRows.of_array(self.rows, self.weight, self.targets, self.names)
+            return rows.resolve(kernel)
+        survey = self._surveyed(kernel)
+        return FitRows.of_survey(survey.rows, survey, names=self.names).resolve(kernel)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, as far as is known: those of arrays, or of the survey."""
+        return int(self.rows.shape[0] if self.survey is None else self.survey.n_rows)
+
+    def sample(self) -> tuple[Any, Doubles | None]:
+        """Return rows and their weights: all of an array, of a source the sample of its survey."""
+        if self.array is not None or self.one_pass:
+            return self.rows, self.weight
+        survey = self._surveyed()
+        return survey.rows, survey.weight
+
+    def _surveyed(self, asker: Any = None) -> Survey:
+        """Return the survey of all rows, for what learns a kernel with targets as regressed."""
+        if self.survey is None:
+            self.survey = survey_of(self.source)
+        given = self.survey.targets
+        if asker is None or given is None or not asks_targets(asker):
+            return self.survey
+        if not hasattr(self._learner, "_targets"):
+            return self.survey
+        return replace(self.survey, targets=self._learner._targets(given, self.survey.rows, False))
+
+    def typical(self) -> Doubles:
+        """Return one row, the mean of all targets, if it is known, or else the first targets."""
+        if self.survey is None or not np.isfinite(self.survey.y_sum).all():
+            return np.asarray(self.targets)
+        return np.asarray(self.survey.y_sum / self.survey.n_rows)[None]
+
+    # -- the pass -------------------------------------------------------------------------------
+
+    def accumulate(self, learner: Any, accumulator: Any, step: Step | None = None) -> Any:
+        """Add all rows to an accumulator and return it; each batch is a `step`.
+
+        After `resume`, the rows that the checkpoint had seen are read and compared, not added.
+        """
+        before = 0 if self.progress else accumulator.n_rows
+        if self.distributed:
+            self._accumulate_chunks(learner, accumulator)
+        else:
+            self._accumulate_batches(learner, accumulator, step)
+        seen = accumulator.n_rows - before
+        if seen == 0 and self.survey is None:
+            raise ValueError(
+                "the source yields no batches with rows; pass a source with one or more"
+            )
+        if self.survey is not None and seen != self.survey.n_rows:
+            raise ValueError(
+                f"the source yielded {counted(self.survey.n_rows, 'row')} in the first pass and "
+                f"{seen} in a later one; every iter() of it must give the same rows"
+            )
+        return accumulator
+
+    def _accumulate_batches(self, learner: Any, accumulator: Any, step: Step | None) -> None:
+        done = 0 if self.progress is None else self.progress.batches
+        seen = hashlib.sha256()
+        written = time.monotonic()
+        if self.checkpoint is not None and not done:
+            self._write(learner, 0, seen)
+        number = -1
+        for number, batch in enumerate(self._batches()):
+            if self.checkpoint is not None:
+                _digest(seen, batch)
+            if number < done:
+                if number == done - 1:
+                    self._compare(seen)
+                continue
+            if not has_rows(batch[0]):
+                continue
+            with self._named(number):
+                self._take(learner, accumulator, batch, step)
+            if self.checkpoint and time.monotonic() - written >= self.checkpoint.seconds:
+                self._write(learner, number + 1, seen)
+                written = time.monotonic()
+        if number + 1 < done:
+            raise self._refusal(f"the data have {number + 1} batches, it has seen {done}")
+        self._read = number + 1, seen
+
+    def _take(self, learner: Any, accumulator: Any, batch: Any, step: Step | None) -> None:
+        def add() -> None:
+            accumulator.add(*self._checked(learner, batch))
+
+        add() if step is None else step(add)
+
+    @contextlib.contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        """Name the batch in a ValueError, or the row of the array that it was cut from."""
+        if self.array is None:
+            with in_batch(number):
+                yield
+            return
+        try:
+            yield
+        except ValueError:
+            raise_not_finite(self.array)
+            if np.ndim(self.targets) == 2 or sparse.issparse(self.targets):
+                raise_not_finite(self.targets, "y")
+            raise
+
+    def _accumulate_chunks(self, learner: Any, accumulator: Any) -> None:
+        """Add the chunks of a Dask collection: at once, or by groups with checkpoints between."""
+        empty, afar = accumulator._emptied(), copy.copy(learner)
+        if hasattr(afar, "moments_"):
+            afar.moments_ = empty
+        if hasattr(accumulator, "look"):  # here, since warnings of workers stay with them
+            accumulator.look(self.rows, self.weight)
+        if self.checkpoint is None:
+            total = self.source.reduce(_add, _merge, afar, empty)
+            if total is not None:
+                accumulator.merge(total)
+            return
+        done, chunks = 0 if self.progress is None else self.progress.batches, len(self.source)
+        seen = hashlib.sha256()
+        if chunks < done:
+            raise self._refusal(f"the data have {counted(chunks, 'chunk')}, it has seen {done}")
+        if done:
+            (digests,) = self.source.reduce_each([range(done)], _hash, _chain)
+            seen.update(b"".join(digests))
+            self._compare(seen)
+        else:
+            self._write(learner, 0, seen)
+        at_once = 1
+        while done < chunks:
+            starts = range(done, chunks, GROUP)[:at_once]
+            groups = [range(start, min(start + GROUP, chunks)) for start in starts]
+            begun = time.monotonic()
+            for found in self.source.reduce_each(groups, _add_hashed, _merge_hashed, afar, empty):
+                if found is not None:
+                    accumulator.merge(found[0])
+                    seen.update(b"".join(found[1]))
+            done = groups[-1].stop
+            if done < chunks:
+                self._write(learner, done, seen)
+            fitting = at_once * self.checkpoint.seconds / (time.monotonic() - begun + 1e-9)
+            at_once = max(1, min(2 * at_once, int(fitting)))
+        self._read = done, seen
+
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def resume(self, learner: Any) -> bool:
+        """Give a learner what its checkpoint holds, if there is one that fits."""
+        if self.checkpoint is None:
+            return False
+        path, ours = Path(self.checkpoint.path), _settings(learner)
+        check_place(path)  # now, not after the passes that features may need
+        if not path.exists():
+            return False
+        progress = model_io.load(path)
+        if not isinstance(progress, _Progress):
+            raise self._refusal(f"it holds a {type(progress).__name__}, not an unfinished fit")
+        if type(progress.learner) is not type(learner):
+            raise self._refusal(f"it is of a {type(progress.learner).__name__}")
+        its = _settings(progress.learner)
+        different = [name for name in ours if its[name] != ours[name]]
+        if different:
+            raise self._refusal(f"{', '.join(different)} was another when it was written")
+        if progress.batches == 0:  # features only, and nothing tells of which rows
+            return False
+        self.progress = progress
+        vars(learner).update(fitted_attributes(progress.learner))
+        return True
+
+    def hold(self, learner: Any) -> Checkpoint | None:
+        """Write down what all rows have come to; return where a solver may keep its steps.
+
+        That is a second file, with ``.steps`` after the name of the first.
+        """
+        if self.checkpoint is None:
+            return None
+        self._write(learner, *self._read)
+        return Checkpoint(self._steps, self.checkpoint.seconds)
+
+    @property
+    def _steps(self) -> str:
+        assert self.checkpoint is not None  # noqa: S101  for the type checker
+        return f"{os.fspath(self.checkpoint.path)}.steps"
+
+    def hand_over(self) -> Checkpoint | None:
+        """Return the checkpoint for a solver that keeps and removes it by itself."""
+        checkpoint, self.checkpoint = self.checkpoint, None
+        return checkpoint
+
+    def finish(self) -> None:
+        """Remove the checkpoint of a fit that is done, unless its solver left its steps."""
+        if self.checkpoint is not None and not Path(self._steps).exists():
+            Path(self.checkpoint.path).unlink(missing_ok=True)
+            remove_parts(self.checkpoint.path)
+
+    def _write(self, learner: Any, batches: int, seen: Any) -> None:
+        assert self.checkpoint is not None  # noqa: S101  for the type checker
+        model_io.save(_Progress(learner, batches, seen.hexdigest()), self.checkpoint.path)
+
+    def _compare(self, seen: Any) -> None:
+        assert self.progress is not None  # noqa: S101  for the type checker
+        if seen.hexdigest() != self.progress.digest:
+            raise self._refusal(
+                f"the first {self.progress.batches} batches are not those of the checkpoint (other "
+                "rows, or the same rows in other batches)"
+            )
+
+    def _refusal(self, reason: str) -> ValueError:
+        assert self.checkpoint is not None  # noqa: S101  for the type checker
+        return ValueError(
+            f"cannot resume from {os.fspath(self.checkpoint.path)!r}: {reason}; fit with the same "
+            "data and settings, or delete the file to start afresh"
+        )
+
+
+def fit_on_rows(
+    features: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    one_pass: bool = False,
+    name: str = "X",
+    names: Any = None,
+) -> Any:
+    """Fit features to rows whose form was checked; by `partial_fit` if it is `one_pass`.
+
+    Rows of weight 0 are not there; features that know weights get them, ours the names of the
+    columns. Errors call X by `name`.
+    """
+    check_some_weight(sample_weight)
+    if isinstance(features, RowMap) and not one_pass:
+        rows = FitRows.of_array(valid_rows(X, name), sample_weight, y, names)
+        return features.fit_valid(rows)
+    in_batches = one_pass and not isinstance(features, FrozenEstimator)
+    fit = getattr(features, "partial_fit", features.fit) if in_batches else features.fit
+    rows, weight, used = without_zeros(X, sample_weight)
+    targets = y if y is None or used is None else _safe_indexing(y, used)
+    knows = weight is not None and "sample_weight" in inspect.signature(fit).parameters
+    try:
+        return fit(rows, targets, **({"sample_weight": weight} if knows else {}))
+    except ValueError:
+        raise_not_finite(X, name)  # says where, which the transformer may not
+        raise
+
+
+def valid_rows(X: Any, name: str = "X") -> Any:
+    """Return rows as our feature maps take them: finite, float32 or float64."""
+    raise_not_finite(X, name)
+    if sparse.issparse(X):
+        X.check_format(full_check=True)  # no index beyond its columns
+    return X.astype(float_dtype(X), copy=False)
+
+
+def map_rows(
+    work: Callable[[Any], Any],
+    X: Any,
+    shape: tuple[int, ...] = (),
+    dtype: Any = np.float64,
+    results: int = 1,
+) -> Any:
+    """Apply `work` to the rows of each batch of a source: an iterator, or a lazy Dask array.
+
+    `shape` and `dtype` are those of what becomes of one row, `results` the length of the tuple that
+    `work` returns (of batches only), if it is one.
+    """
+    if is_dask(X):
+        from gzkcore.rows.dask import map_rows as lazily
+
+        return lazily(work, X, shape, dtype)
+    return _mapped(work, X, shape, dtype, results)
+
+
+def _mapped(
+    work: Callable[[Any], Any], X: Any, shape: tuple[int, ...], dtype: Any, results: int
+) -> Iterator[Any]:
+    for number, (rows, *_) in enumerate(as_source(X)):
+        if has_rows(rows):
+            with in_batch(number):
+                found = work(rows)
+            yield found
+        else:
+            nothing = tuple(np.empty((0, *shape), dtype) for _ in range(results))
+            yield nothing if results > 1 else nothing[0]
+
+
+class SecondViews:
+    """The y of a source's batches, with their weights, as a source.
+
+    Parameters
+    ----------
+    source : Source
+        That can be read again.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        for _, y, weight in self.source:
+            if y is None:
+                raise ValueError("a batch has no second view; the source must yield (X, y)")
+            view = y if hasattr(y, "shape") else np.asarray(y)
+            yield view[:, None] if view.ndim == 1 else view, None, weight
+
+
+class R2Sums:
+    """Mergeable sums for R^2: of squared errors, and of y about its mean, for each target."""
+
+    def __init__(self, y: Doubles, predicted: Doubles, weight: Any) -> None:
+        y, predicted = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
+        w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.weight = w.sum()
+        self.mean = w @ y / self.weight if self.weight > 0 else np.zeros(y.shape[1])
+        self.spread = w @ np.square(y - self.mean)
+        self.errors = w @ np.square(y - predicted)
+
+    @classmethod
+    def merge(cls, parts: Sequence["R2Sums"]) -> "R2Sums":
+        """Put sums of different rows together."""
+        made = copy.copy(parts[0])
+        made.weight = sum(part.weight for part in parts)
+        means = np.sum([part.weight * part.mean for part in parts], axis=0)
+        made.mean = means / max(made.weight, 1e-300)
+        spreads = [part.spread + part.weight * np.square(part.mean - made.mean) for part in parts]
+        made.spread = np.sum(spreads, axis=0)
+        made.errors = np.sum([part.errors for part in parts], axis=0)
+        return made
+
+    def r2(self) -> float:
+        """Return the mean of R^2 over the targets, as scikit-learn defines it."""
+        check_some_weight(self.weight)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = 1.0 - self.errors / self.spread
+        constant = self.spread == 0
+        each[constant] = np.where(self.errors[constant] == 0, 1.0, 0.0)
+        return float(each.mean())
+
+
+@dataclass
+class _Progress:
+    """What a checkpoint holds: a learner half-way, and what it has seen."""
+
+    _state = stored(
+        learner=has("fit", "partial_fit"),
+        batches=whole(0),
+        digest=text(),
+        settings=gone(),
+    )
+
+    learner: Any
+    batches: int
+    digest: str
+
+
+class Slices:
+    """Rows of arrays, in batches of so many."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, rows: int) -> None:
+        self.parts, self.rows = (X, y, sample_weight), rows
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, self.parts[0].shape[0], self.rows):
+            rows = slice(start, start + self.rows)
+            yield tuple(None if part is None else part[rows] for part in self.parts)
+
+
+def _of_summands(
+    batch: Batch, work: Callable[..., Any], learner: Any, check: bool, *args: Any
+) -> Any:
+    """Return work(summands, *args) of a batch, which is checked unless it is cut from arrays."""
+    rows = learner._rows(*batch[:3]) if check else batch[:3]
+    return work(learner._summands(*rows), *args)
+
+
+def _add(batch: Batch, learner: Any, accumulator: Any) -> Any:
+    """Return an accumulator of one batch, without the features: all that travels."""
+    with collected_warnings():  # each chunk is the first here
+        part = copy.copy(accumulator).add(*learner._summands(*learner._rows(*batch[:3])))
+    for name in ("features", "features_y"):
+        if hasattr(part, name):
+            setattr(part, name, None)
+    return part
+
+
+def _merge(parts: Sequence[Any]) -> Any:
+    """Return the sum of consecutive accumulators; what they are stays as it is."""
+    of_own = hasattr(parts[0], "__copy__")  # one that copies its sums
+    total = copy.copy(parts[0]) if of_own else copy.deepcopy(parts[0])
+    for part in parts[1:]:
+        total.merge(part)
+    return total
+
+
+def _hash(batch: Batch) -> list[bytes]:
+    """Return a digest of a chunk."""
+    seen = hashlib.sha256()
+    _digest(seen, batch[:3])
+    return [seen.digest()]
+
+
+def _chain(parts: Sequence[list[bytes]]) -> list[bytes]:
+    return [digest for part in parts for digest in part]
+
+
+def _add_hashed(batch: Batch, learner: Any, accumulator: Any) -> tuple[Any, list[bytes]]:
+    """Return an accumulator of one chunk, and a digest of it."""
+    return _add(batch, learner, accumulator), _hash(batch)
+
+
+def _merge_hashed(parts: Sequence[tuple[Any, list[bytes]]]) -> tuple[Any, list[bytes]]:
+    return _merge([part[0] for part in parts]), _chain([part[1] for part in parts])
+
+
+def _settings(learner: Any) -> dict[str, str]:
+    """Return a fingerprint of each parameter that the state of a fit depends on."""
+    found, given = {}, clone(learner).get_params(deep=False)
+    given.pop("max_iter", None)  # a fit that ran out of steps goes on with more
+    for name, value in given.items():
+        arrays: list[Any] = []
+        text = json.dumps(model_io._encode(value, arrays, name))
+        digest = hashlib.sha256(text.encode())
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        found[name] = digest.hexdigest()
+    return found
+
+
+def _digest(seen: Any, batch: tuple[Any, ...]) -> None:
+    """Add a batch to a running hash."""
+    for part in batch:
+        if part is None:
+            seen.update(b"-")
+            continue
+        if sparse.issparse(part):
+            pieces = [part.data, part.indices, part.indptr]
+        else:
+            pieces = [np.asarray(part)]
+        for piece in pieces:
+            if piece.dtype.hasobject:
+                piece = np.asarray(piece, dtype=str)  # noqa: PLW2901
+            seen.update(f"{piece.dtype.str}{np.shape(part)}{piece.shape}".encode())
+            seen.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8))

@@ -1,0 +1,363 @@
+"""The linear systems of kernel ridge regression, (K + alpha N) x = b, for many alphas and b.
+
+K is the kernel matrix of the rows, N = diag(1 / w) for their weights w. With at most HELD_ROWS rows
+K is stored and factored; with more rows nothing of its size is stored.
+"""
+
+import functools
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigvalsh
+
+from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
+from gzkcore._util.validation import dense
+from gzkcore._util.wording import counted
+from gzkcore.features.nystrom import NystromFeatures, Precomputed
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.products import KernelOperator, kernel_matrix
+from gzkcore.passes.streams import Step, as_step
+
+from .preconditioner import Preconditioner
+from .preconditioners import is_count, preconditioner_for
+from .shared_products import Product, Workers
+from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
+from .solve_columns import OfColumns, not_finite
+
+# Rows up to which K is held, in 134 MB at most, and factored: that takes no longer than the steps
+# that it saves, and small alphas and standard deviations cost no more than others.
+HELD_ROWS = 4096
+MOST_IN_SINGLE = 1e15  # of a diagonal, and of its inverse: single precision has room for factors
+DOUBLE_ROWS = 1024  # up to which factors are in double precision whatever alpha is
+HELD_FACTORS = 1 << 28  # bytes; beyond, factors of other alphas are made again when they are needed
+BLOCK = 64  # columns that are solved together
+TRIED_ROWS = 64  # whose kernel matrix is looked at for NaN and infinity
+LANDMARKS = 512  # of a matrix that was precomputed, and is not factored
+SINGLE_TOL = 1e-4  # residuals from which on steps are in single precision
+PREDICTED_ROWS = 1 << 16  # new rows that are held as doubles at a time
+
+
+class Factored(Preconditioner):
+    """The preconditioner K + alpha N itself, by its Cholesky factor: one or two steps are enough.
+
+    With more than DOUBLE_ROWS rows the factor is in single precision, which takes half the time, if
+    alpha is larger than its rounding errors. A matrix that is singular to working precision is
+    inverted on the subspace where it is not.
+
+    Notes
+    -----
+    n^3 / 3 operations for each alpha; memory: 8 n^2 bytes, and 4 or 8 n^2 for a factor.
+    """
+
+    def __init__(self, matrix: Doubles, shifts: Doubles, noise: Doubles) -> None:
+        self.matrix, self.shifts, self.noise = matrix, shifts, noise
+        self.n_components = len(matrix)
+        self.nbytes = 2 * matrix.nbytes  # with a factor
+        self._inverses: dict[int, Product] = {}
+        self._root: tuple[float, Doubles | None] | None = None  # of the alpha asked for last
+
+    def __repr__(self) -> str:
+        return f"the whole matrix of {counted(len(self.matrix), 'row')}"
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return (K + alpha N)^-1 R, each column with the shift of its number."""
+        found = np.empty_like(R)
+        for shift in np.unique(columns).tolist():
+            if shift not in self._inverses:
+                if (len(self._inverses) + 1) * self.matrix.nbytes > HELD_FACTORS:
+                    self._inverses.clear()
+                self._inverses[shift] = self._inverse(shift)
+            found[:, columns == shift] = self._inverses[shift](R[:, columns == shift])
+        return found
+
+    def _inverse(self, shift: int) -> Product:
+        added = self.shifts[shift] * self.noise
+        rounding = float(np.finfo(np.float32).eps) * float(self.matrix.trace())
+        largest = float((self.matrix.diagonal() + added).max())
+        in_range = added.min() > 1 / MOST_IN_SINGLE and largest < MOST_IN_SINGLE
+        single = len(added) > DOUBLE_ROWS and added.min() > rounding and in_range
+        for dtype in [np.float32, np.float64] if single else [np.float64]:
+            try:
+                factor = self._factor(added, dtype)
+            except LinAlgError:
+                continue
+            return lambda R: solve_factored(factor, R).astype(np.float64, copy=False)
+        return self._pseudo_inverse(self.matrix + np.diag(added), shift)
+
+    def root(self, alpha: float) -> Doubles | None:
+        """Return L of K + alpha N = L L^T in double precision; None if that is singular."""
+        if self._root is None or self._root[0] != alpha:
+            try:
+                self._root = alpha, np.asarray(self._factor(alpha * self.noise, np.float64))
+            except LinAlgError:
+                self._root = alpha, None
+        return self._root[1]
+
+    def _factor(self, added: Doubles, dtype: type) -> Floats:
+        factor: Floats = cholesky(shifted(self.matrix, added, dtype), overwrite=True)
+        return factor
+
+    def _pseudo_inverse(self, matrix: Doubles, shift: int) -> Product:
+        values, vectors = eigh(matrix)
+        nothing = check_definite(values, float(self.shifts[shift]))
+        kept = vectors[:, values > nothing]
+        inverses = 1.0 / values[values > nothing, None]
+        return lambda R: kept @ (inverses * (kept.T @ R))
+
+    def condition_bound(self, column: int) -> float:
+        """Return 1."""
+        return 1.0
+
+
+def check_definite(eigenvalues: Doubles, alpha: float) -> float:
+    """Return what rounding leaves of an eigenvalue of K + alpha N that is 0; raise below -that."""
+    least = float(eigenvalues[0])
+    nothing = len(eigenvalues) * float(np.finfo(np.float64).eps) * float(np.abs(eigenvalues).max())
+    if least < -nothing:
+        raise NotPositiveDefinite(
+            f"K + alpha N with alpha={alpha:g} has the eigenvalue {least:.3g}: the kernel is not "
+            f"positive definite on these rows; use another kernel, or an alpha above "
+            f"{alpha - least:.3g}"
+        )
+    return nothing
+
+
+class KernelSystem:
+    """K + alpha N of some rows: products with it, a preconditioner, solutions.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X : {ndarray, sparse matrix} of shape (n, dim)
+    alphas : ndarray
+        The alphas that systems may have.
+    noise : ndarray of shape (n,), optional
+        The diagonal of N. None: ones.
+    preconditioner, tol, max_iter, random_state
+        As for `KernelRidge`.
+    workers : Workers, optional
+        That make the products.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Rows,
+        alphas: Doubles,
+        noise: Doubles | None = None,
+        *,
+        preconditioner: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Seed = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self.kernel, self.noise, self.tol, self.max_iter = kernel, noise, tol, max_iter
+        self.rows: Floats = dense(X)
+        self.n_rows = len(self.rows)
+        self.alphas = np.unique(alphas)
+        automatic = isinstance(preconditioner, str) and preconditioner == "auto"
+        self.factored = automatic and self.n_rows <= HELD_ROWS
+        self.given, self.random_state, self.workers = preconditioner, random_state, workers
+        self.matrix = self._given
+        if self.matrix is None and self.factored:
+            self.matrix = self._values(self.rows)
+        self.exact: Product
+        self.product: Product
+        if not self.factored:
+            self._try_some()
+        if self.matrix is None:
+            self._compute_anew(workers or Workers())
+        else:
+            self.exact = self.product = self.matrix.__matmul__
+
+    def _compute_anew(self, workers: Workers) -> None:
+        """Compute K anew in each step."""
+        self.exact = workers.product(KernelOperator(self.kernel, self.rows, dtype=np.float64))
+        self.product = self.exact
+        if self.tol >= SINGLE_TOL:
+            self.product = workers.product(KernelOperator(self.kernel, self.rows, dtype=np.float32))
+
+    @functools.cached_property
+    def preconditioner(self) -> Preconditioner:
+        """That of K + alpha N."""
+        return self.preconditioned(self.noise)
+
+    def preconditioned(self, noise: Doubles | None, constant: float = 0.0) -> Preconditioner:
+        """Return a preconditioner of K + constant + alpha N, for the diagonal of any N.
+
+        A constant changes it only where it is a factor of the matrix itself.
+        """
+        if self.factored:
+            matrix = np.asarray(self.matrix) + constant if constant else np.asarray(self.matrix)
+            made = Factored(matrix, self.alphas, np.ones(self.n_rows) if noise is None else noise)
+            made.made_for = self.n_rows, tuple(self.alphas.tolist())
+            return made
+        given = self.given
+        if self.matrix is not None:
+            given = _of_matrix(given, self.rows, self.random_state)
+        return preconditioner_for(
+            given, self.kernel, self.rows, self.alphas, noise=noise,
+            random_state=self.random_state,
+        )  # fmt: skip
+
+    def part(self, rows: Integers) -> "KernelSystem":
+        """Return the system of some of the rows, without noise."""
+        kernel, part = self.kernel, self.rows[rows]
+        if self.matrix is not None:
+            kernel, part = Precomputed(), self.matrix[np.ix_(rows, rows)]
+        return KernelSystem(
+            kernel, part, self.alphas, preconditioner=self.given, tol=self.tol,
+            max_iter=self.max_iter, random_state=self.random_state, workers=self.workers,
+        )  # fmt: skip
+
+    def _try_some(self) -> None:
+        """Raise for a kernel that some of the rows show to be of no use."""
+        some = np.arange(0, self.n_rows, max(1, self.n_rows // TRIED_ROWS))
+        given, alpha = self._given, float(self.alphas[0])
+        values = self._values(self.rows[some]) if given is None else given[np.ix_(some, some)]
+        noise = np.ones(some.size) if self.noise is None else self.noise[some]
+        with limit_blas(1):
+            check_definite(eigvalsh(values + np.diag(alpha * noise)), alpha)
+
+    @property
+    def _given(self) -> Doubles | None:
+        """K, if it was precomputed."""
+        precomputed = isinstance(self.kernel, Precomputed)
+        return np.asarray(self.rows, dtype=np.float64) if precomputed else None
+
+    def _values(self, rows: Floats) -> Doubles:
+        """Return the kernel matrix of some rows, or raise if it is not finite."""
+        with np.errstate(all="ignore"):
+            values = kernel_matrix(self.kernel, rows, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise not_finite(f"kernel={self.kernel!r}")
+        return values
+
+    def columns_of(self, alphas: Doubles) -> Integers:
+        """Return the number of each alpha among those of the system."""
+        return np.searchsorted(self.alphas, alphas)
+
+    def solve(
+        self,
+        targets: Doubles,
+        alphas: Doubles,
+        *,
+        start: Doubles | None = None,
+        step: Step | None = None,
+        progress: Watch | None = None,
+        checkpoint: Any = None,
+    ) -> Solution:
+        """Solve (K + alphas[k] N) x_k = targets[:, k] for all k, some columns at a time.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n, n_columns)
+        alphas : ndarray of shape (n_columns,)
+            Of those of the system.
+        start : ndarray of shape (n, n_columns), optional
+        step : callable, optional
+            Runs each product.
+        progress, checkpoint : optional
+            See `conjugate_gradients`.
+        """
+        width = BLOCK if checkpoint is None else targets.shape[1]
+        parts = [slice(i, i + width) for i in range(0, targets.shape[1], width)]
+
+        def product(V: Doubles) -> Doubles:
+            found: Doubles = as_step(step, lambda: self.product(V))
+            return found
+
+        with limit_blas(1) if self.factored else nullcontext():
+            return Solution.beside([
+                conjugate_gradients(
+                    product, targets[:, part], alphas[part],
+                    noise=self.noise, exact_product=self.exact,
+                    preconditioner=OfColumns(self.preconditioner, self.columns_of(alphas[part])),
+                    start=None if start is None else start[:, part],
+                    tol=self.tol, max_iter=self.max_iter, progress=progress, checkpoint=checkpoint,
+                )
+                for part in parts
+            ])  # fmt: skip
+
+    def regress(
+        self,
+        y: Doubles,
+        alphas: Doubles,
+        fit_intercept: bool,
+        step: Step | None = None,
+        progress: Watch | None = None,
+        checkpoint: Any = None,
+    ) -> tuple[Solution, Doubles]:
+        """Return (K + alphas[k] N)^-1 (y_k - b_k) for all targets k, and b.
+
+        The intercept that is free to choose is b = 1^T A^-1 y / 1^T A^-1 1, 0 without; so there is
+        one system more for each different alpha. The residual is that of y - b.
+        """
+        n_targets = y.shape[1]
+        if not fit_intercept:
+            found = self.solve(y, alphas, step=step, progress=progress, checkpoint=checkpoint)
+            return found, np.zeros(n_targets)
+        centre = y.mean(axis=0)
+        different, places = np.unique(alphas, return_inverse=True)
+        both = self.solve(
+            np.column_stack([y - centre, np.ones((len(y), different.size))]),
+            np.concatenate([alphas, different]),
+            step=step,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+        of_y, of_ones = both.coef[:, :n_targets], both.coef[:, n_targets:][:, places]
+        total = of_ones.sum(axis=0)  # 0 where nothing was solved: K and alpha are 0
+        constant = np.divide(of_y.sum(axis=0), total, out=np.zeros(n_targets), where=total != 0)
+        start = of_y - of_ones * constant
+        constant += centre
+        found = self.solve(y - constant, alphas, start=start, step=step, progress=progress)
+        found.n_iter += both.n_iter[:n_targets]
+        return found, constant
+
+    def condition_bounds(self, alphas: Doubles) -> Doubles:
+        """Return what the condition number of each alpha's system is at most; inf if unknown."""
+        places = self.columns_of(alphas).tolist()
+        return np.array([
+            self.preconditioner.condition_bound(place) if self.alphas[place] > 0 else np.inf
+            for place in places
+        ])  # fmt: skip
+
+    def root(self, alpha: float) -> Doubles | None:
+        """Return L of K + alpha N = L L^T where that is factored, None where it isn't."""
+        made = self.preconditioner
+        return made.root(alpha) if isinstance(made, Factored) else None
+
+    def quadratic_forms(self, V: Doubles, alpha: float) -> Doubles:
+        """Return v^T (K + alpha N) v of each column."""
+        noise = alpha if self.noise is None else alpha * self.noise[:, None]
+        forms: Doubles = np.einsum("ij,ij->j", V, self.exact(V) + noise * V)
+        return forms
+
+
+def _of_matrix(given: Any, K: Floats, random_state: Seed) -> Any:
+    """Return what makes a preconditioner of a matrix that was precomputed."""
+    if isinstance(given, str) and given == "auto":
+        given = LANDMARKS
+    if not is_count(given):
+        return given
+    features = NystromFeatures("precomputed", min(int(given), len(K)), random_state=random_state)
+    return features.fit(K)
+
+
+def cross_product(kernel: Kernel, X: Rows, Y: Rows, V: Doubles) -> Doubles:
+    """Return K(X, Y) V for new rows X, in double and with nothing of the size of K stored."""
+    if isinstance(kernel, Precomputed):
+        return np.asarray(X @ V, dtype=np.float64)
+    parts = [slice(i, i + PREDICTED_ROWS) for i in range(0, X.shape[0], PREDICTED_ROWS)]
+    columns = dense(Y)
+    found = [
+        KernelOperator(kernel, dense(X[rows]), columns, dtype=np.float64).matmat(V)
+        for rows in parts
+    ]
+    return np.concatenate(found)

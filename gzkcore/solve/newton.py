@@ -1,0 +1,502 @@
+"""Newton's method for regressions with the whole kernel and any convex loss.
+
+Minimises P(c, b) = sum_i w_i l(y_i, f_i) + alpha / 2 c^T K c for f = K c + b. With the slopes g =
+w l'(f), the curvatures H = w l''(f) and r = g + alpha c, a step (d, e) solves
+
+    r + alpha d + H (K d + e) = 0,
+
+which is a ridge regression whose rows have the weights H. Write H = A A^T, with A = sqrt(H) for
+outputs that are not coupled, and d = A u. Then (alpha I + A^T K A) u = -A^+ r - A^T e, which is
+symmetric, and well conditioned as weights go to 0. Rows without curvature have d = -r / alpha and
+are left out of the system.
+
+**Coupled outputs** (softmax): H = diag(p) - p p^T = A A^T with A = diag(q) (I - q q^T), q = sqrt p,
+in each row. All outputs share the products with K. If K is stored, the preconditioner is the exact
+inverse. Otherwise each output has its own preconditioner; then more steps are needed, in particular
+if classes are nearly certain.
+
+**The intercept** has in each step a prior with variance kappa / alpha about its current value: then
+e = kappa sum_i (c_i + d_i), and K + kappa replaces K. The prior moves with the steps: each step
+multiplies an error in b by at most alpha / (kappa sum H).
+
+**Step lengths**: a step is shortened until the slope along it has fallen by half, so that P never
+increases. f moves by t (K d + e), and trying a t costs no product. **The end**: by Newton's
+quadratic model P exceeds its minimum by half of -P'(0), the slope along the step. The residual is
+the square root of this excess over the decrease of P since the best constant. The last step is
+still taken.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.wording import counted
+from gzkcore.passes.streams import Step, as_step
+
+from .kernel_system import SINGLE_TOL, KernelSystem
+from .losses import Loss
+from .preconditioner import Preconditioner
+from .solve import NotPositiveDefinite, Solution, conjugate_gradients
+
+__all__ = ["Minimum", "minimise"]
+
+FLATTEST = 1e-10  # curvatures below so much of the largest are 0
+SLOWEST = 1e-3  # what is left of an error in the intercept after a step
+ALIKE = 2.0  # weights that differ by no more than this share a preconditioner
+LOOSE, TIGHTER = 1e-2, 0.1  # tolerance of a step's system: of the first ones, and of the residual
+FINEST = 1e-12  # tolerance that double precision allows
+HALF = 0.5  # of the slope at 0, where a step ends
+MOST_TRIED = 60  # lengths of a step
+MOST_HELD = 1 << 25  # numbers in the inverses of coupled outputs
+MOST_FAILED = 3  # systems that are not solved to their tolerance
+
+
+@dataclass
+class Minimum:
+    """What `minimise` found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n, k)
+    intercept : ndarray of shape (k,)
+    loss : Loss
+        The last: with the scale or the width that it came to.
+    n_iter : int
+        Steps.
+    residual : float
+    converged : bool
+    trouble : str
+        What went wrong, and what to do; "" if nothing did.
+    objective : list of (float, float)
+        P before and after each step, by the loss of that step.
+    smooth : ndarray of shape (n, k)
+        K coef.
+    """
+
+    coef: Doubles
+    intercept: Doubles
+    loss: Loss
+    n_iter: int
+    residual: float
+    converged: bool
+    trouble: str
+    objective: list[tuple[float, float]]
+    smooth: Doubles
+
+
+@dataclass
+class Point:
+    """Coefficients, the intercept and what they say of the rows."""
+
+    coef: Doubles  # (n, k)
+    intercept: Doubles  # (k,)
+    smooth: Doubles  # (n, k): K c
+
+    @property
+    def f(self) -> Doubles:
+        """The values at the rows."""
+        return self.smooth + self.intercept
+
+    def moved(self, step: "Point", length: float) -> "Point":
+        """Return the point so far along a step."""
+        return Point(
+            self.coef + length * step.coef,
+            self.intercept + length * step.intercept,
+            self.smooth + length * step.smooth,
+        )
+
+
+@dataclass
+class Curvature:
+    """H = A A^T of each row: A u = roots (u - q q^T u), with q the directions A leaves out."""
+
+    weights: Doubles  # (n, k)
+    roots: Doubles  # (n, k)
+    q: Doubles | None
+
+    @classmethod
+    def of(cls, loss: Loss, y: Doubles, at: Point, weight: Doubles, alpha: float) -> "Curvature":
+        """Return the curvature of a loss."""
+        weight = weight[:, None]
+        found = loss.curvature(y, at.f, alpha * at.coef / weight)
+        q = None
+        if loss.coupled:
+            found = np.maximum(found, FLATTEST)
+            found /= found.sum(axis=1, keepdims=True)
+            q = np.sqrt(found)
+        return cls(weight * found, np.sqrt(weight * found), q)
+
+    @property
+    def seen(self) -> Integers:
+        """Rows with a curvature."""
+        return np.flatnonzero(self.weights.max(axis=1) > FLATTEST * self.weights.max())
+
+    def part(self, rows: Integers) -> "Curvature":
+        """Return those of some rows."""
+        q = None if self.q is None else self.q[rows]
+        return Curvature(self.weights[rows], self.roots[rows], q)
+
+    def project(self, u: Doubles) -> Doubles:
+        """Return u - q q^T u."""
+        return u if self.q is None else u - self.q * (self.q * u).sum(axis=1, keepdims=True)
+
+    def times(self, u: Doubles) -> Doubles:
+        """Return A u."""
+        return self.roots * self.project(u)
+
+    def transposed(self, v: Doubles) -> Doubles:
+        """Return A^T v."""
+        return self.project(self.roots * v)
+
+    def inverse(self, r: Doubles) -> Doubles:
+        """Return A^+ r."""
+        return self.project(r / self.roots)
+
+
+class Preconditioned(Preconditioner):
+    """(alpha I + A^T K A)^-1, nearly: A^+ P^-1 A^+T with P near K + alpha / p for each output."""
+
+    def __init__(self, parts: list[Preconditioner], curvature: Curvature) -> None:
+        self.parts, self.curvature = parts, curvature
+        self.one = np.zeros(1, np.intp)
+
+    def __repr__(self) -> str:
+        return repr(self.parts[0])
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R for one column, all outputs one below the other."""
+        roots = self.curvature.roots
+        scaled = self.curvature.project(R.reshape(roots.shape)) / roots
+        found = [part.solve(scaled[:, [k]], self.one)[:, 0] for k, part in enumerate(self.parts)]
+        return self.curvature.project(np.column_stack(found) / roots).reshape(R.shape)
+
+
+class Coupled(Preconditioner):
+    """(alpha I + A^T K A)^-1 itself for coupled outputs, where K is held.
+
+    With E_c = (K + alpha / p_c)^-1 it is A^+ (E - E 1 (sum_c E_c)^-1 1^T E) A^+T, E the blocks of
+    all outputs and 1 the sum over these (Rasmussen, Williams 2006, section 3.5): k inverses.
+    """
+
+    def __init__(self, matrix: Doubles, alpha: float, curvature: Curvature) -> None:
+        self.curvature, n = curvature, len(matrix)
+        self.inverses = []
+        with limit_blas(1):
+            for weights in curvature.weights.T:
+                factor = cho_factor(matrix + np.diag(alpha / weights), check_finite=False)
+                self.inverses.append(cho_solve(factor, np.eye(n), check_finite=False))
+            self.total = cho_factor(np.sum(self.inverses, axis=0), check_finite=False)
+
+    def __repr__(self) -> str:
+        return f"the whole matrix of {counted(len(self.inverses[0]), 'row')}"
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R for one column, all outputs one below the other."""
+        roots = self.curvature.roots
+        scaled = self.curvature.project(R.reshape(roots.shape)) / roots
+        each = np.column_stack([E @ scaled[:, k] for k, E in enumerate(self.inverses)])
+        common = cho_solve(self.total, each.sum(axis=1), check_finite=False)
+        each -= np.column_stack([E @ common for E in self.inverses])
+        return self.curvature.project(each / roots).reshape(R.shape)
+
+
+class Newton:
+    """The steps of one fit, see `minimise`."""
+
+    def __init__(
+        self,
+        system: KernelSystem,
+        loss: Loss,
+        y: Doubles,
+        weight: Doubles | None,
+        *,
+        fit_intercept: bool,
+        step: Step | None,
+        start: Minimum | None = None,
+    ) -> None:
+        self.system, self.loss, self.y, self.step = system, loss, y, step
+        self.weight = np.ones(len(y)) if weight is None else weight
+        self.alpha, self.fit_intercept = float(system.alphas[0]), fit_intercept
+        self.tried, self.failed = "", 0  # trouble of the last linear system, and how many had some
+        self._made: tuple[Doubles, list[Preconditioner]] | None = None
+        constant = self._constant(y)
+        self.first = np.broadcast_to(constant, y.shape)
+        self.near = start is not None
+        if start is None:
+            self.at = Point(np.zeros_like(y), constant, np.zeros_like(y))
+        else:
+            self.at = Point(start.coef, self._constant(y - start.smooth), start.smooth)
+
+    def _constant(self, y: Doubles) -> Doubles:
+        return self.loss.constant(y, self.weight) if self.fit_intercept else np.zeros(y.shape[1])
+
+    # -- the objective
+
+    def value(self, at: Point) -> float:
+        """Return P."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = self.weight @ self.loss.values(self.y, at.f)
+        return float(losses) + self.penalty(at) / 2
+
+    def penalty(self, at: Point) -> float:
+        """Return alpha c^T K c."""
+        return max(0.0, self.alpha * float(np.einsum("ij,ij->", at.coef, at.smooth)))
+
+    def gradient(self, at: Point) -> Doubles:
+        """Return g."""
+        with np.errstate(over="ignore"):
+            return self.weight[:, None] * self.loss.gradient(self.y, at.f)
+
+    def slope(self, at: Point, step: Point) -> float:
+        """Return how P changes along a step: r^T K d + g^T e."""
+        g = self.gradient(at)
+        with np.errstate(over="ignore", invalid="ignore"):
+            along = np.einsum("ij,ij->", g + self.alpha * at.coef, step.smooth)
+            found = float(along + g.sum(axis=0) @ step.intercept)
+        return found if np.isfinite(found) else np.inf
+
+    def fall(self) -> float:
+        """Return what P has fallen since the constant, by the loss as it is."""
+        first = self.weight @ self.loss.values(self.y, self.first)
+        fallen = first - self.value(self.at)
+        return max(float(fallen), self.penalty(self.at) / 2)
+
+    # -- a step
+
+    def product(self, V: Doubles) -> Doubles:
+        """Return K V in double."""
+        found: Doubles = as_step(self.step, lambda: self.system.exact(V))
+        return found
+
+    def direction(self, tol: float) -> Point:
+        """Return Newton's step, its system solved to a tolerance."""
+        r = self.gradient(self.at) + self.alpha * self.at.coef
+        curvature = Curvature.of(self.loss, self.y, self.at, self.weight, self.alpha)
+        seen = curvature.seen
+        kappa = self._kappa(curvature) if self.fit_intercept else 0.0
+        d = np.zeros_like(r)
+        if seen.size == len(r):
+            d = self._solve(curvature, seen, r, d, kappa, tol)
+        else:
+            d = self._beside_unseen(curvature, seen, r, kappa, tol)
+        e = kappa * (self.at.coef.sum(axis=0) + d.sum(axis=0))
+        return Point(d, e, self.product(d))
+
+    def _beside_unseen(
+        self, curvature: Curvature, seen: Integers, r: Doubles, kappa: float, tol: float
+    ) -> Doubles:
+        """Return d where some rows have no curvature; those seen make up for their sum at once."""
+        d = -r / self.alpha
+        d[seen] = 0.0
+        if not seen.size:
+            return d
+        part = curvature.part(seen)
+        if self.fit_intercept:
+            excess = self.at.coef.sum(axis=0) + d.sum(axis=0)
+            d[seen] = -excess * part.weights / part.weights.sum(axis=0)
+        rest = (r + self.alpha * d)[seen]
+        d[seen] += self._solve(part, seen, rest, self.product(d)[seen], kappa, tol, d.sum(axis=0))
+        return d
+
+    def _kappa(self, curvature: Curvature) -> float:
+        size = float(self.system.kernel.diag(self.system.rows[:1])[0]) or 1.0
+        total = float(curvature.weights.sum(axis=0).min())
+        return (size + (self.alpha / total if total > 0 else 0.0)) / SLOWEST
+
+    def _solve(
+        self,
+        part: Curvature,
+        seen: Integers,
+        r: Doubles,
+        moved: Doubles,
+        kappa: float,
+        tol: float,
+        added: Doubles | float = 0.0,
+    ) -> Doubles:
+        """Return A u, what is missing of the step d at the rows seen.
+
+        The coefficients of d so far add up to `added`, and move f at these rows by `moved`.
+
+        (alpha I + A^T (K + kappa) A) u = -A^+ r - A^T (moved + kappa (sum of c, and added)).
+        """
+        whole = len(seen) == len(self.y)
+        system = self.system if whole else self.system.part(seen)
+        own = -part.inverse(r) - part.transposed(moved)
+        total = kappa * (self.at.coef.sum(axis=0) + added)
+        target = own - part.transposed(np.broadcast_to(total, r.shape))
+        if not target.any():
+            return np.zeros_like(r)
+        # The intercept's part may be large, and says nothing of how exact the others have to be.
+        relative = float(np.linalg.norm(own) / np.linalg.norm(target))
+        tol = max(tol * min(relative, 1.0), FINEST)
+
+        def product_by(multiply: Any) -> Any:
+            def product(U: Doubles) -> Doubles:
+                V = part.times(U.reshape(r.shape))
+                found = as_step(self.step, lambda: multiply(V)) + kappa * V.sum(axis=0)
+                return part.transposed(found).reshape(U.shape)
+
+            return product
+
+        quick = system.product if tol >= SINGLE_TOL else system.exact
+
+        def solved(preconditioner: Preconditioner) -> Solution:
+            return conjugate_gradients(
+                product_by(quick), target.reshape(-1, 1), [self.alpha],
+                exact_product=product_by(system.exact), preconditioner=preconditioner,
+                tol=tol, max_iter=system.max_iter,
+            )  # fmt: skip
+
+        preconditioner = self._preconditioner(system, part, kappa, whole)
+        try:
+            found = solved(preconditioner)
+        except NotPositiveDefinite:  # by rounding, where alpha is tiny
+            if not isinstance(preconditioner, Coupled):
+                raise
+            found = solved(self._separate(system, part, kappa, whole))
+        self.tried, self.failed = found.trouble, self.failed + bool(found.trouble)
+        return part.times(found.coef.reshape(r.shape))
+
+    def _preconditioner(
+        self, system: KernelSystem, part: Curvature, kappa: float, whole: bool
+    ) -> Preconditioner:
+        """Return that of a system, made of those of weights that are alike where it costs much."""
+        weights = part.weights
+        if system.factored and part.q is not None and weights.size * len(weights) <= MOST_HELD:
+            try:
+                return Coupled(np.asarray(system.matrix) + kappa, self.alpha, part)
+            except LinAlgError:  # K is singular, or not positive definite: which, the others tell
+                pass
+        return self._separate(system, part, kappa, whole)
+
+    def _separate(
+        self, system: KernelSystem, part: Curvature, kappa: float, whole: bool
+    ) -> Preconditioner:
+        """Return one for each output by itself."""
+        weights = part.weights
+        if whole and self._made is not None and not system.factored:
+            ratio = weights / self._made[0]
+            if ratio.max() <= ALIKE and ratio.min() >= 1 / ALIKE:
+                return Preconditioned(self._made[1], part)
+        made = [system.preconditioned(1 / column, kappa) for column in weights.T]
+        if whole:
+            self._made = weights, made
+        return Preconditioned(made, part)
+
+    def length(self, step: Point, slope: float) -> float:
+        """Return how far to go: 1, or where the slope has fallen by half; 0 if nowhere."""
+        low, high, length, before = 0.0, np.inf, 1.0, self.value(self.at)
+        for _ in range(MOST_TRIED):
+            there = self.at.moved(step, length)
+            now = self.slope(there, step)
+            if now < HALF * slope:
+                low = length
+            elif now <= 0 or (now <= -HALF * slope and self.value(there) <= before):
+                return length
+            else:
+                high = length
+            length = 2 * low if np.isinf(high) else (low + high) / 2
+        return low
+
+    def run(self, tol: float, max_iter: int) -> Minimum:
+        """Step until there is nothing left to do."""
+        residual, stuck, n_iter = np.inf, "", 0
+        objective: list[tuple[float, float]] = []
+        begun = self.loss.begun(self.y, self.first, self.weight, self.near)
+        if begun is None:
+            return self._found(0, 0.0, "", objective)
+        self.loss = begun
+        exactness = LOOSE
+        while n_iter < max_iter and self.failed < MOST_FAILED:
+            step = self.direction(exactness)
+            slope = self.slope(self.at, step)
+            n_iter += 1
+            if slope >= 0 and exactness > tol * TIGHTER and np.abs(step.smooth).any():
+                exactness *= LOOSE
+                continue
+            before = self.value(self.at)
+            length = self.length(step, slope) if slope < 0 else 0.0
+            self.at = self.at.moved(step, length)
+            objective.append((before, self.value(self.at)))
+            residual = self.residual(max(-slope, 0.0))
+            exactness = max(min(LOOSE, TIGHTER * residual), TIGHTER * tol)
+            if length == 0.0 and residual > tol:
+                stuck = (
+                    "stagnates, since rounding errors are as large as its steps; use a larger tol"
+                )
+                break
+            other = self.loss.next(
+                self.y, self.at.f, self.weight, self.penalty(self.at), residual, tol
+            )
+            if other is None:
+                return self._found(n_iter, residual, "", objective)
+            self.loss = other
+        if self.failed == MOST_FAILED:
+            stuck = f"does without exact steps, and of the last one's linear system {self.tried}"
+        stuck = stuck or "needs more steps; use a larger max_iter or tol"
+        trouble = (
+            f"tol={tol:g} is not reached after {counted(n_iter, 'step')}, where the residual is "
+            f"{residual:.2g}, with alpha={self.alpha:g}: it {stuck}, or a larger alpha"
+        )
+        return self._found(n_iter, residual, trouble, objective)
+
+    def residual(self, decrement: float) -> float:
+        """Return the root of what P is above its least value, relative to what it has fallen."""
+        fall = self.fall()
+        sizes = self.weight @ self.loss.sizes(self.y, self.at.f) + self.penalty(self.at)
+        noise = np.finfo(np.float64).eps * sizes
+        if decrement / 2 <= noise and fall <= noise:
+            return 0.0
+        return float(np.sqrt(decrement / 2 / fall)) if fall > 0 else np.inf
+
+    def _found(self, n_iter: int, residual: float, trouble: str, objective: Any) -> Minimum:
+        at = self.at
+        return Minimum(
+            at.coef, at.intercept, self.loss, n_iter, residual, not trouble, trouble, objective,
+            at.smooth,
+        )  # fmt: skip
+
+
+def minimise(
+    system: KernelSystem,
+    loss: Loss,
+    y: Doubles,
+    weight: Doubles | None = None,
+    *,
+    fit_intercept: bool = True,
+    tol: float = 1e-3,
+    max_iter: int = 100,
+    step: Step | None = None,
+    start: Minimum | None = None,
+) -> Minimum:
+    """Minimise sum_i w_i l(y_i, f_i) + alpha / 2 c^T K c over c and b, with f = K c + b.
+
+    Parameters
+    ----------
+    system : KernelSystem
+        With one alpha > 0, and no noise.
+    loss : Loss
+    y : ndarray of shape (n, k)
+    weight : ndarray of shape (n,), optional
+        > 0.
+    fit_intercept : bool, default=True
+        Without it b is 0.
+    tol : float, default=1e-3
+        See the head of the module.
+    max_iter : int, default=100
+        Steps at most.
+    step : callable, optional
+        Runs each product.
+    start : Minimum, optional
+        Of the same rows and a loss that is near, both losses of y - f alone: where steps begin.
+
+    Returns
+    -------
+    Minimum
+    """
+    newton = Newton(system, loss, y, weight, fit_intercept=fit_intercept, step=step, start=start)
+    return newton.run(tol, max_iter)

@@ -1,0 +1,641 @@
+"""Preconditioners of K + alpha N, the kernel matrix plus noise: close to it, cheap to invert.
+
+Conjugate gradients take about sqrt(c) / 2 log(2 / tol) steps, where c is the condition number of
+P^-1 (K + alpha N): without a preconditioner up to n / alpha. Features Z of the kernel, with Z Z^T
+close to K, represent its smooth, long-range part. The remainder is local, and a sparse factor on
+nearest neighbours represents it. N is diagonal: the noise of each row relative to alpha.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve, eigvalsh
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from gzkcore._util.random import generator
+from gzkcore._util.typing import Doubles, Floats, Integers, Seed
+from gzkcore.features.nystrom import NystromFeatures, Precomputed
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.products import KernelOperator, Pairs, kernel_matrix
+from gzkcore.passes.kept_features import LANES, KeptFeatures
+
+from .near_landmarks import NearLandmarks
+from .neighbours import Neighbours, SparseFactor
+from .preconditioner import Preconditioner, factor_of
+from .solve import NotPositiveDefinite, conjugate_gradients
+from .solve_columns import OfColumns
+
+__all__ = ["Diagonal", "LowRank", "NearAndFar", "preconditioner_for"]
+
+# Landmarks of features are chosen among so many rows for each of them, and not among all.
+SAMPLED_FOR_EACH = 16
+# Rows on which what features leave is estimated, and half of them for the largest eigenvalue.
+SAMPLED_ROWS = 1000
+# Up to so many rows features alone: their factors take a fraction of a second.
+ROWS_OF_FEATURES = 2000
+# With the row itself whole vectors of 16.
+NEIGHBOURS = 31
+# Columns up to which the landmarks about a row tell it what the rest would; in more columns balls
+# have more of them than a row sees.
+FEW_COLUMNS = 3
+# A multiply-add of a factor, in double, takes as long as so many of a kernel product in single
+# precision: 12e9 to 16e9 in a second, and 66e9, of Matern-3/2 at 100,000 rows in three columns.
+FACTOR_COST = 5
+# Landmarks that rows see: one for so many rows, as far as so many. At 30,000 rows 1,875 left 9
+# steps of a Gaussian on the sphere and at airports, 1,600 left 11.
+ROWS_OF_LANDMARK, MANY_LANDMARKS = 16, 2048
+# Features or landmarks: from and to, what features may hold in memory, and how many there are
+# where the kernel has no compiled form or rows are few.
+FEWEST, MOST_COMPONENTS, FEATURES_ALONE = 256, 4096, 512
+MOST_BYTES = 1 << 30
+# Kernel products that the Gram matrix of the features may cost, where the steps aren't tried. With
+# 500 features instead of 256 protein at 36,000 rows took 27 steps instead of 35 (8.3 s, 9.7 s),
+# kin40k at 12,000 rows and a small alpha 82 instead of 163 (3.6 s, 4.6 s); 1,000 were no faster.
+PRODUCTS = 4
+# Rows from which on steps are tried, on one row of so many and up to so many steps. At 36,000 rows
+# of kin40k and alpha .001 that gives 1,088 features, and 100 steps instead of 254 (26 s, 44 s), at
+# 15,000 of bike 832, and 32 instead of 102 (6.1 s, 8.9 s); the trial takes 0.3 to 2 s.
+TRIED_FROM, ROWS_OF_TRIED, MOST_TRIED_STEPS, TRIED_TOL = 10_000, 10, 300, 1e-2
+# A condition number for which no preconditioner is made: eight steps to 1e-3.
+WELL_CONDITIONED = 4.0
+# Features are held in single precision from this least alpha on, relative to k(x, x): their
+# rounding, 1e-7 k(x, x) for each product of two, is a thousandth of it.
+LEAST_IN_SINGLE = 1e-4
+# A smaller alpha, relative to k(x, x), is taken for this: the factor of Z^T M Z + I, with up to n
+# over it on the diagonal, would be rounding errors.
+LEAST_ALPHA = 1e-9
+
+
+class Diagonal(Preconditioner):
+    """The diagonal of K + alpha N.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        k(x, x).
+    shifts : ndarray of shape (n_shifts,)
+        The alphas.
+    noise : ndarray of shape (n,)
+        The diagonal of N.
+    """
+
+    def __init__(self, diagonal: Doubles, shifts: Doubles, noise: Doubles) -> None:
+        self.diagonal, self.shifts, self.noise = diagonal, shifts, noise
+        self.nbytes = diagonal.nbytes + noise.nbytes
+
+    def __repr__(self) -> str:
+        return "Diagonal()"
+
+    def _of(self, columns: Integers) -> Doubles:
+        values: Doubles = self.diagonal[:, None] + self.noise[:, None] * self.shifts[columns]
+        return values
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Divide by the diagonal, see `Preconditioner`."""
+        return R / self._of(columns)
+
+    def log_determinant(self, column: int) -> float:
+        """Return log det P for the alpha of this number."""
+        return float(np.log(self._of(np.array([column]))).sum())
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n, k) into k draws of N(0, P)."""
+        return normals * np.sqrt(self._of(np.array([column])))
+
+
+class LowRank(Preconditioner):
+    """P = Z Z^T + mu N, inverted by Woodbury's identity.
+
+    P^-1 = (N^-1 - N^-1 Z (mu I + Z^T N^-1 Z)^-1 Z^T N^-1) / mu. What the features leave, K - Z Z^T,
+    is replaced by its mean on the diagonal: mu = max(alpha, tr N^-1 (K - Z Z^T) / n, least).
+
+    Parameters
+    ----------
+    features : KeptFeatures
+        Z (n, p).
+    diagonal, shifts, noise
+        See `Diagonal`.
+    least : float or None, default=None
+        The least mu, for features by which Z Z^T may exceed K. None: those of landmarks, for which
+        K - Z Z^T is positive semidefinite.
+
+    Notes
+    -----
+    Making it takes n p^2 operations, and p^3 / 3 for each alpha; `solve` 4 n p for a column.
+    """
+
+    def __init__(
+        self,
+        features: KeptFeatures,
+        diagonal: Doubles,
+        shifts: Doubles,
+        noise: Doubles,
+        least: float | None = None,
+    ) -> None:
+        self.features, self.shifts, self.noise = features, shifts, noise
+        self.semidefinite = least is None
+        self.n_components, self.nbytes = features.width, features.nbytes
+        self.left = float((np.maximum(diagonal - features.squares(), 0.0) / noise).sum())
+        self.mu = np.maximum(shifts, max(self.left / len(noise), least or 0.0))
+        roots = 1 / np.sqrt(noise)
+        gram = features.gram(lambda rows, Z: Z * roots[rows, None])
+        self._factors = {mu: factor_of(gram, mu) for mu in np.unique(self.mu).tolist()}
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R by Woodbury's identity, see `Preconditioner`."""
+        mu, noise = self.mu[columns], self.noise[:, None]
+        scaled: Doubles = R / noise
+        inner = self.features.transposed_product(scaled)
+        for j, value in enumerate(mu.tolist()):
+            inner[:, j] = cho_solve((self._factors[value], True), inner[:, j])
+        scaled -= self.features.product(inner) / noise
+        scaled /= mu
+        return scaled
+
+    def condition_bound(self, column: int) -> float:
+        """Return 1 + tr(N^-1 (K - Z Z^T)) / alpha for landmarks; of other features inf.
+
+        Let R = K - Z Z^T, which is positive semidefinite, and rho the largest eigenvalue of
+        N^-1 R. Then P is at most mu / alpha times K + alpha N. And K + alpha N is at most
+        max(1, (rho + alpha) / mu) times P. The product of the two factors is the larger one of
+        1 + rho / alpha and mu / alpha. Neither is more than the bound, since rho and n (mu - alpha)
+        are at most the trace. Where features leave much, the trace is far larger than rho, and
+        conjugate gradients take far fewer steps than the bound says.
+        """
+        return 1.0 + self.left / float(self.shifts[column]) if self.semidefinite else math.inf
+
+    def log_determinant(self, column: int) -> float:
+        """Return log det P for the alpha of this number."""
+        mu = float(self.mu[column])
+        inner = 2 * float(np.log(np.diag(self._factors[mu])).sum())
+        n, p = self.features.Z.shape
+        return inner + (int(n) - int(p)) * math.log(mu) + float(np.log(self.noise).sum())
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
+        far, near = np.split(normals, [self.n_components])
+        own: Doubles = np.sqrt(self.mu[column] * self.noise)[:, None] * near
+        return own + self.features.product(self.features.padded(far))
+
+
+class NearAndFar(Preconditioner):
+    """P = Z Z^T + (G^T G)^-1: features for the far, a sparse factor for the near part.
+
+    G^T G = M is near (K - Z Z^T + alpha N)^-1, and P^-1 = M - M Z (I + Z^T M Z)^-1 Z^T M.
+
+    Parameters
+    ----------
+    features : KeptFeatures
+        Z (n, p), in the order of the neighbours.
+    neighbours : Neighbours
+    pairs : Pairs
+        The kernel at pairs of rows, in the order of the neighbours.
+    shifts, noise
+        See `Diagonal`; noise in the order of the rows.
+
+    Notes
+    -----
+    Making it takes n m (m p + m^2 / 3 + m d) / 2 operations for m neighbours, n p^2 for each alpha,
+    and a search that is no more than a kernel product. `solve` takes 4 n (p + 2 m) for a column.
+    Memory: n (4 p + 9 m) bytes, and 4 n m for each alpha, twice as much in double precision.
+    """
+
+    def __init__(
+        self,
+        features: KeptFeatures,
+        neighbours: Neighbours,
+        pairs: Pairs,
+        shifts: Doubles,
+        noise: Doubles,
+    ) -> None:
+        self.features, self.neighbours = features, neighbours
+        distinct, self._which = np.unique(shifts, return_inverse=True)
+        of_rows = np.multiply.outer(distinct, noise[neighbours.order])
+        self.factor = SparseFactor(neighbours, pairs, features.Z, of_rows)
+        self._cores = [self._core(s) for s in range(len(distinct))]
+        self.n_components, self.n_neighbours = features.width, neighbours.table.shape[1]
+        cores = sum(core.nbytes for core in self._cores)
+        self.nbytes = features.nbytes + neighbours.nbytes + self.factor.values.nbytes + cores
+
+    def _core(self, s: int) -> Doubles:
+        """Return the factor of I + Z^T M Z = I + (G Z)^T G Z."""
+        Z = self.features.Z
+        return factor_of(self.features.gram(lambda rows, _: self.factor.multiply(s, Z, rows)), 1.0)
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R, see `Preconditioner`."""
+        found, which = np.empty(R.shape), self._which[columns]
+        for s in np.unique(which):
+            mine = which == s
+            near = self.factor.apply(s, R[self.neighbours.order][:, mine])
+            inner = cho_solve((self._cores[s], True), self.features.transposed_product(near))
+            near -= self.factor.apply(s, self.features.product(inner))
+            found[np.ix_(self.neighbours.order, mine)] = near
+        return found
+
+    def log_determinant(self, column: int) -> float:
+        """Return log det P for the alpha of this number."""
+        s = self._which[column]
+        far = 2 * float(np.log(np.diag(self._cores[s])).sum())
+        return far + self.factor.log_determinant(s)
+
+    def sample(self, normals: Doubles, column: int) -> Doubles:
+        """Turn standard normals (n_components + n, k) into k draws (n, k) of N(0, P)."""
+        far, near = np.split(normals, [self.n_components])
+        drawn = self.factor.solve(self._which[column], near)
+        drawn += self.features.product(self.features.padded(far))
+        found = np.empty_like(drawn)
+        found[self.neighbours.order] = drawn
+        return found
+
+
+# ---- the choice
+
+
+def preconditioner_for(
+    given: Any,
+    kernel: Kernel,
+    X: Floats,
+    shifts: ArrayLike,
+    *,
+    noise: ArrayLike | None = None,
+    random_state: Seed = None,
+) -> Preconditioner:
+    """Make a preconditioner of K(X, X) + alpha N for each of several alphas.
+
+    Parameters
+    ----------
+    given : "auto", int, feature map, None or Preconditioner
+        "auto": the cheapest, see Notes. An int: this number of Nystrom features, with neighbours if
+        the kernel has a compiled form and there are more than 2,000 rows. A transformer, fitted or
+        not: its features, with neighbours if Z Z^T does not exceed the kernel. None: the diagonal.
+        A preconditioner: itself; ValueError if it was made for another number of rows or for other
+        alphas.
+    kernel : Kernel
+        Every parameter a number.
+    X : ndarray of shape (n, d)
+        Dense, with one row at least.
+    shifts : array-like of shape (n_shifts,)
+        The alphas, >= 0. In P, an alpha below 1e-9 k(x, x) is replaced by this value.
+    noise : array-like of shape (n,), optional
+        The diagonal of N, > 0; None: ones.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the landmarks and of the order of rows.
+
+    Returns
+    -------
+    Preconditioner
+
+    Notes
+    -----
+    "auto" chooses as follows. The diagonal, if it gives a condition number below 4. With at most
+    2,000 rows, 512 features. With at most three columns, landmarks, of which each row uses 48, and
+    31 neighbours: one landmark for 16 rows up to 2,048, and more, up to 4,096, if they can be
+    factored in the time of a kernel product. With more columns, features and 31 neighbours, with as
+    many features (256 to 4,096, at most 1 GiB) as can be multiplied in the time of four kernel
+    products; with 10,000 or more rows more features, if a trial with a tenth of the rows shows that
+    they save more time than they cost. For kernels without a compiled form features only, whose
+    number is doubled as long as they leave more than alpha.
+
+    References
+    ----------
+    Diaz, Epperly, Frangella, Tropp, Webber, Robust, randomized preconditioning for kernel ridge
+    regression, 2023; Zhao, Xu, Huang, Chow, Xi, An adaptive factorized Nystrom preconditioner for
+    regularized kernel matrices, 2023; Kolotilina, Yeremin, Factorized sparse approximate inverse
+    preconditionings, 1993.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gzkcore import Matern
+    >>> from gzkcore.solve.preconditioners import preconditioner_for
+    >>> X = np.random.default_rng(0).uniform(size=(3000, 2))
+    >>> P = preconditioner_for("auto", Matern(nu=1.5, length_scale=0.2), X, [0.1], random_state=0)
+    >>> P
+    NearLandmarks(256 landmarks, 31 neighbours)
+    >>> P.solve(np.ones((3000, 1)), np.array([0])).shape
+    (3000, 1)
+    """
+    made_for = len(_rows(X)), tuple(_checked("shifts", shifts, None).tolist())
+    if isinstance(given, Preconditioner):
+        return _made_for_these(given, *made_for)
+    began = time.perf_counter()
+    rows: Doubles = np.asarray(X, dtype=np.float64)
+    problem = _Problem(kernel, rows, shifts, noise, generator(random_state))
+    made = _make(given, problem)
+    made.seconds, made.made_for = time.perf_counter() - began, made_for
+    return made
+
+
+def preconditioner_of_some(
+    kernel: Kernel, X: Floats, shift: float, n_rows: int, random_state: Seed = None
+) -> Preconditioner:
+    """Make the preconditioner that K(X, X) + shift I has as a part of one of n_rows rows.
+
+    Of the kind that "auto" takes for all: as many features or landmarks, but half of X at most,
+    and of neighbours the share that are among the rows of X.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Every parameter a number.
+    X : ndarray of shape (n, d)
+        Some of the rows.
+    shift : float
+        n / n_rows times the alpha of all.
+    n_rows : int
+    random_state : int, RandomState, Generator or None, default=None
+    """
+    rows: Doubles = np.asarray(X, dtype=np.float64)
+    return _make("auto", _Problem(kernel, rows, [shift], None, generator(random_state), n_rows))
+
+
+def _rows(X: Any) -> Any:
+    """Return X, or raise if it is not a dense matrix of rows."""
+    if issparse(X):
+        raise TypeError("X is sparse, but preconditioners take dense rows; pass X.toarray()")
+    if np.ndim(X) != 2 or not len(X):
+        raise ValueError(f"X has shape {np.shape(X)}; pass rows of shape (n, d), one at least")
+    return X
+
+
+def _made_for_these(given: Preconditioner, n: int, shifts: tuple[float, ...]) -> Preconditioner:
+    """Return a preconditioner, or raise if it was made for other rows or alphas."""
+    made_n, made_shifts = given.made_for or (n, shifts)
+    if made_n != n:
+        raise ValueError(
+            f"preconditioner={given!r} was made for {made_n:,} rows, but X has {n:,}; make one for "
+            "these rows with preconditioner_for, or pass 'auto'"
+        )
+    if made_shifts != shifts:
+        raise ValueError(
+            f"preconditioner={given!r} was made for the alphas {_list(made_shifts)}, but these are "
+            f"{_list(shifts)}; pass the same alphas to preconditioner_for, in this order, or pass "
+            "'auto'"
+        )
+    return given
+
+
+def _list(numbers: tuple[float, ...]) -> str:
+    return ", ".join(f"{number:g}" for number in numbers)
+
+
+class _Problem:
+    """The matrix that is to be preconditioned: kernel, rows, alphas and noise.
+
+    Sizes are those for n_rows rows, of which X may be some.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Doubles,
+        shifts: ArrayLike,
+        noise: ArrayLike | None,
+        rng: np.random.Generator,
+        n_rows: int | None = None,
+    ) -> None:
+        self.kernel, self.X, self.rng = kernel, X, rng
+        self.n_rows = n_rows or len(X)
+        self.most = len(X) if self.n_rows == len(X) else max(1, len(X) // 2)  # components
+        self.n_neighbours = max(1, NEIGHBOURS * len(X) // self.n_rows)
+        self.shifts = _checked("shifts", shifts, None)
+        self.noise = np.ones(len(X)) if noise is None else _checked("noise", noise, len(X))
+        if not (self.noise > 0).all():
+            raise ValueError(
+                f"noise has the smallest value {self.noise.min():g}, but must be > 0; leave out "
+                "rows of infinite weight, and pass a small number for rows without noise"
+            )
+        self.diagonal = kernel.diag(X)
+        least = LEAST_ALPHA * float((self.diagonal / self.noise).max())
+        self.shifts = np.maximum(self.shifts, max(least, np.finfo(np.float64).tiny))
+
+    def sample(self, size: int) -> Doubles:
+        """Return some of the rows, all if there are no more."""
+        return self.X[self._some(size)]
+
+    def _some(self, size: int) -> Integers:
+        n = len(self.X)
+        return self.rng.choice(n, size, replace=False) if size < n else np.arange(n)
+
+    @property
+    def dtype(self) -> Any:
+        """In what the features are held: single where alpha is far above its rounding."""
+        least = self.shifts.min() * self.noise.min()
+        return np.float32 if least >= LEAST_IN_SINGLE * self.diagonal.max() else np.float64
+
+    def is_well_conditioned(self) -> bool:
+        """Whether K + alpha N needs no more than its diagonal."""
+        return self._largest(self._values) <= (WELL_CONDITIONED - 1) * float(self.shifts.min())
+
+    def excess(self, features: Any) -> float:
+        """Estimate by how much Z Z^T exceeds K: the largest eigenvalue of the difference, or 0."""
+
+        def difference(some: Integers) -> Doubles:
+            Z = np.asarray(features.transform(self.X[some]), dtype=np.float64)
+            values: Doubles = Z @ Z.T - self._values(some)
+            return values
+
+        return max(self._largest(difference), 0.0)
+
+    def _values(self, some: Integers) -> Doubles:
+        """Return the kernel matrix of some rows; those of a precomputed one are rows of it."""
+        rows = self.X[some]
+        return rows[:, some] if isinstance(self.kernel, Precomputed) else self.kernel(rows)
+
+    def _largest(self, matrix: Callable[[Integers], Doubles]) -> float:
+        """Estimate the largest eigenvalue of N^-1 times a matrix of all rows from a sample."""
+        some = self._some(SAMPLED_ROWS // 2)
+        roots = 1 / np.sqrt(self.noise[some])
+        values = eigvalsh(roots[:, None] * matrix(some) * roots)
+        return float(values[-1]) * len(self.X) / len(some)
+
+
+def _checked(name: str, values: ArrayLike, size: int | None) -> Doubles:
+    """Return finite numbers >= 0, or raise."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
+        wanted = "(n_shifts,)" if size is None else f"({size},), one for each row"
+        raise ValueError(f"{name} has shape {array.shape}; pass an array of shape {wanted}")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(
+            f"{name} has values from {array.min():g} to {array.max():g}; they must be finite and "
+            ">= 0"
+        )
+    return array
+
+
+def is_count(given: Any) -> bool:
+    """Say whether a preconditioner is given as a number of components, or raise if it is < 1."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        return False
+    if given < 1:
+        raise ValueError(f"preconditioner={given} components; use 1 or more, or None")
+    return True
+
+
+def _make(given: Any, problem: _Problem) -> Preconditioner:
+    """Choose the kind, see `preconditioner_for`."""
+    if isinstance(given, str) and given != "auto":
+        raise ValueError(
+            f"preconditioner={given!r} is unknown; use 'auto', None, a number of components or a "
+            "feature map"
+        )
+    n, dim = problem.n_rows, problem.X.shape[1]
+    auto = isinstance(given, str)
+    if given is None or (auto and problem.is_well_conditioned()):
+        return Diagonal(problem.diagonal, problem.shifts, problem.noise)
+    pairs = Pairs.of(problem.kernel, problem.X, problem.dtype) if n > ROWS_OF_FEATURES else None
+    if is_count(given):
+        features = _landmarks(problem, min(int(given), problem.most))
+    elif not auto:
+        return _by_features(problem, _fitted(given, problem.X), pairs)
+    elif pairs is not None and dim <= FEW_COLUMNS:
+        return NearLandmarks(
+            problem.kernel, problem.X, pairs, min(problem.most, count_landmarks(n, dim)),
+            problem.n_neighbours, problem.shifts, problem.noise, problem.rng,
+        )  # fmt: skip
+    elif pairs is not None:
+        features = _landmarks(problem, min(problem.most, _as_costly_as_steps(problem)))
+    else:
+        features = _enough(problem)
+    if pairs is not None:
+        return _near_and_far(problem, features, pairs)
+    return _low_rank(problem, features)
+
+
+def _by_features(problem: _Problem, features: Any, pairs: Pairs | None) -> Preconditioner:
+    """Take a feature map for the far part; neighbours only where Z Z^T stays below K + alpha N.
+
+    Random features exceed the kernel in some directions. There mu must not be small: for an excess
+    e the condition number is up to (e / mu)^2. Of e, e / 4 and 0 the second was best or nearly so
+    for Fourier and Gegenbauer features of Gaussian and Matern kernels in 2, 3 and 8 columns.
+    """
+    excess = problem.excess(features)
+    if pairs is not None and excess <= problem.shifts.min():
+        return _near_and_far(problem, features, pairs)
+    return _low_rank(problem, features, excess / 4)
+
+
+def _low_rank(problem: _Problem, features: Any, least: float | None = None) -> LowRank:
+    kept = KeptFeatures.of(features, problem.X, problem.dtype)
+    return LowRank(kept, problem.diagonal, problem.shifts, problem.noise, least)
+
+
+def _near_and_far(problem: _Problem, features: Any, pairs: Pairs) -> NearAndFar:
+    neighbours = Neighbours.of(pairs.rows, problem.n_neighbours, problem.rng)
+    kept = KeptFeatures.of(features, problem.X[neighbours.order], problem.dtype)
+    placed = pairs.take(neighbours.order)
+    return NearAndFar(kept, neighbours, placed, problem.shifts, problem.noise)
+
+
+@dataclass(frozen=True)
+class _AtLandmarks:
+    """Fitted Nystrom features, of kernel values by compiled tiles: ten times as fast."""
+
+    kernel: Kernel
+    landmarks: Floats
+    root: Floats
+
+    def transform(self, X: Doubles) -> Doubles:
+        """Return k(X, landmarks) root."""
+        values: Doubles = kernel_matrix(self.kernel, X, self.landmarks, dtype=np.float64)
+        return values @ self.root
+
+
+def _landmarks(problem: _Problem, count: int) -> _AtLandmarks:
+    """Choose landmarks by randomly pivoted Cholesky, among some of the rows."""
+    features = NystromFeatures(problem.kernel, count, random_state=problem.rng)
+    features.fit(problem.sample(SAMPLED_FOR_EACH * count))
+    return _AtLandmarks(problem.kernel, features.landmarks_, features.root_)
+
+
+def _enough(problem: _Problem) -> _AtLandmarks:
+    """Double the landmarks as long as they leave more than alpha, within what they may cost."""
+    count = min(FEATURES_ALONE, problem.most)
+    affordable = count_components(problem.n_rows, problem.X.shape[1], problem.dtype)
+    most = max(count, min(problem.most, affordable))
+    probes = problem.sample(SAMPLED_ROWS)
+    diagonal = problem.kernel.diag(probes)
+    while True:
+        features = _landmarks(problem, count)
+        left = float(np.mean(diagonal - np.square(features.transform(probes)).sum(axis=1)))
+        if left <= problem.shifts.min() or 2 * count > most:
+            return features
+        count *= 2
+
+
+def count_landmarks(n: int, d: int) -> int:
+    """Count landmarks: one for 16 rows up to 2,048, more if factoring takes no more than a product.
+
+    So many a smooth kernel needs, hardly more for more rows. The factors take 2 q^3 / 3.
+    """
+    affordable = int((n**2 * (d + 12) / 2 * 3 / 2 / FACTOR_COST) ** (1 / 3))
+    few = min(n // ROWS_OF_LANDMARK, max(MANY_LANDMARKS, affordable))
+    return min(n, max(FEWEST, min(MOST_COMPONENTS, few)))
+
+
+def _as_costly_as_steps(problem: _Problem) -> int:
+    """Count the features that cost as much as the steps that they leave, by a trial of few rows.
+
+    Of m of n rows the eigenvalues are about m / n of those of all: so is the alpha of the trial.
+    """
+    n, d = problem.n_rows, problem.X.shape[1]
+    if n < TRIED_FROM:
+        return count_components(n, d, problem.dtype)
+    some = problem._some(n // ROWS_OF_TRIED)
+    shift = problem.shifts.min(keepdims=True) * some.size / len(problem.X)
+    few = _Problem(problem.kernel, problem.X[some], shift, problem.noise[some], problem.rng)
+    pairs = Pairs.of(few.kernel, few.X, few.dtype)
+    steps = MOST_TRIED_STEPS
+    if pairs is not None:
+        with contextlib.suppress(NotPositiveDefinite):
+            made = _near_and_far(few, _landmarks(few, FEWEST), pairs)
+            steps = conjugate_gradients(
+                KernelOperator(few.kernel, few.X, dtype=np.float32),
+                problem.rng.standard_normal((some.size, 1)), few.shifts, noise=few.noise,
+                preconditioner=OfColumns(made, np.zeros(1, np.intp)), tol=TRIED_TOL,
+                max_iter=MOST_TRIED_STEPS,
+            ).n_iter.max()  # fmt: skip
+    return count_components(n, d, problem.dtype, int(steps))
+
+
+def most_components(n: int, d: int, dtype: Any) -> int:
+    """Return how many features there are at most, whatever a trial says."""
+    return count_components(n, d, dtype, 0 if n < TRIED_FROM else MOST_TRIED_STEPS)
+
+
+def count_components(n: int, d: int, dtype: Any, steps: int = 0) -> int:
+    """Count the features whose Gram matrix costs as much as PRODUCTS, or more for many steps.
+
+    If there are so many steps with FEWEST features, q of them leave about steps * FEWEST / q, and
+    cost q^2 / unit: the sum is least where the former is twice the latter.
+    """
+    unit = n * (d + 12) / 12  # q^2 that take as long as a kernel product
+    count = int(max(math.sqrt(PRODUCTS * unit), (steps * FEWEST * unit / 2) ** (1 / 3)))
+    held = MOST_BYTES // (n * np.dtype(dtype).itemsize)
+    affordable = min(held, max(FEWEST, count), MOST_COMPONENTS) // LANES * LANES
+    return int(min(n, max(FEWEST // 2, affordable)))
+
+
+def _fitted(features: Any, X: Doubles) -> Any:
+    """Return the feature map, fitted to X unless it is fitted already."""
+    if not hasattr(features, "transform"):
+        raise TypeError(
+            f"preconditioner={features!r} has no transform; use 'auto', None, a number of "
+            "components, a feature map or a preconditioner"
+        )
+    try:
+        check_is_fitted(features)
+    except NotFittedError:
+        return clone(features).fit(X)
+    return features

@@ -1,0 +1,13 @@
+"""Tables: columns of every kind in, a learned kernel and calibrated predictions out.
+
+    table -> TableEncoder -> TableRows -> Trials -> model -> deviations
+             table_encoder   table_rows   kernel_search      deviations
+                             table_passes
+             KernelRegressor, KernelClassifier: all of it, by table_learner
+
+- `kernel_regressor`, `kernel_classifier`: the estimators; `table_learner`: what they share
+- `table_encoder`: text, categories, dates and gaps as numbers
+- `table_rows`, `table_passes`: the rows to choose by, and tables larger than memory
+- `kernel_search`: the choice of kernel and alpha on held-out rows
+- `deviations`: calibrated standard deviations
+"""

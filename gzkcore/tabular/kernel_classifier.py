@@ -1,0 +1,260 @@
+"""Classification on a table with a learned kernel: `fit` chooses every setting."""
+
+import functools
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted
+
+from gzkcore._util.state import doubles, fitting, labels, stored
+from gzkcore._util.typing import Data, Doubles, Integers, Seed
+from gzkcore._util.validation import check_lengths, check_some_rows
+from gzkcore.learn.classification import (
+    ClassifierScore,
+    count_labels,
+    distinct,
+    label_column,
+    merge_counts,
+    places_of,
+)
+from gzkcore.rows.sources import is_source
+
+from .kernel_search import Candidate, Trials
+from .table_learner import Form, TableLearner
+from .table_passes import source_of
+
+__all__ = ["KernelClassifier"]
+
+RATE_OF_CHOICE = "The error rate on the rows held out for the choice"
+TINY = np.finfo(np.float64).tiny
+
+
+class KernelClassifier(ClassifierScore, TableLearner):
+    """Classification on a table with a learned kernel: `fit` chooses every setting.
+
+    For each class a `KernelRegressor` predicts +1 for its rows and -1 for all others. A logistic
+    regression on the predictions of held-out rows turns these into probabilities.
+
+    Parameters
+    ----------
+    budget, max_memory, missing, cv, random_state
+        As for `KernelRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    report_, kernel_, alpha_, model_, encoder_, feature_importances_, n_features_in_
+        As for `KernelRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gzkcore import KernelClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KernelClassifier(random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    _state = stored(
+        classes_=labels("c"),
+        slopes=doubles("t", "t").kept_as("_slopes"),
+        offsets=doubles("t").kept_as("_offsets"),
+    )
+
+    # Not inherited: Python's errors about arguments name the class that defines the constructor.
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        max_memory: float | str | None = None,
+        missing: str = "impute",
+        cv: Any = None,
+        random_state: Seed = None,
+    ) -> None:
+        super().__init__(
+            budget, max_memory=max_memory, missing=missing, cv=cv, random_state=random_state
+        )
+
+    def fit(
+        self,
+        X: Data,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the classification.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+            As for `KernelRegressor.fit`. One more pass over a source reads the labels.
+        y : array-like of shape (n_samples,)
+            Labels, numbers or text. None for an iterable of batches.
+        sample_weight, groups
+            As for `KernelRegressor.fit`.
+
+        Returns
+        -------
+        self
+            Unfitted if an error or an interrupt occurs.
+        """
+        with fitting(self):
+            self.classes_, labels = self._labels(X, y, sample_weight)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"y has one class, {self.classes_.tolist()}, and a classifier needs two or "
+                    "more; pass rows of other classes too"
+                )
+            n_targets = len(self.classes_) if len(self.classes_) > 2 else 1
+            # Until rows held out say better: log odds of a target +-1 that is its mean.
+            self._slopes, self._offsets = 2.0 * np.eye(n_targets), np.zeros(n_targets)
+            targets = functools.partial(_signs, classes=self.classes_)
+            self._fit_table(X, labels, sample_weight, groups, targets, are_labels=True)
+            if self.model_ is None:
+                shares = self._shares()
+                odds = shares if shares.size > 2 else shares[1:] / np.maximum(shares[:1], TINY)
+                self._slopes, self._offsets = 0 * self._slopes, np.log(np.maximum(odds, TINY))
+        return self
+
+    def _labels(self, X: Data, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Any]:
+        """Return the classes, sorted, and checked labels, of a source as they were given."""
+        if is_source(X):
+            counts = source_of(X, y, sample_weight).reduce(count_labels, merge_counts)
+            if counts is None:
+                raise ValueError(
+                    "the source yields no batches with rows; pass a source with one or more"
+                )
+            classes = np.array(sorted(counts))
+            self._check_labels(classes)
+            return classes, y
+        if y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: KernelClassifier needs labels"
+            )
+        check_some_rows(X)
+        labels = label_column(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        classes, _ = distinct(labels)
+        self._check_labels(labels)
+        return classes, labels
+
+    def _calibrate(
+        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+    ) -> None:
+        """Fit a logistic regression to the predictions of the rows held out."""
+        values, places, weights = [], [], []
+        for _, mean, _, held_out in trials.predictions(best, form.trial, return_std=False):
+            values.append(mean * self._scales + self._means)
+            places.append(places_of(trials.Y[held_out] * self._scales + self._means))
+            weights.append(trials.weights(held_out))
+        found, truth = np.concatenate(values), np.concatenate(places)
+        weight = np.concatenate(weights)
+        wrong = 100 * np.average(places_of(found) != truth, weights=weight)
+        trials.report.say(f"{RATE_OF_CHOICE} is {wrong:.1f} %.")
+        absent = np.setdiff1d(np.arange(len(self.classes_)), truth)
+        if absent.size:  # each counts as one row of its share, of which nothing is known
+            middle = np.average(found, axis=0, weights=weight)
+            found = np.vstack([found, np.tile(middle, (absent.size, 1))])
+            truth = np.append(truth, absent)
+            weight = np.append(weight, weight.sum() * self._shares()[absent])
+            names = ", ".join(map(str, self.classes_[absent]))
+            trials.report.say(f"No row of these classes was held out: {names}.")
+        logistic = LogisticRegression(C=100.0, max_iter=1000).fit(found, truth, weight)
+        self._slopes, self._offsets = logistic.coef_, logistic.intercept_
+
+    def _shares(self) -> Doubles:
+        """Return the share of each class, by weight."""
+        shares: Doubles = (self._means + 1) / 2
+        return shares if shares.size > 1 else np.append(1 - shares, shares)
+
+    def decision_function(self, X: Data) -> Any:
+        """Return the logarithms of the class probabilities, up to a constant.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values mean the second.
+        """
+        check_is_fitted(self)
+        shape = self._offsets.shape if len(self._offsets) > 1 else ()
+        return self._by_rows(self._model_of(X)._scores, X, shape)
+
+    def _model_of(self, X: Data) -> "KernelClassifier":
+        """Return what predicts the rows of X: for sources, what goes to workers."""
+        return self._for_workers() if is_source(X) else self
+
+    def _scores(self, X: Data) -> Doubles:
+        found = self._mean(self._encoded(X)) @ self._slopes.T + self._offsets
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def predict(self, X: Data, return_std: bool = False) -> Any:
+        """Predict the class of each row: the most probable.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+        return_std : bool, default=False
+            True raises a TypeError: `predict_proba` tells how certain a class is.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        self._without_std(return_std)
+        check_is_fitted(self)
+        return self._by_rows(self._model_of(X)._classes_of, X, (), self.classes_.dtype)
+
+    def _classes_of(self, X: Data) -> NDArray[Any]:
+        found: NDArray[Any] = self.classes_[places_of(self._scores(X))]
+        return found
+
+    def predict_proba(self, X: Data) -> Any:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self._by_rows(self._model_of(X)._probabilities, X, self.classes_.shape)
+
+    def _probabilities(self, X: Data) -> Doubles:
+        scores = self._scores(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        return np.asarray(softmax(scores, axis=1))
+
+
+def _signs(y: ArrayLike, X: Any, classes: NDArray[Any]) -> Doubles:
+    """Return targets of +1 and -1: of three or more classes a column for each."""
+    labels = label_column(y)
+    check_lengths(X, labels)
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = np.flatnonzero(classes[places] != labels)
+    if unknown.size:
+        raise ValueError(
+            f"y[{unknown[0]}] = {labels[unknown[0]]!r} is not one of the classes of the first "
+            f"pass, {classes.tolist()}; every iter() of the source must give the same rows"
+        )
+    return signs(places, len(classes))
+
+
+def signs(places: Integers, n_classes: int) -> Doubles:
+    """Return targets of +1 and -1: one of two classes, for the second, else one for each."""
+    found: Doubles = 2.0 * (places[:, None] == np.arange(n_classes)) - 1.0
+    return found[:, 1:] if n_classes == 2 else found

@@ -1,0 +1,555 @@
+"""The search for the kernel, alpha and form of a model that predict held-out rows best.
+
+1. Kernels: Matern with one length per column and with one for all, and Laplacian with one per
+   column (a product over columns, which suits tables with jumps along these). The marginal
+   likelihood of 1,000 rows determines the lengths (`learn_kernel`), for each split only from the
+   rows that are fitted to: held-out rows must not influence the lengths that they judge. Fewer than
+   50 rows hardly determine lengths, so that a nearly linear kernel is tried too. A thousand rows
+   show only the coarser of two scales and overestimate the noise, so:
+2. Lengths and alpha, on some thousands of rows: all lengths are made shorter or longer as long as
+   that reduces the error, and alphas are tried in half decades; all alphas are columns of one block
+   solve.
+3. Features of the best kernel on the same rows.
+
+No step uses all rows of a long table, so that the time does not grow with their number.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from gzkcore._util.state import flag, holds, number, sequence, stored, text, whole
+from gzkcore._util.threads import limit_blas
+from gzkcore._util.typing import Doubles, Integers
+from gzkcore._util.warn import collected_warnings
+from gzkcore._util.wording import seconds_told
+from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
+from gzkcore.kernels.shift_invariant import Laplacian, Matern
+from gzkcore.learn.held_out import Split
+from gzkcore.solve.kernel_system import KernelSystem, cross_product
+from gzkcore.solve.solve import NotPositiveDefinite
+
+# A choice, all of them:
+ALPHAS = np.logspace(-5, 1, 13)
+TOL, MAX_ITER = 1e-2, 100  # of the solves while choosing
+FACTOR, LONGEST_WALK = math.sqrt(2), 10  # of the lengths, and so many times
+WORTH_A_STEP = 0.999  # of the error: a step that brings less is the last one
+HALVED = 2000  # rows to fit to from which on half of them choose first, at a quarter of the cost
+# Of the logarithm of a likelihood: a step that brings less is the last. Rows held out don't tell
+# such lengths apart, and 1e-3 takes half as long again.
+SETTLED = 0.1
+FORGOTTEN = 1e-5  # the same where the search starts from lengths that know rows held out
+GUARD_ROWS = 500  # that one length for all is learned from, and others start on
+MOST_LENGTHS = 1000  # columns beyond which they share one length
+LAPLACIAN_COLUMNS = 40  # up to which one is tried: its gradient takes m^2 operations for each
+# To fit to, below which lengths learned from them are often worse than a linear regression. For 160
+# samples of 30 rows the kernel for that made 86 models better and 29 worse; of 100 rows 43 and 47.
+FEW_ROWS = 50
+DOUBTED = 100  # to fit to, below which an alpha must be better than larger ones beyond chance
+NEARLY_LINEAR = 10.0  # lengths in root mean square distances of rows from their mean
+LEGEND = (
+    "Error: root mean squared, of held-out rows, in standard deviations of y (of labels as +1 and "
+    "-1), with the best alpha. Rows: those fitted to."
+)
+RARE = 10  # rows of other values that are added to those learned from, if these are all alike
+
+
+@dataclass
+class Candidate:
+    """What was tried: its error on rows held out, and what that took."""
+
+    _state = stored(
+        name=text(),
+        kernel=holds(Kernel),
+        alpha=number(0),
+        error=number(finite=False),
+        seconds=number(0),
+        of_splits=sequence(holds(Kernel)),
+        least_alpha=flag().if_there(),
+        chosen=flag().if_there(),
+        n_rows=whole(0).if_there(),
+        longer=number(0).if_there(),
+    )
+
+    name: str
+    kernel: Kernel  # for all rows
+    alpha: float
+    error: float  # root mean squared error of standardised targets
+    seconds: float
+    of_splits: list[Kernel] = field(default_factory=list, repr=False, compare=False)
+    # No smaller alpha was solved for, and this one is better than the next larger one.
+    least_alpha: bool = field(default=False, repr=False, compare=False)
+    chosen: bool = field(default=False, repr=False, compare=False)  # the model is made of it
+    n_rows: int = 0  # that it was fitted to; files of earlier versions don't tell
+    longer: float = 1.0  # what learned lengthscales were multiplied by
+
+    def __str__(self) -> str:
+        mark, (error, alpha, rows, name) = ">" if self.chosen else " ", self.told()
+        return f"{mark}{error:>8} {alpha:>9} {seconds_told(self.seconds):>8} s {rows:>7}   {name}"
+
+    def told(self) -> tuple[str, str, str, str]:
+        """Return its error, its alpha, the rows fitted to, and its name, as a table has them."""
+        times = "" if self.longer == 1 else f", lengthscales times {self.longer:.3g}"
+        rows = f"{self.n_rows:,}" if self.n_rows else ""
+        return f"{self.error:.4f}", f"{self.alpha:.2g}", rows, self.name + times
+
+    def what(self) -> str:
+        """Return what it is without a table."""
+        lengths = "one lengthscale" + " per column" * (np.size(self.kernel.scale()) > 1)
+        return f"{plain_name(self.kernel)}, {lengths}, alpha={self.alpha:.2g}"
+
+    def summary(self) -> str:
+        """Return a sentence about it for the head of the table."""
+        return (
+            f"Chosen: {self.what()}, with an error of {self.error:.4f} on the held-out rows; it is "
+            "marked > below."
+        )
+
+
+@dataclass
+class Report:
+    """What a fit did and why: printed, what was chosen, a table of what was tried, sentences."""
+
+    _state = stored(
+        candidates=sequence(holds(Candidate)),
+        sentences=sequence(text()),
+    )
+
+    candidates: list[Candidate] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence."""
+        self.sentences.append(sentence)
+
+    def __str__(self) -> str:
+        head = "    error     alpha       time    rows   kernel"
+        chosen = [each.summary() for each in self.candidates if each.chosen]
+        table = [*chosen, head, *self._lines(), LEGEND] if self.candidates else []
+        return "\n".join([*table, *self.sentences])
+
+    def _lines(self) -> list[str]:
+        """Return a line for each kernel with its best alpha: those of the most rows, best first."""
+        best: dict[tuple[str, ...], Candidate] = {}
+        ordered = sorted(self.candidates, key=lambda each: (-each.n_rows, each.error))
+        for each in sorted(ordered, key=lambda each: not each.chosen):
+            best.setdefault(each.told()[2:], each)
+        return [str(each) for each in ordered if best[each.told()[2:]] is each]
+
+    __repr__ = __str__
+
+
+class Trials:
+    """Errors of kernels on rows held out.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    Y : ndarray of shape (n, n_targets)
+        About standardised.
+    weight : ndarray of shape (n,) or None
+    splits : list of (rows to fit to, rows held out)
+    report : Report
+    seed : int
+    """
+
+    def __init__(
+        self,
+        X: Doubles,
+        Y: Doubles,
+        weight: Doubles | None,
+        splits: Sequence[Split],
+        report: Report,
+        seed: int,
+    ) -> None:
+        self.X, self.Y, self.weight, self.splits = X, Y, weight, splits
+        self.report, self.seed = report, seed
+        self.alphas = ALPHAS[::2]  # whole decades
+
+    @property
+    def n_fitted(self) -> int:
+        """Rows that a split fits to, in the mean."""
+        return int(np.mean([len(rows) for rows, _ in self.splits]))
+
+    def narrow(self, alpha: float) -> None:
+        """Try this alpha and those half a decade from it from now on."""
+        self.alphas = ALPHAS[np.abs(np.log10(ALPHAS / alpha)) < 0.6]
+
+    def halved(self) -> "Trials":
+        """Return trials with half the rows to fit to, and the alphas tried last.
+
+        At random, in their order, since every other row may be of one kind: where day and night, or
+        a case and its control, take turns. Rows held out, and so groups and times, stay apart.
+        """
+        rng = np.random.default_rng(self.seed)
+        splits = [
+            (np.sort(rng.choice(rows, (len(rows) + 1) // 2, replace=False)), held_out)
+            for rows, held_out in self.splits
+        ]
+        half = Trials(self.X, self.Y, self.weight, splits, self.report, self.seed)
+        half.alphas = self.alphas
+        return half
+
+    def run(
+        self, name: str, kernel: Kernel, of_splits: list[Kernel], longer: float = 1.0
+    ) -> Candidate | None:
+        """Try a kernel with all alphas; return the best, None if none was solved for.
+
+        `of_splits` has the kernel of each split, learned from the rows fitted to there; its lengths
+        are `longer` times those learned.
+        """
+        start = time.perf_counter()
+        squares = np.vstack(
+            [self._squares_of(*of_both) for of_both in zip(of_splits, self.splits, strict=True)]
+        )
+        seconds = time.perf_counter() - start
+        if not np.isfinite(squares).all(axis=0).any():
+            return None
+        best = self._best_alpha(squares)
+        squares = squares.sum(axis=0)
+        error = math.sqrt(squares[best] / self.held_out_weight())
+        alpha, below, above = float(self.alphas[best]), squares[:best], squares[best + 1 : best + 2]
+        least = bool(alpha == ALPHAS[0] or (best > 0 and not np.isfinite(below).any()))
+        least &= bool((squares[best] < WORTH_A_STEP**2 * above).all())
+        found = Candidate(
+            name, kernel, alpha, error, seconds, of_splits, least, n_rows=self.n_fitted,
+            longer=longer,
+        )  # fmt: skip
+        self.report.candidates.append(found)
+        return found
+
+    def _best_alpha(self, squares: Doubles) -> int:
+        """Return which alpha has the smallest sum of squares, of those of shape (rows, alphas).
+
+        Of few rows the largest whose sum is not larger by more than a standard error of the
+        difference. There chance favours alphas that are far too small, and with these the standard
+        deviations near rows that were fitted to vanish.
+        """
+        sums = squares.sum(axis=0)
+        solved = np.isfinite(sums)
+        best = int(np.argmin(np.where(solved, sums, np.inf)))
+        if self.n_fitted >= DOUBTED:
+            return best
+        more = np.where(solved, squares, 0) - squares[:, [best]]
+        doubt = math.sqrt(len(more)) * more.std(axis=0)
+        return int(np.flatnonzero(solved & (more.sum(axis=0) <= doubt))[-1])
+
+    def run_about(self, found: Candidate) -> Candidate | None:
+        """Try an alpha and its neighbours, and go on in a direction as long as that helps."""
+        self.narrow(found.alpha)
+        tried = {*self.alphas.tolist()}
+        again = found.name, found.kernel, found.of_splits, found.longer
+        best = self.run(*again)
+        for direction in (-1, 1):
+            while best is not None:
+                place = int(np.argmin(np.abs(np.log(ALPHAS / best.alpha)))) + direction
+                if not 0 <= place < len(ALPHAS) or ALPHAS[place] in tried:
+                    break
+                self.alphas = ALPHAS[[place]]
+                tried |= {*self.alphas.tolist()}
+                further = self.run(*again)
+                if further is None:
+                    best.least_alpha |= direction < 0
+                    break
+                enough = further.error > WORTH_A_STEP * best.error
+                best = min(best, further, key=lambda candidate: candidate.error)
+                if enough:
+                    break
+        return best
+
+    def most_seconds_of(self, best: Candidate, n_rows: int) -> float:
+        """Return what a candidate takes on so many rows at most: with all alphas of its trial."""
+        return best.seconds * n_rows**2 / sum(len(rows) ** 2 for rows, _ in self.splits)
+
+    def seconds_of(self, best: Candidate, n_rows: int) -> float:
+        """Return about how long a candidate takes on so many rows: it is timed with its alpha."""
+        alone = Trials(self.X, self.Y, self.weight, self.splits, Report(), self.seed)
+        alone.alphas = np.array([best.alpha])
+        timed = alone.run(best.name, best.kernel, best.of_splits) or best
+        return alone.most_seconds_of(timed, n_rows)
+
+    def predictions(
+        self, best: Candidate, new_model: Callable[[Kernel, int], Any], return_std: bool
+    ) -> Iterator[tuple[Any, Doubles, Doubles | None, Integers]]:
+        """Fit a model to the rows of each split; yield it, predictions, and the rows held out.
+
+        `new_model` makes one of a kernel, for so many rows. It may hold hundreds of megabytes:
+        let go of it before the next.
+        """
+        for kernel, (rows, held_out) in zip(best.of_splits, self.splits, strict=True):
+            model = new_model(kernel, len(rows))
+            middle, shape = self.mean(rows), (len(held_out), self.Y.shape[1])
+            with collected_warnings():  # the final fit tells
+                model.fit(self.X[rows], self.Y[rows] - middle, self._weight_of(rows))
+                found = model.predict(self.X[held_out], return_std=return_std)
+            mean, std = found if return_std else (found, None)
+            std = None if std is None else std.reshape(shape)
+            yield model, mean.reshape(shape) + middle, std, held_out
+
+    def error_of_mean(self) -> float:
+        """Return the error of the mean of the rows fitted to, on those held out."""
+        squares = sum(
+            self._sum(np.square(self.Y[held_out] - self.mean(rows)), held_out)
+            for rows, held_out in self.splits
+        )
+        return math.sqrt(float(squares) / self.held_out_weight())
+
+    def mean(self, rows: Integers) -> Doubles:
+        """Return the mean of the targets of some rows."""
+        found: Doubles = np.average(self.Y[rows], axis=0, weights=self._weight_of(rows))
+        return found
+
+    def held_out_weight(self) -> float:
+        """Return the weight of all rows held out."""
+        return float(sum(self.weights(held_out).sum() for _, held_out in self.splits))
+
+    def squares(self, missed: Doubles, held_out: Integers) -> float:
+        """Return the sum of the squares of errors on rows held out, mean over targets."""
+        return float(self._sum(np.square(missed), held_out))
+
+    def _sum(self, squares: Doubles, rows: Integers) -> Any:
+        """Sum over rows by their weights what is averaged over targets, the last axis."""
+        each, weight = squares.mean(axis=-1), self._weight_of(rows)
+        return each.sum(axis=0) if weight is None else weight @ each
+
+    def _weight_of(self, rows: Integers) -> Doubles | None:
+        return None if self.weight is None else self.weight[rows]
+
+    def weights(self, rows: Integers) -> Doubles:
+        """Return the weights of some rows."""
+        return np.ones(len(rows)) if self.weight is None else self.weight[rows]
+
+    def _squares_of(self, kernel: Kernel, split: Split) -> Doubles:
+        """Return weighted squared errors of rows held out, mean over targets; inf if not solved."""
+        rows, held_out = split
+        found = np.full((len(held_out), len(self.alphas)), np.inf)
+        noise = None if self.weight is None else 1.0 / self.weight[rows]
+        n_targets, middle = self.Y.shape[1], self.mean(rows)
+        tried = self.alphas
+        while tried.size:
+            system = KernelSystem(
+                kernel, self.X[rows], tried, noise, tol=TOL, max_iter=MAX_ITER,
+                random_state=self.seed,
+            )  # fmt: skip
+            try:
+                solved = system.solve(
+                    np.tile(self.Y[rows] - middle, tried.size), np.repeat(tried, n_targets)
+                )
+            except NotPositiveDefinite:  # the smallest alpha comes to this first
+                tried = tried[1:]
+                continue
+            mean = cross_product(kernel, self.X[held_out], self.X[rows], solved.coef)
+            truth = (self.Y[held_out] - middle)[:, None]
+            missed = mean.reshape(len(mean), tried.size, n_targets) - truth
+            squares = np.square(missed).mean(axis=-1) * self.weights(held_out)[:, None]
+            converged = solved.converged.reshape(tried.size, n_targets).all(axis=1)
+            found[:, len(self.alphas) - tried.size :] = np.where(converged, squares, np.inf)
+            break
+        return found
+
+
+# ---- the search
+
+
+def choose_kernel(
+    trials: Trials, *, one_length: bool, rng: np.random.Generator
+) -> tuple[Candidate, Candidate | None] | None:
+    """Return the kernel and the alpha that predict rows held out best.
+
+    Of many rows half choose first, among all kernels; all of them choose alpha anew, and whether
+    lengths are to be shorter, which is what more rows ask for.
+
+    Parameters
+    ----------
+    trials : Trials
+    one_length : bool
+        Whether all columns have one length, as points of the unit sphere and very wide rows have.
+    rng : Generator
+        Chooses the rows that lengths are learned from.
+
+    Returns
+    -------
+    (Candidate, Candidate or None) or None
+        The best with all rows to fit to, and the best with half of them where these chose. None
+        where X or y is constant on the rows to fit to: there is nothing to learn from.
+    """
+    began = time.perf_counter()
+    kernels = _learned_kernels(trials, one_length=one_length, rng=rng)
+    if not kernels:
+        return None
+    if trials.n_fitted < FEW_ROWS:
+        kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
+    seconds = time.perf_counter() - began
+    trials.report.say(
+        f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)} s."
+    )
+    if trials.n_fitted < HALVED:
+        return walk(trials, _best_of(trials, kernels)), None
+    half = trials.halved()
+    of_half = walk(half, _best_of(half, kernels))
+    start = trials.run_about(of_half)
+    if start is None:  # no alpha that near
+        return walk(trials, _best_of(trials, kernels)), of_half
+    return walk(trials, start, directions=(-1,)), of_half
+
+
+def _learned_kernels(
+    trials: Trials, *, one_length: bool, rng: np.random.Generator
+) -> dict[str, tuple[Kernel, list[Kernel]]]:
+    """Return kernels of all rows and of each split by what they are called; none to learn from."""
+    looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
+    if len(looked_at) > 1:  # the final lengths know all rows
+        every = np.unique(np.concatenate([part for split in trials.splits for part in split]))
+        looked_at.append(some_that_vary(trials.X, trials.Y, every, rng))
+    if not all(rows.size for rows in looked_at):
+        return {}
+    fewer = [some_that_vary(trials.X, trials.Y, rows, rng, GUARD_ROWS) for rows in looked_at]
+    kernels: dict[str, tuple[Kernel, list[Kernel]]] = {}
+
+    def learn(name: str, given: Kernel, seen: list[Integers], start: Any = None) -> LearnedKernel:
+        """Learn smoothness from all rows, lengths from those of each split, not far from there."""
+        found = _learned(trials, seen[-1], given, start)
+        kernel: Any = found.kernel
+        if isinstance(given, Matern):
+            given = Matern(kernel.nu, given.length_scale)
+        of_splits = [_learned(trials, rows, given, found, FORGOTTEN).kernel for rows in seen[:-1]]
+        kernels[f"{plain_name(kernel)}, {name}"] = kernel, of_splits or [kernel]
+        return found
+
+    dim = trials.X.shape[1]
+    if one_length or dim == 1:
+        learn("one lengthscale", Matern("learn", "learn-isotropic"), looked_at)
+        return kernels
+    found = learn("one lengthscale per column", Matern("learn", "learn"), looked_at)
+    matern: Any = found.kernel
+    learn("one lengthscale", Matern(matern.nu, "learn-isotropic"), fewer)
+    if dim <= LAPLACIAN_COLUMNS:
+        start = _learned(trials, fewer[-1], Laplacian("learn"), found)
+        learn("one lengthscale per column", Laplacian("learn"), looked_at, start)
+    return kernels
+
+
+def _nearly_linear(trials: Trials) -> tuple[Kernel, list[Kernel]]:
+    """Return a kernel whose ridge regression is nearly a linear one, for all rows and each split.
+
+    Of rows much closer than a length L, exp(-|x - y|^2 / (2 L^2)) is about a constant, and <x, y>
+    / L^2 for centred rows: alphas from 1e-5 are ridges from 1e-5 L^2.
+    """
+    length = NEARLY_LINEAR * math.sqrt(trials.X.var(axis=0).sum())
+    kernel = Matern(math.inf, length)
+    return kernel, [kernel] * len(trials.splits)
+
+
+def coordinates(X: Doubles) -> Doubles:
+    """Return rows with the same distances, in as many columns as there are rows at most.
+
+    Where all columns have one length nothing else matters, and fewer columns are faster.
+    """
+    if X.shape[1] <= len(X):
+        return X
+    with limit_blas(1):
+        (triangle,) = qr((X - X.mean(axis=0)).T, mode="r", check_finite=False, overwrite_a=True)
+    rows: Doubles = np.ascontiguousarray(triangle[: len(X)].T)
+    return rows
+
+
+def _best_of(trials: Trials, kernels: dict[str, tuple[Kernel, list[Kernel]]]) -> Candidate:
+    """Return the best of some kernels, at the best of all alphas and of those between."""
+    trials.alphas = ALPHAS[::2]
+    tried = [trials.run(name, *of_both) for name, of_both in kernels.items()]
+    solved = [candidate for candidate in tried if candidate is not None]
+    if not solved:
+        raise ValueError(
+            f"no kernel ridge regression converged, even with alpha={ALPHAS[-1]:g}; leave out rows "
+            "with extreme values"
+        )
+    best = min(solved, key=lambda candidate: candidate.error)
+    return trials.run_about(best) or best
+
+
+def _learned(
+    trials: Trials,
+    rows: Integers,
+    kernel: Kernel,
+    start: LearnedKernel | None = None,
+    settled: float = SETTLED,
+) -> LearnedKernel:
+    weight = None if trials.weight is None else trials.weight[rows]
+    return learned(
+        kernel, trials.X[rows], trials.Y[rows], len(rows), start=start, weight=weight,
+        settled=settled,
+    )  # fmt: skip
+
+
+def some_that_vary(
+    X: Doubles, Y: Doubles, rows: Integers, rng: np.random.Generator, most: int = N_ROWS
+) -> Integers:
+    """Return some of the rows at random, with a few of the rare ones where the others are alike.
+
+    So each target, and X, is constant on them only if it is on all rows. None if all are, or X is.
+    """
+    if not np.ptp(X[rows], axis=0).any() or not np.ptp(Y[rows], axis=0).any():
+        return rows[:0]
+    chosen = rng.permutation(rows)[:most]
+    for values in (X, *Y.T[:, :, None]):
+        other = rows[(values[rows] != values[chosen[0]]).any(axis=1)]
+        if other.size and not np.ptp(values[chosen], axis=0).any():
+            chosen = np.append(chosen, rng.permutation(other)[:RARE])
+    return np.sort(chosen)
+
+
+def walk(trials: Trials, start: Candidate, directions: Sequence[int] = (-1, 1)) -> Candidate:
+    """Make all lengths shorter, else longer, by FACTOR as long as that helps; return the best."""
+    best = start
+    for direction in directions:
+        before = best
+        for step in range(1, LONGEST_WALK + 1):
+            trials.narrow(best.alpha)
+            factor = FACTOR ** (direction * step)
+            kernel, *of_splits = (
+                each.with_lengths(factor / each.scale())
+                for each in (start.kernel, *start.of_splits)
+            )
+            found = trials.run(start.name, kernel, of_splits, start.longer * factor)
+            before_step = best.error
+            if found is not None and found.error < best.error:
+                best = found
+            if best.error > WORTH_A_STEP * before_step:
+                break
+        if best is not before:
+            break
+    return best
+
+
+def try_model(
+    trials: Trials, best: Candidate, name: str, new_model: Callable[[Kernel, int], Any]
+) -> Candidate:
+    """Try a model that chooses its own alpha with the best kernel, on the same rows."""
+    start, squares = time.perf_counter(), 0.0
+    alphas = []
+    for model, mean, _, held_out in trials.predictions(best, new_model, return_std=False):
+        squares += trials.squares(mean - trials.Y[held_out], held_out)
+        alphas.append(model.alpha_)
+        del model
+    found = Candidate(
+        name, best.kernel, float(np.median(alphas)),
+        math.sqrt(squares / trials.held_out_weight()), time.perf_counter() - start, best.of_splits,
+        n_rows=trials.n_fitted, longer=best.longer,
+    )  # fmt: skip
+    trials.report.candidates.append(found)
+    return found
+
+
+def plain_name(kernel: Kernel) -> str:
+    """Return the name of a kernel without its lengths."""
+    nu = getattr(kernel, "nu", None)
+    name = type(kernel).__name__
+    if nu is None:
+        return name
+    return "Gaussian" if math.isinf(nu) else f"{name} {nu:g}"

@@ -1,0 +1,450 @@
+"""The base of `KernelRegressor` and `KernelClassifier`: prediction from a table, learned kernels.
+
+A fit has four steps, which `report_` describes: it encodes the columns (`table_encoder`); chooses
+kernel and alpha by held-out rows (`kernel_search`); chooses the form (the whole kernel, the kernel
+on centres, or features) by its cost on all rows; and fits this form to all rows.
+"""
+
+import contextlib
+import copy
+import numbers
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from gzkcore._util.memory import bytes_of
+from gzkcore._util.model_io import save
+from gzkcore._util.random import generator
+from gzkcore._util.state import doubles, flag, has, holds, nothing, number, plain, stored
+from gzkcore._util.typing import Data, Doubles, Integers, Seed
+from gzkcore._util.validation import check_lengths, check_positive, check_weights
+from gzkcore._util.warn import collected_warnings, warn
+from gzkcore._util.wording import counted, seconds_told
+from gzkcore.features.base import plain_output
+from gzkcore.features.nystrom import NystromFeatures
+from gzkcore.kernels.base import Kernel
+from gzkcore.learn.classification import places_of
+from gzkcore.learn.kernel_ridge import KernelRidge
+from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
+from gzkcore.passes.streams import map_rows
+from gzkcore.rows.sources import is_source
+from gzkcore.solve.fit_memory import Room
+
+from .kernel_search import (
+    MOST_LENGTHS,
+    TOL,
+    Candidate,
+    Report,
+    Trials,
+    choose_kernel,
+    coordinates,
+    try_model,
+)
+from .table_encoder import TableEncoder
+from .table_passes import EncodedTable, Targets, draw, on_disk, predicted, source_of
+from .table_rows import TableRows
+
+# A choice, all of them. Rows that kernel and alpha are chosen on; on the globe, where products skip
+# most tiles and lengths are short, there are more.
+CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
+SECONDS = 600.0
+FEATURES, FEWEST_FEATURES = 4096, 256
+LEAST_FEATURES = 32  # where there is room for no other form
+FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
+FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
+FEWEST_FOR_RATE = 100  # to fit to, below which half of them say nothing of twice as many
+LEARNED_NOTHING = 0.995  # of the error of the mean: what predicts no better has learned nothing
+
+
+@dataclass
+class Form:
+    """A form of the model: features, centres, or the whole kernel."""
+
+    alpha: float
+    seed: int
+    features: int | None = None
+    centers: int | None = None
+
+    def model(self, kernel: Kernel, n_rows: int, *, rough: bool = False) -> Any:
+        """Return an unfitted model of so many rows."""
+        if self.features is not None:
+            width = min(max(1, self.features // 2) if rough else self.features, n_rows)
+            features = NystromFeatures(kernel, width, random_state=self.seed)
+            return RandomFeatureRidgeCV(features, fit_intercept=False, cv=2)
+        centers = None if self.centers is None or self.centers >= n_rows else self.centers
+        # No more exactly than while alpha was chosen: on kin40k with a small alpha the error was
+        # .0732 in a third of the time, and with tol=3e-3 .0726.
+        return KernelRidge(kernel, self.alpha, centers=centers, tol=TOL, random_state=self.seed)
+
+    def trial(self, kernel: Kernel, n_rows: int) -> Any:
+        """Return an unfitted model of some rows: of half the features."""
+        return self.model(kernel, n_rows, rough=True)
+
+
+class TableLearner(BaseEstimator):
+    """Base of the learners that choose everything by themselves."""
+
+    _state = stored(
+        encoder_=holds(TableEncoder),
+        model_=has("predict") | nothing(),
+        kernel_=holds(Kernel) | nothing(),
+        alpha_=number(0) | nothing(),
+        feature_importances_=doubles("n_features_in_"),
+        means=doubles("t").kept_as("_means"),
+        scales=doubles("t", least=0).kept_as("_scales"),
+        recipe_=plain().if_there(),
+        of_one_row=flag().kept_as("_of_one_row").if_there(),
+        report=holds(Report).kept_as("_report"),
+    )
+    _of_one_row = False
+
+    model_: Any
+    kernel_: Kernel | None
+    _means: Doubles
+    _scales: Doubles
+
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        max_memory: float | str | None = None,
+        missing: str = "impute",
+        cv: Any = None,
+        random_state: Seed = None,
+    ) -> None:
+        self.budget = budget
+        self.max_memory = max_memory
+        self.missing = missing
+        self.cv = cv
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "impute"
+        tags.input_tags.sparse = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_report")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, see `gzkcore.load`.
+
+        `cv` is saved only if it is a number of folds; splitters become None.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def _to_data(self) -> dict[str, Any]:
+        """Leave out splitters and rows, which no file holds and no prediction needs."""
+        return {} if isinstance(self.cv, numbers.Integral) else {"cv": None}
+
+    @property
+    def report_(self) -> Report:
+        """What the fit did, and why."""
+        check_is_fitted(self)
+        return self._report
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _fit_table(
+        self,
+        X: Data,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        targets: Targets,
+        *,
+        are_labels: bool = False,
+    ) -> None:
+        """Fit to targets(y, X) of shape (n, n_targets), which may be those of labels."""
+        start = time.perf_counter()
+        seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
+        if self.max_memory is not None:
+            bytes_of("max_memory", self.max_memory)
+        rng = generator(self.random_state)
+        source = self._source(X, y, sample_weight, groups)
+        drawn = None
+        if source is not None:
+            drawn = draw(source, targets, int(rng.integers(2**31)))
+            X, y, sample_weight = drawn.X, drawn.y, drawn.weight
+        encoder = plain_output(TableEncoder(self.missing))
+        used = _rows_of_weight(X, sample_weight)
+        # All rows are checked; what others than those in use hold is no reason to warn.
+        with contextlib.nullcontext() if used is None else collected_warnings():
+            encoder.fit(X)
+        if used is not None:
+            encoder.fit(_safe_indexing(X, used))
+        rows = encoder.transform(X)
+        check_lengths(rows, y)
+        whole = None
+        if drawn is not None and not drawn.complete:
+            whole = EncodedTable(source, encoder, targets, drawn)
+        Y = targets(y, rows)
+        self._prepare(np.ndim(y), Y.shape[1])
+        labels = places_of(Y) if are_labels else None
+        table = TableRows(rows, Y, labels, check_weights(sample_weight, rows), groups, whole)
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        self.encoder_, self.n_features_in_ = encoder, encoder.n_features_in_
+        report = Report(sentences=encoder.remarks())
+        if whole is not None:
+            report.say(
+                f"Columns, kernel and alpha are learned from {counted(table.n_rows, 'row')} drawn "
+                f"at random from {table.n_all:,}, which are read in passes."
+            )
+        self._means, self._scales = table.standardise()
+        self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
+        for candidate in report.candidates:
+            candidate.of_splits = []  # nobody needs them any more
+        report.say(f"The fit took {seconds_told(time.perf_counter() - start)} s in total.")
+        self._report = report
+
+    def _source(self, X: Any, y: Any, sample_weight: Any, groups: ArrayLike | None) -> Any:
+        """Return the reader of a table that is read in passes, None for one in memory."""
+        splitter = not (self.cv is None or isinstance(self.cv, numbers.Integral))
+        if not is_source(X):
+            # Groups and splitters see all rows in order: those of an array on disk, in memory.
+            given = splitter or groups is not None
+            if given or not on_disk(X):
+                return None
+            check_lengths(X, y)
+            return source_of(X, y, sample_weight)
+        for name, is_given in (("groups", groups is not None), ("a splitter as cv", splitter)):
+            if is_given:
+                raise ValueError(
+                    f"{name} needs all rows in order, but only some rows of a source are drawn; "
+                    "pass rows in one array, or cv=None or a number of folds without groups"
+                )
+        return source_of(X, y, sample_weight)
+
+    def _learn(
+        self, table: TableRows, of: str, seconds: float, report: Report, rng: np.random.Generator
+    ) -> None:
+        """Learn to predict what the targets are `of`, by which reports call them."""
+        self.model_ = self.kernel_ = self.alpha_ = None
+        self.feature_importances_ = np.zeros(self.n_features_in_)
+        self._of_one_row = table.n_rows == 1
+        if self._of_one_row and of == "y":
+            warn(
+                f"{type(self).__name__} was fitted to one row, so that the variance of y is "
+                "unknown and standard deviations are NaN; pass more rows",
+                UserWarning,
+            )
+        if reason := table.nothing_to_learn():
+            report.say(f"The model predicts the mean: {reason}.")
+            return
+        on_sphere = self.encoder_.on_sphere_
+        most = CHOICE_ROWS_ON_SPHERE if on_sphere else CHOICE_ROWS
+        splits = table.splits(self.cv, most, rng)
+        seed = int(rng.integers(2**31))
+        one_length = on_sphere or table.X.shape[1] > MOST_LENGTHS
+        rows = coordinates(table.X) if one_length else table.X
+        trials = Trials(rows, table.Y, table.weight, splits, report, seed)
+        chosen = choose_kernel(trials, one_length=one_length, rng=rng)
+        if chosen is None:
+            report.say("The model predicts the mean: X or y is constant on the training rows.")
+            return
+        best, of_half = chosen
+        of_mean = trials.error_of_mean()
+        if not best.error <= LEARNED_NOTHING * of_mean:
+            report.say(
+                f"The model predicts the mean: on held-out rows the best kernel has an error of "
+                f"{best.error:.4g}, the mean {of_mean:.4g}, so X seems to carry no information "
+                "about y."
+            )
+            return
+        _tell_rate(trials, of, best, of_half, of_mean)
+        form = self._form(table, trials, best, seconds)
+        best.chosen = not any(each.chosen for each in report.candidates)
+        if best.chosen and (form.features or form.centers):
+            report.say("The errors are those of the whole kernel, which this model approximates.")
+        self._calibrate(trials, best, form, self.encoder_.incomplete(table.X))
+        self.kernel_ = best.kernel
+        self.feature_importances_ = self._importances(best.kernel, table.variances())
+        self.model_ = _fitted(form.model(best.kernel, table.n_all), table, report)
+        self.alpha_ = float(self.model_.alpha_) if form.features is not None else form.alpha
+
+    def _importances(self, kernel: Any, variances: Doubles) -> Doubles:
+        """Return the share of each input column in the sum of variance / length^2."""
+        sources = self.encoder_.sources_
+        squares = np.broadcast_to(np.square(kernel.scale()), sources.size) * variances
+        sums = np.bincount(sources, squares, minlength=self.n_features_in_)
+        shares: Doubles = sums / sums.sum()
+        for i, column in enumerate(self.encoder_.columns_):
+            if column["kind"] == "latitude":  # which the columns of the place are from
+                shares[i] = shares[column["other"]] = shares[i] / 2
+        return shares
+
+    def _form(self, table: TableRows, trials: Trials, best: Candidate, seconds: float) -> Form:
+        """Return the form that is best within the seconds and bytes that it may take."""
+        shape = table.n_all, table.X.shape[1], table.Y.shape[1]
+        room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
+        form, why = self._within(room, trials, best, seconds)
+        if left_out := room.left_out():
+            trials.report.say(left_out)
+        trials.report.say(f"Model: {why}")
+        return form
+
+    def _within(
+        self, room: Room, trials: Trials, best: Candidate, seconds: float
+    ) -> tuple[Form, str]:
+        """Return a form and what it is; ValueError where no form is within the memory."""
+        n, seed = room.n_rows, trials.seed
+        most_features = min(FEATURES, n)
+        # Features are solved for exactly, with alphas too small for conjugate gradients. Where the
+        # best alpha isn't the smallest that these can do, or hardly better than the next, features
+        # have nothing to offer: on four tables and eight made ones its error was 3 % larger or more
+        # where features won, and less than .01 % larger where they lost.
+        enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
+        if best.least_alpha and enough and room.features(most_features, most_features):
+            features = Form(best.alpha, seed, features=most_features)
+            name = f"{best.name}, {most_features // 2:,} features"
+            tried = try_model(trials, best, name, features.trial)
+            if tried.error < FEATURES_WIN * best.error:
+                tried.chosen = True
+                percent = 100 * (1 - tried.error / best.error)
+                return features, (
+                    f"features. Their error is {percent:.0f} % smaller than that of the whole "
+                    "kernel, whose solver needs a larger alpha."
+                )
+        expected, about = trials.most_seconds_of(best, n), "less than"
+        if expected > seconds:
+            expected, about = trials.seconds_of(best, n), "about"
+        fits = room.whole()
+        takes = f"; this last fit takes {about} {_rounded(expected)} s" if expected >= 0.1 else ""
+        told = f"the whole kernel on {counted(n, 'row')}{takes}."
+        if fits and expected <= seconds:
+            return Form(best.alpha, seed), told
+        why = f"since the whole kernel would take about {expected:,.1f} s."
+        if not fits:
+            why = "since there is no room for the whole kernel."
+        share = 1.0 if expected <= seconds else seconds / expected
+        if centers := room.centers(min(MOST_CENTERS, int(n * share / 4)), FEWEST_CENTERS):
+            return Form(best.alpha, seed, centers=centers), f"{centers:,} centres, {why}"
+        if width := room.features(most_features, FEWEST_FEATURES):
+            return Form(best.alpha, seed, features=width), f"{width:,} features, {why}"
+        if fits:
+            return Form(best.alpha, seed), told
+        if width := room.features(min(FEWEST_FEATURES, n), LEAST_FEATURES):
+            few = f"{width:,} features, since there is no room for more."
+            return Form(best.alpha, seed, features=width), few
+        raise room.too_little()
+
+    def _prepare(self, n_dim: int, n_targets: int) -> None:
+        """Set what depends on the shape of y alone."""
+
+    def _calibrate(
+        self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
+    ) -> None:
+        """Learn from the rows held out how sure predictions are; some rows had missing numbers."""
+        raise NotImplementedError
+
+    # -- what a fitted model can do -----------------------------------------------------------
+
+    def _by_rows(
+        self,
+        work: Callable[..., Any],
+        X: Any,
+        shape: tuple[int, ...],
+        dtype: Any = np.float64,
+        results: int = 1,
+    ) -> Any:
+        """Return work(X), of a source lazily; a row becomes an array of this shape."""
+        check_is_fitted(self)
+        if is_source(X):
+            return map_rows(work, X, shape, dtype, results)
+        return predicted(work, X)
+
+    def _for_workers(self, *, return_std: bool = False) -> Self:
+        """Return a copy that can predict and no more: what goes to workers."""
+        check_is_fitted(self)
+        made = copy.copy(self)
+        if made.model_ is not None:
+            made.model_ = made.model_._for_workers(return_std)
+        return made
+
+    def _encoded(self, X: Data) -> Doubles:
+        check_is_fitted(self)
+        rows: Doubles = self.encoder_._encoded(X, type(self).__name__)[0]
+        return rows
+
+    def _mean(self, rows: Doubles) -> Doubles:
+        """Return predictions of encoded rows in units of the targets, of shape (n, n_targets)."""
+        if self.model_ is None:
+            return np.tile(self._means, (len(rows), 1))
+        found: Doubles = self.model_.predict(rows).reshape(len(rows), -1)
+        found *= self._scales
+        found += self._means
+        return found
+
+
+def standardised(learner: TableLearner, Y: Doubles) -> Doubles:
+    """Return targets of shape (n, n_targets) as the model of a fitted learner is fitted to them."""
+    found: Doubles = (Y - learner._means) / np.where(learner._scales == 0, 1.0, learner._scales)
+    return found
+
+
+def _rows_of_weight(X: Any, sample_weight: Any) -> Integers | None:
+    """Return the rows of some weight, None where these are all, or none, or weights are wrong."""
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    if weight is None or weight.shape != (_num_samples(X),):
+        return None
+    used = np.flatnonzero(weight)
+    return used if 0 < used.size < len(weight) else None
+
+
+def _rounded(seconds: float) -> str:
+    return f"{float(f'{seconds:.1g}'):,g}"
+
+
+_MEANS = {  # what predicts the same for every row
+    "y": "the mean has",
+    "labels": "the frequencies of the classes have",
+}
+
+
+def _tell_rate(
+    trials: Trials, of: str, best: Candidate, half: Candidate | None, of_mean: float
+) -> None:
+    """Say what more rows would bring, by what half of them bring."""
+    if half is None:
+        half = trials.halved().run(best.name, best.kernel, best.of_splits, best.longer)
+    if half is not None and half.error > best.error:
+        percent, n = 100 * (1 - best.error / half.error), trials.n_fitted
+        of_labels = "the labels as +1 and -1" if of == "labels" else "y"
+        said = (
+            f"The error on the rows held out for the choice is {best.error:#.3g} standard "
+            f"deviations of {of_labels}; {_MEANS[of]} {of_mean:#.3g}. It was {half.error:#.3g} "
+            f"after learning from half of the other {n:,} rows."
+        )
+        if n >= FEWEST_FOR_RATE:
+            by = f" by about {min(percent, 99):.0f} %" if percent >= 1 else ""
+            lower = "lower" if by else "hardly lower"
+            said += f" Twice as many rows would {lower} the error{by}."
+        trials.report.say(said)
+
+
+def _fitted(model: Any, table: TableRows, report: Report) -> Any:
+    """Fit a model to all rows; report its warnings, and warn of what may be wrong."""
+    with collected_warnings() as caught:
+        model.fit(*table.all())
+    for warning in caught:
+        report.say(f"{warning.message}.")
+        if issubclass(warning.category, ConvergenceWarning):
+            warn(warning.message, warning.category)
+    return model

@@ -1,0 +1,1120 @@
+"""Learners that choose everything: what they find, what they say, what they refuse."""
+
+import functools
+import pickle
+import re
+import warnings
+import weakref
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from points import gaussian
+from scipy.spatial.distance import pdist
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold, PredefinedSplit, TimeSeriesSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gzkcore import (
+    KernelClassifier,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeClassifier,
+    Laplacian,
+    Matern,
+    TableEncoder,
+    load,
+    reference,
+)
+from gzkcore._util.warn import warn
+from gzkcore.kernels import marginal_likelihood
+from gzkcore.kernels.learned import learned
+from gzkcore.tabular import kernel_search, table_learner
+from gzkcore.tabular.deviations import widening
+from gzkcore.tabular.kernel_regressor import _about_widening
+from gzkcore.tabular.kernel_search import (
+    Report,
+    Trials,
+    _nearly_linear,
+    coordinates,
+    some_that_vary,
+)
+from gzkcore.tabular.table_learner import _fitted
+from gzkcore.tabular.table_rows import TableRows
+
+UNWEIGHTED = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "equal rows, each of which counts alone, are on both sides of a split; weighted ones aren't",
+)
+
+
+@parametrize_with_checks(
+    [KernelRegressor(cv=2, random_state=0), KernelClassifier(cv=2, random_state=0)],
+    expected_failed_checks=lambda _: UNWEIGHTED,
+)
+def test_scikit_learn_agrees(estimator, check, monkeypatch):
+    monkeypatch.setattr(marginal_likelihood, "MOST_STEPS", 1)  # how good lengths are isn't asked
+    monkeypatch.setattr(kernel_search, "LONGEST_WALK", 1)
+    monkeypatch.setattr(kernel_search, "LAPLACIAN_COLUMNS", 0)  # nor how many kernels are tried
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
+def test_errors_name_the_class_that_was_called(learner):
+    with pytest.raises(TypeError, match=rf"^{learner.__name__}\.__init__\(\) got an unexpected"):
+        learner(kernel="gaussian")
+    X = gaussian(40, 3)
+    model = learner(cv=2, random_state=0).fit(X, X[:, 0] > 0)
+    wanted = f"^X has 2 features, but {learner.__name__} is expecting 3 features"
+    for rows in (X[:, :2], pd.DataFrame(X[:, :2])):
+        with pytest.raises(ValueError, match=wanted):
+            model.predict(rows)
+
+
+def test_a_classifier_of_numbers_says_which_class_predicts_them():
+    X = gaussian(40, 3)
+    with pytest.raises(ValueError, match=r"continuous.* to predict numbers use KernelRegressor$"):
+        KernelClassifier().fit(X, X[:, 0])
+
+
+def waves(n=500, seed=0, noise=0.1):
+    """Return rows of which the first two columns matter, the first more, of very unlike sizes."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = np.sin(3 * X[:, 0]) + 0.5 * np.cos(X[:, 1]) + noise * rng.standard_normal(n)
+    return X * [1e-3, 1.0, 1e4, 1.0], 100 + 7 * y
+
+
+@functools.cache
+def fitted(n=500):
+    """Return a model of n rows for all tests that only look at it."""
+    return KernelRegressor(random_state=0).fit(*waves(n))
+
+
+@pytest.mark.slow
+def test_it_finds_the_columns_that_matter_and_beats_boosting():
+    (X, y), (new, truth) = waves(), waves(seed=1)
+    model = fitted()
+    error, by_boosting = (
+        np.sqrt(np.mean((each.predict(new) - truth) ** 2))
+        for each in (model, HistGradientBoostingRegressor(random_state=0).fit(X, y))
+    )
+    assert error < 0.7 * by_boosting
+    assert error < 1.5 * 0.7
+    assert model.feature_importances_[0] > 0.5 > model.feature_importances_[1] > 0.02
+    assert model.feature_importances_[2:].max() < 0.02
+
+
+def test_95_percent_are_within_196_standard_deviations():
+    new, truth = waves(2000, seed=1)
+    mean, std = fitted().predict(new, return_std=True)
+    assert 0.92 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.98
+
+
+def test_widening_is_that_of_the_reference():
+    rng = np.random.default_rng(0)
+    errors, unknown = rng.standard_normal((101, 2)), rng.uniform(0, 1, (101, 2))
+    farthest = np.tile([0.4, 1.5], (101, 1))
+    variances = farthest * (unknown + rng.uniform(0, 1, (101, 2)) * (1 - unknown))
+    unknown[0], variances[0] = 1.0, farthest[0]
+    for weights in (np.ones(101), rng.uniform(0, 3, 101)):
+        wanted = [
+            reference.table.widening(*(part[:, j].tolist() for part in parts), weights.tolist())
+            for parts in [(errors, variances, unknown, farthest)]
+            for j in range(2)
+        ]
+        found = widening(errors, variances, unknown, farthest, weights)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def stations(seed=0):
+    """Return places of a region, and temperatures of which they tell little."""
+    rng = np.random.default_rng(seed)
+    lat, lon = rng.uniform(45.8, 47.8, 200), rng.uniform(6.0, 10.5, 200)
+    height = np.abs(np.sin(3 * lat) * np.cos(2 * lon))
+    y = 15 - 2 * height - 0.6 * (lat - 46.8) + rng.standard_normal(200)
+    return pd.DataFrame({"lat": lat, "lon": lon}), y
+
+
+def test_far_from_all_rows_deviations_are_those_of_y(tmp_path):
+    X, y = stations()
+    both = np.column_stack([y, 10 * np.sin(np.arange(200.0)) + X["lat"]])
+    far = pd.DataFrame({"lat": [0.0, -80.0], "lon": [60.0, 100.0]})
+    for targets in (both, y):
+        model = KernelRegressor(cv=2, random_state=0).fit(X, targets)
+        mean, std = model.predict(far, return_std=True)
+        np.testing.assert_allclose(mean, np.broadcast_to(targets.mean(axis=0), mean.shape))
+        assert (std >= (1 - 1e-9) * targets.std(axis=0)).all()
+    assert np.median(model.predict(X, return_std=True)[1]) < 0.9 * y.std()
+    model.save(tmp_path / "model.gzk")
+    for again in (load(tmp_path / "model.gzk"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(
+            again.predict(far, return_std=True), model.predict(far, return_std=True)
+        )
+
+
+def test_deviations_are_calibrated_with_one_model_in_memory_at_a_time(monkeypatch):
+    made, trial = [], table_learner.Form.trial
+
+    def noted(*arguments):
+        assert sum(each() is not None for each in made) <= 1
+        model = trial(*arguments)
+        made.append(weakref.ref(model))
+        return model
+
+    monkeypatch.setattr(table_learner.Form, "trial", noted)
+    X = gaussian(60, 1)
+    KernelRegressor(random_state=0).fit(X, np.sin(3 * X[:, 0]))
+    assert len(made) == 5
+
+
+@pytest.mark.slow
+def test_rows_without_weight_say_nothing_of_deviations():
+    """Wild rows of next to no weight are within no deviations, and don't widen them."""
+    (X, y), wild = waves(240), np.arange(240) % 2 == 0
+    noisy = np.where(wild, y + 10 * np.random.default_rng(0).standard_normal(240), y)
+    model = KernelRegressor(random_state=0).fit(X, noisy, np.where(wild, 1e-9, 1.0))
+    std = model.predict(X, return_std=True)[1]
+    alone = KernelRegressor(random_state=0).fit(X[~wild], y[~wild])
+    assert np.median(std) < 1.5 * np.median(alone.predict(X, return_std=True)[1])
+
+
+def test_importances_are_those_of_the_reference():
+    (X, _), model = waves(300), fitted(300)
+    lengths = np.broadcast_to(1 / model.kernel_.scale(), 4).tolist()
+    variances = model.encoder_.transform(X).var(axis=0).tolist()
+    wanted = reference.table.importances(lengths, variances, model.encoder_.sources_.tolist(), 4)
+    np.testing.assert_allclose(model.feature_importances_, wanted, rtol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_model():
+    X, y = waves(300)
+    again = KernelRegressor(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), fitted(300).predict(X))
+
+
+@pytest.mark.parametrize("return_std", [False, True])
+def test_it_is_the_same_from_a_file(tmp_path, return_std):
+    (X, _), model = waves(300), fitted(300)
+    model.save(tmp_path / "model.gzk")
+    again = load(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(
+        again.predict(X, return_std=return_std), model.predict(X, return_std=return_std)
+    )
+    assert str(again.report_) == str(model.report_)
+
+
+@pytest.mark.filterwarnings("ignore:KernelRegressor was fitted to one row")
+@pytest.mark.parametrize(
+    ("X", "y", "reason"),
+    [
+        ([[1.0]], [2.0], "too few"),
+        (np.ones((50, 2)), np.arange(50.0), "columns are constant"),
+        (np.random.default_rng(0).standard_normal((50, 2)), np.ones(50), "y is constant"),
+    ],
+)
+def test_the_mean_is_predicted_where_nothing_can_be_learned(X, y, reason):
+    model = KernelRegressor().fit(X, y)
+    np.testing.assert_allclose(model.predict(X), np.mean(y))
+    assert reason in str(model.report_)
+    assert model.kernel_ is None
+
+
+@pytest.mark.weekly
+def test_noise_is_told_apart_from_a_target():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2500, 5)), rng.standard_normal(2500)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert np.abs(model.predict(X) - y.mean()).max() < 0.3
+
+
+def test_frames_with_categories_and_missing_values_are_taken():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], 250)
+    size = rng.standard_normal(250)
+    y = np.where(kind == "a", 3 * size, -size) + (kind == "c")
+    table = pd.DataFrame({"kind": kind, "size": size})
+    table.loc[::50, "size"] = np.nan
+    model = KernelRegressor(random_state=0).fit(table, y)
+    assert model.score(table, y) > 0.9
+    assert "whose missing values are filled in: size" in str(model.report_)
+    assert model.feature_importances_.shape == (2,)
+
+
+@pytest.mark.weekly
+def test_groups_are_held_out_together():
+    """Rows of a group are copies: what is held out from within groups looks far too good."""
+    rng = np.random.default_rng(0)
+    centers, levels = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    groups = np.repeat(np.arange(60), 5)
+    X = centers[groups] + 1e-3 * rng.standard_normal((300, 3))
+    y = levels[groups] + 0.01 * rng.standard_normal(300)
+
+    def error(**how):
+        cv = how.pop("cv", None)
+        model = KernelRegressor(cv=cv, random_state=0).fit(X, y, **how)
+        return min(each.error for each in model.report_.candidates)
+
+    assert error() < 0.2
+    assert error(groups=groups) > 0.8
+    assert error(cv=GroupKFold(3), groups=groups) > 0.8
+
+
+def test_splits_of_scikit_learn_are_taken():
+    X, y = waves(150)
+    for cv in (3, TimeSeriesSplit(3), [(np.arange(100), np.arange(100, 150))]):
+        assert KernelRegressor(cv=cv, random_state=0).fit(X, y).score(X, y) > 0.7
+
+
+def test_several_targets_share_the_kernel():
+    X, y = waves(150)
+    both = np.column_stack([y, -3 * y])
+    mean, std = KernelRegressor(random_state=0).fit(X, both).predict(X, return_std=True)
+    assert mean.shape == std.shape == (150, 2)
+    np.testing.assert_allclose(mean[:, 1], -3 * mean[:, 0], rtol=1e-2, atol=1)
+
+
+def test_weights_of_zero_leave_rows_out():
+    X, y = waves(200)
+    spoilt = y.copy()
+    spoilt[::4] += 1e6
+    weight = (np.arange(200) % 4 > 0).astype(float)
+    model = KernelRegressor(random_state=0).fit(X, spoilt, weight)
+    assert model.score(X, y) > 0.9
+
+
+def test_rows_without_weight_say_nothing_of_columns():
+    X, y = waves(100)
+    weight = np.ones(101)
+    weight[50] = 0
+    spoilt = np.insert(X, 50, [np.nan, *[1e9] * (X.shape[1] - 1)], axis=0)
+    model = KernelRegressor(random_state=0).fit(spoilt, np.insert(y, 50, 0), weight)
+    assert model.encoder_.columns_ == KernelRegressor(random_state=0).fit(X, y).encoder_.columns_
+    with pytest.raises(ValueError, match="the first in row 50"):
+        KernelRegressor(missing="raise").fit(spoilt, np.insert(y, 50, 0), weight)
+
+
+def test_rows_without_weight_give_no_second_warning():
+    rows = pd.DataFrame({"at": [f"2024-01-{1 + i:02}T00:00+01:00" for i in range(20)]})
+    weight = np.r_[np.ones(19), 0]
+    with pytest.warns(UserWarning, match="zone") as told:
+        KernelRegressor().fit(rows, np.arange(20.0), weight)
+    assert len(told) == 1
+
+
+def test_variances_of_weighted_columns_are_those_of_as_many_rows():
+    """Importances are in units of the spread of the columns."""
+    rng = np.random.default_rng(0)
+    X, y, times = rng.standard_normal((30, 2)), rng.standard_normal((30, 1)), rng.integers(0, 4, 30)
+    weighted = TableRows(X, y, None, 2.5 * times, None).variances()
+    repeated = TableRows(np.repeat(X, times, axis=0), np.repeat(y, times, axis=0), None, None, None)
+    np.testing.assert_allclose(weighted, repeated.variances(), rtol=1e-12)
+
+
+def test_the_report_opens_with_what_was_chosen_and_marks_it(tmp_path):
+    model = fitted(100)
+    model.save(tmp_path / "model.gzk")
+    for report in (model.report_, load(tmp_path / "model.gzk").report_):
+        first, _, *others = str(report).splitlines()
+        (marked,) = [line for line in others if line.startswith(">")]
+        assert first.startswith("Chosen: ")
+        error, alpha = marked[1:].split()[:2]
+        assert f"alpha={alpha}, with an error of {error} " in first
+        assert float(alpha) == pytest.approx(model.alpha_, rel=0.1)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_table_of_the_report_can_be_read_line_by_line(labels):
+    X, y = waves(100)
+    Learner = KernelClassifier if labels else KernelRegressor
+    report = Learner(random_state=0).fit(X, y > np.median(y) if labels else y).report_
+    _, head, *lines = str(report).splitlines()
+    assert head.split() == ["error", "alpha", "time", "rows", "kernel"]
+    end = next(i for i, line in enumerate(lines) if line.startswith("Error: root mean squared"))
+    assert len({line[1:30] + line[31:] for line in lines[:end]}) == end  # none repeats another
+    for line in lines[:end]:
+        rows, kernel = re.fullmatch(r".[\d. e+-]+ [\d<. ]+ s +(\d+)   (.*)", line).groups()
+        assert rows in ("80", "40")
+        assert kernel.startswith(("Gaussian", "Matern", "Laplacian"))
+    assert not any(" 0.0 s" in line for line in lines)
+    assert "shares of the classes" not in str(report)
+
+
+def test_the_report_orders_kernels_by_error_and_tells_nothing_that_means_nothing():
+    X, y = waves(130)
+    for n in (60, 130):
+        report = KernelRegressor(cv=5, random_state=0).fit(X[:n], y[:n]).report_
+        assert report.sentences[-1].startswith("The fit took ")
+        told = "".join(report.sentences)
+        assert "0.0 s" not in told
+        assert not re.search(r"less than 0\.0\d", told)
+        assert ("Twice as many rows" in told) == (n > 120), n
+    found = re.findall(r"(?m)^.\s+([.\d]+) .* s +(\d+)   \w", str(report))
+    table = [(-int(rows), float(error)) for error, rows in found]
+    assert len(table) > 3
+    assert table == sorted(table)
+
+
+def test_few_rows_are_not_encoded_by_ranks_and_missing_categories_are_told():
+    report = KernelRegressor(random_state=0).fit([[1.0], [2.0], [10.0]], [1.0, 2.0, 3.0]).report_
+    assert str(report).splitlines()[-1] == "The fit took < 0.1 s in total."
+    assert "ranks" not in str(report)
+    towns = pd.DataFrame({"town": np.resize(["Bern", "Ulm", "Graz", None], 40)})
+    told = str(KernelRegressor(cv=2).fit(towns, np.resize([1.0, 2.0, 4.0, 1.0], 40)).report_)
+    assert "Columns whose missing values are a separate category: town." in told
+
+
+def test_the_report_marks_nothing_where_the_mean_is_predicted():
+    X, y = np.random.default_rng(0).standard_normal((2, 100, 1))
+    report = KernelRegressor(random_state=0).fit(X, y[:, 0]).report_
+    assert "The model predicts the mean" in str(report)
+    assert "Chosen" not in str(report)
+    assert not any(each.chosen for each in report.candidates)
+
+
+def test_the_report_tells_how_many_features_were_tried(monkeypatch):
+    """Half of those of all rows, which may be fewer than the most."""
+    names, made = [], []
+
+    def tried(_, __, name, ___):
+        names.append(name)
+        made.append(SimpleNamespace(error=0.5, chosen=False))
+        return made[-1]
+
+    monkeypatch.setattr(table_learner, "try_model", tried)
+    room = SimpleNamespace(n_rows=3000, features=lambda most, fewest: most)
+    trials = SimpleNamespace(seed=0, splits=[(range(2400), range(600))])
+    best = SimpleNamespace(name="Gaussian", alpha=1e-5, least_alpha=True, error=1.0)
+    form, _ = KernelRegressor()._within(room, trials, best, 1.0)
+    assert form.trial(Matern(), 2400).features.n_components == 1500
+    assert names == ["Gaussian, 1,500 features"]
+    assert made[0].chosen
+
+
+@pytest.mark.weekly
+def test_a_small_budget_takes_features(monkeypatch):
+    monkeypatch.setattr("gzkcore.tabular.table_learner.FEATURES", 256)
+    X, y = waves(1200)
+    model = KernelRegressor(budget=1e-6, random_state=0).fit(X, y)
+    assert "features, since the whole kernel would take" in str(model.report_)
+    _, std = model.predict(X[:5], return_std=True)
+    assert (std > 0).all()
+    with pytest.raises(ValueError, match="budget=0"):
+        KernelRegressor(budget=0).fit(X, y)
+
+
+def test_a_classifier_knows_how_sure_it_is():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = KernelClassifier(random_state=0).fit(X[::2], names[::2])
+    shares = model.predict_proba(X[1::2])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert model.score(X[1::2], names[1::2]) > 0.92
+    assert -np.mean(np.log(shares[np.arange(75), y[1::2]])) < 0.25
+
+
+def test_a_classifier_is_the_same_from_a_file(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = KernelClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model.gzk")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model.gzk").predict_proba(X), model.predict_proba(X)
+    )
+
+
+# ---- splits
+
+
+def table_of(n=60, **more):
+    rng = np.random.default_rng(0)
+    given = {"labels": None, "weight": None, "groups": None} | more
+    return TableRows(rng.standard_normal((n, 2)), rng.standard_normal((n, 1)), **given)
+
+
+def test_splitters_see_all_rows_in_order_with_labels_and_groups():
+    seen = {}
+
+    class Noting(PredefinedSplit):
+        def split(self, X, y=None, groups=None):
+            seen.update(n=len(X), y=y, groups=groups)
+            return super().split()
+
+    weight, labels, groups = np.arange(60) % 10 > 0, np.arange(60) % 3, np.arange(60) // 6
+    table = table_of(labels=labels, weight=weight.astype(float), groups=groups)
+    fold = np.where(np.arange(60) < 50, -1, 0)
+    [(rows, out)] = table.splits(Noting(fold), 1000, np.random.default_rng(0))
+    assert seen["n"] == 60
+    assert seen["y"] is labels
+    assert seen["groups"] is groups
+    assert rows.tolist() == list(range(45))  # of the 54 rows of positive weight
+    assert out.tolist() == list(range(45, 54))
+
+
+def test_long_splits_are_thinned_and_keep_their_sides():
+    table = table_of(1000)
+    for rows, out in table.splits(TimeSeriesSplit(3), 100, np.random.default_rng(0)):
+        assert len(rows) == 80
+        assert len(out) == 20
+        assert rows.max() < out.min()
+        assert (np.diff(rows) > 0).all()
+
+
+def test_a_number_of_folds_is_that_of_every_kth_row():
+    for i, (rows, out) in enumerate(table_of().splits(3, 1000, np.random.default_rng(0))):
+        assert out.tolist() == list(range(i, 60, 3))
+        assert len(rows) == 40
+
+
+@pytest.mark.parametrize("cv", [None, 5])
+def test_classes_have_their_shares_on_both_sides(cv):
+    labels = np.repeat([0, 1, 2], [45, 10, 5])
+    for rows, out in table_of(labels=labels).splits(cv, 1000, np.random.default_rng(0)):
+        assert np.bincount(labels[rows]).tolist() == [36, 8, 4]
+        assert np.bincount(labels[out]).tolist() == [9, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        ([(np.arange(10), np.arange(0))], "split 0 of cv=.*no rows held out"),
+        ([(np.arange(0), np.arange(10))], "no rows to fit to"),
+        ([], "no splits"),
+        (1, "cv=1 must be from 2"),
+        ("loo", "cv='loo' must be None"),
+    ],
+)
+def test_splits_that_say_nothing_are_refused(cv, words):
+    with pytest.raises(ValueError, match=words):
+        table_of().splits(cv, 1000, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("groups", "cv", "words"),
+    [
+        (np.zeros(60), None, "groups has the same group for all 60 rows.*or omit groups"),
+        (np.zeros(60), 3, "groups has the same group for all 60 rows"),
+        (np.arange(60) % 3, 5, "cv=5 must be from 2 to the 3 groups"),
+        ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; give every row a group"),
+        (["a", None] * 30, 2, r"groups\[1\] is missing"),
+        (np.array(["2024-01-01", "NaT"] * 30, "M8[D]"), 2, r"groups\[1\] is missing"),
+        ("abc", None, r"groups has shape \(\); pass a list"),
+        (None, GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*pass groups to fit"),
+        (np.zeros(60), GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*use another cv"),
+        (None, GroupKFold, r"must be None.*did you mean GroupKFold\(\)\?"),
+        (None, [1, 2], "split 0 of cv is 1; it must be a pair"),
+        (None, {1: 2}, "cv={1: 2} must be None"),
+    ],
+)
+def test_groups_and_splitters_that_cannot_split_are_refused(groups, cv, words):
+    with pytest.raises(ValueError, match=words):
+        table_of(groups=groups).splits(cv, 1000, np.random.default_rng(0))
+
+
+def test_groups_may_be_numbers_and_text():
+    groups = np.array([0, "a", 1] * 20, dtype=object)
+    for rows, out in table_of(groups=groups).splits(3, 1000, np.random.default_rng(0)):
+        assert {*groups[rows]} & {*groups[out]} == set()
+
+
+def test_groups_without_weight_are_in_no_fold():
+    """The largest group has no weight, and would be a fold of its own."""
+    groups = np.repeat([0, 1, 2, 3], [30, 10, 10, 10])
+    found = table_of(groups=groups, weight=1.0 * (groups > 0)).splits(
+        2, 1000, np.random.default_rng(0)
+    )
+    assert len(found) == 2
+    for rows, out in found:
+        assert sorted([*rows, *out]) == list(range(30))
+        assert {*groups[30:][rows]} & {*groups[30:][out]} == set()
+
+
+def test_lengths_know_nothing_of_rows_held_out(monkeypatch):
+    """Those of all rows, where the search starts, leave no trace."""
+    looked_at = []
+
+    def noted(kernel, X, y, n_rows, **how):
+        found = learned(kernel, X, y, n_rows, **how)
+        smooth = isinstance(kernel, Matern) and kernel.nu != "learn"  # that is told by all rows
+        if smooth and how["start"] is not None:
+            looked_at.append({tuple(row) for row in X})
+            cold = learned(kernel, X, y, n_rows)
+            assert found.value == pytest.approx(cold.value, abs=1e-2)
+        return found
+
+    monkeypatch.setattr("gzkcore.tabular.kernel_search.learned", noted)
+    X, y = waves(100)
+    model = KernelRegressor(cv=3, random_state=0).fit(X, y)
+    Z = model.encoder_.transform(X)
+    for fold in range(3):
+        assert looked_at[fold] == {tuple(row) for row in Z[np.arange(100) % 3 != fold]}
+
+
+# ---- little to learn from
+
+
+def test_rare_values_are_among_the_rows_learned_from():
+    X, y = np.random.default_rng(0).standard_normal((5000, 2)), np.zeros((5000, 1))
+    y[77] = 1
+    rows = some_that_vary(X, y, np.arange(5000), np.random.default_rng(0), 100)
+    assert 77 in rows
+    assert len(rows) == 101
+    assert not some_that_vary(X, 0 * y, np.arange(5000), np.random.default_rng(0)).size
+
+
+def test_a_constant_start_of_a_series_teaches_nothing():
+    X, y = waves(60)
+    y[:40] = 3.0
+    model = KernelRegressor(cv=[(np.arange(30), np.arange(30, 60))]).fit(X, y)
+    assert "constant on the training rows" in str(model.report_)
+
+
+def test_a_constant_target_among_several_is_that_constant():
+    X, y = waves(100)
+    model = KernelRegressor(random_state=0).fit(X, np.column_stack([y, np.full(100, 0.1)]))
+    mean, std = model.predict(X, return_std=True)
+    assert (mean[:, 1] == 0.1).all()
+    assert (std[:, 1] == 0).all()
+    assert (std[:, 0] > 0).all()
+
+
+def globe(n=150, seed=0):
+    """Return places all over the globe, and a function of them."""
+    rng = np.random.default_rng(seed)
+    lat, lon = np.degrees(np.arcsin(rng.uniform(-1, 1, n))), rng.uniform(-180, 180, n)
+    y = np.sin(np.radians(3 * lat)) * np.cos(np.radians(lon))
+    return pd.DataFrame({"lat": lat, "lon": lon}), y
+
+
+def test_a_missing_place_is_not_sure():
+    """No row of the fit was without: what is filled in says nothing."""
+    frame, y = globe()
+    model = KernelRegressor(cv=2, random_state=0).fit(frame, y)
+    there = model.predict(frame[:3], return_std=True)[1]
+    frame.iloc[0, 0] = frame.iloc[1, 1] = np.nan
+    std = model.predict(frame[:3], return_std=True)[1]
+    assert (there < 0.9 * y.std()).all()
+    assert (std[:2] >= (1 - 1e-12) * y.std()).all()
+    assert std[2] == pytest.approx(there[2], rel=1e-9)  # BLAS may round its rows otherwise
+
+
+def flats(n, seed, missing):
+    """Prices by area and town, with noise of 10; in one row of so many the area is missing."""
+    rng = np.random.default_rng(seed)
+    area, town = rng.uniform(20, 120, n), rng.choice(["Bern", "Ulm"], n)
+    price = 3 * area + 80 * (town == "Bern") + 10 * rng.standard_normal(n)
+    frame = pd.DataFrame({"area": area, "town": town})
+    frame.loc[::missing, "area"] = np.nan
+    return frame, price
+
+
+@pytest.mark.parametrize("missing", [4, 40])
+def test_rows_with_a_missing_number_are_not_sure(missing):
+    """The model takes what is filled in for as sure as any other, and held-out rows tell it isn't."""
+    frame, y = flats(400, 0, missing)
+    model = KernelRegressor(cv=3, random_state=0).fit(frame, y)
+    new, truth = flats(2000, 1, 2)
+    mean, std = model.predict(new, return_std=True)
+    within = np.abs(truth - mean) < 1.96 * std
+    gaps = new["area"].isna().to_numpy()
+    assert within[gaps].mean() > 0.88
+    assert 0.9 < within[~gaps].mean() < 0.99
+    assert std[~gaps].max() < 20
+    assert std[gaps].min() > 60
+    assert "Standard deviations of rows with a missing number are" in str(model.report_)
+    if missing == 40:
+        assert (std[gaps] >= (1 - 1e-12) * y.std()).all()
+
+
+@pytest.mark.parametrize("levels", [["Bern", "Ulm"], ["Bern", "Ulm", "Graz"]])
+def test_a_category_that_is_new_is_not_sure(levels):
+    frame, y = flats(200, 0, 1000)
+    frame["town"] = np.resize(levels, 200)
+    frame["area"] = frame["area"].fillna(50.0)
+    in_ulm = (frame["town"] == "Ulm").to_numpy()
+    y = y + 100.0 * (len(levels) - 1) * in_ulm  # where towns don't matter a new one is as sure
+    model = KernelRegressor(cv=2, random_state=0).fit(frame, y)
+    new = frame[:4].assign(town=[levels[0], levels[1], "Genf", None])
+    std = model.predict(new, return_std=True)[1]
+    assert (std[:2] < 0.9 * y.std()).all()
+    assert (std[2:] >= (1 - 1e-12) * y.std()).all()
+
+
+@pytest.mark.parametrize(("n", "narrowed"), [(7, False), (30, True)])
+def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowed):
+    X = np.random.default_rng(1).uniform(0, 1, (n, 1))
+    model = KernelRegressor(random_state=0).fit(X, np.sin(4 * X[:, 0]))
+    assert (model._widening < 1).all() == narrowed
+
+
+@pytest.mark.parametrize(
+    ("factors", "told"),
+    [
+        ([0.997], "standard deviations needed no correction: at least 95 % of the rows"),
+        ([0.38], "were too large, so they are multiplied by 0.38. Now 95 % of the rows"),
+        ([1.2], "were too small, so they are multiplied by 1.20. Now"),
+        ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
+    ],
+)
+def test_the_report_says_how_deviations_were_corrected(factors, told):
+    assert told in _about_widening(np.array(factors))
+
+
+def test_a_constant_has_no_deviation():
+    X, _ = waves(50)
+    mean, std = KernelRegressor().fit(X, np.full(50, 0.1)).predict(X, return_std=True)
+    assert (mean == 0.1).all()
+    assert (std == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (pd.Series([0, 1] * 30, dtype="Int64"), "i"),
+        (pd.Series([True, False] * 30, dtype="boolean"), "b"),
+        (pd.Series([2**60 + 1, 2**60 + 3] * 30, dtype="Int64"), "i"),
+        (pd.Series([0, 1] * 30, dtype="category"), "i"),
+        (np.array([True, False] * 30, dtype=object), "b"),
+        (pd.Series(["a", "b"] * 30, dtype="string"), "O"),
+    ],
+)
+@pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
+def test_labels_come_back_as_they_were(learner, labels, kind):
+    X = np.arange(60.0)[:, None] % 2
+    model = clone(learner).fit(X, labels)
+    found = model.predict(X)
+    assert found.dtype.kind == kind
+    assert found.tolist() == labels.tolist()
+    assert model.score(X, labels) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "string"])
+@pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
+def test_labels_in_a_frame_of_one_column_are_those_of_the_column(learner, dtype):
+    X, labels = np.arange(60.0)[:, None] % 2, pd.Series([0, 1] * 30, dtype=dtype)
+    alone, framed = (clone(learner).fit(X, y).predict(X) for y in (labels, labels.to_frame()))
+    assert framed.dtype == alone.dtype
+    assert framed.tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_targets_of_nullable_types_are_numbers(dtype):
+    X, y = np.arange(60.0)[:, None] % 2, pd.Series([0, 1] * 30, dtype=dtype)
+    wanted = KernelRegressor(cv=2, random_state=0).fit(X, y.to_numpy(np.float64)).predict(X)
+    for given, shape in ((y, (60,)), (y.to_frame(), (60, 1))):
+        found = KernelRegressor(cv=2, random_state=0).fit(X, given).predict(X)
+        np.testing.assert_array_equal(found, wanted.reshape(shape))
+
+
+@pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
+@pytest.mark.parametrize("labels", ["datetime64[D]", "datetime64[ns]", "timedelta64[s]"])
+def test_dates_as_labels_are_kept_in_files(learner, labels, tmp_path):
+    X, y = np.arange(60.0)[:, None] % 2, np.array([0, 1] * 30).astype(labels)
+    clone(learner).fit(X, y).save(tmp_path / "m.gzk")
+    found = load(tmp_path / "m.gzk").predict(X)
+    assert found.dtype == y.dtype
+    np.testing.assert_array_equal(found, y)
+
+
+@pytest.mark.parametrize("fitted", ["array", "frame", "nullable"])
+def test_booleans_mean_the_same_in_arrays_and_frames(fitted):
+    values = np.random.default_rng(0).integers(0, 2, (60, 2)).astype(bool)
+    frame = pd.DataFrame(values, columns=["p", "q"])
+    tables = {"array": values, "frame": frame, "nullable": frame.astype("boolean")}
+    model = KernelRegressor(cv=2, random_state=0).fit(tables[fitted], values @ [2.0, 1.0])
+    wanted = model.predict(tables[fitted])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+        for table in (*tables.values(), frame.astype(int), values.astype(float)):
+            np.testing.assert_array_equal(model.predict(table), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", object, np.float64, "M8[ns]"])
+def test_a_missing_label_is_named(dtype):
+    labels = pd.Series([1, 0, None] * 20, dtype=dtype)
+    with pytest.raises(ValueError, match=r"y has no label in row 2 .*leave out"):
+        KernelClassifier().fit(np.ones((60, 2)), labels)
+
+
+def test_shares_of_the_classes_are_predicted_where_nothing_can_be_learned():
+    for labels in (["a"] * 30 + ["b"] * 10, ["a"] * 20 + ["b"] * 10 + ["c"] * 10):
+        shares = np.unique(labels, return_counts=True)[1] / 40
+        model = KernelClassifier().fit(np.ones((40, 2)), labels)
+        np.testing.assert_allclose(model.predict_proba(np.ones((3, 2))), np.tile(shares, (3, 1)))
+        assert model.predict(np.ones((1, 2))) == ["a"]
+
+
+# ---- what is said and kept
+
+
+def test_a_fit_that_fails_leaves_it_unfitted():
+    X, y = waves(100)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="budget"):
+        model.set_params(budget=-1).fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("learner", "place"),
+    [
+        (KernelRegressor, "_fit_table"),
+        (KernelRegressor, "_learn"),
+        (KernelRegressor, "_calibrate"),
+        (KernelClassifier, "_labels"),
+        (KernelClassifier, "_learn"),
+        (KernelClassifier, "_calibrate"),
+        (KernelClassifier, "_shares"),
+    ],
+)
+def test_an_interrupted_fit_leaves_nothing(monkeypatch, learner, place):
+    """Nothing of itself, and nothing of the fit before, of which kernel_ and others stayed."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    X, y = waves(60)
+    y = y if learner is KernelRegressor else y > np.median(y)
+    model = learner(cv=2, random_state=0).fit(pd.DataFrame(X).rename(columns="x{}".format), y)
+    monkeypatch.setattr(learner, place, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(0 * X if place == "_shares" else X, y)
+    assert vars(model) == model.get_params(deep=False)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_final_fit_that_did_not_converge_is_warned_of_and_reported():
+    class Slow:
+        def fit(self, *_):
+            warn("it may predict inaccurately", ConvergenceWarning)
+
+    report = Report()
+    with pytest.warns(ConvergenceWarning, match="predict inaccurately"):
+        _fitted(Slow(), table_of(), report)
+    assert "it may predict inaccurately." in report.sentences
+
+
+def test_splitters_are_left_out_of_files(tmp_path):
+    X, y = waves(100)
+    for cv, kept in ((TimeSeriesSplit(2), None), (2, 2)):
+        model = KernelRegressor(cv=cv, random_state=0).fit(X, y)
+        model.save(tmp_path / "model.gzk")
+        again = load(tmp_path / "model.gzk")
+        assert again.cv == kept
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_other_outputs_of_scikit_learn_change_nothing():
+    X, y = waves(100)
+    wanted = fitted(100).predict(X)
+    with config_context(transform_output="pandas"):
+        found = KernelRegressor(random_state=0).fit(X, y).predict(X)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_unit_of_weights_changes_nothing():
+    X, y = waves(80)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 80)
+    one, two = (
+        KernelRegressor(random_state=0).fit(X, y, unit * weight).predict(X) for unit in (1, 1024)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("learner", [KernelRegressor(cv=2), KernelClassifier(cv=2)])
+def test_a_weight_without_an_inverse_is_named(learner):
+    X, y = waves(60)
+    weight = np.ones(60)
+    weight[3] = 1e-320
+    with pytest.raises(ValueError, match=r"sample_weight\[3\] = 1e-320 is too small"):
+        learner.fit(X, y > np.median(y), weight)
+    learner.fit(X, y > np.median(y), np.full(60, 1e-320))  # the unit changes nothing
+
+
+def test_the_largest_targets_do_not_overflow():
+    X, y = waves(100)
+    mean, std = KernelRegressor(random_state=0).fit(X, 1e300 * y).predict(X, return_std=True)
+    assert np.corrcoef(mean / 1e300, y)[0, 1] > 0.9
+    assert np.isfinite(std).all()
+
+
+def test_latitude_and_longitude_share_their_influence():
+    rng = np.random.default_rng(0)
+    latitude = np.degrees(np.arcsin(rng.uniform(-1, 1, 300)))
+    table = pd.DataFrame({"lat": latitude, "lon": rng.uniform(-180, 180, 300)})
+    model = KernelRegressor(random_state=0).fit(table, np.sin(np.radians(latitude)))
+    assert model.feature_importances_.tolist() == [0.5, 0.5]
+
+
+def test_features_are_calibrated_as_features_with_their_alpha(monkeypatch):
+    monkeypatch.setattr(table_learner, "FEATURES", 40)
+    (X, y), (new, truth) = waves(300), waves(1000, seed=1)
+    model = KernelRegressor(budget=1e-9, random_state=0).fit(X, y)
+    assert model.model_.coef_.size == 40
+    assert model.alpha_ == model.model_.alpha_
+    mean, std = model.predict(new, return_std=True)
+    assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
+
+
+# ---- the choice
+
+
+def trials_of(shift=0.0, n=90):
+    X, y = waves(n)
+    folds = [(np.flatnonzero(np.arange(n) % 3 != i), np.arange(i, n, 3)) for i in range(2)]
+    Y = ((y - 100) / 7)[:, None] + shift
+    return Trials(X / [1e-3, 1, 1e4, 1], Y, None, folds, Report(), 0)
+
+
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3)])
+def test_half_of_the_rows_keep_their_order_and_groups_and_are_of_all_kinds(cv):
+    n, groups = 600, np.arange(600) // 4
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    in_order = isinstance(cv, TimeSeriesSplit)
+    splits = list(cv.split(X, groups=None if in_order else groups))
+    half = Trials(X, X[:, :1], None, splits, Report(), 0).halved()
+    for (rows, held_out), (fewer, same) in zip(splits, half.splits, strict=True):
+        np.testing.assert_array_equal(same, held_out)
+        assert len(fewer) == len(rows) // 2
+        assert (np.diff(fewer) > 0).all()
+        assert set(fewer) <= set(rows)
+        if in_order:
+            assert fewer.max() < held_out.min()
+        else:
+            assert not set(groups[fewer]) & set(groups[held_out])
+        # Every second row may be a control, every fourth of one hour: five sigmas of what is drawn.
+        for period in (2, 3, 4):
+            counts = np.bincount(fewer % period)
+            assert np.abs(counts - len(fewer) / period).max() < 5 * np.sqrt(len(fewer) / period / 2)
+
+
+def test_errors_do_not_depend_on_the_mean_of_targets():
+    kernel = Matern(1.5, length_scale=2.0)
+    one, two = (trials_of(shift).run("", kernel, [kernel] * 2) for shift in (0, 30))
+    assert one.alpha == two.alpha
+    np.testing.assert_allclose(one.error, two.error, rtol=1e-2)
+
+
+def test_the_expected_time_is_that_of_one_alpha_on_all_splits(monkeypatch):
+    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
+    best = trials.run("", kernel, [kernel] * 2)
+    tried = []
+
+    def run(self, *_):
+        tried.append(self.alphas.tolist())
+        return replace(best, seconds=2.0)
+
+    monkeypatch.setattr(Trials, "run", run)
+    assert trials.seconds_of(best, 600) == pytest.approx(2 * 600**2 / (2 * 60**2))
+    assert tried == [[best.alpha]]
+
+
+@pytest.mark.parametrize(("errors", "least"), [
+    ([3, 2, 4, 5, 6, 7, 8], False), ([1, 2, 3, 4, 5, 6, 7], True),
+    ([np.inf, np.inf, 4, 5, 6, 7, 8], True), ([np.inf, 5, 4, 5, 6, 7, 8], False),
+    ([1, 1.001, 3, 4, 5, 6, 7], False), ([np.inf] * 6 + [1], True),
+])  # fmt: skip
+def test_whether_smaller_alphas_may_be_better_is_known(monkeypatch, errors, least):
+    """Only then features are tried too, which can do with smaller ones."""
+    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
+    monkeypatch.setattr(Trials, "_squares_of", lambda *_: np.array([errors], dtype=float))
+    assert trials.run("", kernel, [kernel] * 2).least_alpha is least
+
+
+def test_an_alpha_at_the_edge_of_a_narrow_search_is_not_the_least(monkeypatch):
+    trials, kernel = trials_of(), Matern(1.5, length_scale=2.0)
+    trials.narrow(0.1)
+    monkeypatch.setattr(Trials, "_squares_of", lambda *_: 1.0 + np.arange(trials.alphas.size)[None])
+    assert not trials.run("", kernel, [kernel] * 2).least_alpha
+
+
+def test_few_rows_of_much_noise_are_not_taken_for_exact():
+    """With the alpha of the smallest error the median was .28, .07 and 2.7."""
+    for seed in (2, 19, 26):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40, 6))
+        y = 50 + 6 * X[:, 0] - 4 * X[:, 1] + rng.normal(0, 8, 40)
+        _, std = KernelRegressor(random_state=0).fit(X, y).predict(X, return_std=True)
+        assert np.median(std) > 5
+
+
+@pytest.mark.parametrize(("n", "best"), [(90, 2), (600, 1)])
+def test_of_few_rows_the_largest_alpha_is_taken_that_is_as_good_but_for_chance(n, best):
+    """Of four alphas the third is worse than the second in half of the rows, the fourth in all."""
+    squares = np.tile([[4.0, 3.0, 3.5, 4.0], [3.0, 3.0, 2.55, 4.0]], (50, 1))
+    assert trials_of(n=n)._best_alpha(squares) == best
+    squares[:, 2] = np.inf  # not solved
+    assert trials_of(n=n)._best_alpha(squares) == 1
+
+
+def test_the_walk_starts_from_the_error_with_finer_alphas():
+    tried = fitted(100).report_.candidates
+    assert [each.longer == 1 for each in tried[:5]] == [True] * 4 + [False]
+    assert tried[3].name == tried[4].name == min(tried[:3], key=lambda each: each.error).name
+
+
+@pytest.mark.parametrize(("n", "tried"), [(40, True), (100, False)])
+def test_of_few_rows_a_kernel_is_tried_that_is_nearly_linear(n, tried):
+    names = [each.name for each in fitted(n).report_.candidates]
+    assert any("nearly linear" in name for name in names) is tried
+
+
+def test_the_kernel_that_is_nearly_linear_is():
+    trials, alpha = trials_of(), 0.1
+    kernel, _ = _nearly_linear(trials)
+    X, y = trials.X - trials.X.mean(axis=0), trials.Y[:, 0] - trials.Y[:, 0].mean()
+    predicted = KernelRidge(kernel, alpha, fit_intercept=True, tol=1e-10).fit(X, y).predict(X)
+    linear = Ridge(alpha * kernel.scale() ** -2).fit(X, y).predict(X)
+    assert np.sqrt(np.mean((predicted - linear) ** 2)) < 0.02 * y.std()
+
+
+def test_a_function_that_jumps_along_its_columns_takes_the_laplacian():
+    X = np.random.default_rng(0).uniform(size=(200, 3))
+    y = (X[:, 0] > 0.5) + 2.0 * (X[:, 1] > 0.3)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert isinstance(model.kernel_, Laplacian)
+    assert model.feature_importances_[2] < 0.1
+
+
+@pytest.mark.slow
+def test_new_values_of_a_column_without_influence_leave_predictions_as_sure():
+    rng = np.random.default_rng(0)
+    kinds = rng.choice(list("xyz"), 200)
+    X = pd.DataFrame({"a": rng.standard_normal(200), "kind": kinds, "b": rng.standard_normal(200)})
+    noise = 0.1 * rng.standard_normal(200)
+    for shift in (0.0, 1.0):  # what one of the kinds, and a step of b, add
+        y = np.sin(2 * X["a"]) + shift * ((kinds == "y") + X["b"]) + noise
+        model = KernelRegressor(random_state=0).fit(X, y)
+        known = model.predict(X[:5], return_std=True)[1]
+        for new in (X[:5].assign(kind="new"), X[:5].assign(b=np.nan)):
+            std = model.predict(new, return_std=True)[1]
+            if shift:
+                assert (std >= 0.99 * y.std()).all()
+            else:
+                assert (std < 1.42 * known).all()
+                assert (std > 0.9 * known).all()
+
+
+def test_text_of_dates_is_learned_from_and_what_is_left_out_need_not_be_there(tmp_path):
+    day = pd.date_range("2024-01-01", periods=120).astype(str).to_numpy()
+    X = pd.DataFrame({"day": day, "ref": [f"r{i}" for i in range(120)]})
+    y = np.sin(np.arange(120) / 9)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    assert "Columns read as dates: day." in model.report_.sentences
+    model.save(tmp_path / "dates.gzk")
+    again = load(tmp_path / "dates.gzk").predict(X.drop(columns="ref"), return_std=True)
+    np.testing.assert_array_equal(again, model.predict(X, return_std=True))
+
+
+def test_one_row_tells_no_deviation(tmp_path):
+    with pytest.warns(UserWarning, match="KernelRegressor was fitted to one row, .* are NaN"):
+        model = KernelRegressor().fit([[1.0, 2.0]], [3.0])
+    model.save(tmp_path / "one.gzk")
+    for each in (model, load(tmp_path / "one.gzk")):
+        np.testing.assert_array_equal(each.predict([[5, 6]], return_std=True), [[3.0], [np.nan]])
+
+
+def test_what_is_no_target_and_what_are_no_rows_is_told():
+    X, y = waves(45)
+    finite = r"The first is in row 3, .*; leave out .* X\[np\.isfinite\(y\)\] and y\[np\.isfin"
+    for wrong in (np.inf, -np.inf):
+        with pytest.raises(ValueError, match=finite):
+            KernelRegressor().fit(X, np.where(np.arange(45) > 2, wrong, y))
+    with pytest.raises(ValueError, match=r"leave out rows without a target, .* X\[y\.notna"):
+        KernelRegressor().fit(X, np.where(np.arange(45) > 2, np.nan, y))
+    for Learner in (KernelRegressor, KernelClassifier):
+        with pytest.raises(ValueError, match=r"X has shape \(1, 45, 4\), of 3 dimensions, .*resh"):
+            Learner().fit(X[None], y > 0)
+
+
+def test_rows_are_encoded_once_for_mean_and_deviation(monkeypatch):
+    (X, _), model = waves(100), fitted(100)
+    calls, transform = [], TableEncoder._encoded
+
+    def noted(self, X, *caller):
+        calls.append(len(X))
+        return transform(self, X, *caller)
+
+    monkeypatch.setattr(TableEncoder, "_encoded", noted)
+    model.predict(X, return_std=True)
+    assert calls == [100]
+
+
+def test_rows_of_more_columns_than_rows_keep_their_distances_in_fewer():
+    X = gaussian(7, 40)
+    few = coordinates(X)
+    assert few.shape == (7, 7)
+    np.testing.assert_allclose(pdist(few), pdist(X), rtol=1e-13)
+    tall = X.T.copy()
+    assert coordinates(tall) is tall
+
+
+def test_thousands_of_columns_share_one_length():
+    X = gaussian(60, 3000)
+    X[:, 0] *= 100  # it matters, and is far longer than the others
+    y = np.sin(X[:, 0] / 100)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert "one lengthscale" in model.report_.candidates[0].name
+    assert not any("per column" in each.name for each in model.report_.candidates)
+    assert np.sqrt(np.mean(np.square(model.predict(X) - y))) < 0.5 * y.std()
+
+
+def test_frames_and_series_of_polars_are_taken():
+    polars = pytest.importorskip("polars")
+    X, y = waves(100)
+    kind = np.where(X[:, 0] > 0, "a", "b")
+    frame = polars.DataFrame(X, schema=list("stuv")).with_columns(kind=polars.Series(kind))
+    weight, groups = polars.Series(1.0 + np.arange(100) % 2), polars.Series(np.arange(100) % 20)
+    model = KernelRegressor(cv=2, random_state=0).fit(
+        frame, polars.Series(y), weight, groups=groups
+    )
+    again = KernelRegressor(cv=2, random_state=0).fit(
+        pd.DataFrame(frame.to_dict(as_series=False)), y, weight.to_numpy(),
+        groups=groups.to_numpy(),
+    )  # fmt: skip
+    assert model.feature_names_in_.tolist() == [*"stuv", "kind"]
+    np.testing.assert_array_equal(model.predict(frame), again.predict(frame))
+    labels = KernelClassifier(cv=2, random_state=0).fit(frame.drop("kind"), frame["kind"])
+    assert labels.score(frame.drop("kind"), frame["kind"]) > 0.9
+
+
+@pytest.mark.slow
+def test_deviations_on_centres_grow_where_there_are_no_data(monkeypatch):
+    monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 60)
+    monkeypatch.setattr(table_learner, "MOST_CENTERS", 60)
+    monkeypatch.setattr(Trials, "seconds_of", lambda *_: 1.0)
+    monkeypatch.setattr(Trials, "most_seconds_of", lambda *_: 1.0)
+    (X, y), (new, truth) = waves(noise=0.3), waves(1000, seed=1, noise=0.3)
+    model = KernelRegressor(budget=0.9, random_state=0).fit(X, y)
+    assert "60 centres" in str(model.report_)
+    mean, std = model.predict(new, return_std=True)
+    assert 0.9 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99
+    _, far = model.predict(new[:5] + np.array([1e-2, 10.0, 1e5, 10.0]), return_std=True)
+    assert far.min() > 1.2 * np.median(std)
+
+
+def test_a_class_that_is_not_held_out_leaves_the_others_calibrated():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((240, 1))
+    y = np.where(X[:, 0] + 0.8 * rng.standard_normal(240) > 0, "a", "b").astype(object)
+    split = [(np.arange(160), np.arange(160, 240))]
+    two = KernelClassifier(cv=split, random_state=0).fit(X, y)
+    y[0] = "rare"
+    three = KernelClassifier(cv=split, random_state=0).fit(X, y)
+    assert "No row of these classes was held out: rare." in three.report_.sentences
+    shares, likely = three.predict_proba(X), two.predict_proba(X)
+    assert shares[:, 2].max() < 0.03
+    assert np.abs(shares[:, :2] - likely).max() < 0.1

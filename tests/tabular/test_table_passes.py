@@ -1,0 +1,244 @@
+"""Tables that are read in passes: what is drawn, what is encoded, and fits to sources."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from gzkcore import KernelClassifier, KernelRegressor, TableEncoder, load
+from gzkcore.tabular import table_learner, table_passes
+from gzkcore.tabular.kernel_regressor import _columns_of_targets
+from gzkcore.tabular.table_passes import EncodedTable, draw, source_of, stack_tables
+
+
+@pytest.fixture
+def drawn_200(monkeypatch):
+    monkeypatch.setattr(table_passes, "DRAWN_ROWS", 200)
+    monkeypatch.setattr(table_learner, "FEATURES", 50)
+
+
+def wave(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    return X, 5 + np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def cut(*arrays, rows=100):
+    return [tuple(a[i : i + rows] for a in arrays) for i in range(0, len(arrays[0]), rows)]
+
+
+def drawn_of(*arrays, rows=100):
+    return draw(source_of(cut(*arrays, rows=rows), None, None), _columns_of_targets, 0)
+
+
+# ---- drawing
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_rows_are_drawn_at_random_with_their_targets():
+    X, y = np.arange(4000.0)[:, None], np.arange(4000.0) + 0.5
+    drawn = drawn_of(X, y)
+    assert len(drawn.X) == 200
+    assert drawn.n_rows == drawn.n_used == 4000
+    assert not drawn.complete
+    np.testing.assert_array_equal(drawn.y, drawn.X[:, 0] + 0.5)
+    assert (np.diff(drawn.X[:, 0]) > 0).all()  # in order
+    assert abs(drawn.X.mean() - 2000) < 4 * 4000 / np.sqrt(12 * 200)
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_targets_are_summed_up_over_all_rows():
+    X, y = wave(1000)
+    w = np.random.default_rng(1).integers(0, 3, 1000).astype(float)
+    y[300:400] *= 1e6
+    batches = source_of(cut(X, y, w), None, None)
+    drawn = draw(batches, _columns_of_targets, 0)
+    table = EncodedTable(batches, TableEncoder().fit(drawn.X), _columns_of_targets, drawn)
+    mean = np.average(y, weights=w)
+    np.testing.assert_allclose(table.means, mean, rtol=1e-12)
+    np.testing.assert_allclose(table.scales, np.sqrt(np.average((y - mean) ** 2, weights=w)))
+    rows, Y, weight = (np.concatenate(part) for part in zip(*table, strict=True))
+    assert rows.shape == Y.shape == (1000, 1)
+    np.testing.assert_allclose(np.average(Y[:, 0], weights=w), 0, atol=1e-12)
+    np.testing.assert_allclose(weight[w > 0].mean(), 1)
+    assert drawn.n_used == np.count_nonzero(w)
+    assert (drawn.weight > 0).all()
+
+
+def test_the_largest_targets_do_not_overflow():
+    X, y = np.zeros((20, 1)), np.r_[np.full(10, 1e308), np.full(10, -1e308)]
+    drawn = drawn_of(X, y, rows=7)
+    assert np.isfinite([drawn.mean, drawn.squares]).all()
+    np.testing.assert_allclose(np.sqrt(drawn.squares / drawn.total) * drawn.largest, 1e308)
+
+
+def test_frames_sparse_rows_and_text_are_put_together():
+    frames = [pd.DataFrame({"a": [1.0], "b": ["x"]}), pd.DataFrame({"b": ["y"], "a": [2.0]})]
+    assert stack_tables(frames).a.tolist() == [1.0, 2.0]
+    mixed = stack_tables([np.ones((1, 2)), np.array([[1.5, "x"]], dtype=object)])
+    assert mixed.tolist() == [[1.0, 1.0], [1.5, "x"]]
+    assert stack_tables([sparse.eye(2).tocsr(), sparse.eye(2).tocsr()]).shape == (4, 2)
+    with pytest.raises(ValueError, match="columns of a batch are not those of the first"):
+        stack_tables([frames[0], frames[0].rename(columns={"a": "c"})])
+    with pytest.raises(ValueError, match="3 features, but earlier batches had 2"):
+        stack_tables([np.ones((1, 2)), np.ones((1, 3))])
+
+
+# ---- fits
+
+
+def test_a_source_of_few_rows_is_fitted_as_one_array():
+    X, y = wave(150)
+    whole = KernelRegressor(cv=2, random_state=3).fit(X[:, [0]], y)
+    cuts = KernelRegressor(cv=2, random_state=3).fit(cut(X, y, rows=40))
+    np.testing.assert_allclose(cuts.predict(X), whole.predict(X), rtol=0.05)
+
+
+@pytest.mark.usefixtures("drawn_200")
+@pytest.mark.parametrize("budget", [None, 1e-9], ids=["whole", "features"])
+def test_all_rows_of_a_source_are_fitted_to(budget, tmp_path):
+    X, y = wave()
+    model = KernelRegressor(budget, cv=2, random_state=0).fit(cut(X, y))
+    told = str(model.report_)
+    assert "200 rows drawn at random from 600" in told
+    assert (
+        "Model: the whole kernel on 600 rows" if budget is None else "Model: 50 features"
+    ) in told
+    assert budget is not None or len(model.model_.X_fit_) == 600
+    new, truth = wave(seed=1)
+    mean, std = model.predict(new, return_std=True)
+    assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.12
+    assert 0.85 < np.mean(np.abs(mean - truth) < 1.96 * std) < 0.99  # 200 rows say it
+    parts = list(model.predict([new[:100], new[100:]], return_std=True))
+    np.testing.assert_allclose(np.concatenate([part[0] for part in parts]), mean)
+    np.testing.assert_allclose(model.score(cut(new, truth)), model.score(new, truth))
+    model.save(tmp_path / "model.gzk")
+    np.testing.assert_allclose(load(tmp_path / "model.gzk").predict(new), mean)
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_centres_are_fitted_in_passes(monkeypatch):
+    for name in ("FEWEST_CENTERS", "MOST_CENTERS"):
+        monkeypatch.setattr(table_learner, name, 40)
+    X, y = wave()
+    for name in ("most_seconds_of", "seconds_of"):
+        monkeypatch.setattr(table_learner.Trials, name, lambda *_: 1.0)
+    model = KernelRegressor(0.5, cv=2, random_state=0).fit(cut(X, y))
+    assert len(model.model_.X_fit_) == 40
+    assert model.score(X, y) > 0.97
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_an_array_on_disk_is_read_in_slices(tmp_path, monkeypatch):
+    X, y = wave()
+    np.save(tmp_path / "X.npy", X)
+    on_disk = np.load(tmp_path / "X.npy", mmap_mode="r")
+    monkeypatch.setattr(table_passes, "SLICE_VALUES", 128)
+    model = KernelRegressor(1e-9, cv=2, random_state=0).fit(on_disk, y)
+    assert "drawn at random from 600" in str(model.report_)
+    np.testing.assert_allclose(model.predict(on_disk), model.predict(X))
+    mean, std = model.predict(on_disk, return_std=True)
+    assert mean.shape == std.shape == (600,)
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_dask_collections_are_fitted_and_predicted():
+    da = pytest.importorskip("dask.array")
+    X, y = wave()
+    lazy, targets = da.from_array(X, chunks=(150, 1)), da.from_array(y, chunks=150)
+    model = KernelRegressor(1e-9, cv=2, random_state=0).fit(lazy, targets)
+    mean, std = model.predict(lazy, return_std=True)
+    there = model.predict(X, return_std=True)
+    np.testing.assert_allclose(mean.compute(), there[0])
+    np.testing.assert_allclose(std.compute(), there[1])
+    np.testing.assert_allclose(model.score(lazy, targets), model.score(X, y))
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_a_classifier_knows_the_labels_of_all_rows():
+    X, y = wave()
+    labels = np.where(y > 5, "high", "low").astype(object)
+    labels[-1] = "rare"
+    model = KernelClassifier(1e-9, cv=2, random_state=0).fit(cut(X, labels))
+    assert model.classes_.tolist() == ["high", "low", "rare"]
+    assert model.score(cut(X, labels)) == pytest.approx(model.score(X, labels))
+    assert model.score(X, labels) > 0.9
+    (shares,) = model.predict_proba([X])
+    np.testing.assert_allclose(shares, model.predict_proba(X))
+    (found,) = model.predict([X])
+    assert (found == model.predict(X)).all()
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_frames_in_batches_may_have_text_and_gaps():
+    X, y = wave()
+    frame = pd.DataFrame({"x": X[:, 0], "kind": np.where(X[:, 0] > 0, "up", "down"), "y": y})
+    frame.loc[::7, "x"] = None
+    parts = [frame.iloc[i : i + 100] for i in range(0, 600, 100)]
+    model = KernelRegressor(1e-9, cv=2, random_state=0)
+    model.fit([(part[["x", "kind"]], part.y) for part in parts])
+    assert model.feature_names_in_.tolist() == ["x", "kind"]
+    assert model.score(frame[["x", "kind"]], frame.y) > 0.5
+
+
+# ---- what is refused
+
+
+class Changing:
+    """Batches that are others once all of them were read."""
+
+    def __init__(self, batches, later):
+        self.batches, self.later = batches, later
+
+    def __iter__(self):
+        yield from self.batches
+        self.batches = self.later
+
+
+@pytest.mark.usefixtures("drawn_200")
+def test_rows_that_change_between_passes_are_noticed():
+    X, y = wave()
+    with pytest.raises(ValueError, match="600 rows in the first pass and 500 in a later one"):
+        KernelRegressor(1e-9, cv=2, random_state=0).fit(Changing(cut(X, y), cut(X, y)[1:]))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (range(0), "no batches with rows"),
+        ((each for each in cut(*wave())), "iterator, which gives its rows once.*open_batches"),
+        ([(np.ones((3, 1)), np.array([1.0, np.nan, 2.0]))], "batch 0.*y contains NaN"),
+        ([np.ones((3, 1))], "y is None: the source must yield"),
+        ([(np.ones((3, 1)), np.ones(3), np.zeros(3))], "all sample weights are zero"),
+        ([(np.ones((3, 1)), np.ones(2))], "batch 0.*X has 3 rows, but y has 2"),
+        ([(np.full((3, 1), np.inf), np.arange(3.0))], "infinity"),
+        ([(np.ones((0, 1)), np.ones(0))], "no batches with rows"),
+    ],
+    ids=["empty", "iterator", "NaN in y", "no y", "no weight", "lengths", "infinity", "no rows"],
+)
+def test_wrong_sources_are_refused(given, words):
+    model = KernelRegressor()
+    with pytest.raises(ValueError, match=words):
+        model.fit(given)
+    assert not model.__sklearn_is_fitted__()
+
+
+def test_groups_and_splitters_need_rows_in_memory():
+    batches, cv = cut(*wave(20), rows=5), [(np.arange(10), np.arange(10, 20))]
+    with pytest.raises(ValueError, match=r"groups needs all rows in order.*one array"):
+        KernelRegressor().fit(batches, groups=np.arange(20))
+    with pytest.raises(ValueError, match="a splitter as cv needs all rows in order"):
+        KernelRegressor(cv=cv).fit(batches)
+    with pytest.raises(ValueError, match="y was passed beside a source"):
+        KernelRegressor().fit(batches, np.arange(20))
+
+
+@pytest.mark.filterwarnings("ignore:KernelRegressor was fitted to one row")
+def test_one_row_and_constant_targets_are_predicted_as_the_mean():
+    one = KernelRegressor().fit([(np.ones((1, 2)), np.array([3.0]))])
+    assert one.predict(np.ones((2, 2))).tolist() == [3.0, 3.0]
+    constant = KernelRegressor().fit([(np.random.default_rng(0).random((9, 2)), np.full(9, 2.0))])
+    assert constant.predict(np.ones((1, 2))) == 2.0
+    assert "y is constant" in str(constant.report_)
+    with pytest.raises(ValueError, match="y has one class"):
+        KernelClassifier().fit([(np.ones((3, 1)), np.array(["a", "a", "a"]))])
