@@ -148,9 +148,9 @@ def as_doubles(columns: dict[str, Any], names: list[str]) -> Doubles:
 def missing_of(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values are missing: NaN, None, and what pandas has for them."""
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind in "mM":
-        return np.isnat(values)
+        return np.asarray(np.isnat(values))
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
     gone = {"NAType", "NaTType"}
