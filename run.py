@@ -11,7 +11,7 @@ python3 run.py smallest the tests with the smallest versions of everything; star
 python3 run.py sanitize tests of kernels that look for reads beyond arrays and the like; needs gcc;
                         with --thread for races, which needs clang with its OpenMP
 python3 run.py coverage the tests, and which lines of Python and kernels they reach; needs gcc
-python3 run.py check    linters, types, stubs, doctests
+python3 run.py check    linters, types, stubs, doctests, and whether the benchmarks can be imported
 python3 run.py package  the source distribution, and a wheel of the same files that runs the
                         README's first example in an environment without anything else
 python3 run.py bench    every benchmark once, quickly, to see that it runs; with --against REV those
@@ -22,14 +22,20 @@ What follows goes to the command: `python3 run.py test -k harmonics`, `python3 r
 hadamard`; of `docs` to sphinx-build, so that `python3 run.py docs -D plot_gallery=0` leaves out the
 examples, which take minutes.
 
-This needs Python with its headers, a C compiler and the package index. The first run compiles for
-a few minutes, later ones only what has changed. To start afresh, delete `.venv`.
+This needs Python 3.11 or later with its headers, a C compiler and the package index; it says what
+to install if one of the first two is missing. The first run compiles for a few minutes, later ones
+only what has changed. To start afresh, delete `.venv`.
 """
 
+# Python 3.8 can parse this file, and runs it far enough to say that it is too old.
+from __future__ import annotations
+
 import hashlib
+import importlib.util
 import itertools
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -41,11 +47,13 @@ import tarfile
 import tempfile
 import threading
 import time
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 ROOT = Path(__file__).resolve().parent
 # Other versions and other builds get an environment of their own, within the other.
@@ -53,10 +61,75 @@ OWN = {"smallest", "sanitize", "coverage"}
 VENV = ROOT / ".venv" / (sys.argv[1] if sys.argv[1:2] and sys.argv[1] in OWN else "")
 BIN = VENV / "bin"
 # The environment's programs come first: the build finds its own Cython and ninja there.
-ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+OLDEST = (3, 11)  # the oldest Python that gzkcore supports
+# {system: the command that installs a C compiler, and Python with its headers and `venv`}
+INSTALL = {
+    "Debian, Ubuntu": "sudo apt install {python}-dev {python}-venv gcc",
+    "Fedora": "sudo dnf install {python}-devel gcc",
+    "Alpine": "sudo apk add python3-dev build-base",
+    "macOS": "xcode-select --install; brew install python",
+}
+# {ID in /etc/os-release: system}
+SYSTEMS = {
+    "debian": "Debian, Ubuntu",
+    "ubuntu": "Debian, Ubuntu",
+    "fedora": "Fedora",
+    "rhel": "Fedora",
+    "alpine": "Alpine",
+}
 
 # Tests of every marker but those that take minutes.
 BUT_WEEKLY = "-m=not weekly"
+
+
+def lacking(include: str) -> list[str]:
+    """Return what this machine lacks to build gzkcore; Python's headers should be in `include`."""
+    needs = []
+    if sys.version_info < OLDEST:
+        needs.append(
+            f"Python {'.'.join(map(str, OLDEST))} or later (this is {platform.python_version()})"
+        )
+    elif not Path(include, "Python.h").is_file():
+        needs.append(f"Python's header files (no Python.h in {include})")
+    if not all(map(importlib.util.find_spec, ("ensurepip", "venv"))):
+        needs.append("Python's modules ensurepip and venv")
+    if not c_compiler():
+        needs.append(f"a C compiler (no {os.environ.get('CC') or 'cc, gcc or clang'} in PATH)")
+    return needs
+
+
+def c_compiler() -> str | None:
+    """Return the path of the C compiler that the build will find: $CC, or a usual one."""
+    names = shlex.split(os.environ.get("CC", ""))[:1] or ["cc", "gcc", "clang"]
+    path = next(filter(None, map(shutil.which, names)), None)
+    if sys.platform == "darwin" and path and path.startswith("/usr/bin/"):
+        # macOS has these programs before its compiler is installed; they only ask to install it.
+        tools = subprocess.run(["/usr/bin/xcode-select", "-p"], capture_output=True, check=False)
+        return None if tools.returncode else path
+    return path
+
+
+def this_system(release: Path = Path("/etc/os-release")) -> str | None:
+    """Return the name that INSTALL has for this system, or None."""
+    if sys.platform == "darwin":
+        return "macOS"
+    text = release.read_text(encoding="utf-8") if release.is_file() else ""
+    ids = " ".join(re.findall(r"""^ID(?:_LIKE)?=["']?([^"'\n]*)""", text, re.MULTILINE))
+    return next((SYSTEMS[word] for word in ids.split() if word in SYSTEMS), None)
+
+
+def advice(needs: Sequence[str], system: str | None) -> str:
+    """Return what is missing, and the commands that install it, that of this system first."""
+    running = "python{}.{}".format(*max(OLDEST, sys.version_info[:2]))
+    python = "python3" if Path("/usr/bin/python3").resolve().name == running else running
+    lines = {name: f"    {INSTALL[name].format(python=python)}    # {name}" for name in INSTALL}
+    first = [lines.pop(system), ""] if system else []
+    opening = f"run.py: this machine lacks {', and '.join(needs)}. To install what is missing:"
+    old = sys.version_info < OLDEST
+    closing = f"Then start this again{' with the newer Python' if old else ''}."
+    return "\n".join([opening, *first, *lines.values(), closing])
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> int:
@@ -89,33 +162,40 @@ def minutes() -> Iterator[None]:
         done.set()
 
 
+def project_file() -> dict:
+    """Return what pyproject.toml says."""
+    import tomllib  # Python 3.10 has no such module
+
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def install(
     *groups: str, extras: str = "cli", folder: str = "build", setup: Sequence[str] = ()
 ) -> None:
     """Build the package and install it as users have it, with these dependency groups beside it.
 
-    The build runs in the environment itself, not in a passing one of its own, so that its folder
-    can be kept and the next build is quick. `setup` is for meson.
+    The build runs in this environment, not in a temporary one, and its folder stays: the next build
+    compiles only what has changed. `setup` has options for meson.
     """
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     if not (BIN / "pip").exists():
         must(sys.executable, "-m", "venv", VENV)
     pip = (BIN / "pip", "install", "--quiet")
-    must(*pip, "pip>=25.1", "ninja", *build)  # an older pip has no --group
+    requires = project_file()["build-system"]["requires"]
+    must(*pip, "pip>=25.1", "ninja", *requires)  # an older pip has no --group
     if groups:  # on a new Python some may have to be compiled, each in an environment of its own
         must(*pip, *(f"--group={group}" for group in groups))
     print("Compiling: a few minutes the first time, then only what has changed.", flush=True)
-    options = (f"-Cbuild-dir={VENV / folder}", *(f"-Csetup-args={each}" for each in setup))
+    options = (f"-Cbuild-dir={VENV / folder}", *(f"-Csetup-args={option}" for option in setup))
     with minutes():
         must(*pip, "--no-build-isolation", *options, f".[{extras}]")
 
 
 def constrain() -> None:
-    """Let pip take the lower bounds of pyproject.toml, to build with too, and nothing newer."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    project, build = told["project"], told["build-system"]["requires"]
+    """Hold pip to the lower bounds in pyproject.toml, of the packages to build with too."""
+    settings = project_file()
+    project, requires = settings["project"], settings["build-system"]["requires"]
     cli = project["optional-dependencies"]["cli"]
-    bounds = sorted({*build, *project["dependencies"], *cli})
+    bounds = sorted({*requires, *project["dependencies"], *cli})
     VENV.mkdir(parents=True, exist_ok=True)
     constraints = VENV / "smallest.txt"
     constraints.write_text("\n".join(bounds).replace(">=", "==") + "\n")
@@ -125,16 +205,18 @@ def constrain() -> None:
 
 def check() -> int:
     """Run every check, also after one has failed, and return how many failed."""
+    install("test", "lint", "bench")
     config = ROOT / "pyproject.toml"
     stubs = sorted((ROOT / "gzkcore" / "_compiled").glob("*.pyi"))
     compiled = [f"gzkcore._compiled.{stub.stem}" for stub in stubs]
     doctests = ("--doctest-modules", "--doctest-glob=*.md")
-    # As of the tests, in tests/conftest.py.
+    # tests/conftest.py sets these for the tests.
     ENVIRONMENT.update({"OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
-    # Types, stubs and doctests are those of the installed package, so they run away from the root.
+    # The installed package has the types, stubs and doctests to check; in the root Python would
+    # find the sources instead.
     with tempfile.TemporaryDirectory() as folder:
         away = Path(folder)
-        # Of docs only the pages: the examples are run by `python3 run.py docs`.
+        # `python3 run.py docs` runs the examples in docs; here only the pages are checked.
         pages = (f"--ignore-glob={ROOT / 'docs'}/*.py", ROOT / "docs")
         commands: list[tuple[Path, list[str | Path]]] = [
             (ROOT, ["ruff", "check"]),
@@ -143,6 +225,7 @@ def check() -> int:
             (ROOT, ["codespell"]),
             (ROOT, ["zizmor", "--offline", "."]),
             (ROOT, ["sp-repo-review", "."]),
+            (ROOT / "asv_bench", ["asv", "check", "--python=same"]),
             (away, ["mypy", "--config-file", config]),
             (away, ["stubtest", *compiled, "--mypy-config-file", config]),
             (away, ["pytest", "-nauto", "-c", config, *doctests, *pages, "--pyargs", "gzkcore"]),
@@ -154,8 +237,20 @@ def check() -> int:
     return len(failed)
 
 
+def demo(*options: str) -> int:
+    """Run the main job, which replaces the map that it drew last time, and say how to go on."""
+    install()
+    status = run("gzkcore", "demo", *(options or ["--force"]))
+    if not status:
+        print(
+            "To use gzkcore:  . .venv/bin/activate && cd ..  # here Python would find the sources"
+        )
+    return status
+
+
 def tests(*options: str) -> int:
     """Run the tests, on all processors; with --all also those that take long."""
+    install("test")
     rest = [option for option in options if option != "--all"]
     if "--all" in options:
         rest.insert(0, "-m=")  # no marker is left out
@@ -164,23 +259,34 @@ def tests(*options: str) -> int:
     return run("pytest", "--numprocesses=auto", *rest)
 
 
-def fuzz(minutes: float, *options: str) -> int:
-    """Run the fuzzers with other seeds until the time is up, or one fails; tell what was tried."""
+def smallest(*options: str) -> int:
+    """Run the tests with the smallest versions that pyproject.toml allows."""
+    constrain()
+    return tests(BUT_WEEKLY, *options)
+
+
+def fuzz(*options: str) -> int:
+    """Run the fuzzers with other seeds until the time is up, or one fails; print what was tried."""
+    install("test")
+    length = 10.0
+    if options[:1] == ("--minutes",):
+        length, options = float(options[1]), options[2:]
     counts: Counter[str] = Counter()
     worst: dict[str, float] = {}
-    end, seed, status = time.monotonic() + 60 * minutes, int(time.time()), 0
+    end, seed, status = time.monotonic() + 60 * length, int(time.time()), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ENVIRONMENT.update({"GZKCORE_FUZZ_EXAMPLES": "100"} | ENVIRONMENT | {"GZKCORE_FUZZ": name})
+        ENVIRONMENT.setdefault("GZKCORE_FUZZ_EXAMPLES", "100")
+        ENVIRONMENT["GZKCORE_FUZZ"] = name
         while not status and time.monotonic() < end:
             seed += 1
             fuzzers = sorted((ROOT / "tests").glob("fuzz_*.py"))
             chosen = ("--numprocesses=auto", f"--hypothesis-seed={seed}", "-q", "--no-showlocals")
             status = run("pytest", *chosen, *fuzzers, *options)
             for path in folder.glob("found-*.json"):
-                found = json.loads(path.read_text())
-                counts.update(found["counts"])
-                worst |= {k: max(v, worst.get(k, 0.0)) for k, v in found["worst"].items()}
+                report = json.loads(path.read_text())
+                counts.update(report["counts"])
+                worst |= {k: max(v, worst.get(k, 0.0)) for k, v in report["worst"].items()}
                 path.unlink()
             for path in folder.glob("last-*.txt"):
                 print(f"A process ended in: {path.read_text().rstrip()}")
@@ -190,23 +296,23 @@ def fuzz(minutes: float, *options: str) -> int:
     return status
 
 
-# Libraries that a Python which was not built with the sanitizers has to load first, and how these
-# report: Python never frees all, and hostile sizes are refused as by a machine of 4 GB.
+# A Python that was not built with the sanitizers must load these libraries first. Leaks are not
+# reported, because Python never frees all memory; an array of more than 4 GB cannot be allocated.
 GCC = ["libasan.so", "libubsan.so", "libstdc++.so.6"]
 CLANG = ["libclang_rt.asan-x86_64.so", "libstdc++.so.6"]
 REPORTS = {
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-# The kernels against the formulas, on all kinds of arrays and threads, and files that mislead them.
+# These tests run the kernels on all kinds of arrays and threads, and load files that mislead them.
 SANITIZED = ["test_twins.py", "test_agnostic.py", "fuzz_twins.py", "_util", "features"]
 
-# Of threads only clang's OpenMP says, through Archer, which waits for which. What wasn't compiled
-# with the sanitizer is not heard, and every job is worth a thread.
+# Only clang's OpenMP reports, through Archer, which thread waits for which. Reports of code that
+# was compiled without the sanitizer are ignored. Every loop runs on several threads, however short.
 THREAD_REPORTS = {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=0"}
 THREADS = {"GZKCORE_NUM_THREADS": "4", "GZKCORE_TESTS_WORTH": "1"}
 THREADED = ["test_twins.py", "test_agnostic.py", "features", "passes/test_gram.py"]
-# This sanitizer can't be loaded into a program, only be part of it.
+# The sanitizer of threads can't be loaded into Python, so a Python is linked with it.
 PROGRAM = b"""int Py_BytesMain(int, char **);
 int main(int argc, char **argv) { return Py_BytesMain(argc, argv); }"""
 
@@ -218,28 +324,28 @@ def compiler_says(question: str) -> str:
 
 def python_of_threads() -> Path:
     """Link a Python with the sanitizer of threads; this needs Python as a shared library."""
-    made, folder = BIN / "python-threads", sysconfig.get_config_var("LIBDIR")
+    program, folder = BIN / "python-threads", sysconfig.get_config_var("LIBDIR")
     python = f"-lpython{sysconfig.get_config_var('LDVERSION')}"
     link = ("-fsanitize=thread", f"-L{folder}", f"-Wl,-rpath,{folder}", python)
-    command = [*shlex.split(ENVIRONMENT["CC"]), "-xc", "-", "-o", str(made), *link]
+    command = [*shlex.split(ENVIRONMENT["CC"]), "-xc", "-", "-o", str(program), *link]
     subprocess.run(command, input=PROGRAM, check=True)
-    return made
+    return program
 
 
 def sanitize(*options: str) -> int:
-    """Run tests with kernels that tell of their faults, and tell what they told."""
+    """Run tests with kernels that report their faults, and print the reports."""
     thread = "--thread" in options
     compiler = ENVIRONMENT.setdefault("CC", "clang" if thread else "gcc")
     kind = "thread" if thread else "address"
-    # Arrays may begin anywhere, as x86-64 and arm64 load them; of the two only clang tells of that.
+    # x86-64 and arm64 load arrays from any address; clang would report that as a fault.
     flags = "-march=native" + (" -fno-sanitize=alignment" if "clang" in compiler else "")
     quick = ("-Doptimization=1", "-Ddebug=true", "-Dplain=true", f"-Dc_args={flags}")
     faults = kind if thread else "address,undefined"
     setup = (f"-Db_sanitize={faults}", "-Db_lundef=false", *quick)
     install("test", folder=f"build-{Path(shlex.split(compiler)[0]).name}-{kind}", setup=setup)
-    tests = THREADED if thread else SANITIZED
+    names = THREADED if thread else SANITIZED
     chosen = [option for option in options if option != "--thread"]
-    chosen = chosen or [str(ROOT / "tests" / name) for name in tests]
+    chosen = chosen or [str(ROOT / "tests" / name) for name in names]
     pytest = (python_of_threads(), BIN / "pytest") if thread else ("pytest",)
     with tempfile.TemporaryDirectory() as folder:
         if thread:
@@ -255,19 +361,19 @@ def sanitize(*options: str) -> int:
             ENVIRONMENT[name] = f"{value}:log_path={folder}/report"
         status = run(*pytest, "--numprocesses=auto", BUT_WEEKLY, "-q", "--no-showlocals", *chosen)
         texts = [path.read_text(errors="replace") for path in sorted(Path(folder).iterdir())]
-    # Other lines are of memory that was refused, as it should be.
+    # The other lines say that an allocation failed, as it should.
     signs = ("ERROR: ", "runtime error: ", "WARNING: ThreadSanitizer")
     reports = [text for text in texts if any(sign in text for sign in signs)]
     print(*reports, f"{len(reports)} reports of the sanitizers", sep="\n")
     return status or len(reports)
 
 
-ADDED = ("__Pyx", "__pyx_tp_", "__pyx_pymod")  # how names of functions begin that Cython adds
-REACHED = 95.0  # per cent of the lines, of Python and of the kernels each, that tests have to reach
+ADDED = ("__Pyx", "__pyx_tp_", "__pyx_pymod")  # functions that Cython adds have these prefixes
+REACHED = 95.0  # the tests must reach so many per cent of the lines of Python, and of the kernels
 
 
 def coverage(*options: str) -> int:
-    """Run the tests, tell which lines of Python and of the kernels they reach, and judge that."""
+    """Run the tests, print which lines of Python and of the kernels they miss; fail if too many."""
     install("test", "coverage", setup=("-Db_coverage=true", "-Doptimization=1", "-Dplain=true"))
     for counts in (VENV / "build").rglob("*.gcda"):
         counts.unlink()
@@ -283,23 +389,23 @@ def coverage(*options: str) -> int:
         total, missed = total + len(counts), missed + len(lost)
         print(f"{name:40}{len(counts):8}{len(lost):8}  {' '.join(map(str, lost[:12]))}")
     share = 100 * (1 - missed / max(total, 1))
-    print(f"Of {total} lines of the kernels the tests reach {share:.1f} %, of {REACHED} asked for.")
+    print(f"The tests reach {share:.1f} % of {total} lines of the kernels; {REACHED} % are needed.")
     return status or int(share < REACHED)
 
 
 def compiled_lines() -> dict[str, dict[int, int]]:
-    """Return of each source of the kernels how often each line was run, by gcov."""
+    """Return {source: {line: number of times it ran}} of the kernels, by gcov."""
     folder, build = ROOT / "gzkcore" / "_compiled", VENV / "build"
     sources = {path.name for path in folder.iterdir() if path.suffix in (".pyx", ".pxd", ".h")}
     reached: dict[str, dict[int, int]] = {}
     for counts in sorted(build.rglob("*.gcda")):
         command = ["gcov", "--json-format", "--stdout", counts]
-        for each in json.loads(subprocess.check_output(command, cwd=build))["files"]:
-            if (name := Path(each["file"]).name) not in sources:
+        for source in json.loads(subprocess.check_output(command, cwd=build))["files"]:
+            if (name := Path(source["file"]).name) not in sources:
                 continue
             lines = reached.setdefault(name, {})
-            for line in each["lines"]:
-                # What Cython adds to a module has numbers of lines too, that mean nothing.
+            for line in source["lines"]:
+                # The code that Cython adds has line numbers too, but they mean nothing.
                 if not line.get("function_name", "").startswith(ADDED):
                     number = line["line_number"]
                     lines[number] = lines.get(number, 0) + line["count"]
@@ -307,44 +413,44 @@ def compiled_lines() -> dict[str, dict[int, int]]:
 
 
 def fingerprint(commit: str) -> str:
-    """Return the name of what this commit is built to: by this compiler, for this NumPy."""
-    compiler = [*shlex.split(ENVIRONMENT.get("CC", "cc")), "--version"]
-    says = subprocess.run(compiler, capture_output=True, text=True, check=False).stdout
+    """Return a name for the wheel of a commit that this compiler builds for this NumPy."""
+    command = [*shlex.split(ENVIRONMENT.get("CC", "cc")), "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     listed = subprocess.check_output([BIN / "pip", "list", "--format=freeze"], text=True)
     tools = [line for line in listed.splitlines() if line.lower().startswith(("numpy=", "cython="))]
     flags = [ENVIRONMENT.get(name, "") for name in ("CC", "CFLAGS", "LDFLAGS")]
-    facts = "\n".join([commit, says, *tools, *flags])
+    facts = "\n".join([commit, version, *tools, *flags])
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
 def wheel_of(commit: str, folder: Path) -> Path:
-    """Build a commit in a passing worktree, unless its wheel is kept, and return the wheel."""
-    kept = VENV / "wheels" / fingerprint(commit)
-    if not kept.is_dir():
-        tree, made = folder / "tree", folder / "made"
+    """Return the wheel of a commit; build it in a temporary worktree if there is none yet."""
+    cache = VENV / "wheels" / fingerprint(commit)
+    if not cache.is_dir():
+        tree, wheels = folder / "tree", folder / "wheels"
         must("git", "worktree", "add", "--quiet", "--detach", tree, commit)
         try:
             print("Compiling that commit takes a few minutes, the first time.", flush=True)
-            place = (f"-Cbuild-dir={folder / 'build'}", "--wheel-dir", made)
+            place = (f"-Cbuild-dir={folder / 'build'}", "--wheel-dir", wheels)
             with minutes():
                 must(BIN / "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", *place, tree)
         finally:
             run("git", "worktree", "remove", "--force", tree)
-        kept.parent.mkdir(exist_ok=True)
-        shutil.move(made, kept)
-    return next(kept.glob("*.whl"))
+        cache.parent.mkdir(exist_ok=True)
+        shutil.move(wheels, cache)
+    return next(cache.glob("*.whl"))
 
 
 def against(revision: str, *options: str) -> int:
     """Compare what is installed from this folder with a commit, and return 1 if it is slower."""
     command = ["git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if found.returncode:
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if commit.returncode:
         sys.exit(f"bench: there is no commit {revision}; in a shallow clone, fetch it first.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends as Ctrl-C does: it cleans up
     with tempfile.TemporaryDirectory(prefix="gzkcore-against-") as name:
         old = Path(name) / "old"
-        wheel = wheel_of(found.stdout.strip(), Path(name))
+        wheel = wheel_of(commit.stdout.strip(), Path(name))
         must(BIN / "pip", "install", "--quiet", "--no-deps", "--target", old, wheel)
         new = subprocess.check_output(
             [BIN / "python", "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"],
@@ -360,13 +466,14 @@ def package() -> int:
     The wheel has the kernels that `install` has compiled. A wheel of the source distribution would
     be the same, since that holds the same files.
     """
+    install()
     example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         to_folder = "import sys, mesonpy; mesonpy.build_sdist(sys.argv[1])"
         must(BIN / "python", "-P", "-c", to_folder, folder)
-        if wrong := unlike(next(folder.glob("*.tar.gz"))):
-            print("Commit first: the source distribution lacks, or has otherwise:", *wrong)
+        if names := unlike(next(folder.glob("*.tar.gz"))):
+            print("Commit first: these files differ in the source distribution:", *names)
             return 1
         options = ("--no-deps", "--no-build-isolation", f"-Cbuild-dir={VENV / 'build'}")
         must(BIN / "pip", "wheel", "--quiet", *options, f"--wheel-dir={folder}", ".")
@@ -377,7 +484,7 @@ def package() -> int:
 
 
 def unlike(distribution: Path) -> list[str]:
-    """Return the files of the repository that a source distribution lacks, or has otherwise."""
+    """Return the repository's files that a source distribution lacks, or has in another state."""
     command = ["git", "ls-files", "-z"]
     listed = subprocess.check_output(command, cwd=ROOT, text=True)
     with tarfile.open(distribution) as packed:
@@ -390,8 +497,27 @@ def unlike(distribution: Path) -> list[str]:
         ]
 
 
+def bench(*options: str) -> int:
+    """Run every benchmark once, or compare two commits."""
+    install("bench", "test")
+    if "--against" in options[:-1]:
+        place = options.index("--against")
+        return against(options[place + 1], *options[:place], *options[place + 2 :])
+    must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
+    once = ("--quick", "--python=same", "--launch-method=forkserver", "--show-stderr")
+    return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
+
+
+def papers(*options: str) -> int:
+    """Reproduce the papers' tables and figures."""
+    install()
+    ENVIRONMENT["PYTHONPATH"] = str(ROOT / "asv_bench")
+    return run(BIN / "python", "-P", "-m", "papers", *options)
+
+
 def docs(*options: str) -> int:
     """Build the site, a warning being an error; with --check try the links that lead out of it."""
+    install("docs", extras="cli,data,dask")
     rest = [option for option in options if option != "--check"]
     sphinx = ("sphinx-build", "--fail-on-warning", "--keep-going", *rest)
     status = run(*sphinx, "-b", "html", "docs", "build/docs")
@@ -402,53 +528,31 @@ def docs(*options: str) -> int:
     return status
 
 
+JOBS: dict[str, Callable[..., int]] = {
+    "demo": demo,
+    "test": tests,
+    "papers": papers,
+    "fuzz": fuzz,
+    "smallest": smallest,
+    "sanitize": sanitize,
+    "coverage": coverage,
+    "check": check,
+    "package": package,
+    "bench": bench,
+    "docs": docs,
+}
+WITHOUT_OPTIONS = {"check", "package"}
+
+
 def main() -> int:
     """Do the job that the command line names."""
-    match sys.argv[1:]:
-        case ["demo", *options]:
-            install()
-            return run("gzkcore", "demo", *options)
-        case ["test", *options]:
-            install("test")
-            return tests(*options)
-        case ["fuzz", *options]:
-            install("test")
-            length, rest = (
-                (options[1:2], options[2:]) if "--minutes" in options[:1] else ([], options)
-            )
-            return fuzz(float(*length or [10]), *rest)
-        case ["smallest", *options]:
-            constrain()
-            install("test")
-            return tests(BUT_WEEKLY, *options)
-        case ["sanitize", *options]:
-            return sanitize(*options)
-        case ["coverage", *options]:
-            return coverage(*options)
-        case ["bench", *options] if "--against" in options[:-1]:
-            install("bench", "test")
-            place = options.index("--against")
-            return against(options[place + 1], *options[:place], *options[place + 2 :])
-        case ["bench", *options]:
-            install("bench", "test")
-            must("asv", "machine", "--yes", cwd=ROOT / "asv_bench")
-            once = ("--quick", "--python=same", "--launch-method=forkserver", "--show-stderr")
-            return run("asv", "run", *once, *options, cwd=ROOT / "asv_bench")
-        case ["check"]:
-            install("test", "lint")
-            return check()
-        case ["package"]:
-            install()
-            return package()
-        case ["papers", *options]:
-            install()
-            ENVIRONMENT["PYTHONPATH"] = str(ROOT / "asv_bench")
-            return run(BIN / "python", "-P", "-m", "papers", *options)
-        case ["docs", *options]:
-            install("docs", extras="cli,data,dask")
-            return docs(*options)
-    print(__doc__)
-    return 2
+    name, *options = sys.argv[1:] or [""]
+    if name not in JOBS or (options and name in WITHOUT_OPTIONS):
+        print(__doc__)
+        return 2
+    if needs := lacking(sysconfig.get_path("include")):
+        sys.exit(advice(needs, this_system()))
+    return JOBS[name](*options)
 
 
 if __name__ == "__main__":
