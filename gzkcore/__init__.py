@@ -6,9 +6,10 @@ A public name is imported when it is first asked for: what a program doesn't use
 `__init__.pyi` lists the names.
 """
 
-from pathlib import Path as _Path
+import os.path as _path
 
-if (_Path(__file__).parent / "_compiled" / "meson.build").exists():  # these are the sources
+# Only the sources have this file. Importing pathlib would take as long as all the rest.
+if _path.exists(_path.join(__path__[0], "_compiled", "meson.build")):  # noqa: PTH110, PTH118
     from . import _compiled as _compiled  # says what to do if they are not compiled
 
 import lazy_loader as _lazy
