@@ -6,7 +6,6 @@ import os
 import pickle
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.common import gaussian
+from cost import anonymous_cost_of
 from printing import report, run_parts, show
 from scipy.linalg.blas import ssyrk
 from sklearn.base import clone
@@ -65,8 +65,7 @@ def disk(options):
         "from a memory map to coefficients: norms, features, sums, solution. Anonymous memory "
         "(RssAnon) sampled every 2 ms, over the imports. syrk: Z^T Z alone of as many rows, in "
         "blocks of 2,048 that lie in cache; median of five before the fit and five after. Read: "
-        "the file once, "
-        "from the cache of the system if it is there."
+        "the file once, from the cache of the system if it is there."
     )
     show("One pass over a file", [row], notes, options)
 
@@ -77,20 +76,7 @@ def fit_from_disk(path):
     features = GegenbauerFeatures(Gaussian(0.05), WIDTH, random_state=0)
     model = RandomFeatureRidge(features, alpha=1e-3)
     syrk = syrk_seconds(X.shape[0])
-    before, peak, stop = anonymous_megabytes(), [0.0], threading.Event()
-
-    def sample():
-        while not stop.wait(0.002):
-            peak[0] = max(peak[0], anonymous_megabytes())
-
-    watcher = threading.Thread(target=sample)
-    watcher.start()
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    stop.set()
-    watcher.join()
-    over = max(peak[0], anonymous_megabytes()) - before
+    seconds, _, over = anonymous_cost_of(lambda: model.fit(X, y))
     syrk = float(np.median(syrk + syrk_seconds(X.shape[0])))
     start = time.perf_counter()
     with (path / "X.npy").open("rb", buffering=0) as file:
@@ -118,27 +104,18 @@ def fit_from_disk(path):
 
 
 def syrk_seconds(n):
-    """Seconds for Z^T Z of n rows in float32, on all threads, five times over from 131,072 rows."""
+    """Return five estimates of the seconds for Z^T Z of n rows in float32, on all threads."""
     Z = np.random.default_rng(0).standard_normal((2048, WIDTH), dtype=np.float32)
     gram = np.zeros((WIDTH, WIDTH), np.float32, order="F")
-    taken = []
+    seconds = []
     for _ in range(5):
         time.sleep(0.2)
         ssyrk(1.0, Z.T, beta=1.0, c=gram, overwrite_c=1)
         start = time.perf_counter()
         for _ in range(64):
             ssyrk(1.0, Z.T, beta=1.0, c=gram, overwrite_c=1)
-        taken.append((time.perf_counter() - start) * n / (64 * len(Z)))
-    return taken
-
-
-def anonymous_megabytes():
-    """RssAnon of this process."""
-    with Path("/proc/self/status").open() as status:
-        for line in status:
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    raise RuntimeError("no RssAnon in /proc/self/status")
+        seconds.append((time.perf_counter() - start) * n / (64 * len(Z)))
+    return seconds
 
 
 # ---- Dask

@@ -29,8 +29,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,6 +37,7 @@ import numpy as np
 from accuracy import accuracy, domains, elevation
 from benchmarks.common import DTYPES, interleave, sphere
 from clusters import clusters
+from cost import anonymous_cost_of
 from dense import dense
 from families import families, mirrors
 from forecasts import forecasts, options_of_forecasts
@@ -48,7 +47,7 @@ from prediction import options_of_prediction, prediction
 from printing import report, show
 from projection import projection
 from promises import options_of_promises, promises
-from scale import anonymous_megabytes, scale
+from scale import scale
 from speed import SPEEDS, speed
 from whole import whole
 
@@ -94,25 +93,13 @@ def fit_from_disk(path, quick):
     X, y = np.load(path / "X.npy", mmap_mode="r"), np.load(path / "y.npy", mmap_mode="r")
     features = GegenbauerFeatures(Gaussian(20.0), 256 if quick else 1024, random_state=0)
     model = RandomFeatureRidge(features, alpha=1e-3)
-    before, peak, stop = anonymous_megabytes(), [0.0], threading.Event()
-
-    def sample():
-        while not stop.wait(0.002):
-            peak[0] = max(peak[0], anonymous_megabytes())
-
-    watcher = threading.Thread(target=sample)
-    watcher.start()
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
-    stop.set()
-    watcher.join()
+    seconds, imports, over = anonymous_cost_of(lambda: model.fit(X, y))
     few = slice(0, 2000)
     return {
         "type": str(X.dtype),
         "threads": n_threads(),
-        "imports, MB": before,
-        "fit, MB over imports": max(peak[0], anonymous_megabytes()) - before,
+        "imports, MB": imports,
+        "fit, MB over imports": over,
         "fit, s": seconds,
         "Z would be, MB": X.shape[0] * features.n_components * X.dtype.itemsize / 1e6,
         "rms residual": float(np.sqrt(np.mean(np.square(model.predict(X[few]) - y[few])))),

@@ -51,7 +51,7 @@ def errors(options):
     """Standardised tables, the ten splits 90/10 of the literature: root mean squared errors."""
     rows = []
     for name in ("kin40k", "pol", "elevators", "protein", "bike"):
-        found = {"whole kernel": [], "1,024 features": [], "alpha": [], "seconds": []}
+        numbers = {"whole kernel": [], "1,024 features": [], "alpha": [], "seconds": []}
         splits = 1 if options.quick else options.splits
         for split in range(splits):
             report(f"{name}, split {split + 1}/{splits}")
@@ -59,17 +59,14 @@ def errors(options):
             start = time.perf_counter()
             lengths, alpha = learned(*train, split)
             model = KernelRidge(Matern(1.5, lengths), alpha).fit(*train)
-            found["seconds"].append(time.perf_counter() - start)
-            found["whole kernel"].append(rmse(model, *test))
-            found["alpha"].append(alpha)
+            numbers["seconds"].append(time.perf_counter() - start)
+            numbers["whole kernel"].append(rmse(model, *test))
+            numbers["alpha"].append(alpha)
             features = NystromFeatures(Matern(1.5, lengths), 1024, random_state=split)
             few = RandomFeatureRidge(features, alpha).fit(*train)
-            found["1,024 features"].append(rmse(few, *test))
-            report(", ".join(f"{key} {values[-1]:.4g}" for key, values in found.items()))
-        rows.append(
-            {"table": name, "rows": len(train[1])}
-            | {key: mean_and_spread(values) for key, values in found.items()}
-        )
+            numbers["1,024 features"].append(rmse(few, *test))
+            report(", ".join(f"{key} {values[-1]:.4g}" for key, values in numbers.items()))
+        rows.append(summary_of(name, len(train[1]), numbers))
     notes = (
         "Matern-3/2, one length per column by the marginal likelihood of 1,000 rows; its multiple "
         f"and alpha by a tenth of {CHOICE_ROWS:,} training rows. Root mean squared error of "
@@ -84,7 +81,7 @@ def features(options):
     rows, widths = [], (64, 128) if options.quick else (1024, 4096)
     for name in ("kin40k", "pol", "elevators", "protein", "bike", "magic"):
         error = percent_wrong if name == "magic" else rmse
-        found = {}
+        numbers = {}
         for split in range(1 if options.quick else options.splits):
             report(f"{name}, split {split + 1}/{options.splits}")
             train, test = standardised(name, split, options.quick)
@@ -96,16 +93,13 @@ def features(options):
             ).fit(*(part[chosen] for part in train))  # fmt: skip
             for width in widths:
                 start = time.perf_counter()
-                given = NystromFeatures(search.kernel_, width, random_state=split)
-                model = RandomFeatureRidgeCV(given, cv=2).fit(*train)
+                wider = NystromFeatures(search.kernel_, width, random_state=split)
+                model = RandomFeatureRidgeCV(wider, cv=2).fit(*train)
                 seconds = time.perf_counter() - start
-                found.setdefault(f"{width:,} features", []).append(error(model, *test))
-                found.setdefault(f"{width:,}: seconds", []).append(seconds)
-            report(", ".join(f"{key} {values[-1]:.4g}" for key, values in found.items()))
-        rows.append(
-            {"table": name, "rows": len(train[1])}
-            | {key: mean_and_spread(values) for key, values in found.items()}
-        )
+                numbers.setdefault(f"{width:,} features", []).append(error(model, *test))
+                numbers.setdefault(f"{width:,}: seconds", []).append(seconds)
+            report(", ".join(f"{key} {values[-1]:.4g}" for key, values in numbers.items()))
+        rows.append(summary_of(name, len(train[1]), numbers))
     notes = (
         "Nystrom features of a Matern kernel, one length per column and nu by the marginal "
         f"likelihood of 1,000 rows; its multiple by five folds of {CHOICE_ROWS:,} rows, alpha by "
@@ -113,6 +107,13 @@ def features(options):
         "are wrong in %, mean and standard deviation over the splits; seconds for the fit."
     )
     show("Learned lengths, features", rows, notes, options)
+
+
+def summary_of(name, n, numbers):
+    """Return a row of a table: mean and standard deviation of the numbers of all splits."""
+    return {"table": name, "rows": n} | {
+        key: mean_and_spread(values) for key, values in numbers.items()
+    }
 
 
 def standardised(name, split, quick):
