@@ -25,24 +25,24 @@ from the folder that GZKCORE_DATA names; missing data sets are skipped. Results 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser("run.py papers", description=DESCRIPTION)
-    made.add_argument("paper", help="gegenbauer, block or all")
-    made.add_argument("part", nargs="?", help="fig1, table1, fig2, ...; by default all")
-    made.add_argument("--quick", action="store_true", help="smaller sizes: minutes, not hours")
-    made.add_argument("--seeds", type=int, help="number of repetitions; by default 1 to 3")
-    made.add_argument("--download", action="store_true", help="download missing data sets")
-    made.add_argument("--output", type=Path, help="a .json file; by default papers[-quick].json")
-    made.add_argument("--plot", type=Path, help=".png, .pdf or .svg, a file for each experiment")
-    made.add_argument("--force", action="store_true", help="replace existing pictures")
-    made.add_argument("--json", action="store_true", help="print JSON")
-    return made
+    command = argparse.ArgumentParser("run.py papers", description=DESCRIPTION)
+    command.add_argument("paper", help="gegenbauer, block or all")
+    command.add_argument("part", nargs="?", help="fig1, table1, fig2, ...; by default all")
+    command.add_argument("--quick", action="store_true", help="smaller sizes: minutes, not hours")
+    command.add_argument("--seeds", type=int, help="number of repetitions; by default 1 to 3")
+    command.add_argument("--download", action="store_true", help="download missing data sets")
+    command.add_argument("--output", type=Path, help="a .json file; by default papers[-quick].json")
+    command.add_argument("--plot", type=Path, help=".png, .pdf or .svg, a file for each experiment")
+    command.add_argument("--force", action="store_true", help="replace existing pictures")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    return command
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the experiments that are asked for, print and draw them; return the exit code."""
-    asked = parser().parse_args(arguments)
+    """Run the experiments that the options name, print and draw them; return the exit code."""
+    options = parser().parse_args(arguments)
     try:
-        return _run(asked)
+        return _run(options)
     except InterruptedWorkError as error:
         sys.stderr.write(f"papers: {error}\n")
         return 130
@@ -51,36 +51,36 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
-def _run(asked: argparse.Namespace) -> int:
-    names = reproduce.choose(asked.paper, asked.part)
-    pictures = _pictures(asked.plot, names)
+def _run(options: argparse.Namespace) -> int:
+    names = reproduce.choose(options.paper, options.part)
+    pictures = _pictures(options.plot, names)
     for picture in pictures.values():
-        check_picture(picture, asked.force)
-    output = asked.output or Path("papers-quick.json" if asked.quick else "papers.json")
+        check_picture(picture, options.force)
+    output = options.output or Path("papers-quick.json" if options.quick else "papers.json")
     check_results(output)
     with resumable(output), progress(lines=True) as report:
         results = [
             reproduce.run(
-                name, quick=asked.quick, seeds=asked.seeds, download=asked.download,
+                name, quick=options.quick, seeds=options.seeds, download=options.download,
                 output=output, report=report,
             )
             for name in names
         ]  # fmt: skip
-    drawn = {one.name: pictures[one.name] for one in results if one.cells and pictures}
+    drawn = {result.name: pictures[result.name] for result in results if result.cells and pictures}
     for result in results:
         if result.name in drawn:
             result.plot(drawn[result.name])
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "experiments": [result.to_dict() for result in results],
         "output": str(output),
         "plots": {name: str(path) for name, path in drawn.items()},
     }
-    if asked.json:
-        print_json(told)
+    if options.json:
+        print_json(summary)
         return 0
     for result in results:
         print_lines(str(result), "")
-        if asked.plot and result.name not in drawn:
+        if options.plot and result.name not in drawn:
             print_lines(f"Note: {result.name} has no results, and so no picture")
     print_lines(f"Results: {output}")
     for path in drawn.values():
@@ -89,7 +89,7 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _pictures(plot: Path | None, names: list[str]) -> dict[str, Path]:
-    """Return where each experiment is drawn: of several, each in a file with its name."""
+    """Return {experiment: its picture}; several experiments get a file each, by name."""
     if plot is None or len(names) == 1:
         return {name: plot for name in names if plot is not None}
     ends = {name: name.replace(" ", "-") for name in names}
