@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from trees import ROOT, needs_checkout
@@ -130,6 +131,39 @@ def test_nothing_is_created_on_a_machine_without_a_compiler(tmp_path):
     assert "a C compiler" in done.stderr
     assert DEBIAN in done.stderr
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["bin", "run.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "installed", "command"),
+    [
+        ("demo", [], "gzkcore demo --force"),
+        ("demo --seeds 1", [], "gzkcore demo --seeds 1"),
+        ("test -k alpha", ["test"], "pytest --numprocesses=auto -k alpha"),
+        ("test --all", ["test"], "pytest --numprocesses=auto -m="),
+        ("bench --bench special", ["bench", "test"], "asv run --quick --python=same --launch-method=forkserver --show-stderr --bench special"),
+        ("papers block fig1", [], "python -P -m papers block fig1"),
+        ("docs -D x=0", ["docs"], "sphinx-build --fail-on-warning --keep-going -D x=0 -b html docs build/docs"),
+    ],
+)  # fmt: skip
+def test_jobs_install_their_groups_and_pass_options_on(
+    script, monkeypatch, line, installed, command
+):
+    groups, commands = [], []
+    monkeypatch.setattr(script, "lacking", lambda include: [])
+    monkeypatch.setattr(script, "install", lambda *names, **options: groups.extend(names))
+    monkeypatch.setattr(script, "run", lambda *words, **options: commands.append(words) or 0)
+    monkeypatch.setattr(sys, "argv", ["run.py", *line.split()])
+    assert script.main() == 0
+    assert groups == installed
+    words = [word.name if isinstance(word, Path) else word for word in commands[-1]]
+    assert " ".join(words) == command
+
+
+@pytest.mark.parametrize("line", ["", "help", "check --fast", "package all"])
+def test_other_words_get_the_explanation(script, monkeypatch, capsys, line):
+    monkeypatch.setattr(sys, "argv", ["run.py", *line.split()])
+    assert script.main() == 2
+    assert "python3 run.py demo" in capsys.readouterr().out
 
 
 def test_an_older_python_can_parse_the_script():
