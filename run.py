@@ -96,7 +96,9 @@ def lacking(include: str) -> list[str]:
     if not all(map(importlib.util.find_spec, ("ensurepip", "venv"))):
         needs.append("Python's modules ensurepip and venv")
     if not c_compiler():
-        needs.append(f"a C compiler (no {os.environ.get('CC') or 'cc, gcc or clang'} in PATH)")
+        named = os.environ.get("CC")
+        where = f"no {named}, which $CC names" if named else "no cc, gcc or clang"
+        needs.append(f"a C compiler ({where}, in PATH)")
     return needs
 
 

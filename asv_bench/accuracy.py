@@ -41,8 +41,8 @@ SETTINGS = {
     "sphere, d=9, radius 2": (lambda n, seed: 2 * sphere(n, 9, seed=seed), 1024),
     "N(0, I), d=9": (lambda n, seed: gaussian(n, 9, seed=seed), 1024),
 }
-# Of the published features: degrees up to where nothing is cut off, as the paper's theorems ask
-# for, and orders that divide the widths.
+# Degrees of the published features up to where nothing is cut off, as the paper's theorems ask, and
+# orders that divide the widths.
 PUBLISHED_DEGREES = (4, 6, 8, 10, 25)
 PUBLISHED_ORDERS = (1, 2, 4)
 
@@ -184,7 +184,7 @@ def _range(values):
 
 # ---- domains: spheres, sphere x time, tables
 
-# Rows of the training part on which scales are chosen, for all methods alike.
+# All methods choose their scales on so many rows of the training part.
 CHOOSING_ROWS = 20_000
 
 
@@ -195,7 +195,7 @@ def domains(options):
 
 
 def on_the_globe(options):
-    """Elevation, on the sphere."""
+    """Predict elevation, on the sphere."""
     X, y = load_elevation()
     width = 256 if options.quick else 1024
     grid = {"kernel__gamma": [10.0, 30.0, 100.0]}
@@ -216,7 +216,7 @@ def on_the_globe(options):
 
 
 def in_space_and_time(options):
-    """Monthly temperature, on the sphere times a circle."""
+    """Predict monthly temperature, on the sphere times a circle."""
     data = load_arrays("climate_ncep_2p5deg")
     place = unit_vectors(data["lat"], data["lon"])
     angle = 2 * np.pi * (data["month"].astype(np.float64) - 1) / 12
@@ -265,7 +265,7 @@ def in_space_and_time(options):
 
 
 def in_a_table(options):
-    """Protein structure from nine numbers."""
+    """Predict protein structure from nine numbers."""
     data = load_arrays("protein_casp")
     X, y = data["X"].astype(np.float64), data["y"].astype(np.float64)
     width = 256 if options.quick else 1024

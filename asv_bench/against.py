@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LOOKED_AT = 1.08  # a ratio that is measured again: one of 1.3 has looked like 1.12
-SLOWER = 1.15  # a ratio that is a regression, once it is confirmed
+LOOKED_AT = 1.08  # a benchmark with this ratio is measured again; one of 1.3 has looked like 1.12
+SLOWER = 1.15  # a confirmed ratio of this size is a regression
 
 # What CI runs: a case or two of each kernel, most on one thread and on all, in a few minutes.
 QUICK = "|".join(
@@ -58,7 +58,7 @@ QUICK = "|".join(
     ]
 )
 
-# Methods that time somebody else's code, which is the same beside both versions.
+# These methods time other libraries, which are the same beside both versions.
 OTHERS = re.compile(r"time(raw)?_(lapack|numpy|other|reference|scipy|sklearn|syrk|theirs)$")
 
 
@@ -67,14 +67,14 @@ OTHERS = re.compile(r"time(raw)?_(lapack|numpy|other|reference|scipy|sklearn|syr
 
 @dataclasses.dataclass
 class Case:
-    """A method of a benchmark's class with values of the parameters."""
+    """A method of a benchmark's class, and values of its parameters."""
 
     kind: type
     method: str
     values: tuple
 
     def call(self, cache):
-        """Set up, and return what is to be timed."""
+        """Set up, and return the call to time."""
         benchmark = self.kind()
         arguments = self.values
         if hasattr(benchmark, "setup_cache"):
@@ -91,7 +91,7 @@ class Case:
 
 
 def cases(module):
-    """Return {name: Case} of a module of benchmarks, for what runs our code."""
+    """Return {name: Case} of the benchmarks in a module that run our code."""
     found = {}
     for kind in vars(module).values():
         if (
@@ -164,7 +164,7 @@ def work():
                 found, failed = find(*arguments)
                 answer = [list(found), failed]
             elif what == "setup":
-                call = None  # what the last one held is free before the next one is made
+                call = None  # free the memory of the last one before the next is set up
                 call = found[arguments[0]].call(cache)
                 answer = "ready"
             else:
@@ -211,7 +211,7 @@ class Version:
 
 @contextlib.contextmanager
 def versions(old, new, bench):
-    """Start both versions and have them look for benchmarks; end them, whatever happens."""
+    """Start both versions and let them look for benchmarks; end them, whatever happens."""
     started = []
     try:
         started += [Version(old)]
@@ -227,14 +227,14 @@ def versions(old, new, bench):
 
 @dataclasses.dataclass
 class Result:
-    """What came out for a case."""
+    """The result of a case."""
 
     rounds: list = dataclasses.field(default_factory=list)  # pairs of seconds, old and new
-    skipped: str = ""  # why neither can run it, or why the old version can't
+    skipped: str = ""  # the reason why neither version, or not the old one, can run it
     failed: str = ""
 
     def seconds(self):
-        """Return the medians of both."""
+        """Return the median seconds of both versions."""
         return tuple(statistics.median(each) for each in zip(*self.rounds, strict=True))
 
     def ratio(self):
@@ -271,7 +271,7 @@ def measure(pair, name, rounds, seconds, most=20.0):
 
 
 def tell(text):
-    """Say how far we are."""
+    """Show the progress."""
     sys.stderr.write(f"{text}\n")
 
 

@@ -31,7 +31,7 @@ SLOWED = {
         "Gaussian.__call__",
     ),
 }
-# These, and one that no copy slows.
+# These benchmarks are compared, and one that no copy slows.
 BENCH = "|".join([*map(re.escape, SLOWED), "^special.Polynomial.*8, 3, float32"])
 
 PATCH = """
@@ -57,7 +57,7 @@ def _slowed(function):
 
 
 def slow_copy(installed, folder, factor):
-    """Copy the package into a folder, and slow what SLOWED names."""
+    """Copy the package into a folder, and slow the functions that SLOWED names."""
     shutil.copytree(installed / "gzkcore", folder / "gzkcore")
     for module, name in SLOWED.values():
         path = folder / "gzkcore" / f"{module.replace('.', '/')}.py"
@@ -72,7 +72,7 @@ def verdicts(old, new):
 
 
 def main():
-    """Compare so many times, and say how often all was as it should be."""
+    """Compare so many times, and print how often all verdicts were right."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("times", type=int, nargs="?", default=10)
     parser.add_argument("--factor", type=float, default=1.3)

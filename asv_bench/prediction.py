@@ -29,8 +29,8 @@ from sklearn.svm import SVC, SVR
 import gzkcore
 from gzkcore._util.wording import counted
 
-WARM_ROWS = 100  # that imports, compiles and starts threads
-BEST = 1.02  # of the least error: as good as the best
+WARM_ROWS = 100  # a first fit to so many rows imports, compiles and starts threads
+BEST = 1.02  # errors within this factor of the least count as the best
 
 
 def options_of_prediction(parser):
@@ -92,7 +92,7 @@ def _learners(options):
 
 
 def _rows(measured, what, average):
-    """Return a row for each table, of one of the things that were measured, by learner."""
+    """Return a row for each table with one measure of every learner."""
     rows = []
     for name, found in measured.items():
         values = {learner: np.array(each)[:, what] for learner, each in found.items()}
@@ -102,7 +102,7 @@ def _rows(measured, what, average):
 
 
 def _relative(found):
-    """Return the mean error of each learner over the least one."""
+    """Return each learner's mean ratio of its error to the least one."""
     means = {learner: np.mean([value[0] for value in values]) for learner, values in found.items()}
     least = max(min(means.values(), default=0.0), 1e-12)
     return {learner: mean / least for learner, mean in means.items()}
@@ -118,7 +118,7 @@ def _summary(ranks):
 
 
 def _apart(learner, kind, name, split, rows):
-    """Measure one learner in a process of its own; return what was missing if it can't run."""
+    """Measure one learner in its own process; if a package is missing, return its name."""
     *_, most = LEARNERS[learner]
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         try:
@@ -166,7 +166,7 @@ def _on_sphere(frame):
 
 
 def _numeric(model):
-    """Categories as zeros and ones, numbers standardised."""
+    """Encode categories as zeros and ones, and standardise numbers."""
     categories = make_column_selector(dtype_include="category")
     return make_pipeline(
         make_column_transformer(

@@ -13,7 +13,7 @@ import gzkcore
 
 
 def report(text):
-    """Say on stderr how far we are: on one line of a terminal, line by line in a file."""
+    """Show the progress on stderr: on one line of a terminal, line by line in a file."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text[:100]}")
     elif text:
@@ -22,26 +22,26 @@ def report(text):
 
 
 def asked_parts(command, options, known, noun="part"):
-    """Return the parts that were asked for, by default all, in the order of those known."""
+    """Return the requested parts, by default all, in the order of `known`."""
     check_known(command, options.parts, known, noun)
     return [name for name in known if name in (options.parts or known)]
 
 
 def check_known(command, asked, known, noun):
-    """Stop, naming what was asked for and is not known."""
+    """Stop if a requested name is unknown, and list the known ones."""
     if missing := set(asked) - set(known):
         names = ", ".join(sorted(missing))
         sys.exit(f"{command}: no {noun} {names}; choose from {', '.join(known)}")
 
 
 def run_parts(command, options, parts):
-    """Run the parts that were asked for."""
+    """Run the requested parts."""
     for name in asked_parts(command, options, parts):
         parts[name](options)
 
 
 def machine():
-    """Return what a figure depends on besides the code."""
+    """Return the properties of the machine and the versions that a number depends on."""
     config = gzkcore.show_config()
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
@@ -104,14 +104,14 @@ def _text(value):
 
 
 def mean_and_spread(values):
-    """Mean and standard deviation as text; of one value, itself."""
+    """Return mean and standard deviation as text, or the value if there is only one."""
     if len(values) == 1:
         return _rounded(values[0], 3)
     return f"{_rounded(np.mean(values), 3)} ± {_rounded(np.std(values, ddof=1), 1)}"
 
 
 def _rounded(value, digits):
-    """A number of few digits as text: 20, not 2e+01."""
+    """Return a number with few digits as text: 20, not 2e+01."""
     return f"{float(f'{value:.{digits}g}'):g}"
 
 

@@ -8,14 +8,14 @@ import warnings
 
 import numpy as np
 
-STEPS, RATE = 100, 0.1  # of Adam, for the exact process
-EPOCHS, SLOW_RATE, BATCH, INDUCING = 100, 0.01, 512, 512  # for the sparse one
+STEPS, RATE = 100, 0.1  # steps and rate of Adam for the exact process
+EPOCHS, SLOW_RATE, BATCH, INDUCING = 100, 0.01, 512, 512  # settings of the sparse process
 NEIGHBOURS = 20  # GPBoost's default
-TUNING_FEATURES, FEATURES = 1024, 8192  # of xGPR: to choose its parameters, and to fit
+TUNING_FEATURES, FEATURES = 1024, 8192  # widths of xGPR for choosing its parameters and for the fit
 
 
 class Process:
-    """Rows are encoded, and y is centred."""
+    """Base of the processes: it encodes rows and centres y."""
 
     def __init__(self, new_encoder, seed):
         self.encoder, self.seed = new_encoder(), seed

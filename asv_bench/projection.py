@@ -50,21 +50,21 @@ from gzkcore.features.block_moments import projection_variance
 from gzkcore.features.projection import fast_jl_variance, hadamard_projection_variance
 from gzkcore.metrics import mean_distance_error, mean_kernel_error
 
-# (D, k): the paper's Table 2, and multiples of a vector beside its k.
+# (D, k) of the paper's Table 2, and widths that are multiples of a vector register beside its k.
 SIZES = tuple(
     (dim, k)
     for dim in (5_000, 17_500, 100_000, 260_000, 440_000)
     for k in (1000, 1024, 5000, 5120)
     if k <= dim
 )
-# (D, features): those of its Table 3.
+# (D, features) of its Table 3.
 FEATURE_SIZES = tuple(
     (dim, width)
     for dim in (5_000, 10_000, 17_500, 100_000, 260_000, 440_000)
     for width in (1_000, 5_000, 10_000, 50_000, 100_000, 200_000)
 )
 FEATURE_ROWS = 128
-# Columns of a dense matrix that are really multiplied; the whole takes proportionally longer.
+# Only so many columns of a dense matrix are multiplied; the whole takes proportionally longer.
 SLICE = 500
 
 
@@ -129,7 +129,7 @@ def on_real_rows(options):
     show("Errors of blocks beside dense matrices", rows, notes, options)
 
 
-# Of distances and of the kernel, by blocks and by dense matrices, and what blocks add to it.
+# Errors of distances and of the kernel, by blocks and by dense matrices, and the blocks' excess.
 ERRORS = ("Eq 8, blocks", "Eq 8, dense", "Eq 9, blocks", "Eq 9, Fourier", "bias")
 
 
@@ -142,7 +142,7 @@ def real_rows():
 
 
 def from_memory(options):
-    """Share of the bandwidth of reading the same rows, for every arrangement."""
+    """Print each arrangement's share of the bandwidth of reading the same rows."""
     try:
         limits = Limits(ISA)
     except NoLimitsError as error:
@@ -178,7 +178,7 @@ def _memory_rows(dim, k, limits, options):
 
 
 def beside_the_rows(options):
-    """Memory that transform takes beside its input and output."""
+    """Print the memory that transform takes beside its input and output."""
     if not Path("/proc/self/clear_refs").exists():
         sys.exit("footprint: needs Linux, which can forget the peak of the resident memory")
     sizes = ((20_000, 1000),) if options.quick else ((440_000, 1000), (440_000, 200_000))
@@ -218,7 +218,7 @@ def _in_turn(calls, what, options, **how):
 
 
 def against_matrices(options):
-    """Ratio to a dense product and to scikit-learn's projections, transform as users call it."""
+    """Print ratios to a dense product and to scikit-learn's projections, for users' calls."""
     sizes = ((5_000, 1000), (10_000, 1000), (260_000, 5000))
     sizes = sizes[:1] if options.quick else sizes
     rows = [row for dim, k in sizes for row in _matrix_rows(dim, k, options)]
@@ -259,7 +259,7 @@ def _matrix_rows(dim, k, options):
 
 
 def against_features(options):
-    """Ratio of block features to random features of whole rows (random kitchen sinks)."""
+    """Print ratios of block features to random features of whole rows (kitchen sinks)."""
     sizes = FEATURE_SIZES[:1] if options.quick else FEATURE_SIZES
     rows = [row for dim, width in sizes for row in _feature_rows(dim, width, options)]
     notes = (
@@ -316,7 +316,7 @@ def _feature_rows(dim, width, options):
 
 
 def against_scipy(options):
-    """Ratio to SciPy's product with the same sparse matrix, CSR rows, D = 100,000."""
+    """Print ratios to SciPy's product with the same sparse matrix, CSR rows, D = 100,000."""
     densities = (0.01,) if options.quick else (0.001, 0.01, 0.1)
     rows = [row for density in densities for row in _sparse_rows(density, options)]
     notes = "2,000 rows, float32, k = 1,000; SciPy's product is sparse and runs on one thread."
@@ -343,17 +343,17 @@ def _sparse_rows(density, options):
         }
 
 
-# Columns of the rows that all projections get, and entries of the rows that have few.
+# All projections get rows of so many columns; sparse rows have so many entries.
 COLUMNS, ENTRIES = 10_000, 10
 
 
 def _matrix_variance(density=None):
-    """Of |z|^2 for a unit vector: entries +-1 / sqrt(density) or 0, or normal ones."""
+    """Return the variance of |z|^2 for a unit vector, by a sparse or a normal matrix."""
     more = 0 if density is None else 1 / density - 3
     return lambda d, k: (2 + more * np.sum(d**4)) / k
 
 
-# What makes a projection, with the variance of |z|^2 for a unit vector.
+# {name: (its constructor, the variance of |z|^2 for a unit vector)}
 PROJECTIONS = {
     "GaussianRandomProjection": (GaussianRandomProjection, _matrix_variance()),
     "SparseRandomProjection(density=1/3)": (
@@ -375,7 +375,7 @@ PROJECTIONS = {
 
 
 def side_by_side(options):
-    """Error and time of every projection on the same rows, dense and with few entries."""
+    """Print error and time of every projection on the same rows, dense and sparse."""
     n, seeds = (200, 3) if options.quick else (512, 10)
     rng = data_generator(2)
     points = {

@@ -25,7 +25,7 @@ def options_of_promises(parser):
 
 
 def promises(options):
-    """Coverage of intervals, and the error over that of the best candidate."""
+    """Print coverage of intervals, and the error over that of the best candidate."""
     rows = []
     for name in asked_parts("promises", options, NUMBERS, "table"):
         found = []

@@ -125,7 +125,7 @@ def cluster(options):
     """Time the sums on one worker and on two of one thread each, and what a chunk costs beside."""
     n, rows = (40_000, 4000) if options.quick else (640_000, 20_000)
     width, rounds = (256, 2) if options.quick else (WIDTH, 3)
-    few = 50 if options.quick else 200  # rows of a chunk that costs next to nothing
+    few = 50 if options.quick else 200  # a chunk of so few rows costs next to nothing
     table = []
     for workers in (1, 2):
         fits, _, overhead, _ = on_workers(workers, n, rows, width, few, rounds)
@@ -149,13 +149,13 @@ def cluster(options):
 
 
 def features_of(width):
-    """Features that ask nothing of the rows, fitted."""
+    """Return fitted features that need nothing of the rows."""
     made = GegenbauerFeatures(Gaussian(0.05), width, radius=8.0, random_state=0)
     return made.fit(np.ones((1, COLUMNS), np.float32))
 
 
 def on_workers(workers, n, rows, width, few, rounds):
-    """Return seconds: of fits, of the workers' CPU, of a chunk beside its work, of an idle task."""
+    """Return the seconds of fits, workers' CPU, a chunk's overhead, and an idle task."""
     import dask
     import dask.array as da
     from distributed import Client, LocalCluster
@@ -181,7 +181,7 @@ def on_workers(workers, n, rows, width, few, rounds):
 
 
 def seconds_of(work, clock=time.perf_counter):
-    """Seconds that work() takes."""
+    """Return the seconds that work() takes."""
     start = clock()
     work()
     return clock() - start
@@ -194,7 +194,7 @@ def _warm():
 
 
 def chunk_overhead(empty, X):
-    """Seconds of a chunk on the cluster that are not its sums."""
+    """Return a chunk's overhead on the cluster: its seconds beside its sums."""
     from distributed import get_client
 
     workers = len(get_client().nthreads())
@@ -210,7 +210,7 @@ def chunk_overhead(empty, X):
 
 
 class _AsTheyAre:
-    """Stands for a learner: takes batches as they are."""
+    """Stand for a learner that takes batches as they are."""
 
     def _rows(self, X, y, sample_weight):
         return X, y, sample_weight
@@ -227,7 +227,7 @@ WORKERS = tuple(2**k for k in range(13))
 
 
 def simulate(options):
-    """Time against workers, from constants measured here and those given of the network."""
+    """Print time against workers, from constants measured here and a given network."""
     widths = (64, 128, 256) if options.quick else WIDTHS
     n, rows, few, rounds = (40_000, 4000, 50, 2) if options.quick else (160_000, 20_000, 200, 5)
     cores, network = os.cpu_count(), (options.latency / 1e3, 8 / (1e9 * options.gigabits))
@@ -310,7 +310,7 @@ def constants(width, rows):
     X = gaussian(rows, COLUMNS).astype(np.float32)
     features = features_of(width)
     batch = Batch(X, X[:, 0].astype(np.float64), None, 0)
-    cpu = time.process_time  # neighbours have no part in it
+    cpu = time.process_time  # other processes have no part in it
     with limit_threads(1), limit_blas(1):
         empty = GramAccumulator(features)
         part = _add(batch, _AsTheyAre(), empty)
@@ -376,7 +376,7 @@ def makespan(n, rows, workers, cost, overhead, dispatch, network):
 
 
 def in_words(seconds):
-    """Seconds as seconds, hours or days."""
+    """Return a time as text in seconds, hours or days."""
     for unit, size in (("d", 86_400), ("h", 3600)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

@@ -35,7 +35,7 @@ from gzkcore._util.threads import limit_threads
 
 
 def shapes(options):
-    """Return the shapes to measure, small ones for --quick."""
+    """Return the shapes to measure; --quick has small ones."""
     if options.quick:
         return {name: shape | {"n": 2048} for name, shape in SHAPES.items()}
     return SHAPES
@@ -223,7 +223,7 @@ def harmonics(options):
 
 
 def _other_harmonics(ours, rows):
-    """Return NumPy's and SciPy's way to the same columns, checked."""
+    """Return functions of NumPy and SciPy for the same columns, after a check that they agree."""
     found = {}
     expected = ours.out[rows].copy()
     tolerance = 1e-4 if expected.dtype == np.float32 else 1e-11
@@ -309,5 +309,5 @@ SPEEDS = {
 
 
 def speed(options):
-    """Shares of what the machine can do, and ratios to the best of NumPy, torch and BLAS."""
+    """Print shares of the machine's limits, and ratios to the best of NumPy, torch and BLAS."""
     run_parts("speed", options, SPEEDS)

@@ -58,7 +58,7 @@ from gzkcore._util.threads import n_threads
 
 
 def memory(options):
-    """Anonymous memory of a fit from a memory map, over the imports."""
+    """Print the anonymous memory of a fit from a memory map, over the imports."""
     if not Path("/proc/self/status").exists():
         sys.exit("memory: needs Linux, which tells anonymous memory apart (RssAnon)")
     n = 50_000 if options.quick else options.rows_fitted
@@ -110,7 +110,7 @@ def fit_from_disk(path, quick):
 
 
 def import_time(options):
-    """Seconds to import gzkcore, over scikit-learn."""
+    """Print the seconds of importing gzkcore, over scikit-learn."""
     commands = {
         "nothing": "pass",
         "sklearn": "import sklearn",

@@ -29,14 +29,14 @@ from gzkcore import (
     learn_kernel,
 )
 
-MULTIPLES = (0.7, 1.0, 1.4, 2.0, 2.8)  # of the inverse lengths
+MULTIPLES = (0.7, 1.0, 1.4, 2.0, 2.8)  # factors of the inverse lengths that are tried
 ALPHAS = np.logspace(-5, 0, 11)
 CHOICE_ROWS = 8000  # on which the multiple and alpha are chosen
 CENTERS = 2000
 
 
 def whole(options):
-    """Print the parts asked for, or all."""
+    """Print the requested parts, or all."""
     parts = {
         "errors": errors, "features": features, "globe": globe, "peers": peers,
         "centers": centers, "iterations": iterations, "large": large,
@@ -48,7 +48,7 @@ def whole(options):
 
 
 def errors(options):
-    """Standardised tables, the ten splits 90/10 of the literature: root mean squared errors."""
+    """Print errors on standardised tables, with the literature's ten splits 90/10."""
     rows = []
     for name in ("kin40k", "pol", "elevators", "protein", "bike"):
         numbers = {"whole kernel": [], "1,024 features": [], "alpha": [], "seconds": []}
@@ -77,7 +77,7 @@ def errors(options):
 
 
 def features(options):
-    """The same tables and splits: features of a kernel with learned lengths and smoothness."""
+    """Print errors of features with learned lengths and smoothness, on the same splits."""
     rows, widths = [], (64, 128) if options.quick else (1024, 4096)
     for name in ("kin40k", "pol", "elevators", "protein", "bike", "magic"):
         error = percent_wrong if name == "magic" else rmse
@@ -135,7 +135,7 @@ def standardised(name, split, quick):
 
 
 def learned(X, y, seed):
-    """Return lengths and alpha."""
+    """Return learned lengths, and the alpha with the least error."""
     lengths = learn_kernel(X, y, Matern(1.5), random_state=seed).kernel.length_scale
     chosen = data_generator(seed).permutation(len(y))[:CHOICE_ROWS]
     grid = {"length_scale": [lengths / multiple for multiple in MULTIPLES]}
@@ -152,7 +152,7 @@ def rmse(model, X, y):
 
 
 def percent_wrong(model, X, y):
-    """Return the error of labels, of two kinds, that a ridge regression has as numbers."""
+    """Return the per cent of wrong labels of a ridge regression on two labels as numbers."""
     middle = (y.min() + y.max()) / 2
     return 100 * np.mean((model.predict(X) > middle) != (y > middle))
 
@@ -161,7 +161,7 @@ def percent_wrong(model, X, y):
 
 
 def globe(options):
-    """Elevation of the Earth and of the airports: the defaults, the whole kernel, features."""
+    """Print errors of elevation: the defaults, the whole kernel, features."""
     rows = []
     step = 16 if options.quick else 1
     for name, (table, length, alpha, gamma) in {
@@ -218,7 +218,7 @@ def globe(options):
 
 
 def peers(options):
-    """The same kernel, alpha and rows in other libraries: error, time and memory."""
+    """Print error, time and memory of other libraries with the same kernel, alpha and rows."""
     cases = ("kin40k", 4000), ("kin40k", 10_000), ("kin40k", 36_000), ("elevation", 58_320)
     notes = (
         "Matern-3/2 with the same lengths and alpha for all, fit and prediction of the test rows; "
@@ -229,7 +229,7 @@ def peers(options):
 
 
 def centers(options):
-    """The same kernel, alpha, rows and centres in Falkon: error, time and memory."""
+    """Print error, time and memory of Falkon with the same kernel, alpha, rows and centres."""
     cases = ("kin40k", 36_000), ("elevation", 58_320)
     notes = (
         f"Matern-3/2 at {CENTERS:,} of the rows, with the same centres, lengths and alpha for all, "
@@ -240,7 +240,7 @@ def centers(options):
 
 
 def _beside(methods, cases, rounds, options):
-    """Return a row for each case and method, of what runs in a process of its own each round."""
+    """Return a row for each case and method; each round runs in its own process."""
     rows = []
     most = 1000 if options.quick else 10**6
     for name, wanted in cases:
@@ -398,7 +398,7 @@ def _falkon_single(*arguments):
     return _falkon(*arguments, dtype=np.float32)
 
 
-PEERS = {  # what makes predictions, and the most rows it is asked for
+PEERS = {  # {method: (function that predicts, the most rows that it gets)}
     "gzkcore.KernelRidge": (_ours, 10**6),
     "gzkcore.KernelRidge, float32": (_ours_single, 10**6),
     "gzkcore, 1,024 features": (_features, 10**6),

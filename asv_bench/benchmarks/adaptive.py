@@ -38,7 +38,7 @@ def clusters(n=500, dim=5):
 
 
 def make(features, kernel, width, seed):
-    """Return features by their name here."""
+    """Return the features that a name stands for here."""
     if features == "adaptive":
         return AdaptiveSketchFeatures(kernel, width, random_state=seed)
     if features == "PolySketch":
@@ -111,7 +111,7 @@ class AgainstNystrom:
     track_times_faster.unit = "times"
 
     def error(self, name):
-        rows, features = self.X[-1000:], self.maps[name]  # they were not fitted to
+        rows, features = self.X[-1000:], self.maps[name]  # the fit did not see these rows
         return frobenius_error(features.kernel_(rows), features.transform(rows))
 
     def track_error_gzkcore(self, dim, dtype, threads):

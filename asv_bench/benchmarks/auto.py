@@ -29,7 +29,7 @@ class Choose:
         return KernelFeatures(KERNEL, WIDTH, random_state=0)
 
     def setup_cache(self):
-        """Return what is chosen for each data."""
+        """Return the chosen features for each data set."""
         return {data: self.make().fit(DATA[data](0)) for data in DATA}
 
     def setup(self, found, data):
@@ -51,7 +51,7 @@ class Choose:
         return error_on_others(self.features, data)
 
     def track_least_error_tried(self, found, data):
-        """Of all families, on the rows that they were judged by."""
+        """Return the least error of all families, on the rows that they were judged by."""
         return min(self.features.errors_.values())
 
 
@@ -74,5 +74,5 @@ class Plan:
         self.plan()
 
     def track_error(self, data):
-        """Of what is recommended for an error of at most 0.1, on other rows."""
+        """Return the error on other rows of features recommended for an error of at most 0.1."""
         return error_on_others(self.plan().build().fit(self.X), data)

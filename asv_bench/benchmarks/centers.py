@@ -71,7 +71,7 @@ class Fit:
 
 
 class Rules:
-    """Centres by each rule: what they bring, and cost."""
+    """Centres by each rule: their error and their cost."""
 
     params = (["uniform", "kmeans++", "accelerated-rls"],)
     param_names = ("landmarks",)
@@ -90,7 +90,7 @@ class Rules:
 
 
 class Steps:
-    """The parts of a solution, from which follows what larger ones take."""
+    """The parts of a solution, from which the time of larger ones follows."""
 
     def setup(self):
         self.X, _ = globe(N_ROWS)
@@ -133,7 +133,7 @@ class Steps:
 
 
 def predicted(parts, n_rows, n_centers, n_steps, dim=3):
-    """Return what a solution takes, from the measured rates of its parts.
+    """Return the time of a solution, from the measured rates of its parts.
 
     Parameters
     ----------

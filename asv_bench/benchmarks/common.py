@@ -111,7 +111,7 @@ def percent_of(limit, call, amount, rounds=3):
 
 
 class NoLimitsError(SkipNotImplemented):
-    """There is no C compiler here to build the probe with; asv skips what needs it."""
+    """There is no C compiler here to build the probe; asv skips the benchmarks that need it."""
 
 
 class Limits:

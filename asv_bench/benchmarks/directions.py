@@ -12,7 +12,7 @@ COUNT, SEEDS = 1024, 20
 
 
 def in_scipy(method, dim):
-    """Draw directions of the same law."""
+    """Draw directions with the same distribution."""
     if method == "iid":
         return uniform_direction(dim).rvs(COUNT, random_state=0)
     if method == "orthogonal":

@@ -61,7 +61,7 @@ class Transform:
         hadamard_transform(self.X, out=self.out)
 
     def track_error(self, p, dtype, threads):
-        """Of doing it twice, which is n times the identity."""
+        """Return the error of transforming twice, which is n times the identity."""
         twice = hadamard_transform(hadamard_transform(self.X))
         return largest_error(twice / 2**p, self.X)
 

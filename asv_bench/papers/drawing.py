@@ -13,7 +13,7 @@ from .experiment import Cell, Picture
 
 @styled
 def draw(path: Path, title: str, cells: Sequence[Cell], pictures: Sequence[Picture]) -> None:
-    """Draw panels, or else the cells: what was measured, and what is printed."""
+    """Draw the panels, or without any the cells: measured numbers beside printed ones."""
     from matplotlib.figure import Figure
 
     figure = _panels(Figure, pictures) if pictures else _cells(Figure, cells)
@@ -71,7 +71,7 @@ def _cells(make: Any, cells: Sequence[Cell]) -> Any:
         sizes = [abs(cell.mean) for cell in group if cell.mean]
         if sizes and max(sizes) > 50 * min(sizes):
             axes.set_xscale("log")
-    # One legend for all panels, of the first that has printed values.
+    # One legend serves all panels: that of the first with printed values.
     marked = [axes for axes in figure.axes if axes.get_legend_handles_labels()[1]]
     if marked:
         handles, labels = marked[0].get_legend_handles_labels()

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from gzkcore.evaluate.results import Found
 
-# A cell agrees with the printed one within this share of it, or within our own spread.
+# A cell agrees with the paper if it differs by this share, or by our own spread, at most.
 TOLERANCE = 0.10
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: what is printed there, and what was measured.
+    """A cell of a table: the printed number and the measured ones.
 
     `values` are those of the seeds. `less` says whether less is better; None: neither. `finding` is
     what an experiment itself concludes, where the two numbers don't tell. `judged` is False where
@@ -49,7 +49,7 @@ class Cell:
         return "; ".join(filter(None, (self.finding or self._beside_printed(), self.note)))
 
     def unjudged(self, why: str) -> "Cell":
-        """Return the cell without what is concluded from it."""
+        """Return the cell without its finding."""
         return replace(self, judged=False, note=why) if self._concludes else self
 
     @property
@@ -81,7 +81,7 @@ class Cell:
 
 
 class Job(NamedTuple):
-    """A piece of work that is done at once: its name, and what returns its numbers."""
+    """A piece of work: its name, and the function that returns its numbers."""
 
     key: str
     run: Callable[[], dict[str, Any]]
@@ -109,23 +109,23 @@ class Picture(NamedTuple):
 
 
 class Experiment:
-    """A table or figure of a paper; subclasses say how it is made."""
+    """A table or figure of a paper; a subclass computes it."""
 
     name: str  # such as "gegenbauer table2"
     title: str
-    seeds: tuple[int, int] = (3, 2)  # by default: whole, quick
-    sets: tuple[str, ...] = ()  # data that it looks for
+    seeds: tuple[int, int] = (3, 2)  # the default for a whole run, and for a quick one
+    sets: tuple[str, ...] = ()  # the data sets that it needs
 
     def jobs(self, setup: Setup) -> Iterator[Job]:
         """Yield the work."""
         raise NotImplementedError
 
     def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
-        """Yield the cells of what was done."""
+        """Yield the cells of the finished jobs."""
         raise NotImplementedError
 
     def notes(self, setup: Setup) -> Iterator[str]:
-        """Yield what one has to know to read the table."""
+        """Yield the notes that a reader of the table needs."""
         yield from ()
 
     def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
@@ -134,13 +134,13 @@ class Experiment:
 
 
 def values(found: Found, start: str, seeds: int, measure: str) -> tuple[float, ...]:
-    """Return a measure of the jobs `start / 0`, `start / 1` ..., those that were done."""
+    """Return a measure of the finished jobs among `start / 0`, `start / 1` ...."""
     keys = [f"{start} / {seed}" for seed in range(seeds)]
     return tuple(found[key][measure] for key in keys if measure in found.get(key, {}))
 
 
 def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call without warnings: of singular systems at small alpha, degrees cut off, small blocks."""
+    """Call without the warnings of singular systems, degrees cut off and small blocks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*arguments)

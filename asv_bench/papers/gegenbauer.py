@@ -53,7 +53,7 @@ def _split(n: int, seed: int) -> tuple[Any, Any]:
 
 
 def _two_layers(t: Any) -> Any:
-    """The kernel of section 6.1 for two hidden layers; complex t too."""
+    """Return the kernel of section 6.1 for two hidden layers; t may be complex."""
 
     def a0(x: Any) -> Any:
         return 1 - np.arccos(x) / np.pi
@@ -66,7 +66,7 @@ def _two_layers(t: Any) -> Any:
 
 
 class Figure1(Experiment):
-    """Largest error on [-1, 1] of the series up to each degree."""
+    """The largest error of the series on [-1, 1], by degree."""
 
     name = "gegenbauer fig1"
     title = "Largest error of the kernel's series, cut at a degree"
@@ -101,7 +101,7 @@ class Figure1(Experiment):
     def _series(self, kernel: str, dim: int) -> dict[str, Any]:
         t = -np.cos(np.linspace(0, np.pi, 4001))
         if kernel == "Gaussian":
-            # All terms are positive, so that the error is what is left out, largest at t = 1.
+            # All terms are positive, so the error is the sum of the rest, largest at t = 1.
             powers = [2.0**j for j in range(90)]
             terms = gegenbauer_series(None, dim, 60, derivatives=powers)
             return {"errors": [float(terms[q + 1 :].sum()) for q in range(self.degrees + 1)]}
@@ -136,7 +136,7 @@ class Figure1(Experiment):
                 )  # fmt: skip
 
     def notes(self, setup: Setup) -> Iterator[str]:
-        """Yield what the numbers are."""
+        """Yield an explanation of the numbers."""
         yield (
             "The figure prints no numbers. Gaussian is exp(2t), as there: e² times the Gaussian on "
             "the unit sphere (G20); neural tangent has two hidden layers (G6). The lower d, the "
@@ -161,7 +161,7 @@ class Figure1(Experiment):
 
 
 class Table1(Experiment):
-    """Formulas of the table as printed and as corrected, and widths that suffice in fact."""
+    """The table's formulas as printed and as corrected, and the widths that really suffice."""
 
     name = "gegenbauer table1"
     title = "Features for a spectral approximation"
@@ -212,7 +212,7 @@ class Table1(Experiment):
     def _needed(
         self, X: Callable[[], Doubles], dim: int, name: str, method: str, seed: int
     ) -> dict[str, Any]:
-        """The least width, of those tried, with a spectral error of 1/2 for lambda = 0.1."""
+        """The least width that was tried with a spectral error of 1/2 for lambda = 0.1."""
         points = X()
         K = Gaussian(0.5)(points)
         for width in self.widths:
@@ -223,7 +223,7 @@ class Table1(Experiment):
         return {"width": float(2 * self.widths[-1]), "more": True}
 
     def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
-        """Yield for each method the formula as printed, as corrected, and what was measured."""
+        """Yield for each method the printed formula, the corrected one, and the measured width."""
         for name, *_ in self.settings:
             formulas = [found.get(f"{name} / formulas / {seed}") for seed in range(setup.seeds)]
             done = [one for one in formulas if one]
@@ -240,7 +240,7 @@ class Table1(Experiment):
                     yield Cell(name, method, "needed", widths, note=note)
 
     def notes(self, setup: Setup) -> Iterator[str]:
-        """Yield what the numbers are."""
+        """Yield an explanation of the numbers."""
         yield (
             f"{200 if setup.quick else 1000} points, gamma = 0.5, lambda = 0.1. Formula: the row "
             "of the table without constants and powers of log n, printed, and corrected (G13: "
@@ -298,12 +298,12 @@ class CutPolySketch(TransformerMixin, BaseEstimator):
 
 
 class Table2(Experiment):
-    """Errors of ridge regression on 1,024 features, and what features take."""
+    """Errors of ridge regression on 1,024 features, and the time of the features."""
 
     name = "gegenbauer table2"
     title = "Kernel ridge regression on 1,024 features: mean squared error"
     sets = REGRESSION_SETS
-    # Degrees and orders are not printed: the best of these on the training part.
+    # The paper prints no degrees and orders: the best of these on the training part are taken.
     on_sphere = tuple((degree, 1) for degree in (10, 15, 25))
     elsewhere = tuple(itertools.product((3, 4, 6, 8, 12), (1, 2, 4)))
     sketched = (2, 4, 6, 8, 12)
@@ -402,7 +402,7 @@ class Table2(Experiment):
     def _best(
         self, X: Doubles, y: Doubles, train: Any, candidates: dict[str, Any]
     ) -> tuple[str, Any]:
-        """Return the features that two folds of some training rows like best."""
+        """Return the features with the least error on two folds of some training rows."""
         some = train[: self.trial_rows]
         scores = {}
         for label, features in candidates.items():
@@ -468,7 +468,7 @@ class Table2(Experiment):
                 yield Cell(name, method, "time / Fourier's", ratios, printed, None)
 
     def notes(self, setup: Setup) -> Iterator[str]:
-        """Yield the protocol, and what is known of the differences."""
+        """Yield the protocol, and the known differences."""
         yield (
             f"{self._width(setup):,} features, gamma = 1/2, random splits 90/10, alpha by 2-fold "
             "cross-validation on the training part over logspace(-8, 2, 21). gamma, the degrees "
@@ -577,7 +577,7 @@ class Table3(Experiment):
                     yield Cell(name, method, "exact cost", cost)
 
     def notes(self, setup: Setup) -> Iterator[str]:
-        """Yield the protocol and why the printed numbers tell little."""
+        """Yield the protocol, and the reason why the printed numbers mean little."""
         yield (
             "Objectives can't be compared between methods: each is measured in its own space, "
             "where features that lose more have the smaller one (G22). The exact cost, "

@@ -81,7 +81,7 @@ MACHINES: dict[str, tuple[tuple[float, ...], ...]] = {
     "SVM with RBF": ((64.7,), (76.3,), (1.1,)),
 }
 
-# What is said of the figures.
+# The claims that the papers make about their figures.
 FIGURES = {
     "gegenbauer fig1": "a proper d approximates better than the Taylor series",
     "block fig1": "shuffling makes correlations much lighter (genes: light before and after)",

@@ -28,7 +28,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for one in (*gegenbauer.EXPERIMENTS, *block.EXPERIMENTS)
 }  # fmt: skip
 
-# What stands in the place of the verdicts of a quick run.
+# A quick run has this in place of verdicts.
 QUICK = "quick"
 
 
@@ -88,7 +88,7 @@ class Result:
         return header, lines
 
     def remarks(self) -> Iterator[str]:
-        """Yield what stands below the table."""
+        """Yield the notes below the table."""
         yield from self.notes
         for name, about in self.used.items():
             yield f"{name}: {about}"
@@ -118,7 +118,7 @@ class Result:
 
 
 def choose(paper: str, experiment: str | None = None) -> list[str]:
-    """Return the names of experiments: of one, of all of a paper, or of both ("all").
+    """Return the names of one experiment, of all of a paper, or of both papers ("all").
 
     Examples
     --------
@@ -218,14 +218,14 @@ def run(
 
 
 def _work(experiment: Experiment, setup: Setup, store: Store, report: Report) -> None:
-    """Run the jobs that are missing, and keep what each has found."""
+    """Run the missing jobs, and save the numbers of each."""
     jobs = list(experiment.jobs(setup))
     missing = [job for job in jobs if job.key not in store.found]
     for done, job in enumerate(missing, start=len(jobs) - len(missing)):
         report(experiment.name, done / len(jobs), job.key)
         try:
             found = job.run()
-        except ValueError as error:  # of a method that can't do these data: the others go on
+        except ValueError as error:  # this method can't take these data: the others go on
             found = {"failed": str(error)}
         store.keep(job.key, found)
     report(experiment.name, 1.0, "")
