@@ -13,8 +13,6 @@ from gzkcore._util.files import check_writable
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
 
-    from .recipes import Recipe
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Width = Annotated[int, typer.Option(min=1, help="How many features.")]
 Widths = Annotated[str, typer.Option(help="Numbers of features to try.")]
@@ -51,8 +49,7 @@ ErrorPlot = Annotated[
     Path | None, typer.Option(help="Draw error against time: .png, .pdf or .svg.")
 ]
 
-LEARNER_RULES = ("auto", "scale")  # words for gamma that fit knows
-KERNEL_RULES = ("scale", "median")  # and those that kernels know
+KERNEL_RULES = ("scale", "median")  # words for gamma that kernels know
 MODEL = ".gzk"  # how the names of models end
 
 
@@ -81,21 +78,15 @@ class TestBy(NamedTuple):
         return [name for name in self if name is not None]
 
 
-class Limits(NamedTuple):
-    """What the final fit may take, about; None: what it takes by default."""
+class LearnerOptions(NamedTuple):
+    """The parameters of `KernelRegressor` and `KernelClassifier` that options stand for."""
 
-    seconds: float | None
-    bytes: float | None
-
-
-def recipe_of(
-    table: "Table", target: str | None, lat: str | None, lon: str | None, columns: str | None
-) -> "Recipe":
-    """Say which columns of numbers the prediction is made from."""
-    from .recipes import Recipe
-
-    chosen, sphere = chosen_columns(table, target, lat, lon, columns)
-    return Recipe(target or "", chosen, sphere=sphere)
+    budget: float | None
+    form: str
+    n_components: int | None
+    kernel: Any
+    max_memory: float | None
+    random_state: int
 
 
 def chosen_columns(
@@ -146,19 +137,19 @@ def listed(names: list[str]) -> str:
     )
 
 
-def check_gamma(gamma: str, rules: tuple[str, str]) -> None:
-    """Raise ValueError unless gamma is one of the rules or a positive number."""
-    if gamma in rules:
+def check_gamma(gamma: str) -> None:
+    """Raise ValueError unless gamma is a rule or a positive number."""
+    if gamma in KERNEL_RULES:
         return
     with contextlib.suppress(ValueError):
         if 0 < float(gamma) < math.inf:
             return
-    raise ValueError(f"--gamma must be {', '.join(rules)} or a positive number; got {gamma}")
+    raise ValueError(f"--gamma must be {', '.join(KERNEL_RULES)} or a positive number; got {gamma}")
 
 
 def origin(gamma: str) -> str:
     """Say where a gamma comes from, in a word: a rule, or given."""
-    return gamma if gamma in (*LEARNER_RULES, *KERNEL_RULES) else "given"
+    return gamma if gamma in KERNEL_RULES else "given"
 
 
 def kernel_of(name: str, gamma: str | None) -> Any:
@@ -166,7 +157,7 @@ def kernel_of(name: str, gamma: str | None) -> Any:
     from gzkcore.evaluate.methods import OF_HISTOGRAMS, as_any_kernel
 
     asked, gamma = gamma is not None, gamma or "scale"
-    check_gamma(gamma, KERNEL_RULES)
+    check_gamma(gamma)
     if name == "precomputed":
         raise ValueError(
             "--kernel precomputed has no rows to compute features from; choose another"

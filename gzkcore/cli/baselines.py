@@ -1,8 +1,7 @@
 """Baselines on the same rows: gradient boosting, a linear model, and the mean.
 
-For a frame, each baseline is a function of the training rows, their targets, the rows to predict
-and our encoder. It returns predictions, or for labels the probability of each class. For rows of
-numbers, which may be many, baselines are fitted to a sample.
+Each baseline is a function of the training rows, their targets, the rows to predict and our
+encoder. It returns predictions, or for labels the probability of each class.
 """
 
 from collections.abc import Callable
@@ -97,26 +96,3 @@ def _seconds(dates: Values) -> Doubles:
     seconds = dates.astype("M8[s]").astype(np.float64)
     seconds[np.isnat(dates)] = np.nan
     return seconds
-
-
-class SampleBaselines:
-    """The same learners of numbers, fitted to a sample of the rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, dim)
-    y : ndarray of shape (n,)
-    """
-
-    def __init__(self, X: Doubles, y: Doubles) -> None:
-        self.fitted: dict[str, Any] = {
-            BOOSTING: HistGradientBoostingRegressor(random_state=0),
-            LINEAR: RidgeCV(PENALTIES),
-            MEAN: DummyRegressor(),
-        }
-        for model in self.fitted.values():
-            model.fit(X, y)
-
-    def predict(self, name: str, X: Doubles) -> Doubles:
-        """Return the predictions of one of them."""
-        return np.asarray(self.fitted[name].predict(X))

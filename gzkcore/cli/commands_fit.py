@@ -1,46 +1,37 @@
 """The command `fit`: learn from a table."""
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gzkcore._util.wording import counted, plain
-
 from .arguments import (
-    LEARNER_RULES,
     AsJson,
     Classify,
     Data,
     DecimalComma,
     Force,
     Lat,
-    Limits,
+    LearnerOptions,
     Lon,
     TestBy,
-    check_gamma,
     check_new_model,
     check_not_the_table,
     check_picture,
     check_positive,
     chosen_columns,
-    origin,
-    recipe_of,
 )
-from .output import advice, collected_notes, drawn, options_named, print_json, progress, tell
-from .show_fit import FitResult, print_fit
+from .output import collected_notes, drawn, options_named, print_json, progress
 
 if TYPE_CHECKING:
     from gzkcore.rows.files import Table
 
-    from .fit import TableFit
     from .frame_rows import FrameRows
 
 # Groups of options in the help.
 LIMITS, CHOSEN, TEST = "Limits", "A model that you choose", "The test on held-out rows"
-MOST_CENTERS = 1 << 14  # of a random sample of the rows
 
 
 def fit(
@@ -79,45 +70,32 @@ def fit(
         ),
     ] = None,
     classify: Classify = False,
-    features: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=CHOSEN,
-            min=1,
-            help="Instead: ridge on N features, reading the file in pieces.",
-        ),
-    ] = None,
     whole: Annotated[
         bool,
-        typer.Option(
-            "--whole",
-            rich_help_panel=CHOSEN,
-            help="Instead: the whole kernel with one lengthscale.",
-        ),
+        typer.Option("--whole", rich_help_panel=CHOSEN, help="Use the whole kernel."),
     ] = False,
     centers: Annotated[
         int | None,
-        typer.Option(
-            rich_help_panel=CHOSEN,
-            min=1,
-            max=MOST_CENTERS,
-            help="With --whole, for large tables: number of centres.",
-        ),
+        typer.Option(rich_help_panel=CHOSEN, min=1, help="Use the kernel at N rows (centres)."),
+    ] = None,
+    features: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=CHOSEN, min=1, help="Use N features of the kernel."),
     ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=CHOSEN,
-            help="Kernel of --features (gaussian) and --whole (matern); also exponential, "
-            "laplacian, rational_quadratic.",
+            help="Use only this kernel: gaussian, matern, laplacian, exponential or "
+            "rational_quadratic.",
         ),
     ] = None,
     gamma: Annotated[
-        str | None,
+        float | None,
         typer.Option(
             rich_help_panel=CHOSEN,
-            help="For --features and --whole: 1 / (2 lengthscale²); auto, the default, "
-            "chooses it, scale is 1 / (d var), or a number.",
+            help="1 / (2 lengthscale²) of the kernel, by default gaussian, for standardised "
+            "columns or points of the unit sphere; by default it is learned.",
         ),
     ] = None,
     test_fraction: Annotated[
@@ -166,47 +144,33 @@ def fit(
     columns called latitude and longitude become points of the sphere too, unless there are other
     columns and the places lie in one region.
 
-    --features and --whole let you choose; they need numeric columns. With --features the file is
-    read in pieces, so it may be larger than memory.
+    A table that is larger than memory is read in passes. --whole, --centers and --features choose
+    the form of the model; otherwise error, --time and --memory do.
     """
-    from gzkcore._util.memory import bytes_of
     from gzkcore.rows.files import open_table
-
-    from .kernels import check_name
 
     table = open_table(data, decimal_comma=decimal_comma)
     table.require([target])
+    learner = _learner_options(whole, centers, features, kernel, gamma, seconds, memory, seed)
     by = TestBy(test_last, test_groups)
-    _check_options(
-        whole=whole, features=features, centers=centers, seconds=seconds, memory=memory,
-        classify=classify, kernel=kernel, gamma=gamma, by=by,
-    )  # fmt: skip
     by.check(target, test_fraction)
     table.require(by.columns)
     chosen_columns(table, target, lat, lon, columns)
-    if gamma is not None:
-        check_gamma(gamma, LEARNER_RULES)
-    if kernel is not None:
-        check_name(kernel)
-    limits = Limits(seconds, None if memory is None else bytes_of("--memory", memory))
     # What is there already comes last: mistakes in the command are told before.
     check_not_the_table(table, "--model", model)
     check_not_the_table(table, "--plot", plot)
     check_new_model("--model", model, force)
     check_picture(plot, force)
     asked = _Asked(
-        table, target, lat, lon, columns, model, test_fraction, drop_missing, seed, plot, as_json
-    )
-    if whole or features is not None:
-        name = kernel or ("matern" if whole else "gaussian")
-        _fit_chosen(asked, features, centers, name, gamma or "auto")
-    else:
-        _fit_best(asked, limits, by, classify)
+        table, target, lat, lon, columns, model, test_fraction, drop_missing, plot, as_json,
+        classify, by,
+    )  # fmt: skip
+    _fit(asked, learner)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """The options that every fit has."""
+    """What is fitted to, how it is tested, and where the results go."""
 
     table: "Table"
     target: str
@@ -216,51 +180,58 @@ class _Asked:
     model: Path
     test_fraction: float | None
     drop_missing: bool
-    seed: int
     plot: Path | None
     as_json: bool
+    classify: bool
+    by: TestBy
 
 
-def _check_options(
-    *,
+def _learner_options(
     whole: bool,
-    features: int | None,
     centers: int | None,
+    features: int | None,
+    kernel: str | None,
+    gamma: float | None,
     seconds: float | None,
     memory: str | None,
-    classify: bool,
-    kernel: str | None,
-    gamma: str | None,
-    by: TestBy,
-) -> None:
-    """Raise ValueError for options that don't go together."""
-    if whole and features is not None:
-        raise ValueError(
-            f"--features {features} can't be combined with --whole; give one or the other"
+    seed: int,
+) -> LearnerOptions:
+    """Return the parameters of the learner that options stand for, or raise ValueError."""
+    from gzkcore._util.memory import bytes_of
+    from gzkcore.kernels.aliases import as_kernel
+    from gzkcore.tabular.kernel_search import BY_NAME
+
+    asked = [
+        (option, form, size)
+        for option, form, size, is_asked in (
+            ("--whole", "whole", None, whole),
+            (f"--centers {centers}", "centers", centers, centers is not None),
+            (f"--features {features}", "features", features, features is not None),
         )
-    if centers is not None and not whole:
-        raise ValueError(f"--centers {centers} needs the whole kernel; add --whole")
-    chosen = "--whole" if whole else None if features is None else "--features"
-    if chosen is None:
-        for name, value in (("--kernel", kernel), ("--gamma", gamma)):
-            if value is not None:
-                raise ValueError(
-                    f"{name} {value} needs --features or --whole, since a fit without them "
-                    f"learns the kernel; add one of them, or leave {name} out"
-                )
-        check_positive("--time", seconds, " of seconds")
-        return
-    given = {
-        "--time": seconds is not None, "--memory": memory is not None, "--classify": classify,
-        "--test-last": by.last is not None, "--test-groups": by.groups is not None,
-    }  # fmt: skip
-    for name, is_given in given.items():
-        if is_given:
-            raise ValueError(f"{name} can't be combined with {chosen}; leave one of them out")
+        if is_asked
+    ]
+    if len(asked) > 1:
+        raise ValueError(f"{asked[0][0]} can't be combined with {asked[1][0]}; give one of them")
+    _, form, size = asked[0] if asked else ("", "auto", None)
+    check_positive("--time", seconds, " of seconds")
+    if kernel is not None and kernel not in BY_NAME:
+        raise ValueError(f"--kernel {kernel} is unknown to fit; use one of {', '.join(BY_NAME)}")
+    chosen: Any = kernel or "auto"
+    if gamma is not None:
+        check_positive("--gamma", gamma)
+        chosen = as_kernel(kernel or "gaussian").with_lengths((2 * gamma) ** -0.5)
+    return LearnerOptions(
+        budget=seconds,
+        form=form,
+        n_components=size,
+        kernel=chosen,
+        max_memory=None if memory is None else bytes_of("--memory", memory),
+        random_state=seed,
+    )
 
 
-def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None:
-    """Fit what predicts best."""
+def _fit(asked: _Asked, learner: LearnerOptions) -> None:
+    """Fit, test, save, draw and print."""
     from gzkcore._util.memory import PeakMemory
     from gzkcore.solve.fit_memory import TooLittleMemoryError
 
@@ -270,7 +241,7 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
     from .recipes import places_among
     from .show_frame import print_frame, to_dict
 
-    table, target, plot = asked.table, asked.target, asked.plot
+    table, target, plot, by = asked.table, asked.target, asked.plot, asked.by
     started, peak = time.perf_counter(), PeakMemory()
     columns, places = chosen_columns(table, target, asked.lat, asked.lon, asked.columns)
     if asked.columns is None and len(columns) > 1 and not places:
@@ -278,16 +249,18 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
         columns = [name for name in columns if name != by.groups]
     with options_named(drops=True), progress() as report, collected_notes() as notes:
         rows = read_rows(
-            table, target, columns, places=places, classify=classify,
-            test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
-            report=report, say=lambda text: notes.append(f"Note: {text}"),
-            most_bytes=limits.bytes, by=by,
+            table, target, columns, places=places, classify=asked.classify,
+            test_fraction=asked.test_fraction, drop_missing=asked.drop_missing,
+            seed=learner.random_state, report=report,
+            say=lambda text: notes.append(f"Note: {text}"), most_bytes=learner.max_memory, by=by,
         )  # fmt: skip
         notes += [f"Note: {hint}" for hint in _hints(rows, by) if hint]
         try:
-            found = fit_frame(rows, asked.model, limits, asked.seed, report)
+            found = fit_frame(rows, asked.model, learner, report)
         except TooLittleMemoryError as error:
-            limit = "half of what is free" if limits.bytes is None else f"{limits.bytes:,.0f} bytes"
+            limit = "half of what is free"
+            if learner.max_memory is not None:
+                limit = f"{learner.max_memory:,.0f} bytes"
             raise ValueError(
                 f"--memory allows {limit}, but {error.needed}; allow more, or pass fewer --columns"
             ) from None
@@ -303,7 +276,7 @@ def _fit_best(asked: _Asked, limits: Limits, by: TestBy, classify: bool) -> None
         "data": str(table.path),
         "target": target,
         **to_dict(found),
-        "unused": _others(table, [*columns, target]),
+        "unused": [name for name in table.names if name not in (*columns, target)],
         "seconds": time.perf_counter() - started,
         "peak_memory_mb": peak.megabytes,
         "model": str(asked.model),
@@ -333,86 +306,3 @@ def _hints(rows: "FrameRows", by: TestBy) -> list[str]:
         about_dates(dates) if by_chance else "",
         "" if rows.classify else about_decades(recipe.target, rows.y),
     ]
-
-
-def _fit_chosen(
-    asked: _Asked, features: int | None, centers: int | None, kernel: str, gamma: str
-) -> None:
-    """Fit features, or the whole kernel."""
-    from gzkcore._util.memory import PeakMemory
-    from gzkcore.datasets.globe import lengthscale_km
-
-    from .fit import fit_table
-    from .frame_rows import dropped_note
-    from .maps import window_of
-
-    table, target, plot = asked.table, asked.target, asked.plot
-    started, peak = time.perf_counter(), PeakMemory()
-    recipe = recipe_of(table, target, asked.lat, asked.lon, asked.columns)
-    with (
-        advice(table, recipe, drops=True), progress() as report, collected_notes() as notes,
-    ):  # fmt: skip
-        found = fit_table(
-            table, recipe, kernel=kernel, gamma=gamma, n_components=features, centers=centers,
-            test_fraction=asked.test_fraction, drop_missing=asked.drop_missing, seed=asked.seed,
-            report=report, say=tell,
-        )  # fmt: skip
-        if features is not None and found.n_components != features:
-            notes.append(
-                f"Note: {counted(found.n_components or 0, 'feature')} instead of {features:,}, as "
-                "many as there are training rows; --whole has the kernel itself"
-            )
-        if found.n_dropped:
-            notes.append(f"Note: {dropped_note(found.n_dropped)}")
-        window = [*window_of(found.sample)] if recipe.sphere else []
-        found.model.recipe_ = asdict(replace(found.recipe, window=window))
-        found.model.save(asked.model)
-        picture, failed = drawn(plot, lambda path: _draw(found, path, table.path.name))
-    result = FitResult(
-        data=str(table.path), target=target, columns=found.recipe.columns,
-        unused=_others(table, [*recipe.columns, target]), sphere=recipe.sphere,
-        whole=features is None,
-        centers=None if centers is None or found.whole is None else len(found.whole.model.X_fit_),
-        kernel=plain(repr(found.model.kernel_)), n_components=found.n_components,
-        gamma=found.gamma, gamma_from=origin(gamma), alpha=found.alpha,
-        lengthscale_km=lengthscale_km(found.gamma) if recipe.sphere else None,
-        n_iter=None if found.whole is None else int(found.whole.model.n_iter_),
-        residual=None if found.whole is None else float(found.whole.model.residual_),
-        preconditioner=None if found.whole is None else found.whole.preconditioner,
-        train=found.train.summary(), test=found.test.summary(),
-        baselines={name: errors.summary() for name, errors in found.baselines.items()},
-        folds=found.folds, of_folds=found.of_folds,
-        seconds=time.perf_counter() - started,
-        peak_memory_mb=peak.megabytes,
-        model=str(asked.model), plot=picture, notes=notes,
-    )  # fmt: skip
-    if asked.as_json:
-        print_json(asdict(result))
-    else:
-        print_fit(result)
-    if failed:
-        raise ValueError(failed)
-
-
-def _others(table: "Table", used: list[str]) -> list[str]:
-    """Return the columns of a table that nobody asked for."""
-    return [name for name in table.names if name not in used]
-
-
-def _draw(found: "TableFit", plot: Path, name: str) -> None:
-    """Draw the surface over the globe, or predictions against values."""
-    from gzkcore.datasets.globe import lengthscale_km
-
-    from .maps import draw_map, surface_of
-    from .pictures import about_errors, draw_agreement
-
-    target = found.recipe.target
-    if found.recipe.sphere:
-        km = lengthscale_km(found.gamma)
-        y = found.pairs[:, 0]
-        surface = surface_of(found.model, found.recipe.inputs, found.sample, km, y)
-        draw_map(plot, surface, f"{target}, fitted to {name}", target)
-    else:
-        kind = "held-out" if found.test.rows else "training"
-        rows = f"rows of {name}, each held out once" if found.folds else f"{kind} rows of {name}"
-        draw_agreement(plot, found.pairs, rows, target, about_errors(found.test.summary()))

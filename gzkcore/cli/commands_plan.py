@@ -30,7 +30,6 @@ from .arguments import (
     check_results,
     kernel_of,
     origin,
-    recipe_of,
     widths_of,
 )
 from .output import (
@@ -87,31 +86,31 @@ def plan(
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.files import open_table
 
-    from .plan_rows import drawn_rows
+    from .plan_rows import drawn_rows, number_columns
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
     table = open_table(data, decimal_comma=decimal_comma)
-    recipe = recipe_of(table, target, lat, lon, columns)
+    asked = number_columns(table, target, lat, lon, columns)
     check_positive("--max-error", max_error)
     check_positive("--lam", lam)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     gamma = gamma or "scale"
     check_picture(plot, force)
-    with advice(table, recipe), progress() as report, collected_notes() as notes:
-        X, y, n_rows = drawn_rows(table, recipe, seed, report, notes, classify=classify)
-        if recipe.sphere:
+    with advice(table, asked), progress() as report, collected_notes() as notes:
+        X, y, n_rows = drawn_rows(table, asked, seed, report, notes, classify=classify)
+        if asked.sphere:
             chosen = _scaled(chosen, X)
         found = make_plan(
             X, chosen, y=y, classify=classify, max_error=max_error, lam=lam, n_components=widths,
             n_samples=n_rows, random_state=seed,
         )  # fmt: skip
-        if recipe.sphere:
-            found = replace(found, n_columns=len(recipe.columns))
+        if asked.sphere:
+            found = replace(found, n_columns=len(asked.columns))
         picture, failed = drawn(plot, found.plot)
     if as_json:
         print_json(
-            {"data": str(data), "columns": recipe.columns}
+            {"data": str(data), "columns": asked.columns}
             | _plan_json(found, gamma)
             | {"plot": picture, "notes": notes}
         )
@@ -242,10 +241,10 @@ def compare(
     from gzkcore.evaluate.inputs import as_rows
     from gzkcore.rows.files import open_table
 
-    from .plan_rows import drawn_rows
+    from .plan_rows import drawn_rows, number_columns
 
     table = open_table(data, decimal_comma=decimal_comma)
-    recipe = recipe_of(table, target, lat, lon, columns)
+    asked = number_columns(table, target, lat, lon, columns)
     widths, chosen = widths_of(n_components), kernel_of(kernel, gamma)
     gamma = gamma or "scale"
     check_positive("--max-seconds", max_seconds)
@@ -254,11 +253,11 @@ def compare(
     check_results(output)
     check_picture(plot, force)
     with collected_notes() as notes:
-        with resumable(output), advice(table, recipe), progress() as report:
-            X, y, n_rows = drawn_rows(table, recipe, seed, report, notes)
+        with resumable(output), advice(table, asked), progress() as report:
+            X, y, n_rows = drawn_rows(table, asked, seed, report, notes)
             _check_numeric(table, target, y)
             X = as_rows(X, "compare")
-            chosen = (_scaled(chosen, X) if recipe.sphere else chosen).resolve(X)
+            chosen = (_scaled(chosen, X) if asked.sphere else chosen).resolve(X)
             found = make_comparison(
                 X, y, kernel=chosen, methods=names, n_components=widths,
                 n_seeds=seeds, max_samples=max_samples, max_seconds=max_seconds, output=output,
@@ -268,7 +267,7 @@ def compare(
         picture, failed = drawn(plot if features else None, found.plot)
     if as_json:
         print_json(
-            {"data": str(data), "columns": recipe.columns, "target": target}
+            {"data": str(data), "columns": asked.columns, "target": target}
             | found.to_dict()
             | {"gamma_from": origin(gamma) if hasattr(chosen, "gamma") else None}
             | {"output": str(output), "plot": picture, "notes": notes}

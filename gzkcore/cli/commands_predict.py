@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .recipes import FrameRecipe, Recipe
+    from .recipes import Recipe
 
 
 def predict(
@@ -145,7 +145,7 @@ def _named(columns: list[str]) -> str:
 def _predict_table(
     data: Path,
     output: Path,
-    recipe: "Recipe | FrameRecipe",
+    recipe: "Recipe",
     predictor: "_Predictor",
     new: "dict[str, np.dtype[Any]]",
     decimal_comma: bool,
@@ -154,8 +154,6 @@ def _predict_table(
 ) -> dict[str, Any]:
     """Write a table with new columns; return what is to be told."""
     from gzkcore.rows.files import open_table
-
-    from .recipes import FrameRecipe
 
     table = open_table(data, decimal_comma=decimal_comma)
     table.require(recipe.columns)
@@ -171,14 +169,11 @@ def _predict_table(
         nonlocal n_rows
         rows: Any = recipe.read(table, n_rows, piece)
         n_rows += len(rows)
-        if isinstance(recipe, FrameRecipe):
-            unseen.update(recipe.unseen(rows))
+        unseen.update(recipe.unseen(rows))
         return predictor(rows)
 
     with options_named(drops=False, columns=False), progress() as report:
-        for done in table.append(
-            recipe.columns, compute, new, output, as_numbers=not isinstance(recipe, FrameRecipe)
-        ):
+        for done in table.append(recipe.columns, compute, new, output):
             report("predicting", done)
     notes += [
         f"Note: {counted(number, 'row')} {'has' if number == 1 else 'have'} a value of {name!r} "
@@ -193,7 +188,7 @@ def _predict_grid(
     step: float,
     window: str | None,
     output: Path,
-    recipe: "Recipe | FrameRecipe",
+    recipe: "Recipe",
     predictor: "_Predictor",
     new: "dict[str, np.dtype[Any]]",
     force: bool,

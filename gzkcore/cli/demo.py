@@ -33,7 +33,7 @@ from gzkcore.tabular.kernel_regressor import KernelRegressor
 
 from .baselines import BOOSTING
 from .maps import draw_elevation, length_km, surface_of
-from .reports import Report
+from .output import Report
 
 # Latitude and longitude to predictions; what was chosen.
 Fitted: TypeAlias = tuple[Callable[[NDArray[Any]], NDArray[Any]], dict[str, float]]

@@ -1,4 +1,4 @@
-"""The default of `gzkcore fit`: it chooses all settings, and compares the model with baselines."""
+"""`gzkcore fit`: it learns from rows, saves the model, and compares it with baselines."""
 
 import time
 import warnings
@@ -12,13 +12,12 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 from gzkcore.tabular.kernel_regressor import KernelRegressor
 
-from .arguments import Limits
+from .arguments import LearnerOptions
 from .frame_rows import FrameRows
 from .held_out import FOLDS
 from .maps import window_of
-from .output import if_interrupted
+from .output import Report, if_interrupted
 from .recipes import place_names, places_among
-from .reports import Report
 from .verdict import Tested, Verdict, judge_model
 
 
@@ -33,7 +32,7 @@ class FrameFit:
     verdict: Verdict | None  # None without a test
 
 
-def fit_frame(rows: FrameRows, path: Path, limits: Limits, seed: int, report: Report) -> FrameFit:
+def fit_frame(rows: FrameRows, path: Path, options: LearnerOptions, report: Report) -> FrameFit:
     """Learn from the rows of the fit, and test by those held out, or by each fifth in turn.
 
     The model is saved before it is tested: whatever happens then, the fit is not lost.
@@ -43,16 +42,13 @@ def fit_frame(rows: FrameRows, path: Path, limits: Limits, seed: int, report: Re
     rows : FrameRows
     path : Path
         Where the model is saved.
-    limits : Limits
-        Of the final fit.
-    seed : int
-        Decides all that is chosen at random.
+    options : LearnerOptions
     report : callable
         Is told the name of the work, and the share of it that is done.
     """
     report("learning", 0)
     started = time.perf_counter()
-    model = _learned(rows, slice(None), limits, seed)
+    model = _learned(rows, slice(None), options)
     took = time.perf_counter() - started
     report("learning", 1)
     shares = zip(rows.recipe.columns, model.feature_importances_.tolist(), strict=True)
@@ -69,8 +65,8 @@ def fit_frame(rows: FrameRows, path: Path, limits: Limits, seed: int, report: Re
             tried = _tried(list(importances), places_among(model)) if names is None else {}
             tested = Tested([model], [slice(None)], np.zeros(len(rows.truth), dtype=np.intp))
             if rows.folds is not None:
-                tested = _learned_in_turn(rows, limits, seed, report)
-            verdict = judge_model(tested, rows, took, tried, seed, report)
+                tested = _learned_in_turn(rows, options, report)
+            verdict = judge_model(tested, rows, took, tried, options.random_state, report)
     return FrameFit(model, rows, importances, places, verdict)
 
 
@@ -81,23 +77,25 @@ def _tried(columns: list[str], places: tuple[str, ...]) -> dict[str, list[str]]:
     return dict(sorted(tried.items(), key=lambda each: min(map(columns.index, each[1]))))
 
 
-def _learned(rows: FrameRows, used: Integers | slice, limits: Limits, seed: int) -> Any:
+def _learned(rows: FrameRows, used: Integers | slice, options: LearnerOptions) -> Any:
     """Learn from some of the rows of the fit; groups are held out whole for the choice too."""
     learner = KernelClassifier if rows.classify else KernelRegressor
-    model = learner(limits.seconds, max_memory=limits.bytes, random_state=seed)
+    model = learner(**options._asdict())
+    if rows.source is not None:
+        return model.fit(rows.source)
     groups = None if rows.groups is None else rows.groups[used]
     if groups is not None and len(np.unique(groups)) == 1:
         groups = None
     return model.fit(rows.train.take(used), rows.y[used], groups=groups)
 
 
-def _learned_in_turn(rows: FrameRows, limits: Limits, seed: int, report: Report) -> Tested:
+def _learned_in_turn(rows: FrameRows, options: LearnerOptions, report: Report) -> Tested:
     """Learn from all rows but a fold, for each fold: all is chosen anew."""
     models, fitted = [], [np.flatnonzero(rows.folds != fold) for fold in range(FOLDS)]
     for done, used in enumerate(fitted):
         report("testing", done / FOLDS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters is said of the fit to all rows
-            models.append(_learned(rows, used, limits, seed))
+            models.append(_learned(rows, used, options))
     report("testing", 1)
     return Tested(models, fitted, np.asarray(rows.folds))

@@ -43,7 +43,7 @@ def _columns_in(parameters: dict[str, Any]) -> str:
     """Say which columns the table of a command has, or why it can't be read."""
     from gzkcore.rows.files import open_table
 
-    from .show_fit import some_of
+    from .output import some_of
 
     try:
         table = open_table(parameters["data"])

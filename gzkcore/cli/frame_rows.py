@@ -1,5 +1,6 @@
-"""The rows of a table that the default of `gzkcore fit` learns from, and those held out."""
+"""The rows of a table that `gzkcore fit` learns from, and those held out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from gzkcore.rows.frames import (
     as_booleans,
     kind_of,
     read_frame,
+    typed,
 )
 
 from .arguments import TestBy
@@ -40,8 +42,8 @@ from .held_out import (
     last_of,
 )
 from .hints import Numbering, about_row_numbers, day_told, doubtful_texts
-from .recipes import FrameRecipe
-from .reports import Report, Say
+from .output import Report, Say
+from .recipes import Recipe
 
 LARGEST_LABEL = 2.0**53  # from which on doubles are not all whole numbers
 LARGEST_TARGET, LEAST_SPREAD = 1e75, 1e-75  # whose fourth powers are floats
@@ -56,7 +58,7 @@ class FrameRows:
     Where each fifth is held out in turn, both are all rows.
     """
 
-    recipe: FrameRecipe
+    recipe: Recipe
     classify: bool  # whether targets are labels
     train: Frame
     y: Values
@@ -64,6 +66,46 @@ class FrameRows:
     truth: Values  # of the test
     folds: Integers | None = None  # in which each row is held out, None if some are once
     groups: Integers | None = None  # of the rows of the fit, which are not divided
+    source: "TableSource | None" = None  # all rows of the fit, of which `train` are some at random
+
+
+@dataclass
+class TableSource:
+    """The rows of the fit of a table that is read in passes: (frame, y), batch by batch, anew.
+
+    The table determined by its sampled rows what its columns hold; a value of another kind is an
+    error that names its row.
+    """
+
+    table: Table
+    recipe: Recipe
+    target_kind: str
+    classify: bool
+    drop_missing: bool
+    test_fraction: float
+    seed: int
+    n_rows: int = 0  # that the last pass has read
+
+    def __iter__(self) -> Iterator[tuple[Frame, Values]]:
+        recipe, table = self.recipe, self.table
+        kinds = dict(zip(recipe.columns, recipe.kinds, strict=True))
+        kinds[recipe.target] = self.target_kind
+        n_rows = 0
+        for first, columns, _ in table.columns([*kinds]):
+            values = {
+                name: typed(table, name, columns[name], kind, first) for name, kind in kinds.items()
+            }
+            rows = np.arange(first, first + len(values[recipe.target]))
+            used = ~held_out(rows, self.test_fraction, self.seed)
+            for name in kinds if self.drop_missing else [recipe.target]:
+                used &= ~_missing(values[name])
+            values = {name: column[used] for name, column in values.items()}
+            n_rows += int(used.sum())
+            y = values.pop(recipe.target)
+            if self.classify:
+                y = _as_labels(table, recipe.target, y)
+            yield recipe.frame(table, rows[used], values), y
+        self.n_rows = n_rows
 
 
 def read_rows(
@@ -117,10 +159,16 @@ def read_rows(
             raise ValueError(
                 f"{told} fit into {limit}, and a fit needs at least {FEWEST_ROWS}; allow more"
             )
-        say(
-            f"learned from {told}, drawn at random: as many as fit into {limit}; "
-            "gzkcore fit --features 1024 reads all of them in pieces"
-        )
+        if by.columns:
+            say(
+                f"learned from {told}, drawn at random: as many as fit into {limit}; without "
+                "--test-last and --test-groups all rows are read, in passes"
+            )
+        else:
+            say(
+                f"{told} fit into {limit}, so the model is fitted to all of them in passes; these, "
+                "drawn at random, say what columns hold, and test it"
+            )
     n_read = len(whole)
     if drop_missing:
         whole, numbers = _without_missing(whole, [*columns, target], numbers, say)
@@ -135,7 +183,24 @@ def read_rows(
     _check_size(table, target, y)
     column = whole[by.columns[0]][there] if by.columns else None
     known = FrameRows(recipe, classify, frame, y, frame, y)
+    if n_read < n_rows and not by.columns:
+        share = SHARE if test_fraction is None else test_fraction
+        source = TableSource(
+            table, recipe, kind_of(whole[target]), classify, drop_missing, share, seed
+        )
+        return _divided_by_number(known, source, numbers[there])
     return _divided(known, table, by, column, test_fraction, seed, say)
+
+
+def _divided_by_number(rows: FrameRows, source: TableSource, numbers: Integers) -> FrameRows:
+    """Return sampled rows, of these numbers in the table, divided as the source divides them."""
+    test = held_out(numbers, source.test_fraction, source.seed)
+    check_shares(source.test_fraction, int((~test).sum()), int(test.sum()))
+    _check_target(source.table, rows.recipe.target, rows.y[~test])
+    return replace(
+        rows, train=rows.train.take(~test), y=rows.y[~test], test=rows.test.take(test),
+        truth=rows.truth[test], source=source,
+    )  # fmt: skip
 
 
 def _divided(
@@ -297,7 +362,7 @@ def _prepared(
     places: bool,
     is_every: bool,
     say: Say,
-) -> tuple[FrameRecipe, Frame]:
+) -> tuple[Recipe, Frame]:
     """Return the recipe of the columns, and the frame that the learner is given."""
     kinds = {name: kind_of(whole[name]) for name in columns}
     if places:
@@ -305,7 +370,7 @@ def _prepared(
             if kind != NUMBER:
                 raise table.bad_type(name, "dates" if kind == DATE else kind)
         west = _west(whole[columns[1]])
-        recipe = FrameRecipe(target, columns, list(kinds.values()), places=True, west=west)
+        recipe = Recipe(target, columns, list(kinds.values()), places=True, west=west)
         return recipe, recipe.frame(table, numbers, whole.values)
     empty = [name for name in columns if _missing(whole[name]).all()]
     names = [name for name in columns if kinds[name] == TEXT and _is_a_name(whole[name])]
@@ -332,7 +397,7 @@ def _prepared(
             "than half of the rows, so that there is nothing to predict from; choose other columns"
         )
     seen = {name: _few_texts(whole[name]) for name in kept if kinds[name] == TEXT}
-    recipe = FrameRecipe(
+    recipe = Recipe(
         target, kept, [kinds[name] for name in kept],
         seen={name: texts for name, texts in seen.items() if texts},
     )  # fmt: skip
@@ -382,22 +447,29 @@ def _targets(
     if text:
         filled = column.copy()
         filled[~there] = ""
-        return filled.astype(str), there
+        return _as_labels(table, target, filled), there
     if classify:
-        if not np.all(column[there] == np.round(column[there])):
-            raise ValueError(
-                f"--classify: column {target!r} of {table.path} has fractional numbers, "
-                "which can't be labels; leave --classify out"
-            )
-        if np.abs(column[there]).max() >= LARGEST_LABEL:
-            raise ValueError(
-                f"--classify: column {target!r} of {table.path} has numbers beyond 2^53, which "
-                "can't be told apart; put a letter before them, so that they are text"
-            )
-        return np.where(there, column, 0).astype(np.int64), there
+        return _as_labels(table, target, np.where(there, column, 0)), there
     if len(np.unique(column[there])) == 2:
         say(f"{target} has two values; gzkcore fit --classify treats them as labels")
     return column, there
+
+
+def _as_labels(table: Table, target: str, y: Values) -> Values:
+    """Return text, or whole numbers, as labels."""
+    if y.dtype.kind == "O":
+        return y.astype(str)
+    if not np.all(y == np.round(y)):
+        raise ValueError(
+            f"--classify: column {target!r} of {table.path} has fractional numbers, "
+            "which can't be labels; leave --classify out"
+        )
+    if np.abs(y).max(initial=0) >= LARGEST_LABEL:
+        raise ValueError(
+            f"--classify: column {target!r} of {table.path} has numbers beyond 2^53, which "
+            "can't be told apart; put a letter before them, so that they are text"
+        )
+    return y.astype(np.int64)
 
 
 def _doubt_labels(table: Table, target: str, y: Values, say: Say) -> None:

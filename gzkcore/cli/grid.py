@@ -15,9 +15,8 @@ from gzkcore._util.typing import Doubles
 
 from .arguments import check_free
 from .cells import GLOBE, Cells, Window
-from .output import rounded
+from .output import Report, rounded
 from .recipes import PLACE
-from .reports import Report
 
 OUTPUTS = (".nc", ".csv")
 LEAST_STEP = 1e-9  # degrees, a tenth of a millimetre; below it numbers of cells leave the floats

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .arguments import listed, origin
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from gzkcore.rows.files import Table
     from gzkcore.rows.values import BadValueError
 
-    from .recipes import Recipe
+    from .plan_rows import NumberColumns
+
+Report: TypeAlias = Callable[..., None]  # the name of the work, the share that is done, how it goes
+Say: TypeAlias = Callable[[str], None]
 
 MOST_NAMED = 20  # columns, in a message
 # Of numbers in files of text: enough for seconds since 1970, too few for noise of the arithmetic.
@@ -80,22 +83,22 @@ def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def advice(table: "Table", recipe: "Recipe", *, drops: bool = False) -> Iterator[None]:
+def advice(table: "Table", asked: "NumberColumns") -> Iterator[None]:
     """Of a column of text, say how to leave it out; of other bad values, what option helps."""
     from gzkcore.rows.values import BadValueError
 
     try:
-        with options_named(drops=drops):
+        with options_named(drops=False):
             yield
     except BadValueError as first:
-        error = _of_target(table, recipe.target) or first
-        if error.is_text and error.column == recipe.target:
+        error = _of_target(table, asked.target) or first
+        if error.is_text and error.column == asked.target:
             raise ValueError(
                 f"{error.what}; mend or drop such rows, or predict another column, --target"
             ) from None
-        if not error.is_text or recipe.sphere:
+        if not error.is_text or asked.sphere:
             raise
-        rest = [name for name in recipe.columns if name != error.column]
+        rest = [name for name in asked.columns if name != error.column]
         usable = table.numeric(rest[:MOST_NAMED])
         named = shlex.quote(listed(usable)) if usable else "NAMES"
         more = ",..." if len(rest) > MOST_NAMED else ""
@@ -172,10 +175,9 @@ def collected_notes() -> Iterator[list[str]]:
     ]
 
 
-def about_gamma(value: float, gamma: str, chosen: str = "2-fold cross-validation") -> str:
+def about_gamma(value: float, gamma: str) -> str:
     """Say what gamma is used, and where it comes from."""
     where_from = {
-        "auto": f"chosen by {chosen}",
         "scale": "by the rule scale, from the variance of the columns",
         "median": "by the rule median, from the distances of the rows",
         "given": "as given",
@@ -190,13 +192,19 @@ def gamma_notes(kernel: Any, gamma: str) -> list[str]:
         return []
     notes = [f"gamma: {about_gamma(float(value), gamma)}"]
     if origin(gamma) != "given":
-        notes.append("gzkcore fit learns one lengthscale for each column; --gamma sets this one")
+        notes.append("gzkcore fit learns its lengthscales; --gamma sets one")
     return notes
 
 
 def first_of(columns: list[str]) -> str:
     """Name the first columns of a model."""
     return ", ".join(columns[:4]) + (", ..." if len(columns) > 4 else "")
+
+
+def some_of(names: list[str]) -> str:
+    """Name some columns, and say how many more there are."""
+    more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def picture_note(path: str | None) -> list[str]:

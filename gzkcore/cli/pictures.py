@@ -12,9 +12,9 @@ from gzkcore.evaluate.style import FAINT, INK, as_written, styled, titled
 from gzkcore.rows.frames import Values
 from gzkcore.tabular.kernel_classifier import KernelClassifier
 
-from .columns import LEAST_RISE
 from .maps import draw_map, length_km, surface_of
 from .recipes import places_among, rows_at
+from .verdict import LEAST_RISE
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
@@ -74,19 +74,6 @@ def about_errors(summary: dict[str, Any]) -> str:
         return ""
     r2 = "" if summary["r2"] is None else f", R² {summary['r2']:z.3f}"
     return f"root mean squared error {as_plain(summary['rmse'], 3)}{r2}"
-
-
-@styled
-def draw_agreement(path: Path, pairs: Doubles, rows: str, label: str, errors: str = "") -> None:
-    """Draw (n, 2) actual and predicted values of some rows, and the line where they agree.
-
-    The title says what rows these are, and the errors of the test.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 6.2), layout="constrained")
-    _draw_agreement(figure.add_subplot(), pairs, rows, label, errors)
-    save_picture(figure, path)
 
 
 def _draw_agreement(axes: Any, pairs: Doubles, rows: str, label: str, errors: str) -> None:

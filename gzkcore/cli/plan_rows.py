@@ -1,9 +1,10 @@
 """The random rows of a table on which `gzkcore plan` and `compare` try features."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 from gzkcore._util.typing import Doubles
 from gzkcore.datasets.globe import LatLonToSphere
@@ -11,16 +12,83 @@ from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import BadValueError
 
+from .arguments import chosen_columns
 from .frame_rows import FrameRows, read_rows
-from .held_out import check_rows, check_targets_differ
-from .recipes import Recipe
-from .reports import Report
-from .survey import DRAWN_ROWS, Survey, check_scales
+from .held_out import RowNumbers, check_rows, check_targets_differ, hashed
+from .hints import Numbering, about_row_numbers
+from .output import Report
+from .recipes import check_places
+
+# Random rows in which plan and compare try features, and the values in them.
+DRAWN_ROWS = 1 << 14
+DRAWN_VALUES = 1 << 22
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """The columns of numbers that features are made of: latitude and longitude, or standardised."""
+
+    target: str  # "" for none
+    columns: list[str]
+    sphere: bool  # the columns are latitude and longitude
+    mean: list[float] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+
+    def check(self, table: Table, rows: RowNumbers, values: Doubles) -> None:
+        """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
+        if self.sphere:
+            check_places(table, rows, values)
+
+    def inputs(self, values: Doubles) -> Doubles:
+        """Turn columns into unit vectors, or standardise them."""
+        if self.sphere:
+            return LatLonToSphere().transform(values)
+        return (values - self.mean) / self.scale
+
+
+def number_columns(
+    table: Table, target: str | None, lat: str | None, lon: str | None, columns: str | None
+) -> NumberColumns:
+    """Say which columns of numbers features are made of."""
+    chosen, sphere = chosen_columns(table, target, lat, lon, columns)
+    return NumberColumns(target or "", chosen, sphere)
+
+
+class ColumnSample:
+    """Means, variances, ranges and a random sample of the rows that are used."""
+
+    def __init__(self, names: list[str], seed: int) -> None:
+        width = len(names)
+        self.most = max(1, min(DRAWN_ROWS, DRAWN_VALUES // width))
+        self.seed = seed
+        self.scaler = StandardScaler()
+        self.n_rows = 0
+        self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
+        self._numbering = Numbering(names)
+        self.numbers, self.values = np.empty(0, np.int64), np.empty((0, width))
+
+    def add(self, numbers: RowNumbers, values: Doubles) -> None:
+        """Add rows of these numbers in the file."""
+        self.n_rows += len(values)
+        self._numbering.add(numbers, values)
+        self.low = np.minimum(self.low, values.min(axis=0))
+        self.high = np.maximum(self.high, values.max(axis=0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.scaler.partial_fit(values)
+        self.numbers = np.concatenate([self.numbers, numbers])
+        self.values = np.concatenate([self.values, values])
+        kept = np.argsort(hashed(self.numbers, self.seed))[: self.most]
+        self.numbers, self.values = self.numbers[kept], self.values[kept]
+
+    def row_numbers(self, columns: list[str]) -> str:
+        """Say which of these columns seem to number the rows, "" if none does."""
+        found = {name: its for name, its in self._numbering.found().items() if name in columns}
+        return about_row_numbers(found, columns) if found else ""
 
 
 def drawn_rows(
     table: Table,
-    recipe: Recipe,
+    asked: NumberColumns,
     seed: int,
     report: Report,
     notes: list[str],
@@ -29,15 +97,15 @@ def drawn_rows(
 ) -> tuple[Any, Any, int]:
     """Return some of the rows at random, standardised or on the globe, targets, and all rows."""
     try:
-        return _rows_of_numbers(table, recipe, seed, report, notes)
+        return _rows_of_numbers(table, asked, seed, report, notes)
     except BadValueError as error:
-        if error.is_missing and not recipe.target:
+        if error.is_missing and not asked.target:
             encodes = "or add --target: text, dates and gaps are then encoded"
             raise ValueError(f"{error}, {encodes}") from None
-        if not recipe.target or not (error.is_text or error.is_missing):
+        if not asked.target or not (error.is_text or error.is_missing):
             raise
         every = read_rows(
-            table, recipe.target, recipe.columns, places=recipe.sphere, classify=classify,
+            table, asked.target, asked.columns, places=asked.sphere, classify=classify,
             test_fraction=0, drop_missing=False, seed=seed, report=report,
             say=lambda text: notes.append(f"Note: {text}"),
         )  # fmt: skip
@@ -57,35 +125,45 @@ def _some_of(every: FrameRows, seed: int) -> tuple[Frame | Doubles, Any]:
 
 
 def _rows_of_numbers(
-    table: Table, recipe: Recipe, seed: int, report: Report, notes: list[str]
+    table: Table, asked: NumberColumns, seed: int, report: Report, notes: list[str]
 ) -> tuple[Doubles, Doubles | None, int]:
     """Do so of a table of numbers, every value of which is checked."""
-    width = len(recipe.columns)
-    names = [*recipe.columns, *([recipe.target] if recipe.target else [])]
-    survey = Survey(names, seed)
+    width = len(asked.columns)
+    names = [*asked.columns, *([asked.target] if asked.target else [])]
+    sample = ColumnSample(names, seed)
     for first, values, done in table.batches(names):
         rows = np.arange(first, first + len(values))
-        recipe.check(table, rows, values[:, :width])
-        survey.add(rows, values)
+        asked.check(table, rows, values[:, :width])
+        sample.add(rows, values)
         report("reading", done)
-    check_rows(table, survey.n_rows)
-    check_scales(table, names, survey.scaler.scale_)
-    if (survey.low == survey.high)[:width].all():
+    check_rows(table, sample.n_rows)
+    _check_scales(table, names, sample.scaler.scale_)
+    if (sample.low == sample.high)[:width].all():
         raise ValueError(
             f"{table.path}: every column is constant, so that there is nothing to predict from; "
             "choose other columns"
         )
-    if not recipe.sphere and {*recipe.columns} == {*table.beside(recipe.target)}:
-        notes += [f"Note: {told}" for told in [survey.row_numbers(recipe.columns)] if told]
-    if recipe.target:
-        check_targets_differ(table, recipe.target, survey.low[-1], survey.high[-1])
-    recipe = replace(
-        recipe,
-        mean=survey.scaler.mean_[:width].tolist(),
-        scale=survey.scaler.scale_[:width].tolist(),
+    if not asked.sphere and {*asked.columns} == {*table.beside(asked.target)}:
+        notes += [f"Note: {told}" for told in [sample.row_numbers(asked.columns)] if told]
+    if asked.target:
+        check_targets_differ(table, asked.target, sample.low[-1], sample.high[-1])
+    asked = replace(
+        asked,
+        mean=sample.scaler.mean_[:width].tolist(),
+        scale=sample.scaler.scale_[:width].tolist(),
     )
-    y = survey.values[:, -1] if recipe.target else None
-    return recipe.inputs(survey.values[:, :width]), y, survey.n_rows
+    y = sample.values[:, -1] if asked.target else None
+    return asked.inputs(sample.values[:, :width]), y, sample.n_rows
+
+
+def _check_scales(table: Table, names: list[str], scales: Doubles) -> None:
+    """Raise ValueError for a column whose values are too large to be squared."""
+    for name, scale in zip(names, scales, strict=True):
+        if not np.isfinite(scale):
+            raise ValueError(
+                f"{table.path}: column {name!r} has values so large that their squares overflow; "
+                "use another unit"
+            )
 
 
 def _standardised(column: Any) -> Any:

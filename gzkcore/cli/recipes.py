@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore.datasets.globe import LatLonToSphere, off_globe
+from gzkcore.datasets.globe import off_globe
 from gzkcore.rows.files import Table
 from gzkcore.rows.frames import KINDS, Frame, are_booleans, as_booleans, typed
 
@@ -24,34 +24,6 @@ PLACE = ("latitude", "longitude")  # what a frame calls the columns of --lat and
 
 @dataclass(frozen=True)
 class Recipe:
-    """How columns of numbers become the input of features, or of the whole kernel."""
-
-    target: str
-    columns: list[str]
-    sphere: bool  # the columns are latitude and longitude
-    mean: list[float] = field(default_factory=list)
-    scale: list[float] = field(default_factory=list)
-    window: list[float] = field(default_factory=list)  # of the places of the fit, see `cells`
-
-    def check(self, table: Table, rows: Integers, values: Doubles) -> None:
-        """Raise ValueError, naming the row, where rows of these numbers are off the globe."""
-        if self.sphere:
-            check_places(table, rows, values)
-
-    def inputs(self, values: Doubles) -> Doubles:
-        """Turn columns into unit vectors, or standardise them."""
-        if self.sphere:
-            return LatLonToSphere().transform(values)
-        return (values - self.mean) / self.scale
-
-    def read(self, table: Table, first: int, values: Doubles) -> Doubles:
-        """Return rows of a table, from `first` on, as the model takes them."""
-        self.check(table, np.arange(first, first + len(values)), values)
-        return self.inputs(values)
-
-
-@dataclass(frozen=True)
-class FrameRecipe:
     """How columns of any kind become the frame that `KernelRegressor` takes."""
 
     target: str
@@ -109,7 +81,7 @@ def check_places(table: Table, rows: Integers, degrees: Doubles) -> None:
         raise ValueError(f"{table.path}: data row {rows[wrong[0]] + 1}: {wrong[1]}")
 
 
-def place_names(model: Any, recipe: FrameRecipe) -> tuple[str, ...] | None:
+def place_names(model: Any, recipe: Recipe) -> tuple[str, ...] | None:
     """Return what frames call latitude and longitude, None if a model takes other columns too."""
     if recipe.places:
         return PLACE
@@ -123,13 +95,11 @@ def places_among(model: Any) -> tuple[str, ...]:
     return tuple(names[kind] for kind in PLACE if kind in names)
 
 
-def rows_at(model: Any, recipe: Recipe | FrameRecipe) -> Callable[[Doubles], Any] | None:
+def rows_at(model: Any, recipe: Recipe) -> Callable[[Doubles], Any] | None:
     """Return what turns latitude and longitude, (n, 2), into the rows that a model takes.
 
     None if it takes other columns too.
     """
-    if isinstance(recipe, Recipe):
-        return recipe.inputs if recipe.sphere else None
     if recipe.places:
         return recipe.at
     names = place_names(model, recipe)
@@ -138,7 +108,7 @@ def rows_at(model: Any, recipe: Recipe | FrameRecipe) -> Callable[[Doubles], Any
     return lambda places: Frame(dict(zip(names, places.T, strict=True)))
 
 
-def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
+def recipe_in(path: Path, model: Any) -> Recipe:
     """Return the recipe in a model that was loaded from a file."""
     saved = getattr(model, "recipe_", None)
     if saved is None:
@@ -146,9 +116,8 @@ def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
             f"{path} was saved from Python and does not say which columns it needs; use "
             "gzkcore.load in Python, or make a model for this command with gzkcore fit"
         )
-    kind = FrameRecipe if isinstance(saved, dict) and "kinds" in saved else Recipe
     try:
-        recipe = kind(**saved)
+        recipe = Recipe(**saved)
         _check(recipe)
     except (TypeError, ValueError):
         raise ValueError(
@@ -158,27 +127,23 @@ def recipe_in(path: Path, model: Any) -> Recipe | FrameRecipe:
     return recipe
 
 
-def _check(recipe: Recipe | FrameRecipe) -> None:
+def _check(recipe: Recipe) -> None:
     """Raise TypeError or ValueError if a recipe from a file doesn't hold what it should."""
-    wanted = {"target": str, "sphere": bool, "places": bool, "west": float, "seen": dict}
-    of_list = {"mean": float, "scale": float, "window": float}
+    wanted = {"target": str, "places": bool, "west": float, "seen": dict}
     for part in fields(recipe):
         value = getattr(recipe, part.name)
         if not isinstance(value, wanted.get(part.name, list)):
             raise TypeError(part.name)
-        if isinstance(value, list):
-            each = of_list.get(part.name, str)
-            if not all(isinstance(one, each) for one in value):
-                raise TypeError(part.name)
-    n = len(recipe.columns)
-    if isinstance(recipe, FrameRecipe):
-        on_globe, right = recipe.places, len(recipe.kinds) == n and {*recipe.kinds} <= {*KINDS}
-        seen: dict[str, Any] = recipe.seen
-        texts = [text for values in seen.values() for text in list(values)]
-        right &= {*seen} <= {*recipe.columns} and all(isinstance(text, str) for text in texts)
-    else:
-        on_globe = recipe.sphere
-        right = on_globe or len(recipe.mean) == len(recipe.scale) == n
-    right &= len(recipe.window) in (0, 4)
-    if not right or n < 1 or (on_globe and n != 2):
+        entry = float if part.name == "window" else str
+        if isinstance(value, list) and not all(isinstance(item, entry) for item in value):
+            raise TypeError(part.name)
+    n, texts = len(recipe.columns), [text for texts in recipe.seen.values() for text in list(texts)]
+    if not (
+        1 <= n == len(recipe.kinds)
+        and {*recipe.kinds} <= {*KINDS}
+        and {*recipe.seen} <= {*recipe.columns}
+        and all(isinstance(text, str) for text in texts)
+        and len(recipe.window) in (0, 4)
+        and (n == 2 or not recipe.places)
+    ):
         raise ValueError("columns")

@@ -1,26 +1,29 @@
-"""The output of the default fit, as text and as JSON."""
+"""The output of `gzkcore fit`, as text and as JSON."""
 
 import math
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gzkcore._util.wording import as_plain, counted, plain
+from gzkcore.rows.files import ending
 from gzkcore.tabular.kernel_classifier import RATE_OF_CHOICE
 from gzkcore.tabular.table_encoder import NO_PLACES
 
 from .baselines import CONSTANTS
-from .columns import LEAST_RISE
-from .held_out import FOLDS
+from .held_out import FEW_ROWS, FOLDS
 from .maps import length_km, told_km
-from .output import first_of, picture_note, print_lines, print_table
+from .output import first_of, picture_note, print_lines, print_table, some_of
 from .recipes import PLACE
-from .show_fit import about_few, about_folds, next_step, some_of
+from .verdict import LEAST_RISE
 
 if TYPE_CHECKING:
     from .fit_frame import FrameFit
 
 MOST_COLUMNS = 8  # that are named
 MOST_DIGITS = 7  # of an error
+FEW_TEST_ROWS = 30  # with fewer an error is known to no better than some quarter of it
 
 
 def to_dict(found: "FrameFit") -> dict[str, Any]:
@@ -41,7 +44,7 @@ def to_dict(found: "FrameFit") -> dict[str, Any]:
         "chosen": next((each.what() for each in model.report_.candidates if each.chosen), None),
         "alpha": model.alpha_,
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
-        "train_rows": len(rows.y),
+        "train_rows": len(rows.y) if rows.source is None else rows.source.n_rows,
         "test_rows": len(rows.truth),
         "folds": None if rows.folds is None else FOLDS,
         "methods": verdict.methods if verdict else [],
@@ -70,9 +73,9 @@ def print_frame(result: dict[str, Any]) -> None:
         spreads = {method["method"]: method["of_folds"] for method in result["methods"]}
         print_lines(_what_columns_mean(result))
         if result["folds"]:
-            print_lines(*about_folds(spreads, written))
+            print_lines(*_about_folds(spreads, written))
         else:
-            print_lines(*about_few(result["train_rows"], result["test_rows"]))
+            print_lines(*_about_few(result["train_rows"], result["test_rows"]))
     else:
         print_lines(title)
     unit = f" (errors in standard deviations of {result['target']})" if not labels else ""
@@ -96,10 +99,44 @@ def print_frame(result: dict[str, Any]) -> None:
         *_about_unused(result["unused"], result["places_alone"]),
         *result["notes"],
         *picture_note(result["plot"]),
-        next_step(result["model"], result["data"]),
+        _next_step(result["model"], result["data"]),
         "      --probabilities adds the probability of each label"
         if labels
         else "      --std adds standard deviations",
+    )
+
+
+def _about_folds(of_folds: dict[str, list[float]], written: Callable[[float], str]) -> list[str]:
+    """Say what the errors of a cross-validation are, and from what to what those of folds go."""
+    spreads = "; ".join(
+        f"{name} {written(min(errors))} to {written(max(errors))}"
+        for name, errors in of_folds.items()
+    )
+    n_folds = len(next(iter(of_folds.values())))
+    return [
+        (
+            f"Each fit chose all settings again from {n_folds - 1} of {n_folds} folds and "
+            "predicted the other fold. The saved model is a fit to all rows."
+        ),
+        f"Errors of single folds: {spreads}.",
+    ]
+
+
+def _about_few(n_train: int, n_test: int) -> list[str]:
+    """Say so where few rows were held out, and how to test by more."""
+    if not 0 < n_test < FEW_TEST_ROWS:
+        return []
+    few = f"{counted(n_test, 'held-out row')} {'says' if n_test == 1 else 'say'} little"
+    if n_train + n_test < FEW_ROWS:
+        return [f"{few}; without --test-fraction all rows are tested, by cross-validation."]
+    return [f"{few}; --test-fraction 0.3 holds out more."]
+
+
+def _next_step(model: str, data: str) -> str:
+    """Say how to predict with a model."""
+    end = ending(Path(data))
+    return f"Next: gzkcore predict {shlex.quote(model)} NEW{end} --output PREDICTED" + (
+        {".npz": ".npy"}.get(end, end)
     )
 
 

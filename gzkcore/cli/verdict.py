@@ -12,13 +12,14 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore.rows.frames import Frame, Values
 
 from .baselines import CLASSIFICATION, REGRESSION, Baseline
-from .columns import shuffled_errors, some_of
 from .frame_rows import FrameRows
-from .reports import Report
+from .output import Report
 
 SURE = 0.9  # a probability from which on a prediction is called sure
 # Rows or centres of a model up to which the standard deviations of the test are worth their time.
 STD_ROWS = 6000
+MOST_ROWS, MOST_COLUMNS = 1000, 50  # in which, and of which, columns are shuffled
+LEAST_RISE = 1.01  # of the error where a column that matters is shuffled
 
 Judge: TypeAlias = Callable[[Values, Doubles], dict[str, float | None]]
 
@@ -121,7 +122,7 @@ def judge_model(
     took : float
         Seconds of its fit.
     tried : dict of list of str
-        Columns that may matter, see `shuffled_errors`.
+        Columns that may matter, see `_shuffled_errors`.
     seed : int
     report : callable
     """
@@ -201,7 +202,7 @@ def _shuffled(
 ) -> tuple[float, dict[str, float]]:
     """Return the first of the errors on some of the rows held out, and with columns shuffled."""
     rng = np.random.default_rng(seed)
-    some = some_of(len(rows.truth), rng)
+    some = _sampled(len(rows.truth), rng)
     tested = replace(tested, folds=tested.folds[some])
     predict = tested.predict_proba if rows.classify else tested.predict
     judge = _judge_of(tested, rows)
@@ -209,7 +210,43 @@ def _shuffled(
     def error(truth: Values, predicted: Doubles) -> float:
         return float(next(iter(judge(truth, predicted).values())) or 0)
 
-    return shuffled_errors(predict, rows.test.take(some), rows.truth[some], error, tried, rng)
+    return _shuffled_errors(predict, rows.test.take(some), rows.truth[some], error, tried, rng)
+
+
+def _sampled(n_rows: int, rng: np.random.Generator) -> Integers:
+    """Return the rows that columns are shuffled in, some of many."""
+    return np.sort(rng.permutation(n_rows)[:MOST_ROWS])
+
+
+def _shuffled_errors(
+    predict: Callable[[Frame], Doubles],
+    frame: Frame,
+    truth: Values,
+    error: Callable[[Values, Doubles], float],
+    tried: dict[str, list[str]],
+    rng: np.random.Generator,
+) -> tuple[float, dict[str, float]]:
+    """Return the error on rows, and with some columns shuffled, the largest first.
+
+    Parameters
+    ----------
+    predict : callable
+    frame : Frame
+        Rows held out, `_sampled`: each column takes a prediction of all.
+    truth : ndarray of shape (n_rows,)
+    error : callable
+        Of truth and predictions.
+    tried : dict of list of str
+        Columns that are shuffled together, by what they are called, in the order of the trials.
+    rng : Generator
+    """
+    found = {}
+    for name, columns in list(tried.items())[:MOST_COLUMNS]:
+        order = rng.permutation(len(truth))
+        other = Frame(frame.values | {column: frame[column][order] for column in columns})
+        found[name] = error(truth, predict(other))
+    ordered = dict(sorted(found.items(), key=lambda each: -each[1]))
+    return error(truth, predict(frame)), ordered
 
 
 def _judge_of(tested: Tested, rows: FrameRows) -> Judge:

@@ -118,7 +118,6 @@ class Table:
 
     outputs: tuple[str, ...] = ()  # endings that `append` can write
     may_have_commas = False  # for decimal points, although nobody said so
-    is_text = False  # so that reading it again means parsing it again
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path, self.names = path, names
@@ -155,15 +154,9 @@ class Table:
         """Say what may be wrong with the names of the columns."""
         return ""
 
-    def batches(
-        self, names: list[str], *, missing: bool = False
-    ) -> Iterator[tuple[int, Doubles, float]]:
-        """Yield (first row, values (n, len(names)), share of the file read so far).
-
-        With `missing` a value that is missing is NaN; else it is an error.
-        """
-        parsed = self._numbers_or_nan if missing else self._numbers
-        for first, values, done, _ in self._read(names, parsed):
+    def batches(self, names: list[str]) -> Iterator[tuple[int, Doubles, float]]:
+        """Yield (first row, values (n, len(names)), share of the file read so far)."""
+        for first, values, done, _ in self._read(names, self._numbers):
             yield first, values, done
 
     def columns(self, names: list[str]) -> Iterator[tuple[int, dict[str, Any], float]]:
@@ -180,8 +173,6 @@ class Table:
         compute: Compute,
         new: dict[str, np.dtype[Any]],
         output: Path,
-        *,
-        as_numbers: bool = True,
     ) -> Iterator[float]:
         """Write the table to `output`, with new last columns.
 
@@ -192,12 +183,10 @@ class Table:
         names : list of str
             Columns that are read.
         compute : callable
-            Is given these, as `batches` or (`as_numbers` False) `columns` yields them, and returns
-            the new ones.
+            Is given these, as `columns` yields them, and returns the new ones.
         new : dict of dtype
             The names of these, and their types: float64 or text.
         output : Path
-        as_numbers : bool
         """
         raise NotImplementedError
 
@@ -214,23 +203,9 @@ class Table:
         columns = self._columns(piece, names, first)
         values = self._converted(columns, names)
         if (place := first_not_finite(values)) is not None:
-            raise self._bad_place(columns, names, first, *place)
+            row, j = place
+            raise self.bad_value(first + row, names[j], plain_value(columns[names[j]][row]))
         return values
-
-    def _numbers_or_nan(self, piece: Any, names: list[str], first: int) -> Doubles:
-        """Return the same, NaN where a value is missing."""
-        columns = self._columns(piece, names, first)
-        values = self._converted(columns, names)
-        for row, j in np.argwhere(~np.isfinite(values)).tolist():
-            if not is_missing(plain_value(columns[names[j]][row])):
-                raise self._bad_place(columns, names, first, row, j)
-            values[row, j] = np.nan
-        return values
-
-    def _bad_place(
-        self, columns: dict[str, Any], names: list[str], first: int, row: int, j: int
-    ) -> BadValueError:
-        return self.bad_value(first + row, names[j], plain_value(columns[names[j]][row]))
 
     def _converted(self, columns: dict[str, Any], names: list[str]) -> Doubles:
         """Return columns as float64, (n, len(names)), not finite where a value is no number."""
@@ -249,9 +224,6 @@ class Table:
             first += len(values if isinstance(values, np.ndarray) else values[names[0]])
         if first == 0:
             raise ValueError(f"{self.path} has columns, but no rows; pass a file with rows")
-
-    def _parser(self, as_numbers: bool) -> Callable[[Any, list[str], int], Any]:
-        return self._numbers if as_numbers else self._columns
 
     def bad_type(self, name: str, holds: str) -> BadValueError:
         """Return the error of a column of things that nobody can compare."""
@@ -311,7 +283,6 @@ class CsvTable(Table):
     """
 
     outputs = (".csv", ".tsv", ".txt")
-    is_text = True
     decimal_comma = False  # numbers have one
 
     def __init__(self, path: Path) -> None:
@@ -359,16 +330,13 @@ class CsvTable(Table):
         compute: Compute,
         new: dict[str, np.dtype[Any]],
         output: Path,
-        *,
-        as_numbers: bool = True,
     ) -> Iterator[float]:
         """Copy every record as it stands, with computed values at its end."""
-        parsed = self._parser(as_numbers)
         with replacing(output) as beside, beside.open("wb") as out:
             between = self._between_names
             names_of_new = [self._quoted(name, between) for name in new]
             out.write(self._extended(self._header, names_of_new, between))
-            for _, values, done, block in self._read(names, parsed):
+            for _, values, done, block in self._read(names, self._columns):
                 lines = iter(records(block, self._delimiter))
                 for row in zip(*(column.tolist() for column in compute(values)), strict=True):
                     record = next(lines)
@@ -499,8 +467,6 @@ class ParquetTable(Table):
         compute: Compute,
         new: dict[str, np.dtype[Any]],
         output: Path,
-        *,
-        as_numbers: bool = True,
     ) -> Iterator[float]:
         """Write the same columns and the computed ones, as .parquet or .csv."""
         import pyarrow as pa
@@ -512,7 +478,7 @@ class ParquetTable(Table):
             schema = schema.append(pa.field(name, pa.from_numpy_dtype(dtype)))
         writer = CSVWriter if output.suffix.lower() == ".csv" else ParquetWriter
         with replacing(output) as beside, writer(beside, schema) as out:
-            for _, values, done, batch in self._read(names, self._parser(as_numbers), whole=True):
+            for _, values, done, batch in self._read(names, self._columns, whole=True):
                 more = [pa.array(column) for column in compute(values)]
                 out.write_batch(pa.record_batch([*batch.columns, *more], schema=schema))
                 yield done
@@ -576,8 +542,6 @@ class ArrayTable(Table):
         compute: Compute,
         new: dict[str, np.dtype[Any]],
         output: Path,
-        *,
-        as_numbers: bool = True,
     ) -> Iterator[float]:
         """Write the computed columns alone, all of one type."""
         n_rows = self._shapes[self._places[names[0]][0]][0]
@@ -586,7 +550,7 @@ class ArrayTable(Table):
             out = np.lib.format.open_memmap(
                 beside, mode="w+", dtype=next(iter(new.values())), shape=shape
             )
-            for first, values, done, _ in self._read(names, self._parser(as_numbers)):
+            for first, values, done, _ in self._read(names, self._columns):
                 rows = np.stack(compute(values), axis=-1)
                 out[first : first + len(rows)] = rows.reshape(-1, *shape[1:])
                 yield done

@@ -6,7 +6,7 @@ error than a category. So a column that is mostly numbers is refused, unless it 
 codes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -55,11 +55,22 @@ class Frame:
         """The types, in order."""
         return [column.dtype for column in self.values.values()]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self), len(self.values)
+
     def __len__(self) -> int:
         return len(next(iter(self.values.values()))) if self.values else 0
 
     def __getitem__(self, name: str) -> Values:
         return self.values[name]
+
+    @staticmethod
+    def stacked(parts: "Sequence[Frame]") -> "Frame":
+        """Return the rows of frames with the same columns."""
+        names = parts[0].columns
+        return Frame({name: np.concatenate([part[name] for part in parts]) for name in names})
 
     def take(self, rows: Integers | NDArray[np.bool_] | slice) -> "Frame":
         """Return some of the rows."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.state import doubles, fitting, labels, stored
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
 from gzkcore._util.validation import check_lengths, check_some_rows
+from gzkcore.kernels.base import Kernel
 from gzkcore.learn.classification import (
     ClassifierScore,
     count_labels,
@@ -41,7 +42,7 @@ class KernelClassifier(ClassifierScore, TableLearner):
 
     Parameters
     ----------
-    budget, max_memory, missing, cv, random_state
+    budget, form, n_components, kernel, max_memory, missing, cv, random_state
         As for `KernelRegressor`.
 
     Attributes
@@ -72,14 +73,18 @@ class KernelClassifier(ClassifierScore, TableLearner):
         self,
         budget: float | None = None,
         *,
+        form: str = "auto",
+        n_components: int | None = None,
+        kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
         missing: str = "impute",
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            budget, max_memory=max_memory, missing=missing, cv=cv, random_state=random_state
-        )
+            budget, form=form, n_components=n_components, kernel=kernel, max_memory=max_memory,
+            missing=missing, cv=cv, random_state=random_state,
+        )  # fmt: skip
 
     def fit(
         self,

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from gzkcore._util.state import doubles, fitting, flag, gone, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_targets
+from gzkcore.kernels.base import Kernel
 from gzkcore.learn.regression import RegressorScore
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_dask, is_source
@@ -45,6 +46,18 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     budget : float, optional
         > 0, about how many seconds the final fit may take; None: 600. It is `--time` of the command
         `gzkcore fit`. Choosing the settings takes another 5 to 60 s, for any number of rows.
+    form : {"auto", "whole", "centers", "features"}, default="auto"
+        What the model is: ridge regression with the whole kernel, with the kernel at some rows
+        (centres), or on features. "auto" chooses by error, budget and memory. Another form is used
+        however long it takes; if memory does not allow it, `fit` raises a ValueError.
+    n_components : int, optional
+        >= 1, the number of centres or features; other forms ignore it. None: a quarter of the rows
+        as centres, up to 20,000, or 4,096 features; fewer where memory is short.
+    kernel : str or Kernel, default="auto"
+        "auto": the best of several Matern kernels and the Laplacian. "gaussian", "matern",
+        "laplacian", "exponential" or "rational_quadratic": only this one, with learned
+        lengthscales. A Kernel: only this one, for the encoded columns; parameters that are "learn"
+        or "learn-isotropic" are learned, see `learn_kernel`.
     max_memory : float or str, optional
         > 0, the estimated number of bytes that the final fit may take beside the table: 2e9, or
         "2GB" (KB, MB, GB and TB are powers of 1,000). None: half of the memory that is available at
@@ -122,14 +135,18 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         self,
         budget: float | None = None,
         *,
+        form: str = "auto",
+        n_components: int | None = None,
+        kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
         missing: str = "impute",
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            budget, max_memory=max_memory, missing=missing, cv=cv, random_state=random_state
-        )
+            budget, form=form, n_components=n_components, kernel=kernel, max_memory=max_memory,
+            missing=missing, cv=cv, random_state=random_state,
+        )  # fmt: skip
 
     def fit(
         self,

@@ -22,13 +22,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
+from sklearn.base import clone
 
 from gzkcore._util.state import flag, holds, number, sequence, stored, text, whole
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.warn import collected_warnings
 from gzkcore._util.wording import seconds_told
-from gzkcore.kernels.base import Kernel
+from gzkcore.kernels.aliases import as_kernel
+from gzkcore.kernels.base import Kernel, asks_targets
 from gzkcore.kernels.learned import N_ROWS, LearnedKernel, learned
 from gzkcore.kernels.shift_invariant import Laplacian, Matern
 from gzkcore.learn.held_out import Split
@@ -57,6 +59,8 @@ LEGEND = (
     "Error: root mean squared, of held-out rows, in standard deviations of y (of labels as +1 and "
     "-1), with the best alpha. Rows: those fitted to."
 )
+# Kernels that may be asked for by name: their lengthscales can be learned.
+BY_NAME = ("gaussian", "matern", "laplacian", "exponential", "rational_quadratic")
 RARE = 10  # rows of other values that are added to those learned from, if these are all alike
 
 
@@ -357,8 +361,31 @@ class Trials:
 # ---- the search
 
 
+def searched(kernel: str | Kernel) -> Kernel | None:
+    """Return the only kernel to try, None if several are; a name leaves all lengths to be learned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such kernel, or none of that name whose lengths can be learned.
+    """
+    if isinstance(kernel, str) and kernel == "auto":
+        return None
+    only: Kernel
+    if not isinstance(kernel, str):
+        only = clone(as_kernel(kernel))
+        return only
+    if kernel not in BY_NAME:
+        raise ValueError(
+            f"kernel={kernel!r} is unknown; use one of {('auto', *BY_NAME)}, or a Kernel"
+        )
+    only = as_kernel(kernel)
+    only.set_params(**dict.fromkeys(only.learnable, "learn"))
+    return only
+
+
 def choose_kernel(
-    trials: Trials, *, one_length: bool, rng: np.random.Generator
+    trials: Trials, kernel: Kernel | None, *, one_length: bool, rng: np.random.Generator
 ) -> tuple[Candidate, Candidate | None] | None:
     """Return the kernel and the alpha that predict rows held out best.
 
@@ -368,6 +395,8 @@ def choose_kernel(
     Parameters
     ----------
     trials : Trials
+    kernel : Kernel or None
+        The only one to try; None: several.
     one_length : bool
         Whether all columns have one length, as points of the unit sphere and very wide rows have.
     rng : Generator
@@ -380,27 +409,29 @@ def choose_kernel(
         where X or y is constant on the rows to fit to: there is nothing to learn from.
     """
     began = time.perf_counter()
-    kernels = _learned_kernels(trials, one_length=one_length, rng=rng)
+    kernels = _candidates(trials, kernel, one_length=one_length, rng=rng)
     if not kernels:
         return None
-    if trials.n_fitted < FEW_ROWS:
+    if kernel is None and trials.n_fitted < FEW_ROWS:
         kernels["Gaussian, nearly linear"] = _nearly_linear(trials)
     seconds = time.perf_counter() - began
     trials.report.say(
         f"The lengthscales of all kernels tried were learned in {seconds_told(seconds)} s."
     )
+    is_fixed = kernel is not None and not asks_targets(kernel)
+    either, shorter = ((), ()) if is_fixed else ((-1, 1), (-1,))
     if trials.n_fitted < HALVED:
-        return walk(trials, _best_of(trials, kernels)), None
+        return walk(trials, _best_of(trials, kernels), either), None
     half = trials.halved()
-    of_half = walk(half, _best_of(half, kernels))
+    of_half = walk(half, _best_of(half, kernels), either)
     start = trials.run_about(of_half)
     if start is None:  # no alpha that near
-        return walk(trials, _best_of(trials, kernels)), of_half
-    return walk(trials, start, directions=(-1,)), of_half
+        return walk(trials, _best_of(trials, kernels), either), of_half
+    return walk(trials, start, shorter), of_half
 
 
-def _learned_kernels(
-    trials: Trials, *, one_length: bool, rng: np.random.Generator
+def _candidates(
+    trials: Trials, kernel: Kernel | None, *, one_length: bool, rng: np.random.Generator
 ) -> dict[str, tuple[Kernel, list[Kernel]]]:
     """Return kernels of all rows and of each split by what they are called; none to learn from."""
     looked_at = [some_that_vary(trials.X, trials.Y, rows, rng) for rows, _ in trials.splits]
@@ -423,6 +454,16 @@ def _learned_kernels(
         return found
 
     dim = trials.X.shape[1]
+    if kernel is not None and not asks_targets(kernel):
+        kernel = kernel.resolve(trials.X)
+        return {plain_name(kernel): (kernel, [kernel] * len(trials.splits))}
+    if kernel is not None:
+        lengths = [name for name in kernel.learnable if name != "nu"]
+        alike = clone(kernel).set_params(**dict.fromkeys(lengths, "learn-isotropic"))
+        if not (one_length or dim == 1):
+            learn("one lengthscale per column", kernel, looked_at)
+        learn("one lengthscale", alike, looked_at)
+        return kernels
     if one_length or dim == 1:
         learn("one lengthscale", Matern("learn", "learn-isotropic"), looked_at)
         return kernels
@@ -504,7 +545,7 @@ def some_that_vary(
     return np.sort(chosen)
 
 
-def walk(trials: Trials, start: Candidate, directions: Sequence[int] = (-1, 1)) -> Candidate:
+def walk(trials: Trials, start: Candidate, directions: Sequence[int]) -> Candidate:
     """Make all lengths shorter, else longer, by FACTOR as long as that helps; return the best."""
     best = start
     for direction in directions:

@@ -24,9 +24,15 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from gzkcore._util.memory import bytes_of
 from gzkcore._util.model_io import save
 from gzkcore._util.random import generator
-from gzkcore._util.state import doubles, flag, has, holds, nothing, number, plain, stored
+from gzkcore._util.state import doubles, flag, has, holds, nothing, number, plain, stored, text
 from gzkcore._util.typing import Data, Doubles, Integers, Seed
-from gzkcore._util.validation import check_lengths, check_positive, check_weights
+from gzkcore._util.validation import (
+    check_choice,
+    check_integer,
+    check_lengths,
+    check_positive,
+    check_weights,
+)
 from gzkcore._util.warn import collected_warnings, warn
 from gzkcore._util.wording import counted, seconds_told
 from gzkcore.features.base import plain_output
@@ -47,6 +53,7 @@ from .kernel_search import (
     Trials,
     choose_kernel,
     coordinates,
+    searched,
     try_model,
 )
 from .table_encoder import TableEncoder
@@ -57,7 +64,8 @@ from .table_rows import TableRows
 # most tiles and lengths are short, there are more.
 CHOICE_ROWS, CHOICE_ROWS_ON_SPHERE = 8000, 16_000
 SECONDS = 600.0
-FEATURES, FEWEST_FEATURES = 4096, 256
+FORMS = AUTO, WHOLE, CENTERS, FEATURES = "auto", "whole", "centers", "features"
+MOST_FEATURES, FEWEST_FEATURES = 4096, 256
 LEAST_FEATURES = 32  # where there is room for no other form
 FEATURES_WIN = 0.99  # of the error of the whole kernel: features are taken below that
 FEWEST_CENTERS, MOST_CENTERS = 4096, 20_000
@@ -94,6 +102,7 @@ class TableLearner(BaseEstimator):
     """Base of the learners that choose everything by themselves."""
 
     _state = stored(
+        kernel=text() | holds(Kernel),
         encoder_=holds(TableEncoder),
         model_=has("predict") | nothing(),
         kernel_=holds(Kernel) | nothing(),
@@ -116,12 +125,18 @@ class TableLearner(BaseEstimator):
         self,
         budget: float | None = None,
         *,
+        form: str = "auto",
+        n_components: int | None = None,
+        kernel: str | Kernel = "auto",
         max_memory: float | str | None = None,
         missing: str = "impute",
         cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         self.budget = budget
+        self.form = form
+        self.n_components = n_components
+        self.kernel = kernel
         self.max_memory = max_memory
         self.missing = missing
         self.cv = cv
@@ -176,6 +191,8 @@ class TableLearner(BaseEstimator):
         seconds = SECONDS if self.budget is None else check_positive("budget", self.budget)
         if self.max_memory is not None:
             bytes_of("max_memory", self.max_memory)
+        self._check_form()
+        kernel = searched(self.kernel)
         rng = generator(self.random_state)
         source = self._source(X, y, sample_weight, groups)
         drawn = None
@@ -208,7 +225,7 @@ class TableLearner(BaseEstimator):
                 f"at random from {table.n_all:,}, which are read in passes."
             )
         self._means, self._scales = table.standardise()
-        self._learn(table, "labels" if are_labels else "y", seconds, report, rng)
+        self._learn(table, kernel, "labels" if are_labels else "y", seconds, report, rng)
         for candidate in report.candidates:
             candidate.of_splits = []  # nobody needs them any more
         report.say(f"The fit took {seconds_told(time.perf_counter() - start)} s in total.")
@@ -232,8 +249,20 @@ class TableLearner(BaseEstimator):
                 )
         return source_of(X, y, sample_weight)
 
+    def _check_form(self) -> None:
+        """Raise ValueError or TypeError unless form and n_components are as described."""
+        check_choice("form", self.form, FORMS)
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1)
+
     def _learn(
-        self, table: TableRows, of: str, seconds: float, report: Report, rng: np.random.Generator
+        self,
+        table: TableRows,
+        kernel: Kernel | None,
+        of: str,
+        seconds: float,
+        report: Report,
+        rng: np.random.Generator,
     ) -> None:
         """Learn to predict what the targets are `of`, by which reports call them."""
         self.model_ = self.kernel_ = self.alpha_ = None
@@ -255,7 +284,7 @@ class TableLearner(BaseEstimator):
         one_length = on_sphere or table.X.shape[1] > MOST_LENGTHS
         rows = coordinates(table.X) if one_length else table.X
         trials = Trials(rows, table.Y, table.weight, splits, report, seed)
-        chosen = choose_kernel(trials, one_length=one_length, rng=rng)
+        chosen = choose_kernel(trials, kernel, one_length=one_length, rng=rng)
         if chosen is None:
             report.say("The model predicts the mean: X or y is constant on the training rows.")
             return
@@ -294,23 +323,45 @@ class TableLearner(BaseEstimator):
         """Return the form that is best within the seconds and bytes that it may take."""
         shape = table.n_all, table.X.shape[1], table.Y.shape[1]
         room = Room(shape, best.alpha, self.max_memory, gathered=table.in_passes)
-        form, why = self._within(room, trials, best, seconds)
+        if self.form == AUTO:
+            form, why = self._within(room, trials, best, seconds)
+        else:
+            form, why = self._asked(room, trials, best)
         if left_out := room.left_out():
             trials.report.say(left_out)
         trials.report.say(f"Model: {why}")
         return form
+
+    def _asked(self, room: Room, trials: Trials, best: Candidate) -> tuple[Form, str]:
+        """Return the form that the parameters name, and what it is; too large, it is an error."""
+        n, alpha, seed = room.n_rows, best.alpha, trials.seed
+        asked = f'as form="{self.form}" says.'
+        if self.form == WHOLE:
+            if not room.whole():
+                raise room.too_little()
+            return Form(alpha, seed), f"the whole kernel on {counted(n, 'row')}, {asked}"
+        if self.form == CENTERS:
+            most = self.n_components or max(FEWEST_CENTERS, min(MOST_CENTERS, n // 4))
+            count = room.centers(min(n, most), min(n, self.n_components or 1))
+            if not count:
+                raise room.too_little()
+            return Form(alpha, seed, centers=count), f"{counted(count, 'centre')}, {asked}"
+        count = room.features(min(n, self.n_components or MOST_FEATURES), self.n_components or 1)
+        if not count:
+            raise room.too_little()
+        return Form(alpha, seed, features=count), f"{counted(count, 'feature')}, {asked}"
 
     def _within(
         self, room: Room, trials: Trials, best: Candidate, seconds: float
     ) -> tuple[Form, str]:
         """Return a form and what it is; ValueError where no form is within the memory."""
         n, seed = room.n_rows, trials.seed
-        most_features = min(FEATURES, n)
+        most_features = min(MOST_FEATURES, n)
         # Features are solved for exactly, with alphas too small for conjugate gradients. Where the
         # best alpha isn't the smallest that these can do, or hardly better than the next, features
         # have nothing to offer: on four tables and eight made ones its error was 3 % larger or more
         # where features won, and less than .01 % larger where they lost.
-        enough = min(len(rows) for rows, _ in trials.splits) > FEATURES // 2
+        enough = min(len(rows) for rows, _ in trials.splits) > MOST_FEATURES // 2
         if best.least_alpha and enough and room.features(most_features, most_features):
             features = Form(best.alpha, seed, features=most_features)
             name = f"{best.name}, {most_features // 2:,} features"

@@ -18,6 +18,7 @@ from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_some_weight, check_weights
 from gzkcore._util.wording import counted
 from gzkcore.passes.streams import Slices
+from gzkcore.rows.frames import Frame
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, has_rows, in_batch, is_source
 
@@ -67,7 +68,7 @@ class Drawn:
         kept = _least(keys, most, X)
         rows = used[kept]
         return cls(
-            n_rows, len(used), total, _safe_indexing(X, rows), np.asarray(batch.y)[rows],
+            n_rows, len(used), total, rows_of_table(X, rows), np.asarray(batch.y)[rows],
             None if weight is None else weight[rows], keys[kept], largest, mean,
             w @ np.square(Y - mean), Y.min(axis=0, initial=1.0) * largest,
             Y.max(axis=0, initial=-1.0) * largest,
@@ -94,7 +95,7 @@ class Drawn:
         used = [part for part in parts if part.n_used] or parts
         return Drawn(
             sum(part.n_rows for part in parts), sum(part.n_used for part in parts), total,
-            _safe_indexing(X, kept), y[kept], None if weight is None else weight[kept], keys[kept],
+            rows_of_table(X, kept), y[kept], None if weight is None else weight[kept], keys[kept],
             largest, np.asarray(mean), np.asarray(squares), np.min([p.low for p in used], axis=0),
             np.max([part.high for part in used], axis=0),
         )  # fmt: skip
@@ -234,9 +235,16 @@ def _as_array(X: Any) -> Any:
     return np.asarray(X, dtype=object) if rows.dtype.kind in "US" else rows
 
 
+def rows_of_table(X: Any, rows: Integers) -> Any:
+    """Return some rows of an array, a sparse matrix or a data frame."""
+    return X.take(rows) if isinstance(X, Frame) else _safe_indexing(X, rows)
+
+
 def stack_tables(parts: list[Any]) -> Any:
     """Put rows of tables of the same kind and columns together."""
     first = parts[0]
+    if isinstance(first, Frame):
+        return Frame.stacked(parts)
     if hasattr(first, "columns") and hasattr(first, "dtypes"):
         return _stack_frames(parts)
     widths = [part.shape[1] for part in parts if len(part.shape) > 1]

@@ -49,7 +49,7 @@ def test_plan(capsys, globe, plain):
     assert "500 rows of 3 columns, Gaussian(gamma=0.3333)" in text
     assert "gamma: 0.3333, by the rule scale" in text
     assert "predictions with" not in text
-    assert "gzkcore fit learns one lengthscale for each column" in text
+    assert "gzkcore fit learns its lengthscales" in text
     assert "Picture: plan.png" in text
     assert Path("plan.png").stat().st_size > 5000
 

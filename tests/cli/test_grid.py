@@ -11,7 +11,7 @@ from gzkcore._util.model_io import load
 from gzkcore.cli import grid
 from gzkcore.cli import main as cli
 from gzkcore.cli.grid import grid_of, window_asked
-from gzkcore.datasets import LatLonToSphere
+from gzkcore.rows.frames import Frame
 
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 
@@ -29,14 +29,16 @@ def test_netcdf_and_csv_of_features(capsys, globe):
         assert file.variables["latitude"].units == b"degrees_north"
     np.testing.assert_allclose(latitude, np.arange(85, -90, -10.0))
     np.testing.assert_allclose(longitude, np.arange(-175, 180, 10.0))
-    X = LatLonToSphere().transform(np.column_stack([np.full(36, 5.0), longitude]))
+    X = Frame({"latitude": np.full(36, 5.0), "longitude": np.array(longitude, dtype=float)})
     np.testing.assert_allclose(surface[8], load("model.gzk").predict(X), rtol=1e-9)
     assert (std > 0).all()
 
     run(capsys, "predict", "model.gzk", "--grid", "10", "--output", "map.csv")
     rows = read("map.csv")
     assert list(rows[0]) == ["longitude", "latitude", "PREDICTED_y"]
-    np.testing.assert_allclose([float(row["PREDICTED_y"]) for row in rows], surface.ravel())
+    np.testing.assert_allclose(
+        [float(row["PREDICTED_y"]) for row in rows], surface.ravel(), atol=1e-6
+    )
 
 
 @pytest.mark.slow

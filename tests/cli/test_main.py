@@ -130,21 +130,21 @@ def test_out_of_memory(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
-    """Some of its rows are drawn, and that is told."""
+    """It is read in passes; with groups, some of its rows are drawn. Both are told."""
     x = np.random.default_rng(0).standard_normal(1000)
     rows = (f"{a},{'red' if a > 0 else 'blue'},{2 * a}" for a in x)
     Path("data.csv").write_text("a,color,y\n" + "\n".join(rows) + "\n")
     monkeypatch.setattr("gzkcore.rows.frames.available_memory", lambda: 30_000)
     result = run(capsys, "fit", "data.csv", "--target", "y")
     (note,) = result["notes"]
-    told = re.search(
-        r"learned from (\d+) of 1,000 rows of data.csv, drawn at random: as many as fit into memory;",
-        note,
-    )
-    n_rows = int(told[1])
+    n_rows = int(re.search(r"(\d+) of 1,000 rows of data.csv fit into memory", note)[1])
     assert 60 < n_rows < 400
-    assert result["train_rows"] == n_rows
-    assert "--features 1024 reads all of them" in note
+    assert "in passes" in note
+    assert (result["train_rows"], result["folds"]) == (900, None)
+    assert 0 < result["test_rows"] < n_rows / 5
+    grouped = ["--test-groups", "color", "--test-fraction", "0.5"]
+    (*_, note) = run(capsys, "fit", "data.csv", "--target", "y", *grouped)["notes"][:1]
+    assert re.search(r"learned from (\d+) of 1,000 rows", note)
     reason = refuse(capsys, "fit", "data.csv", "--target", "y", "--memory", "1KB", "--force")
     assert re.search(r"\d of 1,000 rows of data.csv fit into --memory, 1,000 bytes, and", reason)
 
@@ -168,7 +168,7 @@ def test_a_table_that_memory_cannot_hold(capsys, monkeypatch):
             "--seed must be a whole number >= 0; got x",
         ),
         (["fit", "d.csv", "--time", "x"], "--time must be a number; got x"),
-        (["fit", "d.csv", "--centers", "99999"], "a whole number between 1 and 16,384; got 99999"),
+        (["fit", "d.csv", "--target", "y", "--centers", "0"], "a whole number >= 1; got 0"),
         (["info", "--colour"], "No such option: --colour"),
     ],
 )

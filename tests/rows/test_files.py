@@ -1,19 +1,14 @@
 """Tables in files: what they hold, what is refused, and copies with new columns."""
 
-import contextlib
 import csv
 import re
-import shutil
-import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gzkcore import open_batches
 from gzkcore.rows import files as tables
-from gzkcore.rows.columns import Columns
 from gzkcore.rows.files import open_table
 from gzkcore.rows.frames import read_frame
 
@@ -49,6 +44,13 @@ def in_files(numbers):
         yield name, ["0", "1", "2", "3"]
     for name in ("data.npz", "columns.npz"):
         yield name, ["a", "X0", "X1", "y"]
+
+
+def doubles(columns):
+    """Return columns, as `append` gives them to what computes new ones, as numbers."""
+    return np.column_stack(
+        [[float(str(value).replace(",", ".")) for value in column] for column in columns.values()]
+    )
 
 
 def read(pieces):
@@ -87,71 +89,6 @@ def test_formats_agree(numbers, small, monkeypatch):
         assert sorted(table.names) == sorted(names)
         np.testing.assert_array_equal(read(table.batches(names)), numbers)
         np.testing.assert_array_equal(read(table.batches(names[:0:-2])), numbers[:, :0:-2])
-
-
-def count_parsed(monkeypatch):
-    """Count the rows that are parsed."""
-    parsed, parse = [], tables.CsvTable._numbers
-
-    def counted(*arguments):
-        values = parse(*arguments)
-        parsed.append(len(values))
-        return values
-
-    monkeypatch.setattr(tables.CsvTable, "_numbers", counted)
-    return parsed
-
-
-@pytest.mark.parametrize("kept", [10**9, 100], ids=["in memory", "on disk"])
-def test_text_is_parsed_once(numbers, kept, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
-    monkeypatch.setattr("gzkcore.rows.columns.KEPT_BYTES", kept)
-    parsed = count_parsed(monkeypatch)
-    for path, names in in_files(numbers):
-        with Columns(open_table(path), names[1:]) as columns:
-            pieces = [[len(values) for _, values, _ in columns] for _ in range(2)]
-            assert pieces[0] == pieces[1]
-            np.testing.assert_array_equal(read(columns), numbers[:, 1:])
-    assert sum(parsed) == len(numbers)
-    assert sorted(path.suffix for path in Path().iterdir()) == sorted(
-        [".csv", ".npy", ".npy", ".npz", ".npz", ".parquet"]
-    )
-
-
-def test_a_reading_that_ended_early_begins_anew(numbers, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
-    path, names = next(in_files(numbers))
-    with Columns(open_table(path), names) as columns:
-        with contextlib.closing(iter(columns)) as begun:
-            next(begun)
-        for _ in range(2):
-            np.testing.assert_array_equal(read(columns), numbers)
-
-
-def test_readings_side_by_side_are_whole(numbers, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
-    path, names = next(in_files(numbers))
-    with Columns(open_table(path), names) as columns:
-        assert len(read(columns)) == len(numbers)
-        for (_, values, _), (_, others, _) in zip(columns, columns, strict=True):
-            np.testing.assert_array_equal(values, others)
-
-
-def test_without_room_for_its_numbers_text_is_parsed_again(numbers, monkeypatch):
-    path, names = next(in_files(numbers))
-    asked = []
-
-    def usage(folder):
-        asked.append(folder)
-        return SimpleNamespace(free=4 * Path(path).stat().st_size)
-
-    monkeypatch.setattr(shutil, "disk_usage", usage)
-    parsed = count_parsed(monkeypatch)
-    with Columns(open_table(path), names) as columns:
-        for _ in range(2):
-            np.testing.assert_array_equal(read(columns), numbers)
-    assert sum(parsed) == 2 * len(numbers)
-    assert asked == [tempfile.gettempdir()]
 
 
 def test_columns_that_can_be_numbers():
@@ -219,7 +156,11 @@ def test_headers_with_quotes(monkeypatch, header, names, mark, end):
     table = open_table("data.csv")
     assert table.names == names
     assert np.array_equal(read(table.batches(["y"])).ravel(), [3, 6, 9])
-    list(table.append(["y"], lambda rows: [2 * rows[:, 0]], {"new": DOUBLE}, Path("out.csv")))
+    list(
+        table.append(
+            ["y"], lambda columns: [2 * doubles(columns)[:, 0]], {"new": DOUBLE}, Path("out.csv")
+        )
+    )
     again = open_table("out.csv")
     assert again.names == [*names, "new"]
     assert np.array_equal(read(again.batches(["new"])).ravel(), [6, 12, 18])
@@ -250,7 +191,11 @@ def test_comments_before_the_header(monkeypatch, lines, names, place, mark, end,
     table = open_table("data.csv")
     assert table.names == names
     assert np.array_equal(read(table.batches(["y"])).ravel(), [3, 6, 9])
-    list(table.append(["y"], lambda rows: [2 * rows[:, 0]], {"new": DOUBLE}, Path("out.csv")))
+    list(
+        table.append(
+            ["y"], lambda columns: [2 * doubles(columns)[:, 0]], {"new": DOUBLE}, Path("out.csv")
+        )
+    )
     lines = [line + (delimiter + "new") * (i == place) for i, line in enumerate(lines)]
     rows = [f"{row}{delimiter}{2 * float(row[-1])}" for row in rows]
     expected = mark + end.join([*lines, *rows]) + end * last
@@ -280,7 +225,9 @@ def test_names_that_savetxt_writes_as_a_comment(delimiter, header):
     assert table.names == ["a", "b", "y"]
     assert np.array_equal(read(table.batches(["a", "y"])), rows[:, [0, 2]])
     new = {"new": DOUBLE, "my own": DOUBLE}
-    list(table.append(["y"], lambda rows: [2 * rows[:, 0]] * 2, new, Path("out.csv")))
+    list(
+        table.append(["y"], lambda columns: [2 * doubles(columns)[:, 0]] * 2, new, Path("out.csv"))
+    )
     again = open_table("out.csv")
     assert again.names == ["a", "b", "y", *new]
     assert np.array_equal(read(again.batches(["y", "my own"])), [[3, 6], [6, 12]])
@@ -413,7 +360,10 @@ def test_new_columns_in_every_format(numbers):
         for ending in outputs[Path(path).suffix]:
             new = Path(f"new{ending}")
             steps = open_table(path).append(
-                names, lambda values: [*values.T[::3] * 2], {"p": DOUBLE, "q": DOUBLE}, new
+                names,
+                lambda columns: [*doubles(columns).T[::3] * 2],
+                {"p": DOUBLE, "q": DOUBLE},
+                new,
             )
             assert list(steps)[-1] == 1
             expected = numbers[:, ::3] * 2
@@ -438,7 +388,9 @@ def test_all_else_stays_as_it_is():
     Path("data.csv").write_bytes(b"\r\n".join([head, rows[0], rows[1], b"", rows[2]]))
     table = open_table("data.csv")
     new = {"p": DOUBLE, "q;r": DOUBLE}
-    for _ in table.append(["lat", "lon"], lambda values: [*values.T], new, Path("new.csv")):
+    for _ in table.append(
+        ["lat", "lon"], lambda columns: [*doubles(columns).T], new, Path("new.csv")
+    ):
         pass
     expected = [
         head + b';p;"q;r"', rows[0] + b";48.1;11.6", rows[1] + b";-0.2;-78.5", b"",
@@ -482,7 +434,9 @@ def test_lines_that_end_with_a_carriage_return(numbers, monkeypatch):
     )
     table = open_table("data.csv")
     np.testing.assert_array_equal(read(table.batches(["a", "b", "c", "y"])), numbers)
-    for _ in table.append(["y"], lambda values: [*values.T], {"p": DOUBLE}, Path("new.csv")):
+    for _ in table.append(
+        ["y"], lambda columns: [*doubles(columns).T], {"p": DOUBLE}, Path("new.csv")
+    ):
         pass
     copy = open_table("new.csv")
     np.testing.assert_array_equal(read(copy.batches(["y", "p"])), numbers[:, [3, 3]])
@@ -500,7 +454,9 @@ def test_compressed_text(numbers, name, monkeypatch):
     Path(name).write_bytes(packed)
     table = open_table(name)
     np.testing.assert_array_equal(read(table.batches(names)), numbers)
-    for _ in table.append(["y"], lambda values: [*values.T], {"p": DOUBLE}, Path("new.csv")):
+    for _ in table.append(
+        ["y"], lambda columns: [*doubles(columns).T], {"p": DOUBLE}, Path("new.csv")
+    ):
         pass
     np.testing.assert_array_equal(read(open_table("new.csv").batches(["p"])), numbers[:, [3]])
 
@@ -595,7 +551,7 @@ def test_a_quotation_mark_within_a_value_opens_nothing(size, monkeypatch):
     assert np.ravel(X).tolist() == wanted
     table = tables.open_table(Path("data.csv"))
     new = {"z": np.dtype(np.float64)}
-    list(table.append(["x"], lambda X: [2 * X[:, 0]], new, Path("new.csv")))
+    list(table.append(["x"], lambda columns: [2 * doubles(columns)[:, 0]], new, Path("new.csv")))
     rows = list(csv.reader(Path("new.csv").read_text().splitlines(True)))
     assert [row[-1] for row in rows] == ["z", "2.0", "4.0", "6.0"]
     assert [row[2] for row in rows[1:]] == ["a", "sent to\nLondon,99,UK", 'a "b" c']

@@ -87,7 +87,7 @@ def test_half_of_what_is_available_is_taken(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
 def test_the_form_is_one_there_is_room_for(learner, monkeypatch):
-    monkeypatch.setattr(table_learner, "FEATURES", 30)
+    monkeypatch.setattr(table_learner, "MOST_FEATURES", 30)
     monkeypatch.setattr(table_learner, "FEWEST_FEATURES", 10)
     X, y = wave()
     y = y if learner is KernelRegressor else y > 0

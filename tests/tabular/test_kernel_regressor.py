@@ -72,7 +72,7 @@ def test_scikit_learn_agrees(estimator, check, monkeypatch):
 @pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
 def test_errors_name_the_class_that_was_called(learner):
     with pytest.raises(TypeError, match=rf"^{learner.__name__}\.__init__\(\) got an unexpected"):
-        learner(kernel="gaussian")
+        learner(alpha=1.0)
     X = gaussian(40, 3)
     model = learner(cv=2, random_state=0).fit(X, X[:, 0] > 0)
     wanted = f"^X has 2 features, but {learner.__name__} is expecting 3 features"
@@ -403,7 +403,7 @@ def test_the_report_tells_how_many_features_were_tried(monkeypatch):
 
 @pytest.mark.weekly
 def test_a_small_budget_takes_features(monkeypatch):
-    monkeypatch.setattr("gzkcore.tabular.table_learner.FEATURES", 256)
+    monkeypatch.setattr("gzkcore.tabular.table_learner.MOST_FEATURES", 256)
     X, y = waves(1200)
     model = KernelRegressor(budget=1e-6, random_state=0).fit(X, y)
     assert "features, since the whole kernel would take" in str(model.report_)
@@ -859,7 +859,7 @@ def test_latitude_and_longitude_share_their_influence():
 
 
 def test_features_are_calibrated_as_features_with_their_alpha(monkeypatch):
-    monkeypatch.setattr(table_learner, "FEATURES", 40)
+    monkeypatch.setattr(table_learner, "MOST_FEATURES", 40)
     (X, y), (new, truth) = waves(300), waves(1000, seed=1)
     model = KernelRegressor(budget=1e-9, random_state=0).fit(X, y)
     assert model.model_.coef_.size == 40

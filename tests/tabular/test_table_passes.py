@@ -14,7 +14,7 @@ from gzkcore.tabular.table_passes import EncodedTable, draw, source_of, stack_ta
 @pytest.fixture
 def drawn_200(monkeypatch):
     monkeypatch.setattr(table_passes, "DRAWN_ROWS", 200)
-    monkeypatch.setattr(table_learner, "FEATURES", 50)
+    monkeypatch.setattr(table_learner, "MOST_FEATURES", 50)
 
 
 def wave(n=600, seed=0):
