@@ -33,7 +33,6 @@ from .arguments import (
     widths_of,
 )
 from .output import (
-    advice,
     collected_notes,
     drawn,
     gamma_notes,
@@ -78,7 +77,7 @@ def plan(
 
     With --lat and --lon the kernel is one of the globe; other columns are standardised. The file is
     read once, in pieces; the answer comes from a random sample of its rows. Below the table is the
-    cost of the whole kernel, without features (gzkcore fit --whole). With --target the expected
+    cost of the whole kernel, without features. With --target the expected
     error, time and memory of gzkcore fit come first, for the whole kernel, centres and features;
     that command learns its kernel. With a target, columns may also hold text, dates and missing
     values; such a table is read whole.
@@ -86,7 +85,7 @@ def plan(
     from gzkcore.evaluate.plan import plan as make_plan
     from gzkcore.rows.files import open_table
 
-    from .plan_rows import drawn_rows, number_columns
+    from .plan_rows import advice, drawn_rows, number_columns
 
     if classify and target is None:
         raise ValueError("--classify needs a column of labels; add --target")
@@ -241,7 +240,7 @@ def compare(
     from gzkcore.evaluate.inputs import as_rows
     from gzkcore.rows.files import open_table
 
-    from .plan_rows import drawn_rows, number_columns
+    from .plan_rows import advice, drawn_rows, number_columns
 
     table = open_table(data, decimal_comma=decimal_comma)
     asked = number_columns(table, target, lat, lon, columns)

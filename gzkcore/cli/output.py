@@ -4,22 +4,17 @@ import contextlib
 import json
 import math
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .arguments import listed, origin
+from .arguments import origin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gzkcore.rows.files import Table
-    from gzkcore.rows.values import BadValueError
-
-    from .plan_rows import NumberColumns
 
 Report: TypeAlias = Callable[..., None]  # the name of the work, the share that is done, how it goes
 Say: TypeAlias = Callable[[str], None]
@@ -80,44 +75,6 @@ def options_named(*, drops: bool, columns: bool = True) -> Iterator[None]:
         if not columns:
             raise ValueError(f"{error.what}; mend or drop such rows") from None
         raise
-
-
-@contextlib.contextmanager
-def advice(table: "Table", asked: "NumberColumns") -> Iterator[None]:
-    """Of a column of text, say how to leave it out; of other bad values, what option helps."""
-    from gzkcore.rows.values import BadValueError
-
-    try:
-        with options_named(drops=False):
-            yield
-    except BadValueError as first:
-        error = _of_target(table, asked.target) or first
-        if error.is_text and error.column == asked.target:
-            raise ValueError(
-                f"{error.what}; mend or drop such rows, or predict another column, --target"
-            ) from None
-        if not error.is_text or asked.sphere:
-            raise
-        rest = [name for name in asked.columns if name != error.column]
-        usable = table.numeric(rest[:MOST_NAMED])
-        named = shlex.quote(listed(usable)) if usable else "NAMES"
-        more = ",..." if len(rest) > MOST_NAMED else ""
-        raise ValueError(
-            f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "
-            f"--columns {named}{more}"
-        ) from None
-
-
-def _of_target(table: "Table", target: str) -> "BadValueError | None":
-    """Return what is wrong with a target that holds text: it comes before any other column."""
-    from gzkcore.rows.values import BadValueError
-
-    try:
-        if target:
-            next(table.batches([target]), None)
-    except BadValueError as error:
-        return error if error.is_text else None
-    return None
 
 
 @contextlib.contextmanager

@@ -1,5 +1,8 @@
 """The random rows of a table on which `gzkcore plan` and `compare` try features."""
 
+import contextlib
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,11 +15,11 @@ from gzkcore.rows.files import Table
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import BadValueError
 
-from .arguments import chosen_columns
+from .arguments import chosen_columns, listed
 from .frame_rows import FrameRows, read_rows
 from .held_out import RowNumbers, check_rows, check_targets_differ, hashed
 from .hints import Numbering, about_row_numbers
-from .output import Report
+from .output import MOST_NAMED, Report, options_named
 from .recipes import check_places
 
 # Random rows in which plan and compare try features, and the values in them.
@@ -52,6 +55,40 @@ def number_columns(
     """Say which columns of numbers features are made of."""
     chosen, sphere = chosen_columns(table, target, lat, lon, columns)
     return NumberColumns(target or "", chosen, sphere)
+
+
+@contextlib.contextmanager
+def advice(table: Table, asked: NumberColumns) -> Iterator[None]:
+    """Of a column of text, say how to leave it out; of other bad values, what option helps."""
+    try:
+        with options_named(drops=False):
+            yield
+    except BadValueError as first:
+        error = _of_target(table, asked.target) or first
+        if error.is_text and error.column == asked.target:
+            raise ValueError(
+                f"{error.what}; mend or drop such rows, or predict another column, --target"
+            ) from None
+        if not error.is_text or asked.sphere:
+            raise
+        rest = [name for name in asked.columns if name != error.column]
+        usable = table.numeric(rest[:MOST_NAMED])
+        named = shlex.quote(listed(usable)) if usable else "NAMES"
+        more = ",..." if len(rest) > MOST_NAMED else ""
+        raise ValueError(
+            f"{error.what}; mend or drop such rows, or choose columns without {error.column!r}: "
+            f"--columns {named}{more}"
+        ) from None
+
+
+def _of_target(table: Table, target: str) -> BadValueError | None:
+    """Return what is wrong with a target that holds text: it comes before any other column."""
+    try:
+        if target:
+            next(table.batches([target]), None)
+    except BadValueError as error:
+        return error if error.is_text else None
+    return None
 
 
 class ColumnSample:

@@ -2,7 +2,7 @@
 
 - `open`: opens any of them
 - `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster
-- `files`, `csv_text`, `columns`: files, read batch by batch
+- `files`, `csv_text`: files, read batch by batch
 - `frames`, `categories`, `date_columns`, `dates`, `values`: columns of several kinds, and what
   single values mean
 - `survey`: measures rows in one pass

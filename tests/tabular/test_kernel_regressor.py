@@ -23,6 +23,7 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gzkcore import (
+    Gaussian,
     KernelClassifier,
     KernelRegressor,
     KernelRidge,
@@ -44,6 +45,7 @@ from gzkcore.tabular.kernel_search import (
     Trials,
     _nearly_linear,
     coordinates,
+    plain_name,
     some_that_vary,
 )
 from gzkcore.tabular.table_learner import _fitted
@@ -79,6 +81,76 @@ def test_errors_name_the_class_that_was_called(learner):
     for rows in (X[:, :2], pd.DataFrame(X[:, :2])):
         with pytest.raises(ValueError, match=wanted):
             model.predict(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "told"),
+    [
+        ({"form": "whole"}, 300, "the whole kernel on 300 rows"),
+        ({"form": "centers", "n_components": 70}, 70, "70 centres"),
+        ({"form": "centers"}, 300, "300 centres"),
+        ({"form": "features", "n_components": 70}, 70, "70 features"),
+        ({"form": "features", "n_components": 10**6}, 300, "300 features"),
+    ],
+)
+def test_a_form_that_is_asked_for(options, size, told):
+    """Whatever the budget is."""
+    (X, y), (new, truth) = waves(300), waves(500, seed=1)
+    model = KernelRegressor(
+        1e-9, kernel=Gaussian([2.0, 1.0, 0.01, 0.01]), random_state=0, **options
+    ).fit(X, y)
+    features = options["form"] == "features"
+    of = model.model_.features_.transform(np.zeros((1, 4))).T if features else model.model_.X_fit_
+    assert len(of) == size
+    assert told in str(model.report_)
+    assert model.score(new, truth) > 0.85
+
+
+@pytest.mark.parametrize("options", [{"form": "whole"}, {"form": "centers", "n_components": 250}])
+def test_a_form_beyond_memory_is_an_error(options):
+    X, y = waves(300)
+    with pytest.raises(ValueError, match=r"max_memory=100000.0 allows .*allow more"):
+        KernelRegressor(max_memory=1e5, random_state=0, **options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "matern", "laplacian", "exponential", "rational_quadratic"]
+)
+def test_a_kernel_that_is_asked_for_by_name(name):
+    X, y = waves(300)
+    model = KernelRegressor(kernel=name, random_state=0).fit(X, y)
+    wanted = name.replace("_", "")
+    assert type(model.kernel_).__name__.lower() in (wanted, "matern")
+    names = {plain_name(each.kernel).lower().partition(" ")[0] for each in model.report_.candidates}
+    assert names <= {wanted, "gaussian"}
+    assert np.ndim(model.kernel_.scale()) in (0, 1)
+
+
+def test_a_kernel_of_numbers_is_used_as_it_is(tmp_path):
+    X, y = waves(300)
+    kernel = Matern(2.5, 0.7)
+    model = KernelRegressor(kernel=kernel, random_state=0).fit(X, y)
+    assert model.kernel_.get_params() == kernel.get_params()
+    assert {each.longer for each in model.report_.candidates} == {1.0}
+    model.save(tmp_path / "m.gzk")
+    np.testing.assert_array_equal(load(tmp_path / "m.gzk").predict(X), model.predict(X))
+    learned = KernelRegressor(kernel=Matern(2.5, "learn-isotropic"), random_state=0).fit(X, y)
+    assert learned.kernel_.nu == 2.5
+    assert learned.kernel_.length_scale != 0.7
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"form": "tree"}, "form='tree'.*'auto', 'whole', 'centers', 'features'"),
+        ({"form": "centers", "n_components": 0}, "n_components=0.*>= 1"),
+        ({"kernel": "polynomial"}, "kernel='polynomial'.*'auto', 'gaussian'"),
+        ({"kernel": Gaussian}, "kernel=Gaussian is a class; use an instance"),
+    ],
+)
+def test_forms_and_kernels_that_there_are_not(options, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        KernelRegressor(**options).fit(*waves(60))
 
 
 def test_a_classifier_of_numbers_says_which_class_predicts_them():
