@@ -71,7 +71,7 @@ def accuracy(options):
     training = 1500 if options.quick else 4096
     rows = []
     for setting, (points, width) in SETTINGS.items():
-        ours, rff, nystroem, theirs, found = [], [], [], {}, {}
+        ours, rff, nystroem, theirs, as_published = [], [], [], {}, {}
         for seed in seeds:
             report(f"{setting}, seed {seed + 1}/{len(seeds)}")
             X, test = points(training, 1000 + seed), points(300, seed)
@@ -94,14 +94,14 @@ def accuracy(options):
         whole = [key for key in theirs if key[0] == PUBLISHED_DEGREES[-1]]
         for name, keys in (("as published", whole), ("best degree", list(theirs))):
             best = min(keys, key=lambda key, errors=theirs: np.mean(errors[key]))
-            found[name] = f"{mean_and_spread(theirs[best])} (q={best[0]}, s={best[1]})"
+            as_published[name] = f"{mean_and_spread(theirs[best])} (q={best[0]}, s={best[1]})"
         rows.append(
             {
                 "points": setting,
                 "features": width,
                 "gzkcore, auto": mean_and_spread(ours),
-                "as published": found["as published"],
-                "as published, best degree": found["best degree"],
+                "as published": as_published["as published"],
+                "as published, best degree": as_published["best degree"],
                 "RBFSampler": mean_and_spread(rff),
                 "Nystroem": mean_and_spread(nystroem),
             }

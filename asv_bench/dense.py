@@ -24,12 +24,12 @@ MODELS = {
 def dense(options):
     """Fit in a process each: the same predictions, seconds, and memory beyond that of the rows."""
     n, dim = (2000 if options.quick else options.rows_fitted), 3
-    found = {}
+    results = {}
     for name in MODELS:
         report(f"{name}, {n:,} rows")
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            found[name] = pool.submit(_fit, name, n, dim).result()
-    exact, slowest, largest = found["sklearn.kernel_ridge.KernelRidge"]
+            results[name] = pool.submit(_fit, name, n, dim).result()
+    exact, slowest, largest = results["sklearn.kernel_ridge.KernelRidge"]
     rows = [
         {
             "model": name,
@@ -39,7 +39,7 @@ def dense(options):
             "MB": megabytes,
             "times smaller": largest / megabytes,
         }
-        for name, (predicted, seconds, megabytes) in found.items()
+        for name, (predicted, seconds, megabytes) in results.items()
     ]
     notes = (
         f"{n:,} rows in {dim} columns, Gaussian with gamma={GAMMA:g}, alpha={ALPHA:g}; differences "

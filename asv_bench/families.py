@@ -68,26 +68,26 @@ def dimensions(options):
     rows, width = [], 128 if options.quick else WIDTH
     for (name, scale), d in itertools.product(SCALES.items(), (16, 32, 64, 128, 256, 784)):
         kernel = Gaussian(scale / d)
-        found = {}
+        results = {}
         for seed in range(options.seeds):
             report(f"dimensions: {name}, d={d}, seed {seed + 1}/{options.seeds}")
             X, test = gaussian(1000, d, seed=seed), gaussian(300, d, seed=1000 + seed)
             K = kernel(test)
             for label, features in in_many_dimensions(kernel, width, d, seed).items():
                 Z = features.fit(X).transform(test)
-                found.setdefault(label, []).append(frobenius_error(K, Z))
+                results.setdefault(label, []).append(frobenius_error(K, Z))
         report(f"dimensions: {name}, d={d}, times")
         times = at_equal_time(kernel, width, d, 1000 if options.quick else 20_000)
         for seed in range(options.seeds):
             X, test = gaussian(1000, d, seed=seed), gaussian(300, d, seed=1000 + seed)
             wider = in_many_dimensions(kernel, round(width * times), d, seed)["orthogonal"]
             error = frobenius_error(kernel(test), wider.fit(X).transform(test))
-            found.setdefault("orthogonal, equal time", []).append(error)
+            results.setdefault("orthogonal, equal time", []).append(error)
         rows.append(
             {
                 "kernel": name,
                 "d": d,
-                **{label: mean_and_spread(errors) for label, errors in found.items()},
+                **{label: mean_and_spread(errors) for label, errors in results.items()},
                 "time: Gegenbauer / orthogonal": times,
             }
         )
@@ -218,7 +218,7 @@ def tangent(options):
     """The neural tangent kernel: its slow series, as published and as here."""
     rows, width = [], 512
     for n in (300,) if options.quick else (300, 1000):
-        kernel, found = NeuralTangent(depth=2), {}
+        kernel, results = NeuralTangent(depth=2), {}
         for seed in range(options.seeds):
             report(f"tangent, {n} rows, seed {seed + 1}/{options.seeds}")
             X = sphere(n, 9, seed=seed)
@@ -235,7 +235,7 @@ def tangent(options):
                 ("as published, degree 20", theirs.fit_transform(X)),
             ):
                 errors = whitened_error(K, features, 0.1), spectral_error(K, features, 0.1)
-                found.setdefault(name, []).append(errors)
+                results.setdefault(name, []).append(errors)
         rows += [
             {
                 "rows": n,
@@ -243,7 +243,7 @@ def tangent(options):
                 "max |mu - 1|": mean_and_spread([error for error, _ in errors]),
                 "epsilon of Eq 1": mean_and_spread([error for _, error in errors]),
             }
-            for name, errors in found.items()
+            for name, errors in results.items()
         ]
     notes = (
         f"{width} features of NeuralTangent(depth=2) for points uniform on the unit sphere of R^9, "
@@ -311,7 +311,7 @@ def _compared(name, X, kernel, width, options):
     if isinstance(kernel, Polynomial):
         makers["TensorSketch"] = lambda seed: TensorSketchFeatures(kernel, width, random_state=seed)
     for label, make in makers.items():
-        found = []
+        results = []
         for seed in range(options.seeds):
             report(f"monomials: {name}, {label}, seed {seed + 1}/{options.seeds}")
             features = make(seed)
@@ -321,8 +321,8 @@ def _compared(name, X, kernel, width, options):
             Z = features.transform(X)
             off = np.abs(np.linalg.eigvalsh(Z @ Z.T - K)).max() / eigenvalues[0]
             speed = seconds_per_row(features, X)
-            found.append((spectral_error(K, Z, lam), off, fitting, speed))
-        epsilon, off, fitting, speed = zip(*found, strict=True)
+            results.append((spectral_error(K, Z, lam), off, fitting, speed))
+        epsilon, off, fitting, speed = zip(*results, strict=True)
         yield {
             "features": label,
             "epsilon": mean_and_spread(epsilon),

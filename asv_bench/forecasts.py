@@ -52,11 +52,11 @@ def forecasts(options):
 
 def _shares(cases):
     """Say how many ratios are near 1."""
-    found = []
+    results = []
     for what, most in WITHIN.items():
         near = sum(1 / most <= case[f"{what} ratio"] <= most for case in cases)
-        found.append(f"{what} within a factor of {most:g} in {near} of {len(cases)}")
-    return f"Ratios are predicted / measured: {', '.join(found)}."
+        results.append(f"{what} within a factor of {most:g} in {near} of {len(cases)}")
+    return f"Ratios are predicted / measured: {', '.join(results)}."
 
 
 def _compared(name, split, n_sample, n_rows, widths):
@@ -70,15 +70,15 @@ def _compared(name, split, n_sample, n_rows, widths):
     planned = time.perf_counter() - started
     measured = _measured(forecast.learned(*sample, 0), X, y, points, truth, widths)
     cases = []
-    for each in predicted:
-        error, seconds, megabytes = measured[each.form, each.size]
-        ratio = 1.0 if max(error, each.error) < FEW * classify else each.error / error
+    for candidate in predicted:
+        error, seconds, megabytes = measured[candidate.form, candidate.size]
+        ratio = 1.0 if max(error, candidate.error) < FEW * classify else candidate.error / error
         cases.append({
-            "table": name, "form": each.form, "size": each.size or "",
+            "table": name, "form": candidate.form, "size": candidate.size or "",
             "rows": f"{n_sample:,} of {len(y):,}",
-            "error": each.error, "error ratio": ratio,
-            "seconds": each.seconds, "seconds ratio": each.seconds / seconds,
-            "megabytes": each.megabytes, "megabytes ratio": each.megabytes / megabytes,
+            "error": candidate.error, "error ratio": ratio,
+            "seconds": candidate.seconds, "seconds ratio": candidate.seconds / seconds,
+            "megabytes": candidate.megabytes, "megabytes ratio": candidate.megabytes / megabytes,
             "plan, seconds": planned,
         })  # fmt: skip
     return cases
@@ -99,9 +99,9 @@ def _measured(sample, X, y, points, truth, widths):
     """Return error, seconds and megabytes of each form on all rows, with the sample's kernel."""
     if sample is None:
         return {}
-    fits, rows, found = forecast.Fits(sample.learner, X, y), np.arange(len(y)), {}
+    fits, rows, results = forecast.Fits(sample.learner, X, y), np.arange(len(y)), {}
     for form, size in forecast.forms(widths):
         seconds, megabytes = fits.measured(form, size, rows)
         fitted, _ = fits.timed(form, size, rows)
-        found[form, size] = fits.error_of(fitted, points, truth), seconds, megabytes
-    return found
+        results[form, size] = fits.error_of(fitted, points, truth), seconds, megabytes
+    return results

@@ -27,14 +27,14 @@ def iterations(options):
         y = _waves(X)
         for name, kernel in KERNELS.items():
             kinds = {"features": None, "and neighbours": options.width, "auto": "auto"}
-            for kind, given in kinds.items():
+            for kind, choice in kinds.items():
                 report(f"{n:,} rows, {name}, {kind}")
-                if given is None:
+                if choice is None:
                     P = _features_alone(kernel, X, options.width)
                 else:
-                    P = preconditioner_for(given, kernel, X, ALPHAS, random_state=0)
+                    P = preconditioner_for(choice, kernel, X, ALPHAS, random_state=0)
                 start = time.perf_counter()
-                found = conjugate_gradients(
+                solution = conjugate_gradients(
                     KernelOperator(kernel, X.astype(np.float32)),
                     np.stack([y, y], axis=1),
                     ALPHAS,
@@ -44,13 +44,13 @@ def iterations(options):
                 )
                 steps = {
                     f"steps, alpha {alpha:g}": int(taken)
-                    for alpha, taken in zip(ALPHAS, found.n_iter, strict=True)
+                    for alpha, taken in zip(ALPHAS, solution.n_iter, strict=True)
                 }
                 rows.append(
                     {"rows": n, "kernel": name, "preconditioner": kind}
                     | steps
                     | {
-                        "true residual": float(found.residual.max()),
+                        "true residual": float(solution.residual.max()),
                         "setup, s": P.seconds,
                         "steps, s": time.perf_counter() - start,
                     }
@@ -64,8 +64,8 @@ def iterations(options):
 
 def _features_alone(kernel, X, width):
     landmarks = NystromFeatures(kernel, width, random_state=0).fit(X)
-    kept = KeptFeatures.of(landmarks, X, np.float32)
-    return LowRank(kept, kernel.diag(X), np.array(ALPHAS), np.ones(len(X)))
+    features = KeptFeatures.of(landmarks, X, np.float32)
+    return LowRank(features, kernel.diag(X), np.array(ALPHAS), np.ones(len(X)))
 
 
 def _waves(X):

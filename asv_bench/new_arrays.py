@@ -54,7 +54,7 @@ def _row(name, make, options):
         "RBFSampler": lambda: theirs.transform(X),
     }
     times = interleave(calls, options.rounds, report=lambda text: report(f"{name}, {text}"))
-    found = {"features": name, "rows": f"{len(X):,}"}
-    found |= {call: 1e3 * float(np.median(seconds)) for call, seconds in times.items()}
-    found["over numpy.full"] = ratio(times, "numpy.full", "again")[0]
-    return found | {"times faster": ratio(times, "RBFSampler", "again")[0]}
+    row = {"features": name, "rows": f"{len(X):,}"}
+    row |= {call: 1e3 * float(np.median(seconds)) for call, seconds in times.items()}
+    row["over numpy.full"] = ratio(times, "numpy.full", "again")[0]
+    return row | {"times faster": ratio(times, "RBFSampler", "again")[0]}

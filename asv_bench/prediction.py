@@ -56,7 +56,7 @@ def _show(kind, tables, options):
     learners = _learners(options)
     measured, ranks = {}, {name: [] for name in learners}
     for name in tables:
-        found = measured[name] = {}
+        results = measured[name] = {}
         for learner in learners:
             for split in range(1 if options.quick else options.splits):
                 report(f"{name}, split {split}: {learner}")
@@ -65,8 +65,8 @@ def _show(kind, tables, options):
                     report(result)
                     break
                 report(", ".join(f"{value:.4g}" for value in result))
-                found.setdefault(learner, []).append(result)
-        for learner, relative in _relative(found).items():
+                results.setdefault(learner, []).append(result)
+        for learner, relative in _relative(results).items():
             ranks[learner].append(relative)
     splits = f"{counted(options.splits, 'split')} 90/10, at most {options.rows:,} rows to fit to"
     what = "Root mean squared error, in standard deviations" if kind == "numbers" else "Errors in %"
@@ -94,16 +94,18 @@ def _learners(options):
 def _rows(measured, what, average):
     """Return a row for each table with one measure of every learner."""
     rows = []
-    for name, found in measured.items():
-        values = {learner: np.array(each)[:, what] for learner, each in found.items()}
+    for name, results in measured.items():
+        values = {learner: np.array(each)[:, what] for learner, each in results.items()}
         known = {learner: each for learner, each in values.items() if not np.isnan(each).any()}
         rows.append({"table": name} | {learner: average(each) for learner, each in known.items()})
     return rows
 
 
-def _relative(found):
+def _relative(results):
     """Return each learner's mean ratio of its error to the least one."""
-    means = {learner: np.mean([value[0] for value in values]) for learner, values in found.items()}
+    means = {
+        learner: np.mean([value[0] for value in values]) for learner, values in results.items()
+    }
     least = max(min(means.values(), default=0.0), 1e-12)
     return {learner: mean / least for learner, mean in means.items()}
 
@@ -118,7 +120,7 @@ def _summary(ranks):
 
 
 def _apart(learner, kind, name, split, rows):
-    """Measure one learner in its own process; if a package is missing, return its name."""
+    """Measure one learner in its own process; return the reason if it can't run."""
     *_, most = LEARNERS[learner]
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         try:
@@ -144,13 +146,13 @@ def _measured(learner, kind, name, split, rows):
         model = new(split).fit(X, y)
         return model, model.predict(points)
 
-    (model, found), seconds, megabytes = cost_of(fitted)
+    (model, results), seconds, megabytes = cost_of(fitted)
     if kind == "numbers":
-        return float(np.sqrt(np.mean(np.square(found - truth)))), np.nan, seconds, megabytes
+        return float(np.sqrt(np.mean(np.square(results - truth)))), np.nan, seconds, megabytes
     loss = np.nan
     if hasattr(model, "predict_proba"):
         loss = log_loss(truth, model.predict_proba(points), labels=model.classes_)
-    return 100 * float(np.mean(found != truth)), loss, seconds, megabytes
+    return 100 * float(np.mean(results != truth)), loss, seconds, megabytes
 
 
 def _on_sphere(frame):

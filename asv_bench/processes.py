@@ -130,8 +130,8 @@ class VecchiaProcess(Process):
         return model.fit(y=y)
 
     def _predicted(self, X):
-        found = self.model.predict(gp_coords_pred=X[:, self.varies], predict_var=False)
-        return np.asarray(found["mu"])
+        prediction = self.model.predict(gp_coords_pred=X[:, self.varies], predict_var=False)
+        return np.asarray(prediction["mu"])
 
 
 class FeatureProcess(Process):

@@ -85,8 +85,8 @@ def projection(options):
 def on_real_rows(options):
     """Errors of distances and of the kernel (Eq 8 and 9) beside those of dense matrices."""
     rows = []
-    for name, given in real_rows().items():
-        X = MinMaxScaler().fit_transform(given.astype(np.float64))
+    for name, data in real_rows().items():
+        X = MinMaxScaler().fit_transform(data.astype(np.float64))
         for k in (128, 512):
             found = {}
             for seed in range(2 if options.quick else 10):
@@ -108,7 +108,7 @@ def on_real_rows(options):
                 for column, error in zip(ERRORS, errors, strict=True):
                     found.setdefault(column, []).append(error)
             size = features[0].block_size_
-            told = block_report(X, "gaussian", block_size=size)
+            estimate = block_report(X, "gaussian", block_size=size)
             mean = {column: np.mean(values) for column, values in found.items()}
             rows.append(
                 {
@@ -119,7 +119,7 @@ def on_real_rows(options):
                     **{column: mean_and_spread(values) for column, values in found.items()},
                     "Eq 8, ratio": mean[ERRORS[0]] / mean[ERRORS[1]],
                     "Eq 9, ratio": mean[ERRORS[2]] / mean[ERRORS[3]],
-                    "bias told": f"{told.bias_interval[0]:.2g} to {told.bias_interval[1]:.2g}",
+                    "bias told": "{:.2g} to {:.2g}".format(*estimate.bias_interval),
                 }
             )
     notes = (
@@ -408,11 +408,11 @@ def _side_rows(k, n, seeds, points, options):
         middle, (low, high) = ratio(times, first, name)
         row = {"k": k, "projection": name}
         if name in PROJECTIONS:
-            for kind, given in points.items():
+            for kind, data in points.items():
                 report(f"k={k}: errors of {name}, {kind} rows")
-                found = [_distance_error(name, k, given, seed) for seed in range(seeds)]
+                found = [_distance_error(name, k, data, seed) for seed in range(seeds)]
                 row[f"error, {kind}, %"] = mean_and_spread(100 * np.array(found))
-                row[f"formula, {kind}, %"] = 100 * _expected_error(name, k, given)
+                row[f"formula, {kind}, %"] = 100 * _expected_error(name, k, data)
         row["ms"] = 1e3 * float(np.median(times[name]))
         row["times faster"] = f"{middle:.3g} ({low:.3g} to {high:.3g})"
         yield row

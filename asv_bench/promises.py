@@ -28,14 +28,14 @@ def promises(options):
     """Print coverage of intervals, and the error over that of the best candidate."""
     rows = []
     for name in asked_parts("promises", options, NUMBERS, "table"):
-        found = []
+        results = []
         for split in range(1 if options.quick else options.splits):
             report(f"{name}, split {split}")
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
                 size = 300 if options.quick else options.rows
-                found.append(pool.submit(_measured, name, split, size).result())
-            report(", ".join(f"{value:.4g}" for value in found[-1]))
-        inside, chosen, best = np.array(found).T
+                results.append(pool.submit(_measured, name, split, size).result())
+            report(", ".join(f"{value:.4g}" for value in results[-1]))
+        inside, chosen, best = np.array(results).T
         rows.append({
             "table": name,
             "within 1.96 std, %": mean_and_spread(100 * inside),

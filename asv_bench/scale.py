@@ -267,10 +267,10 @@ def simulate(options):
     checked = []
     for workers, (fits, cpu, *_) in real.items():
         cost = (alone if workers == 1 or cores == 1 else busy)[widths[1]]
-        told = makespan(n, rows, workers, cost, *beside)
+        predicted = makespan(n, rows, workers, cost, *beside)
         checked.append(
-            {"workers": workers, "measured, s": min(fits), "simulated, s": told}
-            | {"simulated / measured": told / min(fits), "CPU of the workers, s": cpu}
+            {"workers": workers, "measured, s": min(fits), "simulated, s": predicted}
+            | {"simulated / measured": predicted / min(fits), "CPU of the workers, s": cpu}
             | {"rows by the constants, s": n * cost["row"]}
         )
     notes = (
@@ -319,14 +319,14 @@ def constants(width, rows):
             "add": (lambda: _merge([part] * FAN_IN), FAN_IN),
             "pickle": (lambda: pickle.loads(pickle.dumps(part, 5)), 1),
         }
-        found = {
+        measured = {
             name: min(seconds_of(work, cpu) for _ in range(5)) / count
             for name, (work, count) in works.items()
         }
         model = RandomFeatureRidge(FrozenEstimator(features), alpha=1.0).partial_fit(*batch[:2])
         solve = seconds_of(lambda: model.coef_, cpu)
     sizes = {"wire": len(pickle.dumps(part, 5)), "memory": part.sums.nbytes}
-    return found | sizes | {"solve": solve}
+    return measured | sizes | {"solve": solve}
 
 
 def makespan(n, rows, workers, cost, overhead, dispatch, network):

@@ -54,7 +54,7 @@ class Clusters:
 
     def setup_cache(self):
         """Return the epsilons of all seeds, for each case."""
-        X, found = clusters(), {}
+        X, cached = clusters(), {}
         with limit_blas(1):
             for name, kernel in KERNELS.items():
                 K = kernel(X)
@@ -62,24 +62,24 @@ class Clusters:
                 for features in self.params[1]:
                     maps = (make(features, kernel, WIDTH, seed) for seed in range(SEEDS))
                     errors = [spectral_error(K, each.fit_transform(X), lam) for each in maps]
-                    found[name, features] = errors
-        return found
+                    cached[name, features] = errors
+        return cached
 
-    def setup(self, found, kernel, features):
+    def setup(self, cached, kernel, features):
         self.X = clusters()
 
-    def time_fit(self, found, kernel, features):
+    def time_fit(self, cached, kernel, features):
         with limit_blas(1):
             make(features, KERNELS[kernel], WIDTH, 0).fit(self.X)
 
-    def peakmem_fit_transform(self, found, kernel, features):
+    def peakmem_fit_transform(self, cached, kernel, features):
         make(features, KERNELS[kernel], WIDTH, 0).fit_transform(self.X)
 
-    def track_error(self, found, kernel, features):
-        return float(np.mean(found[kernel, features]))
+    def track_error(self, cached, kernel, features):
+        return float(np.mean(cached[kernel, features]))
 
-    def track_spread_of_the_error(self, found, kernel, features):
-        return float(np.std(found[kernel, features]))
+    def track_spread_of_the_error(self, cached, kernel, features):
+        return float(np.std(cached[kernel, features]))
 
 
 class AgainstNystrom:

@@ -32,25 +32,25 @@ class Choose:
         """Return the chosen features for each data set."""
         return {data: self.make().fit(DATA[data](0)) for data in DATA}
 
-    def setup(self, found, data):
-        self.X, self.features = DATA[data](0), found[data]
+    def setup(self, cached, data):
+        self.X, self.features = DATA[data](0), cached[data]
 
-    def time_gzkcore(self, found, data):
+    def time_gzkcore(self, cached, data):
         self.make().fit(self.X)
 
-    def time_chosen_alone(self, found, data):
+    def time_chosen_alone(self, cached, data):
         clone(self.features.chosen_).fit(self.X)
 
-    def time_transform(self, found, data):
+    def time_transform(self, cached, data):
         self.features.transform(self.X)
 
-    def peakmem_gzkcore(self, found, data):
+    def peakmem_gzkcore(self, cached, data):
         self.make().fit(self.X)
 
-    def track_error(self, found, data):
+    def track_error(self, cached, data):
         return error_on_others(self.features, data)
 
-    def track_least_error_tried(self, found, data):
+    def track_least_error_tried(self, cached, data):
         """Return the least error of all families, on the rows that they were judged by."""
         return min(self.features.errors_.values())
 

@@ -63,8 +63,8 @@ class Fit:
         return float(np.sqrt(np.mean(np.square(predicted - self.y[N_ROWS:]))))
 
     def track_error_gzkcore(self, n_centers):
-        found = self.ours(n_centers)
-        return self._error((KERNEL(self.X[N_ROWS:], found.centers) @ found.coef)[:, 0])
+        solution = self.ours(n_centers)
+        return self._error((KERNEL(self.X[N_ROWS:], solution.centers) @ solution.coef)[:, 0])
 
     def track_error_features(self, n_centers):
         return self._error(self.features(n_centers).predict(self.X[N_ROWS:]))
@@ -84,8 +84,8 @@ class Rules:
 
     def track_error(self, landmarks):
         centers = chosen(self.X[:N_ROWS], landmarks)
-        found = fitted(self.X[:N_ROWS], self.y[:N_ROWS], centers)
-        predicted = KERNEL(self.X[N_ROWS:], found.centers) @ found.coef
+        solution = fitted(self.X[:N_ROWS], self.y[:N_ROWS], centers)
+        predicted = KERNEL(self.X[N_ROWS:], solution.centers) @ solution.coef
         return float(np.sqrt(np.mean(np.square(predicted[:, 0] - self.y[N_ROWS:]))))
 
 

@@ -164,9 +164,9 @@ def _span(array):
 @functools.cache
 def _build_limits(isa):
     """Compile limits.c for an instruction set and load it."""
-    given = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    wanted = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     compilers = [
-        command for command in (given, ["cc"], ["gcc"], ["clang"]) if shutil.which(command[0])
+        command for command in (wanted, ["cc"], ["gcc"], ["clang"]) if shutil.which(command[0])
     ]
     if not compilers:
         raise NoLimitsError("no C compiler found, so no limits; install one or set CC")

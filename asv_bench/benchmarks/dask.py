@@ -59,8 +59,8 @@ class Fit:
         self.model.fit(*self.chunks)
 
     def track_error(self, workers, chunk_rows):
-        found = self.model.fit(*self.chunks).predict(self.X[:1000])
-        return largest_error(found, self.model.fit(self.X, self.y).predict(self.X[:1000]))
+        predicted = self.model.fit(*self.chunks).predict(self.X[:1000])
+        return largest_error(predicted, self.model.fit(self.X, self.y).predict(self.X[:1000]))
 
 
 class Products:

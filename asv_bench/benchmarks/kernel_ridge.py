@@ -73,5 +73,5 @@ class Spread:
 
     def track_error_gzkcore(self, n):
         few = [self.model.predict(self.new[i : i + 64], return_std=True)[1] for i in (0, n - 64)]
-        found = self.predict()
-        return largest_error(np.concatenate([found[:64], found[-64:]]), np.concatenate(few))
+        predicted = self.predict()
+        return largest_error(np.concatenate([predicted[:64], predicted[-64:]]), np.concatenate(few))

@@ -62,8 +62,8 @@ class Learn:
         self.theirs()
 
     def track_error_gzkcore(self, columns):
-        found = self.ours()
-        model = KernelRidge(found.kernel, found.noise, preconditioner=None).fit(*self.train)
+        result = self.ours()
+        model = KernelRidge(result.kernel, result.noise, preconditioner=None).fit(*self.train)
         return self.error(model.predict(self.test[0]))
 
     def track_error_sklearn(self, columns):

@@ -72,12 +72,12 @@ class Fit:
     def error(self, name, model, X):
         if name == "logistic":
             return log_loss(self.truth, model.predict_proba(X))
-        found = model.predict(X)
+        predicted = model.predict(X)
         if name == "poisson":
-            return mean_poisson_deviance(self.truth, found)
+            return mean_poisson_deviance(self.truth, predicted)
         if name == "quantile":
-            return mean_pinball_loss(self.truth, found, alpha=0.9)
-        return float(np.abs(found - self.f).mean())
+            return mean_pinball_loss(self.truth, predicted, alpha=0.9)
+        return float(np.abs(predicted - self.f).mean())
 
     def time_gzkcore(self, name, n):
         self.ours(name)

@@ -40,16 +40,16 @@ class Landmarks:
 
     def setup_cache(self):
         """Return the errors of all seeds, for each case."""
-        found = {}
+        cached = {}
         for data, landmarks in itertools.product(*self.params):
             self.X = DATA[data]()
             K = self.kernel(self.X)
             with limit_blas(1):
                 maps = (self.features(landmarks, seed) for seed in range(SEEDS))
-                found[data, landmarks] = [spectral(K, Z) for Z in maps]
-        return found
+                cached[data, landmarks] = [spectral(K, Z) for Z in maps]
+        return cached
 
-    def setup(self, found, data, landmarks):
+    def setup(self, cached, data, landmarks):
         self.X = DATA[data]()
 
     def features(self, landmarks, seed):
@@ -65,18 +65,18 @@ class Landmarks:
         ours = NystromFeatures(self.kernel, WIDTH, landmarks=landmarks, random_state=seed)
         return ours.fit_transform(self.X)
 
-    def time_fit_transform(self, found, data, landmarks):
+    def time_fit_transform(self, cached, data, landmarks):
         with limit_blas(1):
             self.features(landmarks, 0)
 
-    def peakmem_fit_transform(self, found, data, landmarks):
+    def peakmem_fit_transform(self, cached, data, landmarks):
         self.features(landmarks, 0)
 
-    def track_error(self, found, data, landmarks):
-        return float(np.mean(found[data, landmarks]))
+    def track_error(self, cached, data, landmarks):
+        return float(np.mean(cached[data, landmarks]))
 
-    def track_spread_of_the_error(self, found, data, landmarks):
-        return float(np.std(found[data, landmarks]))
+    def track_spread_of_the_error(self, cached, data, landmarks):
+        return float(np.std(cached[data, landmarks]))
 
 
 class AgainstNystroem:

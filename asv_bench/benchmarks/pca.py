@@ -80,5 +80,5 @@ class Update:
     def track_error(self, features):
         Z = self.features.transform(self.X)
         Z = Z - Z.mean(axis=0)
-        found = MomentsAccumulator(self.features).update(self.X).finalize()
-        return largest_error(found.scatter, Z.T @ Z)
+        moments = MomentsAccumulator(self.features).update(self.X).finalize()
+        return largest_error(moments.scatter, Z.T @ Z)

@@ -74,9 +74,9 @@ class Figure1(Experiment):
             report = functools.partial(
                 block_report, arrangement=arrangement, n_pairs=2, n_draws=2, random_state=seed
             )
-            told = quietly(report, X, Gaussian("scale"))
+            estimate = quietly(report, X, Gaussian("scale"))
             for when, matrix in (
-                ("before", told.correlation_before), (label, told.correlation_after),
+                ("before", estimate.correlation_before), (label, estimate.correlation_after),
             ):  # fmt: skip
                 off = ~np.eye(len(matrix), dtype=bool)
                 out[when] = float(np.nanmean(matrix[off]))
@@ -84,15 +84,15 @@ class Figure1(Experiment):
                     out[f"{when} matrix"] = np.nan_to_num(matrix).round(3).tolist()
         return out
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield means off the diagonal."""
         for name in self.sets:
-            before = values(found, name, setup.seeds, "before")
+            before = values(outcomes, name, setup.seeds, "before")
             if not before:
                 continue
             yield Cell(name, "before", "|correlation|", before)
             for label in ("shuffled", OURS):
-                after = values(found, name, setup.seeds, label)
+                after = values(outcomes, name, setup.seeds, label)
                 lighter = np.mean(after) < 0.9 * np.mean(before)
                 light = "both light" if np.mean(before) < 0.3 else "no lighter"
                 yield Cell(
@@ -109,10 +109,10 @@ class Figure1(Experiment):
             "that stand together after shuffling are in a block together."
         )
 
-    def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
         """Yield the matrices."""
         for name in self.sets:
-            one = found.get(f"{name} / 0", {})
+            one = outcomes.get(f"{name} / 0", {})
             for when in ("before", "shuffled"):
                 if f"{when} matrix" in one:
                     yield Picture(f"{name}, {when}", {}, image=one[f"{when} matrix"])
@@ -167,7 +167,7 @@ class Table1(Experiment):
             "size": X.shape[1] / k,
         }
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield W and p, and whether both tables decide alike."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)
@@ -177,7 +177,7 @@ class Table1(Experiment):
                 for k, numbers in printed.items():
                     case = self._case(shuffled, normal, k)
                     tested = {
-                        key: values(found, f"{name} / {case}", setup.seeds, key) for key in "Wp"
+                        key: values(outcomes, f"{name} / {case}", setup.seeds, key) for key in "Wp"
                     }
                     if not tested["p"]:
                         continue
@@ -254,15 +254,15 @@ class Figure2(Experiment):
             out[f"Eq 9 {label}"] = mean_kernel_error(K, quietly(each.fit_transform, X))
         return out
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield errors, and how they stand to those of dense matrices."""
         for name, k in itertools.product(self.sets, self.widths):
             for equation, labels in (
                 ("Eq 8", ("dense", BLOCK, OURS)), ("Eq 9", ("dense", "FastFood", BLOCK, OURS)),
             ):  # fmt: skip
-                dense = values(found, f"{name} / {k}", setup.seeds, f"{equation} dense")
+                dense = values(outcomes, f"{name} / {k}", setup.seeds, f"{equation} dense")
                 for label in labels if dense else ():
-                    errors = values(found, f"{name} / {k}", setup.seeds, f"{equation} {label}")
+                    errors = values(outcomes, f"{name} / {k}", setup.seeds, f"{equation} {label}")
                     times = float(np.mean(errors) / np.mean(dense))
                     close = abs(times - 1) <= max(TOLERANCE, float(np.std(errors) / np.mean(dense)))
                     word = "on par" if close else "lower" if times < 1 else "higher"
@@ -282,13 +282,13 @@ class Figure2(Experiment):
             "no numbers."
         )
 
-    def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
         """Yield a panel for each set and equation."""
         for name, equation in itertools.product(self.sets, ("Eq 8", "Eq 9")):
             lines = {}
             for label in ("dense", "FastFood", BLOCK, OURS):
                 each = [
-                    (k, values(found, f"{name} / {k}", setup.seeds, f"{equation} {label}"))
+                    (k, values(outcomes, f"{name} / {k}", setup.seeds, f"{equation} {label}"))
                     for k in self.widths
                 ]
                 points = [(k, float(np.mean(errors))) for k, errors in each if errors]
@@ -375,13 +375,13 @@ class Table2(_Speeds):
             "block / row by row": rows / times[BLOCK],
         }
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield ratios."""
         for dim, printed in PROJECTION.items():
             for k, number in zip(PROJECTION_WIDTHS, printed, strict=True):
                 start = f"D = {dim:,} / {k}"
                 for label in (BLOCK, "block / row by row", OURS):
-                    times = values(found, start, setup.seeds, label)
+                    times = values(outcomes, start, setup.seeds, label)
                     if times:
                         yield Cell(f"D = {dim:,}", f"k = {k:,}", label, times,
                                    number if label == BLOCK else None, False)  # fmt: skip
@@ -445,12 +445,12 @@ class Table3(_Speeds):
         whole = times["dense"] * k / (2 * half.shape[1])
         return {name: whole / times[name] for name in maps}
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield ratios."""
         for dim, (block, fastfood) in FEATURES.items():
             for i, k in enumerate(FEATURE_WIDTHS):
                 for label, printed in ((BLOCK, block[i]), ("FastFood", fastfood[i]), (OURS, None)):
-                    times = values(found, f"D = {dim:,} / {k}", setup.seeds, label)
+                    times = values(outcomes, f"D = {dim:,} / {k}", setup.seeds, label)
                     if times:
                         single = label == BLOCK and k >= 2 * dim
                         yield Cell(
@@ -573,7 +573,7 @@ class Table4(Experiment):
         quietly(machine.fit, Z, y)
         return {"score": self._score(name, machine.predict(features.transform(test)), truth)}
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield accuracies in per cent, of CENSUS the error of the standardised target."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)
@@ -581,16 +581,16 @@ class Table4(Experiment):
                 continue
             measure = "error" if name == "CENSUS" else "accuracy, %"
             judged, note = known.comparable, known.note
-            exact = values(found, f"{name} / SVM with RBF", 1, "score")
+            exact = values(outcomes, f"{name} / SVM with RBF", 1, "score")
             less = name == "CENSUS"
             if exact:
                 printed = MACHINES["SVM with RBF"][i][0]
                 yield Cell(name, "SVM with RBF", measure, exact, printed, less, judged, note)
-                base = values(found, f"{name} / SVM with RBF", 1, "baseline")
+                base = values(outcomes, f"{name} / SVM with RBF", 1, "baseline")
                 yield Cell(name, "constant", measure, base, note="the largest class, or the mean")
             for k_index, k in enumerate(MACHINE_WIDTHS):
                 for method in ("block", "Fourier", "FastFood", OURS):
-                    scores = values(found, f"{name} / {method} {k}", setup.seeds, "score")
+                    scores = values(outcomes, f"{name} / {method} {k}", setup.seeds, "score")
                     if scores:
                         of_table = MACHINES.get(method)
                         yield Cell(

@@ -120,7 +120,7 @@ class Experiment:
         """Yield the work."""
         raise NotImplementedError
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield the cells of the finished jobs."""
         raise NotImplementedError
 
@@ -128,15 +128,15 @@ class Experiment:
         """Yield the notes that a reader of the table needs."""
         yield from ()
 
-    def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
         """Yield panels; without any the cells are drawn."""
         yield from ()
 
 
-def values(found: Found, start: str, seeds: int, measure: str) -> tuple[float, ...]:
+def values(outcomes: Found, start: str, seeds: int, measure: str) -> tuple[float, ...]:
     """Return a measure of the finished jobs among `start / 0`, `start / 1` ...."""
     keys = [f"{start} / {seed}" for seed in range(seeds)]
-    return tuple(found[key][measure] for key in keys if measure in found.get(key, {}))
+    return tuple(outcomes[key][measure] for key in keys if measure in outcomes.get(key, {}))
 
 
 def quietly(function: Callable[..., Any], *arguments: Any) -> Any:

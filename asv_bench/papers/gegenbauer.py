@@ -113,11 +113,11 @@ class Figure1(Experiment):
             errors.append(float(np.abs(zonal_sum(cut, dim, t) - exact).max()))
         return {"errors": errors}
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield errors at degrees 5, 10 and 15 and, for each degree, which series wins."""
         columns = ("Taylor", *(f"d = {dim}" for dim in self.dims))
         for kernel in self.kernels:
-            errors = {c: found.get(f"{kernel} / {c}", {}).get("errors") for c in columns}
+            errors = {c: outcomes.get(f"{kernel} / {c}", {}).get("errors") for c in columns}
             done = {c: e for c, e in errors.items() if e}
             for q in (5, 10, 15):
                 for column, each in done.items():
@@ -145,13 +145,13 @@ class Figure1(Experiment):
             "from its derivatives."
         )
 
-    def pictures(self, setup: Setup, found: Found) -> Iterator[Picture]:
+    def pictures(self, setup: Setup, outcomes: Found) -> Iterator[Picture]:
         """Yield a panel for each kernel."""
         x = list(range(self.degrees + 1))
         for kernel in self.kernels:
             lines = {
                 key.split(" / ")[1]: (x, one["errors"])
-                for key, one in found.items()
+                for key, one in outcomes.items()
                 if key.startswith(kernel)
             }
             yield Picture(kernel, lines, "degree", "largest error", log_y=True)
@@ -222,17 +222,17 @@ class Table1(Experiment):
                 return {"width": float(width)}
         return {"width": float(2 * self.widths[-1]), "more": True}
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield for each method the printed formula, the corrected one, and the measured width."""
         for name, *_ in self.settings:
-            formulas = [found.get(f"{name} / formulas / {seed}") for seed in range(setup.seeds)]
+            formulas = [outcomes.get(f"{name} / formulas / {seed}") for seed in range(setup.seeds)]
             done = [one for one in formulas if one]
             for method in done[0]["printed"] if done else ():
                 printed = float(np.mean([one["printed"][method] for one in done]))
                 right = tuple(one["right"][method] for one in done)
                 yield Cell(name, method, "formula", right, printed, None)
             for method in ("Fourier", "Nystrom", "PolySketch", "Gegenbauer", OURS):
-                widths = values(found, f"{name} / {method}", setup.seeds, "width")
+                widths = values(outcomes, f"{name} / {method}", setup.seeds, "width")
                 if widths:
                     more = sum(width > self.widths[-1] for width in widths)
                     of = f"{more} of {len(widths)} seeds"
@@ -440,7 +440,7 @@ class Table2(Experiment):
             out[method] = time.perf_counter() - start
         return out
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield errors, and times as ratios to those of Fourier features."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)
@@ -450,7 +450,7 @@ class Table2(Experiment):
             best = min(row[i][0] for row in REGRESSION.values())
             columns = [*REGRESSION, OURS, *self.chosen(name, 4, 0)]
             for method in columns:
-                errors = values(found, f"{name} / {method}", setup.seeds, "mse")
+                errors = values(outcomes, f"{name} / {method}", setup.seeds, "mse")
                 if not errors:
                     continue
                 printed = REGRESSION[method][i][0] if method in REGRESSION else None
@@ -458,8 +458,8 @@ class Table2(Experiment):
                 finding = f"{side} the best printed, {best:g}" if printed is None else ""
                 yield Cell(name, method, "MSE", errors, printed, True, judged, note, finding)
             for method in (*REGRESSION, OURS):
-                ours = values(found, f"{name} / times", setup.seeds, method)
-                base = values(found, f"{name} / times", setup.seeds, "Fourier")
+                ours = values(outcomes, f"{name} / times", setup.seeds, method)
+                base = values(outcomes, f"{name} / times", setup.seeds, "Fourier")
                 if not ours:
                     continue
                 ratios = tuple(a / b for a, b in zip(ours, base, strict=True))
@@ -558,7 +558,7 @@ class Table3(Experiment):
             "cost": exact_cost(Gaussian(1.0), X, model.labels_) / len(X),
         }
 
-    def cells(self, setup: Setup, found: Found) -> Iterator[Cell]:
+    def cells(self, setup: Setup, outcomes: Found) -> Iterator[Cell]:
         """Yield objectives as printed, and costs that can be compared between methods."""
         for i, name in enumerate(self.sets):
             known = setup.data.get(name)
@@ -566,14 +566,14 @@ class Table3(Experiment):
                 continue
             for method in (*CLUSTERS, OURS):
                 start = f"{name} / {method}"
-                objective = values(found, start, setup.seeds, "objective")
+                objective = values(outcomes, start, setup.seeds, "objective")
                 if objective:
                     printed = CLUSTERS[method][i] if method in CLUSTERS else None
                     yield Cell(
                         name, method, "objective", objective, printed, True,
                         known.comparable, known.note,
                     )  # fmt: skip
-                    cost = values(found, start, setup.seeds, "cost")
+                    cost = values(outcomes, start, setup.seeds, "cost")
                     yield Cell(name, method, "exact cost", cost)
 
     def notes(self, setup: Setup) -> Iterator[str]:
