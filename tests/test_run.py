@@ -193,3 +193,9 @@ def test_the_gate_starts_the_tests_as_the_readme_says():
     assert "python3 run.py demo" in block
     assert JOB in block
     assert JOB in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_page_on_installing_has_the_same_commands(script):
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    for system, command in script.INSTALL.items():
+        assert f"| {system} | `{command.format(python='python3')}` |" in page
