@@ -348,7 +348,7 @@ BENCHMARKS = {
     "nystrom": "Landmarks",
     "pca": "Fit",
     "polysketch": "Against",
-    "preconditioners": "Setup",
+    "preconditioners": "Making",
     "preconditioners.near_and_far_inverse": "Solve",
     "preconditioners.low_rank_inverse": "Solve",
     "product": "ProductsToMemory",

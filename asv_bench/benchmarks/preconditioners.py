@@ -32,27 +32,27 @@ class _Problem:
             return self.operator @ self.V
 
 
-class Setup(_Problem):
+class Making(_Problem):
     """Neighbours, landmarks, features and the sparse factor; a product of the rows beside it."""
 
     params = (list(KERNELS), ROWS, THREADS)
     param_names = ("kernel", "n_samples", "threads")
 
-    def time_setup(self, kernel, n, threads):
+    def time_make(self, kernel, n, threads):
         self.make(threads)
 
-    def time_setup_of_four_alphas(self, kernel, n, threads):
+    def time_make_for_four_alphas(self, kernel, n, threads):
         self.make(threads, (0.01, 0.1, 1.0, 10.0))
 
     def time_product(self, kernel, n, threads):
         self.multiply(threads)
 
-    def peakmem_setup(self, kernel, n, threads):
+    def peakmem_make(self, kernel, n, threads):
         self.make(threads)
 
     def track_products(self, kernel, n, threads):
-        calls = {"setup": lambda: self.make(threads), "product": lambda: self.multiply(threads)}
-        return ratio(interleave(calls, 3), "setup", "product")[0]
+        calls = {"make": lambda: self.make(threads), "product": lambda: self.multiply(threads)}
+        return ratio(interleave(calls, 3), "make", "product")[0]
 
 
 class Solve(_Problem):

@@ -293,8 +293,7 @@ def _encode(value: Any, arrays: list[NDArray[Any]], name: str) -> Any:
 def _data_of(value: Any) -> dict[str, Any]:
     """Return what a file keeps of an object of ours, by name."""
     own = vars(value)
-    state = state_of(type(value))
-    data = {name: own[f.attribute] for name, f in state.items() if f.attribute in own}
+    data = {name: own[name] for name in state_of(type(value)) if name in own}
     return data | value._to_data() if hasattr(type(value), "_to_data") else data
 
 
@@ -351,8 +350,7 @@ class _Decoder:
         else:
             made = cls.__new__(cls)
             vars(made).update(_defaults(cls))
-            kept = {name: field.attribute for name, field in state.items() if field.is_kept}
-            vars(made).update((kept[name], data[name]) for name in data if name in kept)
+            vars(made).update(data)
         if is_fitted:
             check_rest(made)
         return made
@@ -385,7 +383,7 @@ def _dtype(name: Any) -> np.dtype[Any]:
 
 
 def _defaults(cls: Any) -> dict[str, Any]:
-    """Return the defaults of an estimator's parameters: those of parameters younger than a file."""
+    """Return the defaults of an estimator's parameters: a file leaves out what is no data."""
     if not hasattr(cls, "_get_param_names"):
         return {}
     given = inspect.signature(cls).parameters.values()

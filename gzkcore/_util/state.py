@@ -5,7 +5,6 @@ A class says at its head what its file holds, beside what its parents declare:
     _state = stored(
         hashes_=ints("s", "n_features_in_", below="_n_features_out", dtype=np.int32),
         weight=number().kept_as("_weight"),
-        spare=gone(),
     )
 
 This declares three names. `hashes_` is a matrix of integers with any number of rows and as many
@@ -40,7 +39,6 @@ __all__ = [
     "flag",
     "floating_dtype",
     "floats",
-    "gone",
     "has",
     "holds",
     "ints",
@@ -103,21 +101,14 @@ class Scope:
 class Field:
     """What one name in a file may hold; see the functions below."""
 
-    attribute: str | None = None  # where the object has it; None: under its name in the file
     optional: bool = False  # it may be missing where others are there
-    is_kept: bool = True
 
     def check(self, value: Any, scope: Scope, *, whole: bool = True) -> None:
         """Raise ValueError unless this is such a value; without `whole` by what costs nothing."""
         raise NotImplementedError
 
-    def kept_as(self, attribute: str) -> Self:
-        """Let the attribute have another name than the field has in files."""
-        self.attribute = attribute
-        return self
-
     def if_there(self) -> Self:
-        """Let files do without."""
+        """Let some objects do without."""
         self.optional = True
         return self
 
@@ -423,13 +414,6 @@ def anything() -> Field:
     return _Checked(lambda *_: None)
 
 
-def gone() -> Field:
-    """Declare a name that files of earlier versions have and nobody needs any more."""
-    field = anything().if_there()
-    field.is_kept = False
-    return field
-
-
 def shown(value: Any) -> str:
     """Return a value as a message can show it."""
     if isinstance(value, np.ndarray):
@@ -444,9 +428,6 @@ def shown(value: Any) -> str:
 
 def stored(**fields: Field) -> dict[str, Field]:
     """Declare what a file keeps, see the head of this file."""
-    for name, field in fields.items():
-        if field.is_kept and field.attribute is None:
-            field.attribute = name
     return fields
 
 
@@ -463,7 +444,7 @@ _OF_OTHERS = {"FrozenEstimator": stored(estimator=has("transform"))}
 
 
 def state_of(cls: Any) -> dict[str, Field]:
-    """Return what a file keeps of the objects of a class, by names in the file."""
+    """Return what a file keeps of the objects of a class, by attribute."""
     return _state_of(cls)
 
 
@@ -483,8 +464,8 @@ def _state_of(cls: Any) -> dict[str, Field]:
 def fitted_attributes(estimator: Any) -> dict[str, Any]:
     """Return what a fit has given an estimator so far, by attribute."""
     kept = {*estimator._get_param_names(), "_sklearn_output_config"}
-    given = {field.attribute for field in state_of(type(estimator)).values()} - kept
-    return {name: value for name, value in vars(estimator).items() if name in given}
+    names_of_fit = state_of(type(estimator)).keys() - kept
+    return {name: value for name, value in vars(estimator).items() if name in names_of_fit}
 
 
 def forget(estimator: Any) -> None:
@@ -506,9 +487,7 @@ def fitting(estimator: Any) -> Iterator[None]:
 
 def _parameter(name: str) -> Field:
     """Return what every parameter of this name may be, unless its class says more."""
-    if name == "random_state":
-        return (whole() | nothing()).if_there()
-    return plain().if_there()
+    return whole() | nothing() if name == "random_state" else plain()
 
 
 def _parameters(cls: Any) -> set[str]:
@@ -530,9 +509,9 @@ def check_fields(cls: Any, data: dict[str, Any]) -> bool:
     if (there or not is_estimator) and len(there) < len(needed):
         missing = next(name for name in needed if name not in data)
         raise ValueError(f"{name_of} has no {missing}, though it is fitted")
-    scope = Scope(dict(_by_both_names(state, data)))
+    scope = Scope(data)
     for name, field in state.items():
-        if name not in data or not field.is_kept:
+        if name not in data:
             continue
         try:
             field.check(data[name], scope)
@@ -541,13 +520,6 @@ def check_fields(cls: Any, data: dict[str, Any]) -> bool:
         except (LookupError, AttributeError, TypeError) as error:  # of a size or a bound
             raise ValueError(f"{name_of}.{name} does not fit its other fields: {error}") from None
     return len(there) == len(needed)
-
-
-def _by_both_names(state: dict[str, Field], data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in data.items():
-        yield name, value
-        if state[name].attribute:
-            yield str(state[name].attribute), value
 
 
 def check_arrays(made: Any) -> None:
@@ -559,20 +531,18 @@ def check_arrays(made: Any) -> None:
     cls: Any = type(made)
     held = vars(made)
     scope = Scope(held)
-    for field in _arrays_of(cls):
-        if field.attribute in held:
+    for name, field in _arrays_of(cls).items():
+        if name in held:
             try:
-                field.check(held[field.attribute], scope, whole=False)
+                field.check(held[name], scope, whole=False)
             except ValueError as error:
-                raise ValueError(
-                    f"{type(made).__name__}.{field.attribute} {error}; fit again"
-                ) from None
+                raise ValueError(f"{type(made).__name__}.{name} {error}; fit again") from None
     check_rest(made)
 
 
 @functools.cache
-def _arrays_of(cls: Any) -> list[_Array]:
-    return [field for field in state_of(cls).values() if isinstance(field, _Array)]
+def _arrays_of(cls: Any) -> dict[str, _Array]:
+    return {name: field for name, field in state_of(cls).items() if isinstance(field, _Array)}
 
 
 def check_rest(made: Any) -> None:

@@ -377,8 +377,8 @@ def _draw_coasts(axes: Any, window: Window) -> None:
 def length_km(model: Any, places: Doubles) -> float:
     """Return the lengthscale of a model of latitude and longitude, 0 of one that has none.
 
-    Of one that takes a region in degrees, as those of earlier versions did, it is the shorter of
-    the two, in the middle of the places, (n, 2).
+    Of one that takes a region in degrees it is the shorter of the two, in the middle of the places,
+    (n, 2).
     """
     if model.kernel_ is None:
         return 0.0

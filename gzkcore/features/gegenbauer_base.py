@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gzkcore._util.state import (
     doubles,
-    gone,
     has,
     holds,
     ints,
@@ -19,7 +18,6 @@ from gzkcore._util.state import (
     number,
     pairs,
     sequence,
-    state_of,
     stored,
     whole,
 )
@@ -72,9 +70,6 @@ class GegenbauerMap(KernelMap):
         _families=sequence(holds(Directions)) | pairs(holds(Directions), None),
         _rotation=(doubles("dim_", "dim_") | nothing()).if_there(),
         _axes=(doubles("c", "_n_features_out") | nothing()).if_there(),
-        _scale=gone(),
-        _unit=gone(),
-        _kept=gone(),
     )
 
     kernel: str | Kernel
@@ -255,9 +250,7 @@ class GegenbauerMap(KernelMap):
             parts["functions"], parts["counts"] = data.pop("_exact_functions")
         if parts:
             made._layout = Layout(**parts | {"families": tuple(parts["families"])})
-        for name, field in state_of(cls).items():
-            if field.is_kept and name in data:
-                setattr(made, str(field.attribute), data[name])
+        made.__dict__.update(data)
         return made
 
 

@@ -300,8 +300,7 @@ class Directions:
 
     def _matrix(self, char: str) -> Doubles | None:
         """Return the polynomials in powers, None where these would lose too many digits."""
-        halves: dict[str, Doubles] = vars(self).get("_halves", {})  # older files have none
-        return self._horner.get(char, halves.get(char))
+        return self._horner.get(char, self._halves.get(char))
 
     def _scaled(self, W: Doubles, _: Any, dtype: Any) -> Floats:
         return self.rule.scaled(W, self._matrix(dtype.char), dtype)

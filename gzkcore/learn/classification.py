@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, gone, labels, nothing, stored
+from gzkcore._util.state import doubles, labels, nothing, stored
 from gzkcore._util.typing import Data, Doubles, Integers
 from gzkcore._util.validation import (
     WITHOUT_TARGET,
@@ -95,7 +95,6 @@ class Classifier(ClassifierScore, Regressor):
     _state = stored(
         classes_=labels("c"),
         _of_class=(doubles("c", least=0) | nothing()).if_there(),
-        _announced=gone(),
     )
 
     classes_: NDArray[Any]

@@ -198,8 +198,7 @@ class KernelQuantileRegressor(LossRegressor):
 
     @property
     def _quantiles(self) -> Any:
-        """Those of the fit, which files of the first versions have among the parameters."""
-        return self.__dict__.get("quantile_", self.quantile)
+        return self.quantile_
 
 
 def check_quantiles(given: Any) -> float | Doubles:

@@ -159,19 +159,17 @@ class WholeKernelRegressor(WholeKernel):
 
     _state = stored(
         condition_bound_=(number(finite=False) | doubles("t", finite=False)).if_there(),
-        fitted_with=entries(
+        _fitted_with=entries(
             fit_intercept=flag().if_there(),
             preconditioner=(plain() | has("transform")).if_there(),
             tol=number(0).if_there(),
             max_iter=whole(1).if_there(),
             random_state=(whole(0) | nothing()).if_there(),
-        )
-        .kept_as("_fitted_with")
-        .if_there(),
-        target_alphas=doubles("a", least=0).kept_as("_alphas"),
-        noise=(doubles("n", least=0) | nothing()).kept_as("_noise"),
-        scale=(doubles("a", least=0) | nothing()).kept_as("_scale"),
-        rows_per_center=number(0).kept_as("_rows_per_center").if_there(),
+        ).if_there(),
+        _alphas=doubles("a", least=0),
+        _noise=(doubles("n", least=0) | nothing()),
+        _scale=(doubles("a", least=0) | nothing()),
+        _rows_per_center=number(0).if_there(),
     )
     # Where a fit keeps its progress is nothing that a pipeline could route.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"checkpoint": UNUSED}
@@ -180,12 +178,11 @@ class WholeKernelRegressor(WholeKernel):
     _watch: Watch | None = None  # is told how the solver of a fit stands, after each of its steps
 
     # Parameters as they were in `fit`: `set_params` after it changes nothing of what was fitted.
-    # Files of the first versions have none.
     _fitted_with: Mapping[str, Any] = MappingProxyType({})
 
     _noise: Doubles | None
     _alphas: Doubles
-    # (n_targets,); None on centres with alpha=0, and of files of the first versions.
+    # (n_targets,); None on centres with alpha=0.
     _scale: Any
     _rows_per_center: float | None = None  # None: the whole kernel
 
@@ -266,7 +263,7 @@ class WholeKernelRegressor(WholeKernel):
             )
         if isinstance(self._as_fitted("preconditioner"), Preconditioner):
             others = {k: v for k, v in self._fitted_with.items() if k != "preconditioner"}
-            return {"fitted_with": others}
+            return {"_fitted_with": others}
         return {}
 
     @property
@@ -291,7 +288,7 @@ class WholeKernelRegressor(WholeKernel):
         if self._scale is None:
             raise ValueError(
                 "a model on centres with alpha=0 has no standard deviations and no noise variance; "
-                "use an alpha > 0, or fit a model of an earlier version again"
+                "use an alpha > 0"
             )
 
     @property

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from gzkcore._compiled import gram as _gram
-from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, stored, whole
+from gzkcore._util.state import doubles, floating_dtype, has, nothing, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import check_integer, check_same_class, check_targets, check_weights
 from gzkcore._util.warn import warn
@@ -137,7 +137,6 @@ class GramAccumulator:
         dtype=floating_dtype(),
         rest=doubles("n_folds", None, None).if_there(),
         lower=doubles("n_folds", lambda of: _triangle(of.rest.shape[2] - 2)).if_there(),
-        sums=gone(),
     )
 
     def __init__(self, features: Any, n_folds: int = 1):

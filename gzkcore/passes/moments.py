@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gzkcore._compiled import gram as _gram
-from gzkcore._util.state import doubles, floating_dtype, gone, has, nothing, number, stored, whole
+from gzkcore._util.state import doubles, floating_dtype, has, nothing, number, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats
 from gzkcore._util.validation import (
     check_lengths,
@@ -125,7 +125,6 @@ class MomentsAccumulator:
         n_weighted=whole(0),
         n_rows=whole(0),
         dtype=floating_dtype(),
-        scatter=gone(),
     )
 
     def __init__(self, features: Any, features_y: Any = None):

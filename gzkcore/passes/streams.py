@@ -32,7 +32,7 @@ from sklearn.utils import _safe_indexing
 from gzkcore._util import model_io
 from gzkcore._util.checkpoint import Checkpoint, as_checkpoint
 from gzkcore._util.files import check_place, remove_parts
-from gzkcore._util.state import fitted_attributes, gone, has, stored, text, whole
+from gzkcore._util.state import fitted_attributes, has, stored, text, whole
 from gzkcore._util.typing import Doubles
 from gzkcore._util.validation import (
     check_some_weight,
@@ -530,7 +530,6 @@ class _Progress:
         learner=has("fit", "partial_fit"),
         batches=whole(0),
         digest=text(),
-        settings=gone(),
     )
 
     learner: Any

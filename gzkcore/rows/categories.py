@@ -123,8 +123,7 @@ def new_levels(column: dict[str, Any], texts: Values) -> NDArray[np.bool_]:
     A new one is as good as a rare one there: both have zeros.
     """
     known = levels_of(column)
-    # Models of earlier versions have one of two levels, and don't tell the other.
-    if len(known) == 1 or len(known) >= LEVELS:
+    if len(known) >= LEVELS:
         return np.zeros(len(texts), dtype=bool)
     return ~np.isin(texts, known)
 

@@ -64,8 +64,8 @@ class KernelClassifier(ClassifierScore, TableLearner):
 
     _state = stored(
         classes_=labels("c"),
-        slopes=doubles("t", "t").kept_as("_slopes"),
-        offsets=doubles("t").kept_as("_offsets"),
+        _slopes=doubles("t", "t"),
+        _offsets=doubles("t"),
     )
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gzkcore._util.state import doubles, fitting, flag, gone, stored
+from gzkcore._util.state import doubles, fitting, flag, stored
 from gzkcore._util.typing import Data, Doubles, Seed
 from gzkcore._util.validation import check_targets
 from gzkcore.kernels.base import Kernel
@@ -122,13 +122,10 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
     """
 
     _state = stored(
-        widening=doubles("t", least=0).kept_as("_widening"),
-        widening_incomplete=doubles("t", least=0).kept_as("_widening_incomplete").if_there(),
-        constant_std=gone(),
-        flat=flag().kept_as("_flat"),
-        as_y_far_away=flag().kept_as("_as_y_far_away").if_there(),
+        _widening=doubles("t", least=0),
+        _widening_incomplete=doubles("t", least=0).if_there(),
+        _flat=flag(),
     )
-    _as_y_far_away = False  # files of earlier versions say nothing: their answers stay
 
     # Not inherited: Python's errors about arguments name the class that defines the constructor.
     def __init__(
@@ -191,7 +188,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
 
     def _prepare(self, n_dim: int, n_targets: int) -> None:
         self._flat = n_dim == 1
-        self._widening, self._as_y_far_away = np.ones(n_targets), True
+        self._widening = np.ones(n_targets)
 
     def _calibrate(
         self, trials: Trials, best: Candidate, form: Form, incomplete: NDArray[np.bool_]
@@ -273,8 +270,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
         rows, unknown = self.encoder_._encoded(X, type(self).__name__)
         mean = self._mean(rows)
         shape = mean.shape[:1] if self._flat else mean.shape
-        # Models on centres knew none in the first versions, of which there may be files: y's is it.
-        if self.model_ is None or getattr(self.model_, "_scale", self) is None:
+        if self.model_ is None:
             unknown_scales = np.full_like(self._scales, np.nan)
             std = np.tile(unknown_scales if self._of_one_row else self._scales, (len(mean), 1))
         else:
@@ -285,10 +281,7 @@ class KernelRegressor(MultiOutputMixin, RegressorScore, TableLearner):
                 incomplete = self.encoder_.incomplete(rows)
                 widening_of_rows[incomplete] = self._widening_incomplete
                 guessed = incomplete & (self._widening_incomplete == 0).any()
-            if self._as_y_far_away:
-                std = Spread.of(self.model_, std).widened(widening_of_rows) * self._scales
-            else:
-                std = std.reshape(mean.shape) * self._scales * widening_of_rows
+            std = Spread.of(self.model_, std).widened(widening_of_rows) * self._scales
             # What is filled in is a guess: predictions are no surer than without any column.
             spread = self._spread(rows, unknown)
             std = np.where(

@@ -75,10 +75,10 @@ class Candidate:
         error=number(finite=False),
         seconds=number(0),
         of_splits=sequence(holds(Kernel)),
-        least_alpha=flag().if_there(),
-        chosen=flag().if_there(),
-        n_rows=whole(0).if_there(),
-        longer=number(0).if_there(),
+        least_alpha=flag(),
+        chosen=flag(),
+        n_rows=whole(0),
+        longer=number(0),
     )
 
     name: str
@@ -90,7 +90,7 @@ class Candidate:
     # No smaller alpha was solved for, and this one is better than the next larger one.
     least_alpha: bool = field(default=False, repr=False, compare=False)
     chosen: bool = field(default=False, repr=False, compare=False)  # the model is made of it
-    n_rows: int = 0  # that it was fitted to; files of earlier versions don't tell
+    n_rows: int = 0  # that it was fitted to
     longer: float = 1.0  # what learned lengthscales were multiplied by
 
     def __str__(self) -> str:

@@ -579,12 +579,11 @@ def _some_far_out(values: Doubles) -> bool:
 def _numbers(column: dict[str, Any], values: Values, holds: str) -> Doubles:
     """Return values of a column that had numbers, dates or durations in `fit`, and has the same.
 
-    Text may stand for numbers. Files of the first versions don't say what a column had.
+    Text may stand for numbers.
     """
     name = column["name"]
-    levelled = holds in (LEVELLED, TEXTS)
-    fitted = column.get("holds", NUMBERS if levelled else holds)
-    if levelled:
+    fitted = column["holds"]
+    if holds in (LEVELLED, TEXTS):
         return _numbers_of_objects(name, values, fitted)
     found: Doubles = values.astype(np.float64)
     if holds != fitted and not np.isnan(found).all():

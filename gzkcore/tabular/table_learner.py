@@ -108,11 +108,11 @@ class TableLearner(BaseEstimator):
         kernel_=holds(Kernel) | nothing(),
         alpha_=number(0) | nothing(),
         feature_importances_=doubles("n_features_in_"),
-        means=doubles("t").kept_as("_means"),
-        scales=doubles("t", least=0).kept_as("_scales"),
+        _means=doubles("t"),
+        _scales=doubles("t", least=0),
         recipe_=plain().if_there(),
-        of_one_row=flag().kept_as("_of_one_row").if_there(),
-        report=holds(Report).kept_as("_report"),
+        _of_one_row=flag(),
+        _report=holds(Report),
     )
     _of_one_row = False
 

@@ -178,6 +178,6 @@ def test_every_field_is_declared_with_what_it_may_hold():
         own = set(cls._get_param_names()) if hasattr(cls, "_get_param_names") else set()
         for field, declared in state.state_of(cls).items():
             assert isinstance(declared, state.Field), (name, field)
-            if field not in free | own and declared.is_kept:
+            if field not in free | own:
                 with pytest.raises((ValueError, AttributeError, TypeError)):
                     declared.check(object(), state.Scope({}))

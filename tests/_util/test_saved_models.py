@@ -1,4 +1,4 @@
-"""Models that earlier versions saved load, and say what they said when they were saved."""
+"""Models that were saved, from 0.1.0 on, load and say what they said when they were saved."""
 
 import shutil
 
