@@ -38,7 +38,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util.threads import limit_threads
-from gzkcore._util.timing import seconds_per_row
+from gzkcore.evaluate.measure import seconds_per_row
 from gzkcore.features import block, fourier, product
 from gzkcore.features.auto import candidates
 from gzkcore.features.gegenbauer import gegenbauer_features

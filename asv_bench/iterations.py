@@ -8,8 +8,7 @@ from printing import report, show
 
 from gzkcore import Gaussian, Matern, NystromFeatures
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.passes.kept_features import KeptFeatures
-from gzkcore.solve.preconditioners import LowRank, preconditioner_for
+from gzkcore.solve.preconditioners import KeptFeatures, LowRank, preconditioner_for
 from gzkcore.solve.solve import conjugate_gradients
 
 LENGTH, ALPHAS, TOL = 0.1, (0.01, 0.1), 1e-3

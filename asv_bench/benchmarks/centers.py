@@ -7,7 +7,7 @@ from gzkcore import Matern, RandomFeatureRidge
 from gzkcore._util.threads import limit_blas
 from gzkcore.features.nystrom import NystromFeatures
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.passes.passes import Passes
+from gzkcore.passes.kernel_passes import Passes
 from gzkcore.solve.centers import FactoredGram, solve_centers
 
 from .common import data_generator, interleave

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from gzkcore._util.validation import check_integer
-from gzkcore._util.wording import counted
+from gzkcore._util.wording import aligned, counted
 from gzkcore.evaluate.compare import Report
 from gzkcore.evaluate.results import Found, Store
-from gzkcore.evaluate.text import aligned
 
 from . import block, gegenbauer
 from .data import Data

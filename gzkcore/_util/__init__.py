@@ -1,6 +1,6 @@
 """What every layer uses.
 
-- `threads`, `random`, `memory`, `timing`, `new_arrays`, `linalg`: how computations run
+- `threads`, `random`, `memory`, `new_arrays`, `linalg`: how computations run
 - `typing`, `validation`, `wording`, `warn`: what is passed in, and what users are told of it
 - `files`, `model_io`, `state`, `checkpoint`: files, and saved models
 - `callbacks`, `config`: progress for scikit-learn, and what `gzkcore info` prints

@@ -75,7 +75,7 @@ CLASSES = {
     "MomentsAccumulator": "gzkcore.passes.moments:MomentsAccumulator",
     "ClusterAccumulator": "gzkcore.passes.clusters:ClusterAccumulator",
     "_Progress": "gzkcore.passes.streams:_Progress",
-    "_Solve": "gzkcore.solve.solve_state:State",
+    "_Solve": "gzkcore.solve.solve:State",
     "KernelFeatures": "gzkcore.features.auto:KernelFeatures",
     "GegenbauerFeatures": "gzkcore.features.gegenbauer:GegenbauerFeatures",
     "PublishedGegenbauerFeatures": "gzkcore.features.gegenbauer:PublishedGegenbauerFeatures",

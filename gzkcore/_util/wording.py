@@ -126,3 +126,25 @@ def told_apart(names: Sequence[str], length: int) -> list[str]:
         return fitted
     same = len(os.path.commonprefix([*names]))
     return [name if len(name) <= length else f"…{name[same:]}"[:length] for name in names]
+
+
+def aligned(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: bool = True
+) -> list[str]:
+    """Return the lines of a table: the first column to the left, the others to the right or left.
+
+    Examples
+    --------
+    >>> from gzkcore._util.wording import aligned
+    >>> aligned(["method", "s"], [["block", "0.1"]])
+    ['method    s', 'block   0.1']
+    """
+    sizes = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
+    for first, *rest in (header, *rows):
+        cells = (
+            cell.rjust(size) if right else cell.ljust(size)
+            for cell, size in zip(rest, sizes[1:], strict=True)
+        )
+        lines.append("  ".join([first.ljust(sizes[0]), *cells]).rstrip())
+    return lines

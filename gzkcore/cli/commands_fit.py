@@ -233,7 +233,7 @@ def _learner_options(
 def _fit(asked: _Asked, learner: LearnerOptions) -> None:
     """Fit, test, save, draw and print."""
     from gzkcore._util.memory import PeakMemory
-    from gzkcore.solve.fit_memory import TooLittleMemoryError
+    from gzkcore.solve.cost import TooLittleMemoryError
 
     from .fit_frame import fit_frame
     from .frame_rows import read_rows

@@ -3,5 +3,5 @@
 - `plan`, with `forecast`: how many features, and what predictions will be worth
 - `compare`, with `methods`, `whole`, `measure`, `worker`, `results`, `summary`: every method
 - `inputs`: what both are given
-- `draw`, `style`, `text`: pictures and tables
+- `draw`, `style`: pictures
 """

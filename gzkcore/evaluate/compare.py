@@ -26,7 +26,7 @@ from gzkcore._util.validation import (
     dense,
     raise_no_target,
 )
-from gzkcore._util.wording import counted, plain, shortened
+from gzkcore._util.wording import aligned, counted, plain, shortened
 from gzkcore.features.base import check_unit
 from gzkcore.features.trials import AS_GOOD, JUDGED, check_widths, split_rows
 from gzkcore.kernels.base import Kernel
@@ -46,7 +46,6 @@ from .summary import (
     ranked,
     row_of,
 )
-from .text import aligned
 from .worker import EndedError, LateError, RefusedError, Worker
 
 __all__ = ["Comparison", "compare"]

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gzkcore._util.memory import PeakMemory
 from gzkcore._util.random import generator
-from gzkcore._util.timing import seconds_per_row
 from gzkcore._util.typing import Doubles, Integers, Rows
 from gzkcore._util.validation import dense
 from gzkcore._util.wording import plain
@@ -136,3 +136,20 @@ def prediction_errors(predicted: Doubles, y: Doubles, y_test: Doubles) -> dict[s
     constant = float(np.mean(np.square(y.mean(axis=0) - y_test)))
     r2 = 1 - squares / constant if constant else 0.0
     return {"rmse": math.sqrt(squares), "r2": r2}
+
+
+def seconds_per_row(features: Any, rows: Any, repeats: int = 3, *, reuse: bool = True) -> float:
+    """Return the least time of a few warm calls of `transform`, for one row.
+
+    With `reuse` all write to the same array; without, as transformers must that know no `out`, each
+    call to a new one.
+    """
+    takes = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given = {"out": np.array(features.transform(rows))} if reuse else {}
+        for _ in range(repeats):
+            start = time.perf_counter()
+            features.transform(rows, **given)
+            takes.append(time.perf_counter() - start)
+    return float(min(takes) / rows.shape[0])

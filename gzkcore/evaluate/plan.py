@@ -18,21 +18,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from gzkcore._util.random import as_seed_sequence, generator
-from gzkcore._util.timing import seconds_per_row
 from gzkcore._util.typing import Data, Doubles, Rows, Seed
 from gzkcore._util.validation import check_bool, check_integer, check_positive, dense
-from gzkcore._util.wording import as_plain, counted, seconds_told, shortened
+from gzkcore._util.wording import aligned, as_plain, counted, seconds_told, shortened
+from gzkcore.evaluate.measure import seconds_per_row
 from gzkcore.features.auto import Trial, best_trial, candidates, judge, two_samples
 from gzkcore.features.trials import check_widths
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
+from gzkcore.solve.cost import WholeCost, cost_of
 from gzkcore.solve.solve import NotPositiveDefinite
-from gzkcore.solve.whole_cost import WholeCost, cost_of
 from gzkcore.theory import statistical_dimension
 
 from .forecast import Forecast, forecasts
 from .inputs import as_rows, as_targets
-from .text import aligned
 
 __all__ = ["Plan", "plan"]
 

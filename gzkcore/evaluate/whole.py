@@ -13,7 +13,7 @@ from gzkcore._util.wording import plain
 from gzkcore.kernels.base import Kernel
 from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.kernel_ridge_cv import KernelRidgeCV
-from gzkcore.solve.whole_cost import MOST_STEPS, seconds_of
+from gzkcore.solve.cost import MOST_STEPS, seconds_of
 
 # Rows that alpha is chosen on, and components of a preconditioner of few rows.
 CHOSEN_ROWS, CHOSEN_COMPONENTS = 3000, 512

@@ -28,8 +28,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import KernelMap, tiles, warn_if_trivial
-from .casts import cast_once
+from .base import KernelMap, cast_once, tiles, warn_if_trivial
 from .fit_rows import FitRows
 from .nystrom import leverage_sample
 

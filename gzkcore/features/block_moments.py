@@ -18,8 +18,7 @@ from gzkcore.kernels.shift_invariant import (
     Spherical,
 )
 
-from .block import Arrangement, Values
-from .block_kernels import as_additive
+from .block import Arrangement, Values, as_additive
 
 __all__ = ["energy_variance", "kernel_moments", "projection_moments", "projection_variance"]
 

@@ -22,8 +22,7 @@ from gzkcore._util.validation import check_choice
 from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 
-from .base import KernelMap, warn_if_trivial
-from .casts import cast_once, contiguous
+from .base import KernelMap, cast_once, contiguous, warn_if_trivial
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 

@@ -30,8 +30,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.shift_invariant import Gaussian
 from gzkcore.sphere.directions import sample_directions, sobol_points
 
-from .base import KernelMap, tiles, warn_if_trivial
-from .casts import cast_once, contiguous
+from .base import KernelMap, cast_once, contiguous, tiles, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = [

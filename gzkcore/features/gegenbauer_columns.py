@@ -16,8 +16,7 @@ from gzkcore._util.validation import as_floats
 from gzkcore.kernels.radial import Folded, RadialFunctions, row_products
 from gzkcore.sphere.special import log_alpha
 
-from .base import STREAM_BYTES
-from .casts import cast_once
+from .base import STREAM_BYTES, cast_once
 
 # Horner's rule is used where it loses at most this factor of the digits of the type.
 _HORNER_LOSS = {"f": 32.0, "d": 1e4}

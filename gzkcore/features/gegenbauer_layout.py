@@ -20,7 +20,7 @@ from gzkcore.sphere.harmonics import HarmonicTree
 from gzkcore.sphere.series import angles, zonal_sum
 from gzkcore.sphere.special import alpha, log_alpha
 
-from .casts import cast_once
+from .base import cast_once
 from .gegenbauer_columns import Directions, gegenbauer_features
 from .polar import Polar
 from .principal_axes import CHOICE, WIDER, principal_axes, strongest_columns

@@ -30,8 +30,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel, as_dot_product
 
-from .base import KernelMap, tiles, warn_if_trivial
-from .casts import cast_once
+from .base import KernelMap, cast_once, tiles, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = ["MaclaurinFeatures", "maclaurin_features", "maclaurin_variance"]

@@ -13,8 +13,7 @@ from gzkcore._util.state import doubles, fitting, flag, stored, whole
 from gzkcore._util.typing import Data, Doubles, Floats, Rows
 from gzkcore._util.validation import check_bool
 
-from .base import check_rows
-from .casts import contiguous
+from .base import check_rows, contiguous
 
 __all__ = ["MeanNormalizer"]
 

@@ -28,8 +28,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import DotProductKernel
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import KernelMap, check_unit, tiles, warn_if_trivial
-from .casts import cast_once
+from .base import KernelMap, cast_once, check_unit, tiles, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = ["NystromFeatures"]

@@ -33,8 +33,7 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 from gzkcore.kernels.shift_invariant import Gaussian
 
-from .base import KernelMap, TruncationWarning, warn_if_trivial
-from .casts import cast_once, contiguous
+from .base import KernelMap, TruncationWarning, cast_once, contiguous, warn_if_trivial
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 

@@ -33,8 +33,7 @@ from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
-from .base import SumMap
-from .casts import cast_once, contiguous
+from .base import SumMap, cast_once, contiguous
 from .fit_rows import FitRows
 from .hadamard import hadamard_transform
 

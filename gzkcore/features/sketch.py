@@ -29,8 +29,7 @@ from gzkcore.kernels.aliases import as_kernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.dot_product import Polynomial
 
-from .base import KernelMap, RowMap, warn_if_trivial
-from .casts import cast_once
+from .base import KernelMap, RowMap, cast_once, warn_if_trivial
 from .fit_rows import FitRows
 
 __all__ = [

@@ -1,10 +1,16 @@
 """The exact kernels; each knows what its approximations need.
 
+    Kernel -> resolve -> tile form -> products with tiles of rows
+    base                 tile_form    products, gradients
+           -> radial functions -> truncation: what features are made of
+              families, radial    truncation
+           -> learned parts -> marginal likelihood -> learned: what y says of its lengths
+
 - `shift_invariant`, `dot_product`, `zonal`, `general`: the families; `base`: what all share
 - `product`, `sum`, `transformed`: kernels made of kernels
-- `aliases`, `keywords`: kernels by name, and parameters by the names of other libraries
+- `aliases`: kernels by name
 - `families`, `radial`, `truncation`: radial functions, and where their series may stop
-- `learned`, `learned_parts`, `learned_metric`, `marginal_likelihood`: what is learned from y
+- `learned`, `learned_parts`, `marginal_likelihood`: what is learned from y
 - `products`, `gradients`: K(X, Y) V and its slopes, of which nothing of the size of K is stored
 - `tile_form`, `tile_rows`, `tile_table`, `piecewise`: how products see kernels and rows
 """

@@ -1,5 +1,10 @@
 """The learners: estimators on features, and on the whole kernel.
 
+    X, y -> Reader -> sums -> solution -> predict       on features
+            (passes)          (passes)
+    X, y -> TrainingRows -> KernelSystem -> predict     on the whole kernel
+            (solve)         (solve)
+
 On features, in passes over the rows:
 
 - `ridge`, `ridge_cv`, `ridge_classifier`, `pca`, `cca`, `kmeans`: the estimators

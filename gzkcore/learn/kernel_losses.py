@@ -26,11 +26,10 @@ from gzkcore.kernels.base import Kernel
 from gzkcore.passes.streams import Reader, Step, map_rows
 from gzkcore.rows.open import as_source
 from gzkcore.rows.sources import Batch, is_source
-from gzkcore.solve.kernel_system import KernelSystem
+from gzkcore.solve.kernel_system import KernelSystem, Workers
 from gzkcore.solve.losses import Huber, Loss, Poisson
 from gzkcore.solve.newton import Minimum, minimise
 from gzkcore.solve.preconditioner import Preconditioner
-from gzkcore.solve.shared_products import Workers
 from gzkcore.solve.training_rows import TrainingRows
 
 from .kernel_ridge import WholeKernel

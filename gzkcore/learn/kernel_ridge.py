@@ -44,10 +44,10 @@ from gzkcore.features.nystrom import KernelFunction, Precomputed, as_exact_kerne
 from gzkcore.kernels.aliases import WithKernel
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import kernel_diagonal
-from gzkcore.passes.passes import Passes, check_reread
+from gzkcore.passes.kernel_passes import Passes, check_reread
 from gzkcore.passes.streams import Reader, Step, valid_rows
 from gzkcore.solve.centers import CentersSolution, solve_centers
-from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, cross_product
+from gzkcore.solve.kernel_system import DOUBLE_ROWS, HELD_ROWS, KernelSystem, Workers, cross_product
 from gzkcore.solve.posterior import (
     EXACT_ROWS,
     JOINT_ROWS,
@@ -60,7 +60,6 @@ from gzkcore.solve.posterior import (
     mean_square,
 )
 from gzkcore.solve.preconditioner import Preconditioner
-from gzkcore.solve.shared_products import Workers
 from gzkcore.solve.solve import Solution, Watch
 from gzkcore.solve.training_rows import TrainingRows
 

@@ -15,8 +15,8 @@ from gzkcore._util.state import doubles, entries, holds, ints, number, stored
 from gzkcore._util.typing import Data, Doubles, Floats, Seed
 from gzkcore._util.validation import check_choice, check_integer, check_positive, check_same_class
 from gzkcore.passes.gram import GramAccumulator
+from gzkcore.passes.kernel_passes import Passes, check_reread
 from gzkcore.passes.normal_equations import System, centred, coefficients
-from gzkcore.passes.passes import Passes, check_reread
 from gzkcore.passes.streams import Reader, Step
 from gzkcore.passes.tiles import for_each_tile, width_of
 from gzkcore.solve.wide import WIDE, CrossAccumulator, solve_wide

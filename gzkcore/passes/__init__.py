@@ -9,6 +9,5 @@
 - `tiles`: features tile by tile, in bounded memory
 - `gram`, `moments`, `clusters`: the accumulators, which add and merge sums
 - `normal_equations`: ridge regression from such sums
-- `passes`: products with a kernel matrix by passes over the rows
-- `kept_features`: features that are kept between passes, where memory allows
+- `kernel_passes`: products with a kernel matrix by passes over the rows
 """

@@ -3,7 +3,6 @@
 - `open`: opens any of them
 - `sources`, `dask`: what a source of batches is, and reading it, here or on a cluster
 - `files`, `csv_text`: files, read batch by batch
-- `frames`, `categories`, `date_columns`, `dates`, `values`: columns of several kinds, and what
-  single values mean
+- `frames`, `categories`, `dates`, `values`: columns of several kinds, and what values mean
 - `survey`: measures rows in one pass
 """

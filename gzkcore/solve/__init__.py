@@ -7,13 +7,13 @@
                     centers, wide: smaller systems, in passes over the rows
                     newton, losses: a sequence of systems, for other losses
 
-- `kernel_system`: the matrix K + alpha N, held or as a product; `shared_products` on a cluster
-- `solve`, `solve_columns`, `solve_state`: the solver, column by column, with checkpoints
+- `kernel_system`: the matrix K + alpha N, held, or as a product here or on a cluster
+- `solve`: the solver, column by column, with checkpoints
 - `preconditioner`: the interface; `preconditioners`, `near_landmarks`, `neighbours`: what it takes
 - `centers`: the kernel at some rows, for more rows than the whole kernel takes
 - `wide`: more features than rows, or than a Gram matrix may have
 - `losses`, `newton`: other losses, each a sequence of weighted systems
 - `posterior`, `lanczos`: variances, draws and determinants
 - `training_rows`: the rows that a model keeps
-- `fit_memory`, `whole_cost`: what a system takes, before it is solved
+- `cost`: the memory and the time that a system takes, before it is solved
 """

@@ -37,11 +37,10 @@ from gzkcore._util.validation import (
 from gzkcore._util.wording import counted
 from gzkcore.kernels.base import Kernel
 from gzkcore.kernels.products import KernelOperator
-from gzkcore.passes.passes import Passes, Rows, Sums
+from gzkcore.passes.kernel_passes import Passes, Rows, Sums
 from gzkcore.rows.survey import without_zeros
 
-from .solve import NotPositiveDefinite, Watch, conjugate_gradients
-from .solve_columns import not_finite
+from .solve import NotPositiveDefinite, Watch, conjugate_gradients, not_finite
 
 __all__ = ["CentersSolution", "FactoredGram", "solve_centers"]
 
@@ -160,7 +159,7 @@ def solve_centers(
     --------
     >>> import numpy as np
     >>> from gzkcore import Gaussian
-    >>> from gzkcore.passes.passes import Passes
+    >>> from gzkcore.passes.kernel_passes import Passes
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
     >>> y = np.sin(5 * X[:, 0]) * X[:, 1]
     >>> found = solve_centers(Gaussian(4.0), Passes.of(X, y), 200, [1e-3], random_state=0)

@@ -5,8 +5,10 @@ K is stored and factored; with more rows nothing of its size is stored.
 """
 
 import functools
+import weakref
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigvalsh
@@ -14,18 +16,79 @@ from scipy.linalg import LinAlgError, eigvalsh
 from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
-from gzkcore._util.validation import dense
+from gzkcore._util.validation import dense, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import KernelOperator, kernel_matrix
+from gzkcore.kernels.products import KernelOperator, Runs, kernel_matrix
 from gzkcore.passes.streams import Step, as_step
+from gzkcore.rows.dask import Held, client_of
 
 from .preconditioner import Preconditioner
 from .preconditioners import is_count, preconditioner_for
-from .shared_products import Product, Workers
-from .solve import NotPositiveDefinite, Solution, Watch, conjugate_gradients
-from .solve_columns import OfColumns, not_finite
+from .solve import NotPositiveDefinite, OfColumns, Solution, Watch, conjugate_gradients, not_finite
+
+Product: TypeAlias = Callable[[Doubles], Doubles]
+
+# A task costs about a millisecond of the scheduler, a run of so many values of the kernel 10 or 20
+# of a worker. With fewer than two of them a product stays here.
+RUN_VALUES = 1 << 26
+MOST_RUNS = 256
+
+
+class Workers:
+    """The workers that make products within a `with` block; after it they are made here.
+
+    Parameters
+    ----------
+    distributed : bool, default=False
+        Whether the rows were those of a Dask collection: without a cluster there are no workers.
+    """
+
+    def __init__(self, distributed: bool = False) -> None:
+        self.client = client_of() if distributed else None
+        self._products: weakref.WeakSet[SharedProduct] = weakref.WeakSet()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.client = None
+        for product in self._products:
+            product.stay()
+
+    def product(self, operator: KernelOperator) -> Product:
+        """Return V -> K V for the operator of some rows."""
+        runs = Runs(operator, min(MOST_RUNS, operator.shape[0] * operator.shape[1] // RUN_VALUES))
+        if self.client is None or runs.count == 1:
+            here: Product = operator.matmat
+            return here
+        made = SharedProduct(operator, runs, self.client)
+        self._products.add(made)
+        return made
+
+
+class SharedProduct:
+    """V -> K V by workers, to whom the rows are sent when they are first wanted."""
+
+    def __init__(self, operator: KernelOperator, runs: Runs, client: Any) -> None:
+        self.operator, self.runs, self.client = operator, runs, client
+        self._held: Held | None = None
+
+    def __call__(self, V: Doubles) -> Doubles:
+        """Return K V."""
+        if self.client is None:
+            here: Doubles = self.operator.matmat(V)
+            return here
+        raise_not_finite(V, "V", "leave those out")
+        if self._held is None:
+            self._held = Held(self.client, self.runs)
+        return self.runs.join(self._held.each(Runs.product, self.runs.count, V))
+
+    def stay(self) -> None:
+        """Make further products here, and let the workers forget the rows."""
+        self.client = self._held = None
+
 
 # Rows up to which K is held, in 134 MB at most, and factored: that takes no longer than the steps
 # that it saves, and small alphas and standard deviations cost no more than others.

@@ -30,8 +30,7 @@ from gzkcore._util.validation import (
     check_positive,
 )
 
-from .solve import NotPositiveDefinite, Product, ShiftedSystems
-from .solve_columns import OfColumns, dots, not_finite
+from .solve import NotPositiveDefinite, OfColumns, Product, ShiftedSystems, dots, not_finite
 
 __all__ = ["LogDeterminant", "log_determinant"]
 

@@ -21,6 +21,7 @@ steps, and up to four times as many with duplicates.
 a preconditioner in single precision is slightly different in every step.
 """
 
+import enum
 import hashlib
 import math
 import time
@@ -36,14 +37,85 @@ from scipy.sparse.linalg import LinearOperator
 from gzkcore._util import model_io
 from gzkcore._util.checkpoint import Checkpoint, as_checkpoint
 from gzkcore._util.files import check_place, remove_parts
+from gzkcore._util.state import bools, doubles, ints, nothing, stored, text
 from gzkcore._util.typing import Doubles, Integers
-from gzkcore._util.validation import check_integer, check_matrix, check_share
+from gzkcore._util.validation import check_integer, check_matrix, check_not_negatives, check_share
 from gzkcore._util.wording import counted
 
-from .solve_columns import check_noise, check_shifts, dots, norms, not_finite
-from .solve_state import State, Status, resumed
-
 __all__ = ["NotPositiveDefinite", "Solution", "SolveProgress", "conjugate_gradients"]
+
+
+class Status(enum.IntEnum):
+    """Where a column is: on its way, waiting for a check, or done for one of five reasons."""
+
+    RUNNING = 0
+    WAITING = 1
+    CONVERGED = 2
+    OUT_OF_STEPS = 3
+    STOPPED = 4
+    STAGNATED = 5
+    SINGULAR = 6
+
+
+@dataclass
+class State:
+    """All that a solver knows between two steps: what a checkpoint holds."""
+
+    _state = stored(
+        digest=text(),
+        x=doubles("n", "k"),
+        r=doubles("n", "k"),
+        p=doubles("n", "k"),
+        power=doubles("k", finite=False),
+        peak=doubles("k", finite=False),
+        best=doubles("k", finite=False),
+        best_x=doubles("n", "k") | nothing(),
+        since=ints("k"),
+        wait=ints("k"),
+        n_iter=ints("k"),
+        lies=ints("k"),
+        exact=bools("k"),
+        status=ints("k", below=len(Status)),
+        history=doubles(None, "k", finite=False),
+    )
+
+    digest: str  # of the systems
+    x: Doubles  # (n, k), of scaled targets
+    r: Doubles  # (n, k): residuals, by recurrence since the last check
+    p: Doubles  # (n, k): directions
+    power: Doubles  # (k,): r^T P^-1 r
+    peak: Doubles  # (k,): largest |r| since the last check
+    best: Doubles  # (k,): smallest true |r| so far
+    best_x: Doubles | None  # (n, k): the x that had it; None while it is the start
+    since: Integers  # (k,): steps since the last check
+    wait: Integers  # (k,): steps after which there will be one anyway
+    n_iter: Integers  # (k,)
+    lies: Integers  # (k,): checks in a row that found a recurrence of exact products wrong
+    exact: NDArray[np.bool_]  # (k,): columns that need exact products
+    status: Integers  # (k,)
+    history: Doubles  # (n_steps, k): |r|
+
+
+def resumed(state: State, checkpoint: Checkpoint) -> State:
+    """Return what a checkpoint holds of the same systems, or the state itself if there is none."""
+    path = Path(checkpoint.path)
+    if not path.exists():
+        return state
+    found = model_io.load(path)
+    if not isinstance(found, State):
+        reason = f"it holds a {type(found).__name__}, no solution under way"
+    elif found.digest != state.digest:
+        reason = (
+            "it is of other targets, shifts, rows, kernel, preconditioner or tol (or the bits of "
+            "the product are others on this machine)"
+        )
+    else:
+        return found
+    raise ValueError(
+        f"cannot resume from {str(path)!r}: {reason}; solve with the same data and settings, or "
+        "delete the file to start afresh"
+    )
+
 
 Product: TypeAlias = Callable[[Doubles], ArrayLike]
 
@@ -682,3 +754,69 @@ class Solver:
         for array in given:
             digest.update(b"None" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()
+
+
+class OfColumns:
+    """A preconditioner made for some alphas, for columns of which each has one of these.
+
+    Parameters
+    ----------
+    preconditioner : Preconditioner
+    places : ndarray of shape (k,)
+        The number of each column's alpha among those that the preconditioner was made for.
+    """
+
+    def __init__(self, preconditioner: Any, places: Integers) -> None:
+        self.preconditioner, self.places = preconditioner, places
+
+    def __repr__(self) -> str:
+        return repr(self.preconditioner)
+
+    def solve(self, R: Doubles, columns: Integers) -> Doubles:
+        """Return P^-1 R for some of the columns."""
+        found: Doubles = self.preconditioner.solve(R, self.places[columns])
+        return found
+
+
+def not_finite(name: str) -> ValueError:
+    """Return the error for products with NaN or infinity."""
+    return ValueError(
+        f"{name} gives numbers that are not finite; NaN or infinity in the rows, or a kernel that "
+        "overflows on them (a polynomial of large rows, say): check the rows, or scale them down"
+    )
+
+
+def check_shifts(shifts: ArrayLike, n_columns: int) -> Doubles:
+    """Return one shift for each column."""
+    found = check_not_negatives("shifts", shifts)
+    if found.shape != (n_columns,):
+        raise ValueError(
+            f"shifts have shape {found.shape}, but targets have {counted(n_columns, 'column')}; "
+            "give one shift for each column"
+        )
+    return found
+
+
+def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:
+    """Return one number > 0 for each row."""
+    found = check_not_negatives("noise", noise)
+    if found.shape != (n_rows,):
+        given = f"={noise!r}" if found.ndim == 0 else ""
+        raise ValueError(
+            f"noise{given} has shape {found.shape}, but targets have {counted(n_rows, 'row')}; "
+            "give one number > 0 for each row, or None for ones"
+        )
+    if not (found > 0).all():
+        raise ValueError(f"noise has the smallest value {found.min():g}; every value must be > 0")
+    return found
+
+
+def dots(A: Doubles, B: Doubles) -> Doubles:
+    """Return the products of corresponding columns, to the same bits for any number of threads."""
+    found: Doubles = np.einsum("ij,ij->j", A, B)
+    return found
+
+
+def norms(A: Doubles) -> Doubles:
+    """Return the norms of the columns."""
+    return np.sqrt(dots(A, A))

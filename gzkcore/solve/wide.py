@@ -28,7 +28,7 @@ from gzkcore._util.validation import (
     check_weights,
 )
 from gzkcore._util.warn import warn
-from gzkcore.passes.passes import Passes, Rows, Sums, sum_tiles
+from gzkcore.passes.kernel_passes import Passes, Rows, Sums, sum_tiles
 from gzkcore.passes.tiles import as_rows, width_of
 
 from .solve import Solution, conjugate_gradients

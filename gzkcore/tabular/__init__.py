@@ -1,7 +1,7 @@
 """Tables: columns of every kind in, a learned kernel and calibrated predictions out.
 
-    table -> TableEncoder -> TableRows -> Trials -> model -> deviations
-             table_encoder   table_rows   kernel_search      deviations
+    table -> TableEncoder -> TableRows -> Trials -> model -> Spread
+             table_encoder   table_rows   kernel_search      kernel_regressor
                              table_passes
              KernelRegressor, KernelClassifier: all of it, by table_learner
 
@@ -9,5 +9,4 @@
 - `table_encoder`: text, categories, dates and gaps as numbers
 - `table_rows`, `table_passes`: the rows to choose by, and tables larger than memory
 - `kernel_search`: the choice of kernel and alpha on held-out rows
-- `deviations`: calibrated standard deviations
 """

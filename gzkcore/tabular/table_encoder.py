@@ -64,8 +64,7 @@ from gzkcore.rows.categories import (
     spelt_as,
     texts_of,
 )
-from gzkcore.rows.date_columns import seconds_of, seconds_of_array, seconds_of_texts
-from gzkcore.rows.dates import ZONES_TOLD
+from gzkcore.rows.dates import ZONES_TOLD, seconds_of, seconds_of_array, seconds_of_texts
 from gzkcore.rows.frames import Frame
 from gzkcore.rows.values import missing_of
 

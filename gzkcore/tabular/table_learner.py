@@ -43,7 +43,7 @@ from gzkcore.learn.kernel_ridge import KernelRidge
 from gzkcore.learn.ridge_cv import RandomFeatureRidgeCV
 from gzkcore.passes.streams import map_rows
 from gzkcore.rows.sources import is_source
-from gzkcore.solve.fit_memory import Room
+from gzkcore.solve.cost import Room
 
 from .kernel_search import (
     MOST_LENGTHS,

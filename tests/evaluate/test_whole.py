@@ -15,8 +15,8 @@ from gzkcore import Gaussian, KernelRidge, Laplacian, Matern, Polynomial
 from gzkcore.evaluate import measure as measure_module
 from gzkcore.evaluate import whole as method_module
 from gzkcore.evaluate.whole import chosen_alpha, fit_and_predict
-from gzkcore.solve import whole_cost as module
-from gzkcore.solve.whole_cost import cost_of
+from gzkcore.solve import cost as module
+from gzkcore.solve.cost import cost_of
 from gzkcore.theory import statistical_dimension
 
 # ---- what it costs

@@ -33,8 +33,7 @@ from gzkcore import (
     reference,
 )
 from gzkcore._util.threads import limit_threads
-from gzkcore.features.block import assign_blocks, block_projection
-from gzkcore.features.block_kernels import spherical_frequencies
+from gzkcore.features.block import assign_blocks, block_projection, spherical_frequencies
 from gzkcore.features.block_moments import (
     energy_variance,
     kernel_moments,

@@ -26,7 +26,7 @@ from gzkcore import (
     RandomFourierFeatures,
     TensorSketchFeatures,
 )
-from gzkcore.features import casts
+from gzkcore.features import base
 
 MAPS = [
     AdaptiveSketchFeatures(Gaussian(0.1), 9, random_state=0),
@@ -58,12 +58,12 @@ def test_it_is_made_once_for_each_dtype_and_anew_for_other_weights():
 
     owner, first, second = Owner(), np.ones(2), np.ones(2)
     single, double = np.dtype(np.float32), np.dtype(np.float64)
-    made = {dtype: casts.cast_once(owner, dtype, make, first) for dtype in (single, double)}
+    made = {dtype: base.cast_once(owner, dtype, make, first) for dtype in (single, double)}
     for dtype in (single, double):
-        assert casts.cast_once(owner, dtype, make, first) is made[dtype]
+        assert base.cast_once(owner, dtype, make, first) is made[dtype]
     assert len(calls) == 2
-    assert casts.cast_once(owner, single, make, second) is not made[single]
-    assert casts.cast_once(owner, double, make, second) is not made[double]
+    assert base.cast_once(owner, single, make, second) is not made[single]
+    assert base.cast_once(owner, double, make, second) is not made[double]
     assert len(calls) == 4
     died = weakref.ref(first)
     del first, made, calls[:]
@@ -79,7 +79,7 @@ def test_transform_follows_a_new_fit_and_both_dtypes(features, monkeypatch):
     expected = {}
     for dtype in (np.float32, np.float64):
         with monkeypatch.context() as patch:
-            patch.setattr(casts, "_KEPT", weakref.WeakKeyDictionary())
+            patch.setattr(base, "_KEPT", weakref.WeakKeyDictionary())
             expected[dtype] = fitted.transform(X.astype(dtype))
     for dtype in (np.float32, np.float64, np.float32):
         np.testing.assert_array_equal(fitted.transform(X.astype(dtype)), expected[dtype])
@@ -99,7 +99,7 @@ def test_models_do_not_hold_casts(features):
     assert vars(fitted) == before
     assert len(pickle.dumps(fitted)) == size
     for again in (pickle.loads(pickle.dumps(fitted)), copy.copy(fitted), copy.deepcopy(fitted)):
-        assert again not in casts._KEPT
+        assert again not in base._KEPT
         np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
     gone = weakref.ref(fitted)
     del fitted, again

@@ -12,7 +12,7 @@ from tolerances import RIDGE
 from gzkcore import Gaussian, Matern, NystromFeatures, reference
 from gzkcore._util.threads import limit_threads
 from gzkcore.features.nystrom import FunctionKernel
-from gzkcore.passes.passes import Passes
+from gzkcore.passes.kernel_passes import Passes
 from gzkcore.solve import centers as module
 from gzkcore.solve.centers import FactoredGram, root_of, solve_centers
 from gzkcore.solve.solve import NotPositiveDefinite

@@ -26,12 +26,12 @@ from gzkcore._util.random import generator
 from gzkcore._util.threads import limit_threads
 from gzkcore.features.nystrom import FunctionKernel
 from gzkcore.kernels.products import Pairs
-from gzkcore.passes.kept_features import KeptFeatures
 from gzkcore.solve import near_landmarks, preconditioners
 from gzkcore.solve.near_landmarks import NearLandmarks
 from gzkcore.solve.neighbours import Neighbours, Seen, SparseFactor
 from gzkcore.solve.preconditioners import (
     Diagonal,
+    KeptFeatures,
     LowRank,
     NearAndFar,
     preconditioner_for,

@@ -16,8 +16,8 @@ from tolerances import WHOLE
 from gzkcore import Gaussian, KernelOperator, KernelRidge, KernelRidgeCV, Matern, Sum, load
 from gzkcore.kernels.products import Runs
 from gzkcore.rows.dask import DaskSource, Held
-from gzkcore.solve import shared_products
-from gzkcore.solve.shared_products import Workers
+from gzkcore.solve import kernel_system
+from gzkcore.solve.kernel_system import Workers
 
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'gzkcore[dask]'")
 
@@ -28,8 +28,8 @@ N = 1500  # 6 tiles
 
 @pytest.fixture(autouse=True)
 def small_runs(monkeypatch):
-    monkeypatch.setattr(shared_products, "RUN_VALUES", 1000)
-    monkeypatch.setattr(shared_products, "MOST_RUNS", 6)
+    monkeypatch.setattr(kernel_system, "RUN_VALUES", 1000)
+    monkeypatch.setattr(kernel_system, "MOST_RUNS", 6)
 
 
 def data():
@@ -124,8 +124,8 @@ def test_the_same_bits_for_any_number_of_workers(monkeypatch, tmp_path):
 
 def in_this_process(monkeypatch, model, given):
     with monkeypatch.context() as patched:
-        patched.setattr(shared_products, "client_of", object)
-        patched.setattr(shared_products, "Held", HeldHere)
+        patched.setattr(kernel_system, "client_of", object)
+        patched.setattr(kernel_system, "Held", HeldHere)
         return clone(model).fit(*given)
 
 
@@ -182,8 +182,8 @@ def test_what_is_sent_is_of_the_size_of_the_rows():
 
 
 def test_few_rows_stay_here(monkeypatch):
-    monkeypatch.setattr(shared_products, "RUN_VALUES", 1 << 26)
-    monkeypatch.setattr(shared_products, "client_of", object)  # would fail if it were asked
+    monkeypatch.setattr(kernel_system, "RUN_VALUES", 1 << 26)
+    monkeypatch.setattr(kernel_system, "client_of", object)  # would fail if it were asked
     X, y, weight = data()
     found = clone(MODELS["whole"]).fit(*chunked(X, y, weight))
     assert_array_equal(found.dual_coef_, clone(MODELS["whole"]).fit(X, y, weight).dual_coef_)

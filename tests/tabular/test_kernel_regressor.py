@@ -38,8 +38,7 @@ from gzkcore._util.warn import warn
 from gzkcore.kernels import marginal_likelihood
 from gzkcore.kernels.learned import learned
 from gzkcore.tabular import kernel_search, table_learner
-from gzkcore.tabular.deviations import widening
-from gzkcore.tabular.kernel_regressor import _about_widening
+from gzkcore.tabular.kernel_regressor import _about_widening, widening
 from gzkcore.tabular.kernel_search import (
     Report,
     Trials,

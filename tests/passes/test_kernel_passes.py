@@ -11,8 +11,8 @@ from tolerances import RIDGE
 
 from gzkcore import RandomFourierFeatures
 from gzkcore._util.threads import limit_threads
-from gzkcore.passes import passes, tiles
-from gzkcore.passes.passes import Passes, add_up, sum_tiles
+from gzkcore.passes import kernel_passes, tiles
+from gzkcore.passes.kernel_passes import Passes, add_up, sum_tiles
 
 AS_THEY_ARE = FunctionTransformer()
 
@@ -68,8 +68,8 @@ def test_wide_features_get_few_rows_and_few_runs(monkeypatch):
     features = RandomFourierFeatures(n_components=64, random_state=0).fit(X)
     wanted = squares(features, X)
     heights = []
-    monkeypatch.setattr(passes, "FEATURES_BYTES", 8 * 64)
-    monkeypatch.setattr(passes, "ALL_SUMS_BYTES", 3 * 8 * 64 * 65)
+    monkeypatch.setattr(kernel_passes, "FEATURES_BYTES", 8 * 64)
+    monkeypatch.setattr(kernel_passes, "ALL_SUMS_BYTES", 3 * 8 * 64 * 65)
     original = tiles.Tiles.__call__
     monkeypatch.setattr(
         tiles.Tiles,
@@ -77,7 +77,7 @@ def test_wide_features_get_few_rows_and_few_runs(monkeypatch):
         lambda self, rows: heights.append(rows.stop - rows.start) or original(self, rows),
     )
     found = squares(features, X)
-    assert max(heights) == passes.LEAST_ROWS
+    assert max(heights) == kernel_passes.LEAST_ROWS
     assert_allclose(found[0], wanted[0], rtol=0, atol=RIDGE["summed"]() * 200)
 
 

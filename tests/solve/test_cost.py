@@ -9,8 +9,8 @@ from models import FOLDER
 
 from gzkcore import KernelClassifier, KernelRegressor, load
 from gzkcore._util.memory import bytes_of
-from gzkcore.solve import fit_memory
-from gzkcore.solve.fit_memory import (
+from gzkcore.solve import cost
+from gzkcore.solve.cost import (
     Room,
     centers_bytes,
     features_bytes,
@@ -75,11 +75,11 @@ def test_what_was_left_out_is_told():
 
 
 def test_half_of_what_is_available_is_taken(monkeypatch):
-    monkeypatch.setattr(fit_memory, "available_memory", lambda: 2e6)
+    monkeypatch.setattr(cost, "available_memory", lambda: 2e6)
     some = room(None)
     assert not some.whole()
     assert "half of what is available, 1,000,000 bytes" in some.left_out()
-    monkeypatch.setattr(fit_memory, "available_memory", lambda: None)
+    monkeypatch.setattr(cost, "available_memory", lambda: None)
     assert room(None).whole()
 
 
@@ -119,7 +119,7 @@ def test_few_features_are_taken_where_there_is_room_for_nothing_else():
 def test_centres_are_as_many_as_there_is_room_for(monkeypatch):
     monkeypatch.setattr(table_learner, "FEWEST_CENTERS", 8)
     monkeypatch.setattr(table_learner, "MOST_CENTERS", 32)
-    monkeypatch.setattr(fit_memory, "whole_bytes", lambda *_, **__: 1e12)
+    monkeypatch.setattr(cost, "whole_bytes", lambda *_, **__: 1e12)
     X, y = wave()
     given = centers_bytes(300, 2, 1, 20)
     model = KernelRegressor(max_memory=given, cv=2, random_state=0).fit(X, y)
@@ -129,7 +129,7 @@ def test_centres_are_as_many_as_there_is_room_for(monkeypatch):
 
 def test_time_yields_to_memory(monkeypatch):
     """Where there is room for the whole kernel alone, it is taken however long it takes."""
-    monkeypatch.setattr(fit_memory, "features_bytes", lambda *_: 1e12)
+    monkeypatch.setattr(cost, "features_bytes", lambda *_: 1e12)
     X, y = wave()
     model = KernelRegressor(1e-9, max_memory=1e9, cv=2, random_state=0).fit(X, y)
     assert "Model: the whole kernel on 300 rows" in str(model.report_)
