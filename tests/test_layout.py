@@ -224,6 +224,24 @@ def check_layers(root):
         yield f"circle: {' -> '.join(circle)}"
 
 
+def check_programs(root):
+    """What the benchmarks and examples import from the package is there."""
+    modules = dict(modules_in(root))
+    programs = [path for name in ("asv_bench", "docs") for path in (root / name).rglob("*.py")]
+    for path in sorted(programs):
+        for line, target in imports_of(path.stem, path):
+            module, name = resolved(target, modules)
+            where = f"{path.relative_to(root).as_posix()}:{line}"
+            if not target.startswith("gzkcore.") or module in {"gzkcore", "gzkcore.reference"}:
+                continue
+            if f"{module}.__init__" in modules:  # its public names are in a stub
+                continue
+            if module not in modules:
+                yield f"{where}: there is no {module}"
+            elif not re.search(rf"\b{name}\b", modules[module].read_text(encoding="utf-8")):
+                yield f"{where}: {module} has no {name}"
+
+
 def circles(arrows):
     """Yield one circle for each arrow that closes one, found depth first."""
     done, under_way = set(), []
@@ -526,6 +544,11 @@ CHECKERS = {
             "circle: gzkcore.rows.sources -> ",
         ),
         ("gzkcore/sphere/points.py", "from gzkcore.rows.files import f", "circle: rows -> sphere"),
+    ],
+    check_programs: [
+        ("asv_bench/x.py", "from gzkcore.gone import f", "x.py:1: there is no gzkcore.gone"),
+        ("asv_bench/x.py", "from gzkcore.theory import gone", "gzkcore.theory has no gone"),
+        ("docs/x.py", "import gzkcore.gone.far", "x.py:1: there is no gzkcore.gone"),
     ],
     check_reference: [
         ("reference/special.py", "import scipy.special", "the reference may not know scipy"),
