@@ -240,9 +240,10 @@ def check() -> int:
 
 
 def demo(*options: str) -> int:
-    """Run the main job, which replaces the map that it drew last time, and say how to go on."""
+    """Run the main job and say how to go on; elevation.png of an earlier run is replaced."""
     install()
-    status = run("gzkcore", "demo", *(options or ["--force"]))
+    replace = [] if any(option.startswith("--plot") for option in options) else ["--force"]
+    status = run("gzkcore", "demo", *replace, *options)
     if not status:
         print(
             "To use gzkcore:  . .venv/bin/activate && cd ..  # here Python would find the sources"

@@ -137,7 +137,8 @@ def test_nothing_is_created_on_a_machine_without_a_compiler(tmp_path):
     ("line", "installed", "command"),
     [
         ("demo", [], "gzkcore demo --force"),
-        ("demo --seeds 1", [], "gzkcore demo --seeds 1"),
+        ("demo --seeds 1", [], "gzkcore demo --force --seeds 1"),
+        ("demo --plot a.png", [], "gzkcore demo --plot a.png"),
         ("test -k alpha", ["test"], "pytest --numprocesses=auto -k alpha"),
         ("test --all", ["test"], "pytest --numprocesses=auto -m="),
         ("bench --bench special", ["bench", "test"], "asv run --quick --python=same --launch-method=forkserver --show-stderr --bench special"),
