@@ -63,7 +63,11 @@ def gegenbauer_features(X: ArrayLike, W: ArrayLike, radial: ArrayLike) -> Floats
     >>> gegenbauer_features([[1.0, 0.0, 0.0]], [[0.6, 0.8, 0.0]], [[1.0, 2.0, 3.0]]).round(6)
     array([[2.32]])
     """
-    X, W, radial = _check_sum(X, W, radial)
+    return summed_features(*_check_sum(X, W, radial))
+
+
+def summed_features(X: Floats, W: Doubles, radial: Doubles) -> Floats:
+    """Return `gegenbauer_features` of contiguous arrays that nothing checks."""
     rule = Recurrence(X.shape[1], radial.shape[1] - 1)
     out = np.empty((X.shape[0], W.shape[0]), dtype=X.dtype)
     rule.evaluate(X, W, radial, out, stream=out.nbytes > STREAM_BYTES)

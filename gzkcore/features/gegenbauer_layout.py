@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows
 from gzkcore.kernels.radial import Folded, RadialFunctions
-from gzkcore.sphere.directions import Method, best_method, sample_directions
+from gzkcore.sphere.directions import Method, best_method, drawn_directions
 from gzkcore.sphere.harmonics import HarmonicTree
-from gzkcore.sphere.series import angles, zonal_sum
-from gzkcore.sphere.special import alpha, log_alpha
+from gzkcore.sphere.series import angles, summed_zonal
+from gzkcore.sphere.special import exact_alpha, log_alpha, unchecked_alpha
 
 from .base import cast_once
-from .gegenbauer_columns import Directions, gegenbauer_features
+from .gegenbauer_columns import Directions, summed_features
 from .polar import Polar
 from .principal_axes import CHOICE, WIDER, principal_axes, strongest_columns
 
@@ -81,7 +81,7 @@ class Layout:
     @functools.cached_property
     def sizes(self) -> Doubles:
         """How many harmonics each radial function has."""
-        sizes: Doubles = alpha(self.radial.degree, self.radial.dim)
+        sizes: Doubles = unchecked_alpha(self.radial.degree, self.radial.dim)
         return sizes
 
     @functools.cached_property
@@ -271,8 +271,8 @@ def with_horner(radial: RadialFunctions, families: Sequence[Directions]) -> tupl
 def degrees_to_fill(width: int, dim: int) -> Integers:
     """How many harmonics of degree 0, 1, ... fill `width` columns."""
     counts: list[int] = []
-    while sum(counts) < width and alpha(len(counts), dim):
-        counts.append(min(alpha(len(counts), dim), width - sum(counts)))
+    while sum(counts) < width and exact_alpha(len(counts), dim):
+        counts.append(min(exact_alpha(len(counts), dim), width - sum(counts)))
     return np.array(counts, dtype=np.intp)
 
 
@@ -347,7 +347,7 @@ def choose(
     """
     dim, unit = radial.dim, _unit(radial.energy)
     method = best_method(dim) if directions == "auto" else directions
-    sizes = alpha(radial.degree, dim)
+    sizes = unchecked_alpha(radial.degree, dim)
     energy = radial.energy / unit
     order = np.argsort(-energy / sizes, kind="stable")  # mean squares of one harmonic column
     split = _Split(sizes[order], energy[order])
@@ -440,7 +440,7 @@ def _draw(
         columns = columns[np.argsort(radial.degree[columns])]
         columns = columns[: _needed(peaks[columns], tol)]
         rng = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, int(i)))
-        W = sample_directions(int(m), dim, method, rng)
+        W = drawn_directions(int(m), dim, method, rng)
         degrees = radial.degree[columns]
         signs = _SIGNS[degrees % 4]
         families.append(_Family(degrees, columns, W, signs))
@@ -480,7 +480,7 @@ def _spread(W: Doubles, degrees: Integers, energy: Doubles) -> float:
     dim = W.shape[1]
     row = np.zeros((1, int(degrees.max()) + 1))
     row[0, degrees] = energy
-    pairs = gegenbauer_features(W[:_PROBE], W, row)
+    pairs = summed_features(W[:_PROBE], W, row)
     exact = float(np.square(energy) @ np.exp(-log_alpha(degrees, dim)))
     return max(float(np.mean(np.square(pairs))) - exact, 0.0)
 
@@ -500,7 +500,7 @@ def _scatter(dim: int, degrees: Integers, radial: Doubles) -> float:
         coefficients[degrees] = radial * np.exp(0.5 * log_alpha(degrees, dim))
         if not np.isfinite(coefficients).all():
             return math.inf
-        squares = np.square(zonal_sum(coefficients, dim, np.cos(theta)))
+        squares = np.square(summed_zonal(coefficients, dim, np.cos(theta)))
         variance = float(weights @ np.square(squares) - (weights @ squares) ** 2)
     return max(variance, 0.0) if math.isfinite(variance) else math.inf
 

@@ -85,11 +85,21 @@ class Kernel(BaseEstimator):
     max_dim: ClassVar[int | None] = None  # the most columns for which it is positive definite
     separable: ClassVar[bool] = False  # a function of the norms times one of the angle
     learnable: ClassVar[tuple[str, ...]] = ()  # parameters that may be "learn", see `learned`
+    _trusted = False  # whether every parameter is a number that was checked
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "__init__" in vars(cls):
             cls.__init__ = with_remedies(cls.__init__)  # type: ignore[method-assign]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        self.__dict__.pop("_trusted", None)
+
+    def _trust(self) -> Self:
+        """Say that all parameters were checked: until one is set, nothing checks them again."""
+        self.__dict__["_trusted"] = True
+        return self
 
     @property
     def defined_at_zero(self) -> bool:
@@ -106,7 +116,7 @@ class Kernel(BaseEstimator):
 
         `names` are those of the columns, for kernels that name some.
         """
-        return type(self)(**self._resolved(X))
+        return type(self)(**self._resolved(X))._trust()
 
     def _resolved(self, X: Rows) -> dict[str, Any]:
         """Return the parameters as numbers, or raise."""

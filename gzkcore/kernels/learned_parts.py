@@ -27,7 +27,7 @@ from gzkcore._util.validation import dense
 
 from .base import LEARNED, Kernel, check_unit_norms, row_norms, unit_rows
 from .product import Product
-from .products import kernel_matrix, slope_matrix
+from .products import matrix_of, slope_matrix
 from .shift_invariant import ShiftInvariantKernel
 from .sum import Sum
 from .tile_form import ABSOLUTE
@@ -64,6 +64,7 @@ def part_of(kernel: Kernel, X: Rows, chosen: Integers, names: Any = None) -> "Pa
                 f"{name}={value!r} of a {type(kernel).__name__} cannot be learned; use a number"
             )
     if rules and isinstance(kernel, ShiftInvariantKernel):
+        kernel.with_lengths(1.0).resolve(sample)  # raises what is wrong with its other parameters
         return Lengths(kernel, sample, isotropic="learn" not in rules.values())
     if rules and isinstance(kernel, SphereKernel):
         return SphereLength(kernel, sample)
@@ -105,7 +106,7 @@ class Fixed(Part):
     """A resolved kernel."""
 
     def __init__(self, kernel: Kernel, sample: Doubles) -> None:
-        self._kernel, self._matrix = kernel, kernel_matrix(kernel, sample)
+        self._kernel, self._matrix = kernel, matrix_of(kernel, sample)
         self.low = self.high = np.empty(0)
 
     def on(self, X: Rows, chosen: Integers) -> "Fixed":
@@ -166,7 +167,7 @@ class Lengths(Part):
         kernel = self.given.with_lengths(
             lengths if self.isotropic else np.where(np.isinf(lengths), IGNORED, lengths)
         )
-        return kernel.resolve(self.sample)
+        return kernel._trust()
 
     def matrix(self, theta: Doubles) -> Doubles:
         kernel = self.kernel(theta)
@@ -174,7 +175,7 @@ class Lengths(Part):
         self.factor, self.slopes = factor, slope_matrix(term, 0, self.sample)
         self.slopes[self.slopes > STEEPEST] = 0.0
         self.scaled = ((self.sample - self.mean) * factor.scale)[:, self.varies]
-        return kernel_matrix(kernel, self.sample)
+        return matrix_of(kernel, self.sample)
 
     def gradient(self, Q: Doubles) -> Doubles:
         W, x = Q * self.slopes, self.scaled

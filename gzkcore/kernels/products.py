@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from gzkcore._compiled import products as _products
 from gzkcore._util.threads import limit_blas, n_threads
-from gzkcore._util.typing import Data, Doubles, Floats, Integers
+from gzkcore._util.typing import Data, Doubles, Floats, Integers, Rows
 from gzkcore._util.validation import check_not_negative, raise_not_finite
 
 from .aliases import ALIASES, as_kernel
@@ -26,6 +26,8 @@ from .tile_form import DIFFERENCE, PRODUCT, TABLE, TABLE_SLOPE, Factor, Term
 from .tile_rows import FAR, TiledRows, scaled_columns
 from .tile_table import table_of
 from .transformed import unmapped
+
+DOUBLE = np.dtype(np.float64)
 
 __all__ = ["KernelOperator", "kernel_diagonal", "kernel_matrix", "kernel_product"]
 
@@ -177,10 +179,31 @@ class KernelOperator(LinearOperator):
         dtype: Any = None,
         tol: float | None = None,
     ) -> None:
-        self.tol = None if tol is None else check_not_negative("tol", tol)
-        self.arithmetic = arithmetic_of(X, dtype)
         rows, others = checked_rows(X, Y)
-        kernel, self.X, self.Y = unmapped(resolved_kernel(kernel, rows), rows, others)
+        self._see(
+            resolved_kernel(kernel, rows), rows, others, arithmetic_of(X, dtype),
+            None if tol is None else check_not_negative("tol", tol),
+        )  # fmt: skip
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, X: Rows, Y: Rows | None = None, dtype: Any = np.float64
+    ) -> "KernelOperator":
+        """Return the operator of a resolved kernel and dense rows, which nothing checks."""
+        made = cls.__new__(cls)
+        made._see(kernel, as_double(X), None if Y is None else as_double(Y), np.dtype(dtype), None)
+        return made
+
+    def _see(
+        self,
+        kernel: Kernel,
+        X: Doubles,
+        Y: Doubles | None,
+        arithmetic: np.dtype[Any],
+        tol: float | None,
+    ) -> None:
+        self.tol, self.arithmetic = tol, arithmetic
+        kernel, self.X, self.Y = unmapped(kernel, X, Y)
         self.kernel = kernel
         n_columns = len(self.X if self.Y is None else self.Y)
         super().__init__(np.dtype(np.float64), (len(self.X), n_columns))
@@ -300,8 +323,12 @@ class KernelOperator(LinearOperator):
             raise TypeError(f"V has dtype {V.dtype}; pass numbers")
         raise_not_finite(V, "V", "leave those out")
         if np.iscomplexobj(V):
-            both = self._matmat(np.concatenate([V.real, V.imag], axis=1))
+            both = self.times(np.concatenate([V.real, V.imag], axis=1))
             return both[:, : V.shape[1]] + 1j * both[:, V.shape[1] :]
+        return self.times(V)
+
+    def times(self, V: NDArray[Any]) -> Doubles:
+        """Return K V for finite real vectors, (n_columns, n_vectors), which nothing checks."""
         if self._terms is None:
             return self._by_matrices(V)
         self.n_tiles = 0
@@ -433,6 +460,11 @@ def checked_rows(X: Data, Y: Data | None) -> tuple[Doubles, Doubles | None]:
     return rows, None if Y is None else others
 
 
+def as_double(X: Rows) -> Doubles:
+    """Return dense rows in double, row by row: sums over columns have the same bits."""
+    return np.asarray(X, dtype=np.float64, order="C")
+
+
 def slope_matrix(term: Term, number: int, X: Doubles, Y: Doubles | None = None) -> Doubles:
     """Return the profile of a factor's slope times the term's other factors at all pairs of rows.
 
@@ -510,10 +542,16 @@ def kernel_matrix(
     array([[1.      , 0.606531],
            [0.606531, 1.      ]])
     """
-    arithmetic = arithmetic_of(X, dtype)
     rows, others = checked_rows(X, Y)
+    return matrix_of(resolved_kernel(kernel, rows), rows, others, arithmetic_of(X, dtype))
+
+
+def matrix_of(
+    kernel: Kernel, X: Doubles, Y: Doubles | None = None, arithmetic: Any = DOUBLE
+) -> NDArray[Any]:
+    """Return what `kernel_matrix` does, for a resolved kernel and rows that were checked."""
     total: NDArray[Any] | None
-    kernel, rows, others = unmapped(resolved_kernel(kernel, rows), rows, others)
+    kernel, rows, others = unmapped(kernel, X, Y)
     terms = known_terms(kernel, rows.shape[1], arithmetic, 0.0)
     if terms is None:
         total = kernel(rows, others).astype(arithmetic, copy=False)

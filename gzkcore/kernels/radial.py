@@ -29,7 +29,7 @@ from gzkcore._util.threads import n_threads
 from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import check_dim, check_integer
 from gzkcore.sphere.series import check_numbers
-from gzkcore.sphere.special import alpha, log_squared_coefficients
+from gzkcore.sphere.special import exact_alpha, log_squared_coefficients
 
 from .base import Kernel
 from .dot_product import DotProductKernel
@@ -237,7 +237,7 @@ class RadialFunctions:
                 continue
             yield level, rotation, energy
             covered += float(np.square(values[rim]).sum())
-            count += rotation.shape[1] * alpha(level, self.dim)
+            count += rotation.shape[1] * exact_alpha(int(level), self.dim)
             enough = count >= cut.n_columns and whole - covered <= cut.tol * whole
             if enough and cut.max_degree is None:
                 return

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -168,6 +168,8 @@ class _WithGamma(ShiftInvariantKernel):
         return self._distances(X, Y)
 
     def _number(self) -> float | Doubles:
+        if self._trusted:
+            return cast("float | Doubles", self.gamma)
         raise_if_learned("gamma", self.gamma)
         if isinstance(self.gamma, str):
             raise ValueError(  # noqa: TRY004  a rule is a legal gamma, only not here
@@ -444,6 +446,8 @@ class _WithLengthScale(RadialKernel):
     length_scale: PerColumn | Learned
 
     def _number(self, dim: int | None = None) -> float | Doubles:
+        if self._trusted and dim is None:
+            return cast("float | Doubles", self.length_scale)
         raise_if_learned("length_scale", self.length_scale)
         return check_positives("length_scale", self.length_scale, dim)
 
@@ -492,6 +496,8 @@ class Matern(_WithLengthScale):
         return {"nu": self._check_nu(), "length_scale": self._number(X.shape[1])}
 
     def _check_nu(self) -> float:
+        if self._trusted:
+            return cast("float", self.nu)
         raise_if_learned("nu", self.nu)
         if self.nu == math.inf:
             return math.inf
@@ -531,7 +537,7 @@ class Matern(_WithLengthScale):
         """Return a polynomial of degree p times e^-r for nu = p + 1/2 up to 20, else a table."""
         nu = self._check_nu()
         if nu == math.inf:
-            return Gaussian(0.5 * self.scale() ** 2).tile_form(dim)
+            return Gaussian(0.5 * self.scale() ** 2)._trust().tile_form(dim)
         scale = self.scale() * math.sqrt(2 * nu)
         if (nu - 0.5) % 1 or nu > 20:
             slope = Slope(TABLE_SLOPE, 1.0, function=lambda t: _matern_slope(nu, t))
@@ -543,7 +549,7 @@ class Matern(_WithLengthScale):
         p = int(nu - 0.5)
         c = _matern_coefficients(p)
         if p == 0:
-            return Exponential(self.scale()).tile_form(dim)
+            return Exponential(self.scale())._trust().tile_form(dim)
         # -f'(r) / r is (c - c') / r times e^-r, and c - c' begins with r.
         steep = [c[j + 1] - (j + 2) * (c[j + 2] if j + 2 <= p else 0) for j in range(p)]
         profile = {1: MATERN_32, 2: MATERN_52}.get(p, MATERN)

@@ -404,8 +404,8 @@ class _Products:
     def __init__(self, rows: Rows, kernel: Kernel, centers: Floats) -> None:
         X, y, self.weight = rows
         self.columns = np.column_stack([np.ones(len(y)), y])
-        self.forward = KernelOperator(kernel, dense(X), centers, dtype=np.float64)
-        self.backward = KernelOperator(kernel, centers, dense(X), dtype=np.float64)
+        self.forward = KernelOperator.of(kernel, dense(X), centers)
+        self.backward = KernelOperator.of(kernel, centers, dense(X))
 
     def sums(self, V: Doubles | None, mean: Doubles) -> Sums:
         """Return K_Mn U and 1^T U for U = W (K_nM V - mean.V), or W [1 y] where there is no V.

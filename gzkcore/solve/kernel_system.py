@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.linalg import LinAlgError, eigvalsh
 
+from gzkcore._util.checkpoint import as_checkpoint
 from gzkcore._util.linalg import cholesky, eigh, shifted, solve_factored
 from gzkcore._util.threads import limit_blas
 from gzkcore._util.typing import Doubles, Floats, Integers, Rows, Seed
@@ -20,13 +21,21 @@ from gzkcore._util.validation import dense, raise_not_finite
 from gzkcore._util.wording import counted
 from gzkcore.features.nystrom import NystromFeatures, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import KernelOperator, Runs, kernel_matrix
+from gzkcore.kernels.products import KernelOperator, Runs, as_double, matrix_of
 from gzkcore.passes.streams import Step, as_step
 from gzkcore.rows.dask import Held, client_of
 
 from .preconditioner import Preconditioner
 from .preconditioners import is_count, preconditioner_for
-from .solve import NotPositiveDefinite, OfColumns, Solution, Watch, conjugate_gradients, not_finite
+from .solve import (
+    NotPositiveDefinite,
+    OfColumns,
+    ShiftedSystems,
+    Solution,
+    Solver,
+    Watch,
+    not_finite,
+)
 
 Product: TypeAlias = Callable[[Doubles], Doubles]
 
@@ -61,7 +70,7 @@ class Workers:
         """Return V -> K V for the operator of some rows."""
         runs = Runs(operator, min(MOST_RUNS, operator.shape[0] * operator.shape[1] // RUN_VALUES))
         if self.client is None or runs.count == 1:
-            here: Product = operator.matmat
+            here: Product = operator.times
             return here
         made = SharedProduct(operator, runs, self.client)
         self._products.add(made)
@@ -78,7 +87,7 @@ class SharedProduct:
     def __call__(self, V: Doubles) -> Doubles:
         """Return K V."""
         if self.client is None:
-            here: Doubles = self.operator.matmat(V)
+            here: Doubles = self.operator.times(V)
             return here
         raise_not_finite(V, "V", "leave those out")
         if self._held is None:
@@ -240,10 +249,12 @@ class KernelSystem:
 
     def _compute_anew(self, workers: Workers) -> None:
         """Compute K anew in each step."""
-        self.exact = workers.product(KernelOperator(self.kernel, self.rows, dtype=np.float64))
+        self.exact = workers.product(KernelOperator.of(self.kernel, self.rows))
         self.product = self.exact
         if self.tol >= SINGLE_TOL:
-            self.product = workers.product(KernelOperator(self.kernel, self.rows, dtype=np.float32))
+            self.product = workers.product(
+                KernelOperator.of(self.kernel, self.rows, dtype=np.float32)
+            )
 
     @functools.cached_property
     def preconditioner(self) -> Preconditioner:
@@ -296,7 +307,7 @@ class KernelSystem:
     def _values(self, rows: Floats) -> Doubles:
         """Return the kernel matrix of some rows, or raise if it is not finite."""
         with np.errstate(all="ignore"):
-            values = kernel_matrix(self.kernel, rows, dtype=np.float64)
+            values = matrix_of(self.kernel, as_double(rows))
         if not np.isfinite(values).all():
             raise not_finite(f"kernel={self.kernel!r}")
         return values
@@ -337,13 +348,14 @@ class KernelSystem:
 
         with limit_blas(1) if self.factored else nullcontext():
             return Solution.beside([
-                conjugate_gradients(
-                    product, targets[:, part], alphas[part],
-                    noise=self.noise, exact_product=self.exact,
-                    preconditioner=OfColumns(self.preconditioner, self.columns_of(alphas[part])),
-                    start=None if start is None else start[:, part],
-                    tol=self.tol, max_iter=self.max_iter, progress=progress, checkpoint=checkpoint,
-                )
+                Solver(
+                    ShiftedSystems(
+                        product, self.exact, targets[:, part], alphas[part], self.noise,
+                        OfColumns(self.preconditioner, self.columns_of(alphas[part])),
+                        None if start is None else start[:, part],
+                    ),
+                    self.tol, self.max_iter, progress, as_checkpoint(checkpoint),
+                ).run()
                 for part in parts
             ])  # fmt: skip
 
@@ -419,8 +431,5 @@ def cross_product(kernel: Kernel, X: Rows, Y: Rows, V: Doubles) -> Doubles:
         return np.asarray(X @ V, dtype=np.float64)
     parts = [slice(i, i + PREDICTED_ROWS) for i in range(0, X.shape[0], PREDICTED_ROWS)]
     columns = dense(Y)
-    found = [
-        KernelOperator(kernel, dense(X[rows]), columns, dtype=np.float64).matmat(V)
-        for rows in parts
-    ]
+    found = [KernelOperator.of(kernel, dense(X[rows]), columns).times(V) for rows in parts]
     return np.concatenate(found)

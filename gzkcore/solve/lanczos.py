@@ -30,7 +30,15 @@ from gzkcore._util.validation import (
     check_positive,
 )
 
-from .solve import NotPositiveDefinite, OfColumns, Product, ShiftedSystems, dots, not_finite
+from .solve import (
+    NotPositiveDefinite,
+    OfColumns,
+    Product,
+    ShiftedSystems,
+    check_noise,
+    dots,
+    not_finite,
+)
 
 __all__ = ["LogDeterminant", "log_determinant"]
 
@@ -145,7 +153,8 @@ def log_determinant(
         known[:] = [preconditioner.log_determinant(column) for column in range(alphas.size)]
     places = np.repeat(np.arange(alphas.size), n_draws)
     system = ShiftedSystems(
-        product, None, np.concatenate(starts, axis=1), alphas[places], noise,
+        product, None, np.concatenate(starts, axis=1), alphas[places],
+        None if noise is None else check_noise(noise, len(drawn)),
         None if preconditioner is None else OfColumns(preconditioner, places), None,
     )  # fmt: skip
     means, settled, n_iter = quadratures(system, tol, max_iter)

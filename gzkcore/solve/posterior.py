@@ -23,7 +23,7 @@ from gzkcore.features.fourier import Frequencies, RandomFourierFeatures
 from gzkcore.features.gegenbauer import GegenbauerFeatures
 from gzkcore.features.nystrom import FunctionKernel, Precomputed
 from gzkcore.kernels.base import Kernel
-from gzkcore.kernels.products import kernel_diagonal, kernel_matrix
+from gzkcore.kernels.products import as_double, kernel_matrix, matrix_of
 
 from .kernel_system import BLOCK, KernelSystem, cross_product
 
@@ -104,7 +104,8 @@ class Posterior:
         """Return k between the fitted rows and some new ones, of shape (n, n_new)."""
         if isinstance(self.system.kernel, Precomputed):
             return np.ascontiguousarray(dense(X).T, dtype=np.float64)
-        return kernel_matrix(self.system.kernel, self.system.rows, dense(X), dtype=np.float64)
+        rows = as_double(self.system.rows), as_double(dense(X))
+        return matrix_of(self.system.kernel, *rows)
 
     def _diagonal(self, X: Rows) -> Doubles:
         if isinstance(self.system.kernel, Precomputed):
@@ -112,7 +113,7 @@ class Posterior:
                 "with kernel='precomputed' k(x, x) of new rows is unknown, but their standard "
                 "deviation needs it; use the kernel itself"
             )
-        return kernel_diagonal(self.system.kernel, X)
+        return self.system.kernel.diag(X)
 
     def correction(self, values: Doubles, alpha: float, rng: np.random.Generator) -> Correction:
         """Return what y takes from draws of f, given at the rows: a solve for each.

@@ -713,7 +713,7 @@ def _as_costly_as_steps(problem: _Problem) -> int:
         with contextlib.suppress(NotPositiveDefinite):
             made = _near_and_far(few, _landmarks(few, FEWEST), pairs)
             steps = conjugate_gradients(
-                KernelOperator(few.kernel, few.X, dtype=np.float32),
+                KernelOperator.of(few.kernel, few.X, dtype=np.float32),
                 problem.rng.standard_normal((some.size, 1)), few.shifts, noise=few.noise,
                 preconditioner=OfColumns(made, np.zeros(1, np.intp)), tol=TRIED_TOL,
                 max_iter=MOST_TRIED_STEPS,

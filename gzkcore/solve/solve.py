@@ -331,7 +331,12 @@ def conjugate_gradients(
     >>> found.status, bool(found.residual.max() <= 1e-6)
     (['converged', 'converged'], True)
     """
-    system = ShiftedSystems(product, exact_product, targets, shifts, noise, preconditioner, start)
+    checked = check_matrix("targets", targets)
+    system = ShiftedSystems(
+        product, exact_product, checked, check_shifts(shifts, checked.shape[1]),
+        None if noise is None else check_noise(noise, len(checked)), preconditioner,
+        None if start is None else check_start(start, checked),
+    )  # fmt: skip
     return Solver(
         system,
         check_share("tol", tol),
@@ -345,30 +350,20 @@ def conjugate_gradients(
 
 
 class ShiftedSystems:
-    """(K + shifts[k] diag(noise)) x_k = targets[:, k], checked, and scaled by powers of two."""
+    """(K + shifts[k] diag(noise)) x_k = targets[:, k], scaled by powers of two."""
 
     def __init__(
         self,
         product: Any,
         exact_product: Any,
-        targets: ArrayLike,
-        shifts: ArrayLike,
-        noise: ArrayLike | None,
+        targets: Doubles,
+        shifts: Doubles,
+        noise: Doubles | None,
         preconditioner: Any,
-        start: ArrayLike | None,
+        start: Doubles | None,
     ) -> None:
-        self.targets = check_matrix("targets", targets)
-        self.n_rows, self.n_columns = self.targets.shape
-        self.shifts = check_shifts(shifts, self.n_columns)
-        self.noise = None
-        if noise is not None:
-            self.noise = check_noise(noise, self.n_rows)
-        self.start = None if start is None else check_matrix("start", start)
-        if self.start is not None and self.start.shape != self.targets.shape:
-            raise ValueError(
-                f"start has shape {self.start.shape}, but targets {self.targets.shape}; pass a "
-                "first guess for each target"
-            )
+        self.targets, self.shifts, self.noise, self.start = targets, shifts, noise, start
+        self.n_rows, self.n_columns = targets.shape
         self.preconditioner = preconditioner
         self.product = self._checked(product, "product")
         given = exact_product is not None and exact_product is not product
@@ -795,6 +790,17 @@ def check_shifts(shifts: ArrayLike, n_columns: int) -> Doubles:
             "give one shift for each column"
         )
     return found
+
+
+def check_start(start: ArrayLike, targets: Doubles) -> Doubles:
+    """Return a first guess for each target."""
+    first = check_matrix("start", start)
+    if first.shape != targets.shape:
+        raise ValueError(
+            f"start has shape {first.shape}, but targets {targets.shape}; pass a first guess for "
+            "each target"
+        )
+    return first
 
 
 def check_noise(noise: ArrayLike, n_rows: int) -> Doubles:

@@ -84,6 +84,11 @@ def sample_directions(
     m = check_integer("n_directions", n_directions, 1)
     dim = check_dim(dim)
     check_choice("method", method, POINT_SETS)
+    return drawn_directions(m, dim, method, rng)
+
+
+def drawn_directions(m: int, dim: int, method: Method, rng: Seed = None) -> Doubles:
+    """Return `sample_directions` of numbers that nothing checks."""
     if method == "fibonacci" and dim != 3:
         raise ValueError(f"method='fibonacci' exists for dim=3 only, not dim={dim}; use 'sobol'")
     draws = generator(rng)

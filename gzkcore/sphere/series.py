@@ -279,9 +279,12 @@ def zonal_sum(coefficients: ArrayLike, dim: int, t: ArrayLike) -> Floats:
     >>> float(zonal_sum([1.0, 2.0], 3, 0.5))
     2.0
     """
-    dim = check_dim(dim)
-    coefficients = check_numbers("coefficients", coefficients)
-    t, shape = as_floating("t", t)
+    numbers, (points, shape) = check_numbers("coefficients", coefficients), as_floating("t", t)
+    return summed_zonal(numbers, check_dim(dim), points).reshape(shape)[()]
+
+
+def summed_zonal(coefficients: Doubles, dim: int, t: Floats) -> Floats:
+    """Return `zonal_sum` at points in one contiguous row, of arguments that nothing checks."""
     out = np.empty_like(t)
     _series.zonal_sum(coefficients, dim, t, out, n_threads(t.size * coefficients.size))
-    return out.reshape(shape)[()]
+    return out

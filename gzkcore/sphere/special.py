@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from gzkcore._compiled import special as _special
 from gzkcore._util.threads import n_threads
-from gzkcore._util.typing import Doubles, Floats
+from gzkcore._util.typing import Doubles, Floats, Integers
 from gzkcore._util.validation import as_floating, check_degree, check_dim, check_integers
 
 __all__ = [
@@ -70,14 +70,21 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
     >>> alpha(np.arange(5), 3)
     array([1., 3., 5., 7., 9.])
     """
-    dim = check_dim(dim)
     if np.ndim(degree) > 0:
-        degrees = check_integers("degree", degree)
-        out = np.empty(degrees.shape)
-        _special.alpha(degrees.ravel(), dim, out.ravel(), n_threads(32 * degrees.size))
-        return out
-    level = check_degree(degree)
-    count = _special.exact_alpha(level, dim) if max(level, dim) < SMALL else -1
+        return unchecked_alpha(check_integers("degree", degree), check_dim(dim))
+    return exact_alpha(check_degree(degree), check_dim(dim))
+
+
+def unchecked_alpha(degrees: Integers, dim: int) -> Doubles:
+    """Return `alpha` of an array of degrees that nothing checks."""
+    out = np.empty(degrees.shape)
+    _special.alpha(degrees.ravel(), dim, out.ravel(), n_threads(32 * degrees.size))
+    return out
+
+
+def exact_alpha(level: int, dim: int) -> int:
+    """Return `alpha` of a degree that nothing checks."""
+    count: int = _special.exact_alpha(level, dim) if max(level, dim) < SMALL else -1
     if count >= 0:
         return count
     if level < 2:
@@ -86,8 +93,8 @@ def alpha(degree: ArrayLike, dim: int) -> Any:
 
 
 def log_alpha(degrees: ArrayLike, dim: int) -> Doubles:
-    """Logarithm of alpha(l, d) for an array of degrees, -inf where there is no harmonic."""
-    levels = check_integers("degrees", degrees)
+    """Logarithm of alpha(l, d) for degrees that nothing checks, -inf without a harmonic."""
+    levels = np.asarray(degrees, dtype=np.intp)
     out = np.empty(levels.shape)
     _special.log_alpha(levels.ravel(), dim, out.ravel(), n_threads(32 * levels.size))
     return out
@@ -262,19 +269,17 @@ def mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
     >>> round(mu(2, 6, 5) * 11, 12)
     4.0
     """
-    return _of_pairs(_special.mu, degree, power, dim)
+    levels, powers = check_integers("degree", degree), check_integers("power", power)
+    return _of_pairs(_special.mu, levels, powers, check_dim(dim))
 
 
 def log_mu(degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
-    """Logarithm of `mu`, -inf where that is 0."""
+    """Logarithm of `mu` of numbers that nothing checks, -inf where that is 0."""
     return _of_pairs(_special.log_mu, degree, power, dim)
 
 
 def _of_pairs(kernel: Any, degree: ArrayLike, power: ArrayLike, dim: int) -> Any:
-    dim = check_dim(dim)
-    levels, powers = np.broadcast_arrays(
-        check_integers("degree", degree), check_integers("power", power)
-    )
+    levels, powers = np.broadcast_arrays(*(np.asarray(n, dtype=np.intp) for n in (degree, power)))
     out = np.empty(levels.shape)
     kernel(levels.ravel(), powers.ravel(), dim, out.ravel(), n_threads(128 * out.size))
     return out if out.ndim else float(out)
@@ -286,11 +291,9 @@ def log_squared_coefficients(
     """Logarithms of the squared factors of t^(l+2i) in the radial functions (Eq 12).
 
     alpha(l, d) Gamma(d/2) kappa^(l+2i)(0) / (2^(l+2i) i! Gamma(i + l + d/2)); the printed
-    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!).
+    Gamma(i+1/2) / (sqrt(pi) (2i)!) is 1 / (4^i i!). Nothing checks the numbers.
     """
-    levels, ranks = np.broadcast_arrays(
-        check_integers("degrees", degrees), check_integers("orders", orders)
-    )
+    levels, ranks = np.broadcast_arrays(*(np.asarray(n, dtype=np.intp) for n in (degrees, orders)))
     logs = np.ascontiguousarray(log_derivative(levels + 2.0 * ranks), dtype=np.float64)
     logs = np.broadcast_to(logs, levels.shape)
     out = np.empty(levels.shape)

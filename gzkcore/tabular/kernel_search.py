@@ -554,7 +554,7 @@ def walk(trials: Trials, start: Candidate, directions: Sequence[int]) -> Candida
             trials.narrow(best.alpha)
             factor = FACTOR ** (direction * step)
             kernel, *of_splits = (
-                each.with_lengths(factor / each.scale())
+                each.with_lengths(factor / each.scale()).resolve(trials.X)
                 for each in (start.kernel, *start.of_splits)
             )
             found = trials.run(start.name, kernel, of_splits, start.longer * factor)

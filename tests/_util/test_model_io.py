@@ -360,6 +360,7 @@ NOT_KEPT = {
     "_held_system": "products and a preconditioner, which are made again from the rows",
     "_draws": "drawn again when a standard deviation is asked for",
     "_progress": "tells callbacks how far a fit is",
+    "_trusted": "says that parameters were checked, which are checked again",
 }
 
 

@@ -823,7 +823,7 @@ def test_interrupted_fits_leave_the_model_unfitted(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gzkcore.solve.kernel_system.conjugate_gradients", stop)
+    monkeypatch.setattr("gzkcore.solve.kernel_system.Solver", stop)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not model.__sklearn_is_fitted__()
