@@ -186,10 +186,13 @@ def learn_kernel(
     )
     raise_not_finite(rows)
     check_choice("metric", metric, METRICS)
+    check_lengths(rows, y)
+    weight = check_weights(sample_weight, rows)
+    if rows.shape[0]:
+        check_some_weight(weight)
     return learned(
         as_kernel(kernel), rows, y, n_rows, random_state, names,
-        refine=check_bool("refine", refine), weight=check_weights(sample_weight, rows),
-        metric=metric,
+        refine=check_bool("refine", refine), weight=weight, metric=metric,
     )  # fmt: skip
 
 
@@ -212,7 +215,6 @@ def learned(
     `start` was learned of other rows of the same table: the search goes on from there. It ends with
     a step that the criterion falls less by than `settled`.
     """
-    check_lengths(X, y)
     table = _Table(X, y, weight, names, settled)
     order = table.used[generator(random_state).permutation(table.used.size)]
     few = order[:n_rows]
@@ -252,8 +254,6 @@ class _Table:
     ) -> None:
         self.X, self.y, self.names, self.settled = X, y, names, settled
         self.used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-        if X.shape[0]:
-            check_some_weight(self.used.size)
         self.unit = 1.0 if weight is None else float(weight[self.used].mean())
         self.weight = None if weight is None else weight / self.unit
 
