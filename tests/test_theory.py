@@ -657,7 +657,7 @@ def test_tables_of_many_columns_are_infinite_not_an_error(printed):
         (lambda: theory.table_1(10, 11.0, 3, 1.0, 1.0, 30), ValueError, "lam=11.0"),
         (lambda: theory.johnson_lindenstrauss(10, 2.0), ValueError, "epsilon=2.0"),
         (lambda: theory.matrix_bernstein(0.5, 10, 1.0, [[0.0]], [[0.0]]), ValueError, "are 0"),
-        (lambda: theory.statistical_dimension([[1, 0.5], [0, 1]], 1), ValueError, "K is not symmetric"),
+        (lambda: theory.statistical_dimension([[1, 0.5], [0, 1]], 1), ValueError, "must be symmetric"),
         (lambda: theory.required_directions(0.5, 0.5, 20.0, 1e-3), ValueError, "s_lam=0.001 is below 1/2"),
         (lambda: theory.dot_product_directions(9, 3, 1.0, 1.0, 0.1, 0.1, 0.2), ValueError, "s_lam=0.2 is below 1/2"),
         (lambda: theory.gaussian_directions(9, 3, 1.0, 10.0, 0.1, 0.1, 1.0), ValueError, "lam=10 is above n=9"),

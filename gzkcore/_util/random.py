@@ -5,6 +5,7 @@ purpose or fixed-size block, so that they do not depend on threads, chunks or cl
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .typing import Seed
 
@@ -50,3 +51,19 @@ def check_seed(random_state: Seed) -> None:
 def generator(random_state: Seed) -> np.random.Generator:
     """Return a Generator (PCG64) seeded through `as_seed_sequence`."""
     return np.random.Generator(np.random.PCG64(as_seed_sequence(random_state)))
+
+
+def batch_keys(batch: int, seed: int, n_rows: int) -> NDArray[np.int64]:
+    """Return a random key for each row of the batch of this number."""
+    return np.random.default_rng([batch, seed]).integers(0, 2**62, n_rows)
+
+
+def least_keys(keys: NDArray[np.int64], most: int) -> NDArray[np.intp]:
+    """Return, in order, the places of the smallest keys, `most` of them or all.
+
+    The rows of the smallest keys are a random sample. Samples of parts merge: the smallest keys of
+    all parts are among the smallest of each.
+    """
+    if keys.size <= most:
+        return np.arange(keys.size)
+    return np.sort(np.argpartition(keys, most)[:most])

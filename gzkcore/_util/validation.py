@@ -30,7 +30,9 @@ WITH_ALL_TARGETS = (
 )
 MOST_PLACES = 2**31 - 1  # what tables of places, in int32, count up to
 MOST_COUNTED = sys.maxsize // 4 + 1  # sums of dimensions and degrees fit into a Py_ssize_t
-UNSYMMETRIC = 1e-3  # of the largest entry; in float32 rounding makes less
+# A kernel matrix may be so far from symmetric, in units of its largest diagonal entry: rounding in
+# float32 leaves less. It is looked at in squares that stay in the cache.
+ASYMMETRY, SQUARE = 1e-4, 256
 NO_ROWS = "{} has no rows; pass one or more"
 SAME_COLUMNS = "pass the same columns as to fit"
 LOOKED_AT = 2048  # rows at a time, of arrays on disk too
@@ -558,19 +560,31 @@ def check_square(name: str, values: Any) -> Doubles:
 
 
 def check_symmetric(name: str, values: Any) -> Doubles:
-    """Return a symmetric matrix of doubles, or raise naming it; rounding may make a difference."""
+    """Return a symmetric matrix of doubles, or raise naming it."""
     matrix = check_square(name, values)
-    for start in range(0, len(matrix), LOOKED_AT):
-        some = slice(start, start + LOOKED_AT)
-        off = np.abs(matrix[some] - matrix[:, some].T)
-        if off.max() > UNSYMMETRIC * np.abs(matrix[some]).max():
-            i, j = np.unravel_index(int(off.argmax()), off.shape)
-            raise ValueError(
-                f"{name} is not symmetric: {name}[{start + i}, {j}] = {matrix[start + i, j]:g} and "
-                f"{name}[{j}, {start + i}] = {matrix[j, start + i]:g}; pass the kernel matrix of "
-                "the points with themselves"
-            )
+    raise_asymmetric(matrix, name, "pass the kernel matrix of the points with themselves")
     return matrix
+
+
+def raise_asymmetric(K: Floats, name: str, remedy: str) -> None:
+    """Raise if a kernel matrix is not symmetric, but for what rounding in float32 may leave.
+
+    Other functions tell of numbers that are not finite.
+    """
+    least = ASYMMETRY * float(np.abs(K.diagonal()).max())
+    for first in range(0, len(K), SQUARE):
+        for start in range(0, first + 1, SQUARE):
+            rows, columns = slice(first, first + SQUARE), slice(start, start + SQUARE)
+            with np.errstate(invalid="ignore"):
+                apart = np.abs(K[rows, columns] - K[columns, rows].T)
+            if not apart.max() > least:
+                continue
+            row, column = np.unravel_index(int(apart.argmax()), apart.shape)
+            i, j = first + int(row), start + int(column)
+            raise ValueError(
+                f"the kernel matrix must be symmetric, but {name}[{i}, {j}]={K[i, j]:.6g} and "
+                f"{name}[{j}, {i}]={K[j, i]:.6g} differ by {apart.max():.3g}; {remedy}"
+            )
 
 
 def dense(X: Rows) -> Floats:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from gzkcore._util.random import batch_keys, least_keys
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_weights, raise_not_finite
 from gzkcore._util.wording import counted
@@ -58,7 +58,7 @@ class Survey:
         y = np.asarray(batch.y)
         y_sum = y.sum(axis=0, dtype=np.float64) if y.dtype.kind in "biuf" else np.array(np.nan)
         n_rows = rows.shape[0]
-        keys = np.random.default_rng([batch.number, 0x5EED]).integers(0, 2**62, n_rows)
+        keys = batch_keys(batch.number, 0x5EED, n_rows)
         few = y.size * sample_size(rows.shape[1]) <= n_rows * SAMPLE_VALUES
         targets = y if few and y.shape[:1] == (n_rows,) else None
         rows, weight, used = without_zeros(rows, batch.sample_weight)
@@ -72,7 +72,7 @@ class Survey:
             raise ValueError(
                 "the columns of X are so large that their squares overflow; scale them"
             )
-        kept = _least(keys, rows.shape[1])
+        kept = least_keys(keys, sample_size(rows.shape[1]))
         if kept.size < keys.size:
             rows, weight = rows[kept], None if weight is None else weight[kept]
             targets = None if targets is None else targets[kept]
@@ -94,7 +94,7 @@ class Survey:
         mean = sum(part.mean * (part.total / (total or 1.0)) for part in parts)
         squares = sum(part.squares + part.total * np.square(part.mean - mean) for part in parts)
         keys = np.concatenate([part.keys for part in parts])
-        kept = _least(keys, first.mean.size)
+        kept = least_keys(keys, sample_size(first.mean.size))
         rows = stack([part.rows for part in parts])
         sums = [part.y_sum for part in parts]
         alike = all(np.shape(one) == np.shape(sums[0]) for one in sums)
@@ -201,14 +201,6 @@ def _counted(values: Doubles, counts: Doubles | None) -> tuple[Doubles, Doubles]
 def sample_size(width: int) -> int:
     """Count the rows of a sample of rows so wide."""
     return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // width))
-
-
-def _least(keys: NDArray[np.int64], width: int) -> Integers:
-    """Return, in order, the places of the least keys: all, or as many as a sample has."""
-    most = sample_size(width)
-    if keys.size <= most:
-        return np.arange(keys.size)
-    return np.sort(np.argpartition(keys, most)[:most])
 
 
 def stack(parts: list[Any]) -> Any:

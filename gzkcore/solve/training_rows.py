@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from gzkcore._util.memory import check_fits_dense
-from gzkcore._util.typing import Doubles, Floats, Integers, Rows
-from gzkcore._util.validation import dense
+from gzkcore._util.typing import Doubles, Integers, Rows
+from gzkcore._util.validation import dense, raise_asymmetric
 from gzkcore.features.base import check_unit
 from gzkcore.features.fit_rows import FitRows
 from gzkcore.features.nystrom import FunctionKernel, Precomputed
@@ -17,10 +17,6 @@ from gzkcore.rows.survey import without_zeros
 from .kernel_system import TRIED_ROWS
 from .solve import NotPositiveDefinite
 
-# A precomputed matrix may be so far from symmetric, in units of its largest diagonal entry; it is
-# looked at in squares that stay in the cache.
-ASYMMETRY = 1e-4
-SQUARE = 256
 # Weights below it have inverses beyond the range of doubles, or nearly.
 SMALLEST_WEIGHT = 1e-300
 
@@ -78,10 +74,10 @@ class TrainingRows:
             )
         if isinstance(kernel, Precomputed):
             _check_diagonal(kernel, self.X)
-            _check_symmetric(dense(self.X), "X", WRONG_MATRIX)
+            raise_asymmetric(dense(self.X), "X", WRONG_MATRIX)
         if isinstance(kernel, FunctionKernel):
             _check_diagonal(kernel, self.X)
-            _check_symmetric(kernel(dense(self.X[:: max(1, n // TRIED_ROWS)])), "K", WRONG_FUNCTION)
+            raise_asymmetric(kernel(dense(self.X[:: max(1, n // TRIED_ROWS)])), "K", WRONG_FUNCTION)
         if kernel.unit_sphere:
             check_unit(self.X)
         resolved: Kernel = FitRows.of_array(self.X, self.weight, self.y, names).resolve(kernel)
@@ -116,24 +112,3 @@ def _check_diagonal(kernel: Kernel, X: Rows) -> None:
             f"the kernel matrix has {diagonal[row]:.3g} on its diagonal, in row {row}, so that it "
             "is not positive definite; use another kernel"
         )
-
-
-def _check_symmetric(K: Floats, name: str, remedy: str) -> None:
-    """Raise if a kernel matrix is not symmetric, but for what rounding in float32 may leave.
-
-    Numbers that are not finite are for others to tell.
-    """
-    least = ASYMMETRY * float(np.abs(K.diagonal()).max())
-    for first in range(0, len(K), SQUARE):
-        for start in range(0, first + 1, SQUARE):
-            rows, columns = slice(first, first + SQUARE), slice(start, start + SQUARE)
-            with np.errstate(invalid="ignore"):
-                apart = np.abs(K[rows, columns] - K[columns, rows].T)
-            if not apart.max() > least:
-                continue
-            row, column = np.unravel_index(int(apart.argmax()), apart.shape)
-            i, j = first + int(row), start + int(column)
-            raise ValueError(
-                f"the kernel matrix must be symmetric, but {name}[{i}, {j}]={K[i, j]:.6g} and "
-                f"{name}[{j}, {i}]={K[j, i]:.6g} differ by {apart.max():.3g}; {remedy}"
-            )

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from gzkcore._util.random import batch_keys, least_keys
 from gzkcore._util.typing import Doubles, Integers
 from gzkcore._util.validation import check_some_weight, check_weights
 from gzkcore._util.wording import counted
@@ -64,8 +65,8 @@ class Drawn:
         largest, total = np.abs(Y).max(axis=0, initial=0.0), float(w.sum())
         Y = Y / np.where(largest, largest, 1.0)
         mean = w @ Y / (total or 1.0)
-        keys = np.random.default_rng([batch.number, seed]).integers(0, 2**62, n_rows)[used]
-        kept = _least(keys, most, X)
+        keys = batch_keys(batch.number, seed, n_rows)[used]
+        kept = least_keys(keys, _most_of(most, X))
         rows = used[kept]
         return cls(
             n_rows, len(used), total, rows_of_table(X, rows), np.asarray(batch.y)[rows],
@@ -91,7 +92,7 @@ class Drawn:
         if any(part.weight is not None for part in parts):
             weights = [np.ones(len(p.keys)) if p.weight is None else p.weight for p in parts]
             weight = np.concatenate(weights)
-        kept = _least(keys, most, X)
+        kept = least_keys(keys, _most_of(most, X))
         used = [part for part in parts if part.n_used] or parts
         return Drawn(
             sum(part.n_rows for part in parts), sum(part.n_used for part in parts), total,
@@ -212,13 +213,10 @@ def draw(source: Any, targets: Targets, seed: int) -> Drawn:
     return drawn
 
 
-def _least(keys: Integers, most: int, X: Any) -> Integers:
-    """Return, in order, the places of the least keys: all, or as many as are drawn."""
+def _most_of(most: int, X: Any) -> int:
+    """Return how many rows of this width are drawn."""
     width = X.shape[1] if len(X.shape) > 1 else 1
-    most = max(1, min(most, DRAWN_VALUES // max(1, width)))
-    if keys.size <= most:
-        return np.arange(keys.size)
-    return np.sort(np.argpartition(keys, most)[:most])
+    return max(1, min(most, DRAWN_VALUES // max(1, width)))
 
 
 def _given(y: Any) -> Any:
