@@ -3,7 +3,6 @@
 import contextlib
 import math
 import numbers
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import validation
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from .new_arrays import new_array
 from .typing import Doubles, Floats, Integers, Rows
@@ -347,54 +346,49 @@ def check_lengths(X: Any, values: Any, name: str = "y") -> None:
 def check_column(name: str, values: Any, *, warn: bool = False) -> Any:
     """Return values in one dimension, or raise naming their shape."""
     _refuse_mask(name, values)
-    with told_plainly(name, values):
+    with told_plainly(name, values, 1):
         return validation.column_or_1d(values, warn=warn)
 
 
 @contextlib.contextmanager
-def told_plainly(name: str, values: Any) -> Iterator[None]:
-    """Tell in a sentence what scikit-learn tells in its own terms, or with all values."""
+def told_plainly(name: str, values: Any, n_dims: int | None = 2) -> Iterator[None]:
+    """Where scikit-learn refuses values, say in a sentence what is wrong with their shape or type.
+
+    `n_dims` is how many dimensions they should have, None for one or more.
+    """
     try:
         yield
-    except ValueError as error:
-        told = ""
-        if str(error).startswith("Complex data not supported"):
-            dtype = getattr(values, "dtype", "complex")
-            told = (
-                f"{name} has dtype {dtype}. Complex data not supported; pass real numbers, such as "
-                f"{name}.real or {name}.imag"
-            )
-        elif "inhomogeneous" in str(error):
-            told = _ragged(name, values)
-        else:
-            told = _empty(name, values, str(error)) or _misshapen(name, values, str(error))
-        if told:
-            raise ValueError(told) from None
+    except ValueError:
+        if fault := _fault(name, values, n_dims):
+            raise ValueError(fault) from None
         raise
 
 
-def _empty(name: str, values: Any, said: str) -> str:
-    """Say that there are no rows, or no columns; "" if there are some."""
-    of_no_types = said == "at least one array or dtype is required"  # an empty frame
-    no_values = said.startswith("Expected 2D array") and np.size(values) == 0
-    if "0 sample(s)" in said or no_values or (of_no_types and len(values) == 0):
-        return NO_ROWS.format(name)
-    if of_no_types:
-        said = f"Found array with 0 feature(s) (shape=({len(values)}, 0))"
-    # Callers know these words: scikit-learn's checks of estimators ask for them.
-    return f"{name} has no columns; pass one or more. {said}" if "0 feature(s)" in said else ""
-
-
-def _misshapen(name: str, values: Any, said: str) -> str:
-    """Say which shape is wrong, "" if none is."""
-    if said.startswith("Found array with dim"):
-        return _of_dimensions(name, np.shape(values))
-    if said.startswith("Expected 2D array, got 1D array"):
-        return one_dimension(values, name)
-    if said.startswith("Expected 2D array, got scalar array"):
+def _fault(name: str, values: Any, n_dims: int | None) -> str:
+    """Say what is wrong with the shape or the type of values, "" if nothing is."""
+    try:
+        array = values if hasattr(values, "shape") else np.asarray(values)
+    except ValueError:
+        return _ragged(name, values)
+    shape = tuple(array.shape)
+    if getattr(getattr(array, "dtype", None), "kind", "") == "c":
+        real = f"pass real numbers, such as {name}.real or {name}.imag"
+        return f"{name} has dtype {array.dtype}. Complex data not supported; {real}"
+    if not shape and n_dims == 2:
         return f"{name}={values!r} is one value; pass rows and columns, such as [[{values!r}]]"
-    if said.startswith("y should be a 1d array"):
-        return f"{name} has shape {np.shape(values)}; pass one value for each row of X"
+    if not shape:
+        return f"{name} has shape (); pass one value for each row of X"
+    if shape[0] == 0 or (n_dims == 2 and len(shape) == 1 and not array.size):
+        return NO_ROWS.format(name)
+    if n_dims == 1 and len(shape) > 1:
+        return f"{name} has shape {shape}; pass one value for each row of X"
+    if n_dims == 2 and len(shape) == 1:
+        return one_dimension(values, name)
+    if len(shape) > 2:
+        return _of_dimensions(name, shape)
+    if shape[1:] == (0,):  # scikit-learn's checks of estimators ask for these words
+        found = f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        return f"{name} has no columns; pass one or more. {found}"
     return ""
 
 
@@ -440,7 +434,7 @@ def _ragged(name: str, values: Any) -> str:
 def check_array(values: Any, *, input_name: str = "", **how: Any) -> Any:
     """Return values as scikit-learn's `check_array` does, or raise in a sentence."""
     _refuse_mask(input_name or "X", values)
-    with told_plainly(input_name or "X", values):
+    with told_plainly(input_name or "X", values, 2 if how.get("ensure_2d", True) else None):
         return validation.check_array(values, input_name=input_name, **how)
 
 
@@ -471,13 +465,14 @@ def validate_data(estimator: Any, X: Any, **how: Any) -> Any:
         try:
             return validation.validate_data(estimator, X, **how)
         except ValueError as error:
-            if str(error).startswith("The feature names should match"):
-                told = other_columns(list(X.columns), estimator.feature_names_in_.tolist())
-            elif str(error).endswith("features as input."):
-                told = f"{str(error)[:-1]}; {SAME_COLUMNS}"
-            else:
+            names = getattr(estimator, "feature_names_in_", None)
+            if how.get("reset", True):
                 raise
-            raise ValueError(told) from None
+            if names is not None and hasattr(X, "columns") and [*X.columns] != names.tolist():
+                raise ValueError(other_columns(list(X.columns), names.tolist())) from None
+            if np.shape(X)[1:] != (estimator.n_features_in_,):
+                raise ValueError(f"{str(error).removesuffix('.')}; {SAME_COLUMNS}") from None
+            raise
 
 
 def other_columns(names: Sequence[str], wanted: Sequence[str]) -> str:
@@ -626,18 +621,16 @@ def _refuse_dates(y: Any) -> None:
 def check_labels(labels: Any, remedy: str) -> None:
     """Raise, with the remedy for numbers, if values are not labels of classes."""
     _refuse_mask("y", labels)
-    with told_plainly("y", labels):
-        try:
+    with told_plainly("y", labels, 1):
+        if not type_of_target(labels, input_name="y").startswith("continuous"):
             check_classification_targets(labels)
-        except ValueError as error:
-            if "continuous" not in str(error):
-                raise
-            numbers_of = np.ravel(labels)
-            some = next((v for v in numbers_of.tolist() if v != round(v)), numbers_of[0])
-            raise ValueError(
-                f"Unknown label type: continuous. y has numbers such as {some:.6g}, but labels "
-                f"must be text or integers; {remedy}"
-            ) from None
+            return
+    numbers_of = np.ravel(labels)
+    some = next((v for v in numbers_of.tolist() if v != round(v)), numbers_of[0])
+    raise ValueError(
+        f"Unknown label type: continuous. y has numbers such as {some:.6g}, but labels must be "
+        f"text or integers; {remedy}"
+    )
 
 
 def check_targets(y: Any, X: Any) -> Any:
@@ -658,9 +651,8 @@ def check_targets(y: Any, X: Any) -> Any:
         remedy = "; for labels use a classifier, such as KernelClassifier" if texts else ""
         if texts and all(any(map(str.isdigit, text)) for text in texts):
             remedy = "; write the numbers alone, such as 1200.5, or for labels use KernelClassifier"
-        said = re.sub(r"np\.str_\((.*)\)", r"\1", str(error))
         raise type(error)(
-            f"y must be one number, or row of numbers, per row of X: {said}{remedy}"
+            f"y must be one number, or row of numbers, per row of X: {error}{remedy}"
         ) from None
     check_lengths(X, y)
     raise_no_target(y)

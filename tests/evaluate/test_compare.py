@@ -140,7 +140,7 @@ ROWS = gaussian(50, 3)
         (ROWS, None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
         (ROWS, np.ones(50) * 1j, {}, TypeError, "y is complex"),
         (ROWS[0], None, {}, ValueError, "X has one dimension"),
-        (np.empty((50, 0)), None, {}, ValueError, "required by compare"),
+        (np.empty((50, 0)), None, {}, ValueError, "X has no columns; pass one or more"),
         (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
         (ROWS, None, {"methods": []}, ValueError, "is empty"),
         (ROWS, None, {"n_components": [64, 0]}, ValueError, "n_components=0 is too small"),
