@@ -61,11 +61,7 @@ MODULES = {
     "sketch": ["features.sketch"],
     "solve": ["solve.solve", "solve.lanczos"],
     "special": ["sphere.special"],
-    "table": [
-        "tabular.kernel_regressor",
-        "tabular.kernel_classifier",
-        "tabular.table_encoder",
-    ],
+    "table": ["tabular.kernel_regressor", "tabular.kernel_classifier", "tabular.table_encoder"],
     "theory": ["theory"],
 }
 

@@ -6,7 +6,7 @@ from fuzzing import REFUSALS, counted, often, quietly, rows
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from test_agnostic import FITTED, MAPS
+from test_agnostic import MAPS, fitted
 
 import gzkcore
 
@@ -31,7 +31,7 @@ def check(Z, width):
 @often
 @given(data=st.data())
 def test_fitted_maps_take_any_rows(name, data):
-    features = FITTED[name]
+    features = fitted(name)
     X = data.draw(rows(features.n_features_in_))
     counted("rows for fitted maps", (name, X))
     Z = said(features.transform, X)

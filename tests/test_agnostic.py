@@ -4,6 +4,7 @@
 is how one instruction set is compared with another.
 """
 
+import functools
 import operator
 import os
 import subprocess
@@ -59,12 +60,16 @@ class Map:
     X: np.ndarray
     blas: bool = False
 
+    def __post_init__(self):
+        if "random_state" in self.features.get_params():
+            self.features.set_params(random_state=0)
+
     def fit(self):
         return clone(self.features).fit(self.X)
 
 
 def ours(kernel, n_components, basis, **options):
-    return GegenbauerFeatures(kernel, n_components, basis=basis, random_state=0, **options)
+    return GegenbauerFeatures(kernel, n_components, basis=basis, **options)
 
 
 MAPS = {
@@ -84,81 +89,63 @@ MAPS = {
     "product": Map(ProductFeatures([([0, 2], GAMMA), ([1, 3, 4], GAMMA)], 150), gaussian(N, 5)),
     "product-columns": Map(ProductFeatures("gaussian", 90), gaussian(N, 5)),
     "product-adapted": Map(
-        ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted", random_state=0),
+        ProductFeatures([(0, GAMMA), ([1, 2], GAMMA)], 30, basis="adapted"),
         gaussian(N, 3),
         blas=True,
     ),
-    "block": Map(BlockFourierFeatures("gaussian", 333, random_state=0), gaussian(N, 150)),
+    "block": Map(BlockFourierFeatures("gaussian", 333), gaussian(N, 150)),
     "block-permutation": Map(
-        BlockFourierFeatures("matern", 64, arrangement="permutation", random_state=0),
-        gaussian(N, 17) / 4,
+        BlockFourierFeatures("matern", 64, arrangement="permutation"), gaussian(N, 17) / 4
     ),
-    "block-laplacian": Map(
-        BlockFourierFeatures(Laplacian(0.1), 30, random_state=0), gaussian(N, 9)
-    ),
-    "block-mix": Map(
-        BlockFourierFeatures("gaussian", 65, mix="hadamard", random_state=0), gaussian(N, 100)
-    ),
-    "published": Map(
-        PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3, random_state=0), gaussian(N, 3)
-    ),
+    "block-laplacian": Map(BlockFourierFeatures(Laplacian(0.1), 30), gaussian(N, 9)),
+    "block-mix": Map(BlockFourierFeatures("gaussian", 65, mix="hadamard"), gaussian(N, 100)),
+    "published": Map(PublishedGegenbauerFeatures(GAMMA, 60, degree=8, order=3), gaussian(N, 3)),
     "published-zonal": Map(
-        PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1, random_state=0),
-        sphere(N, 3),
+        PublishedGegenbauerFeatures(Zonal(np.exp), 31, degree=9, order=1), sphere(N, 3)
     ),
-    "fourier": Map(RandomFourierFeatures("matern", 130, random_state=0), gaussian(N, 9)),
+    "fourier": Map(RandomFourierFeatures("matern", 130), gaussian(N, 9)),
     "fourier-qmc": Map(
-        RandomFourierFeatures(Laplacian(0.3), 65, frequencies="qmc", random_state=0), gaussian(N, 3)
+        RandomFourierFeatures(Laplacian(0.3), 65, frequencies="qmc"), gaussian(N, 3)
     ),
     "fourier-wide": Map(
-        RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal", random_state=0),
+        RandomFourierFeatures("gaussian", 1111, frequencies="orthogonal"),
         gaussian(N, 64),
         blas=True,
     ),
-    "fastfood": Map(FastfoodFeatures("matern", 130, random_state=0), gaussian(N, 9)),
-    "fastfood-wide": Map(FastfoodFeatures("gaussian", 1111, random_state=0), gaussian(N, 64)),
-    "maclaurin": Map(MaclaurinFeatures(GAMMA, 130, random_state=0), ball(N, 5)),
-    "maclaurin-wide": Map(
-        MaclaurinFeatures(Polynomial(3), 1111, random_state=0), sphere(N, 64), blas=True
-    ),
-    "nystrom": Map(NystromFeatures("matern", 20, random_state=0), gaussian(N, 3), blas=True),
+    "fastfood": Map(FastfoodFeatures("matern", 130), gaussian(N, 9)),
+    "fastfood-wide": Map(FastfoodFeatures("gaussian", 1111), gaussian(N, 64)),
+    "maclaurin": Map(MaclaurinFeatures(GAMMA, 130), ball(N, 5)),
+    "maclaurin-wide": Map(MaclaurinFeatures(Polynomial(3), 1111), sphere(N, 64), blas=True),
+    "nystrom": Map(NystromFeatures("matern", 20), gaussian(N, 3), blas=True),
     "nystrom-sphere": Map(
-        NystromFeatures(Zonal(np.exp), 9, landmarks="rls", random_state=0), sphere(N, 3), blas=True
+        NystromFeatures(Zonal(np.exp), 9, landmarks="rls"), sphere(N, 3), blas=True
     ),
-    "adaptive-sketch": Map(
-        AdaptiveSketchFeatures(GAMMA, 90, random_state=0), ball(N, 5, 2.0), blas=True
-    ),
+    "adaptive-sketch": Map(AdaptiveSketchFeatures(GAMMA, 90), ball(N, 5, 2.0), blas=True),
     "adaptive-sketch-polynomial": Map(
-        AdaptiveSketchFeatures(Polynomial(3), 101, n_rows=60, random_state=0),
-        sphere(N, 17),
-        blas=True,
+        AdaptiveSketchFeatures(Polynomial(3), 101, n_rows=60), sphere(N, 17), blas=True
     ),
-    "count-sketch": Map(CountSketch(30, random_state=0), gaussian(N, 64)),
-    "osnap": Map(CountSketch(31, n_nonzeros=4, random_state=0), gaussian(N, 64)),
-    "hadamard-projection": Map(HadamardProjection(30, random_state=0), gaussian(N, 300)),
-    "hadamard-projection-more": Map(HadamardProjection(39, random_state=0), gaussian(N, 9)),
-    "fast-jl": Map(FastJLProjection(31, random_state=0), gaussian(N, 300)),
-    "tensor-sketch": Map(
-        TensorSketchFeatures(Polynomial(3, gamma=0.1), 128, random_state=0), gaussian(N, 9)
-    ),
-    "tensor-sketch-odd": Map(
-        TensorSketchFeatures(Polynomial(2, coef0=0.0), 101, random_state=0), sphere(N, 17)
-    ),
-    "poly-sketch": Map(
-        PolySketchFeatures(Polynomial(3, gamma=0.1), 101, random_state=0), gaussian(N, 9)
-    ),
-    "poly-sketch-gaussian": Map(
-        PolySketchFeatures(Gaussian(0.5), 90, n_nonzeros=2, random_state=0), sphere(N, 9)
-    ),
-    "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33, random_state=0), gaussian(N, 2)),
+    "count-sketch": Map(CountSketch(30), gaussian(N, 64)),
+    "osnap": Map(CountSketch(31, n_nonzeros=4), gaussian(N, 64)),
+    "hadamard-projection": Map(HadamardProjection(30), gaussian(N, 300)),
+    "hadamard-projection-more": Map(HadamardProjection(39), gaussian(N, 9)),
+    "fast-jl": Map(FastJLProjection(31), gaussian(N, 300)),
+    "tensor-sketch": Map(TensorSketchFeatures(Polynomial(3, gamma=0.1), 128), gaussian(N, 9)),
+    "tensor-sketch-odd": Map(TensorSketchFeatures(Polynomial(2, coef0=0.0), 101), sphere(N, 17)),
+    "poly-sketch": Map(PolySketchFeatures(Polynomial(3, gamma=0.1), 101), gaussian(N, 9)),
+    "poly-sketch-gaussian": Map(PolySketchFeatures(Gaussian(0.5), 90, n_nonzeros=2), sphere(N, 9)),
+    "fourier-modified": Map(ModifiedFourierFeatures(GAMMA, 33), gaussian(N, 2)),
 }
-FITTED = {name: each.fit() for name, each in MAPS.items()}
 every_map = pytest.mark.parametrize("name", MAPS)
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
+@functools.cache
+def fitted(name):
+    return MAPS[name].fit()
+
+
 def given(name, dtype=np.float64):
-    return FITTED[name], MAPS[name].X.astype(dtype)
+    return fitted(name), MAPS[name].X.astype(dtype)
 
 
 def same(name, value, expected):
@@ -268,11 +255,14 @@ def test_layout(name, dtype, layout):
 @every_map
 @every_type
 def test_memmap(name, dtype, tmp_path):
+    """A fit and a transform of mapped rows give the bits of those in memory, and the file stays."""
     features, X = given(name, dtype)
     np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    np.testing.assert_array_equal(features.transform(mapped), features.transform(X))
-    assert clone(features).fit(mapped).n_features_in_ == X.shape[1]
+    before = (tmp_path / "X.npy").read_bytes()
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r+")
+    same(name, clone(features).fit(mapped).transform(mapped), clone(features).fit_transform(X))
+    mapped.flush()
+    assert (tmp_path / "X.npy").read_bytes() == before
 
 
 @every_map
@@ -294,11 +284,9 @@ def test_data_frames(name, dtype):
     fitted = clone(features).fit(frame)
     again = frame.copy(deep=True)
     np.testing.assert_array_equal(fitted.transform(frame), fitted.transform(again))
-    tolerance = (
-        SINGLE(dtype) if dtype == np.float32 else ISA(dtype)
-    )  # its columns have another order
-    Z = clone(features).fit_transform(X)
-    ours, theirs = fitted.transform(frame), Z
+    # Its columns have another order.
+    tolerance = SINGLE(dtype) if dtype == np.float32 else ISA(dtype)
+    ours, theirs = fitted.transform(frame), clone(features).fit_transform(X)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=10 * tolerance)
     assert fitted.feature_names_in_.tolist() == list(frame.columns)
 
@@ -373,32 +361,12 @@ def frozen(shape):
 
 
 WRONG = {
-    "dtype": (
-        lambda s: np.empty(s, np.float32),
-        ValueError,
-        "out has dtype float32, but .* float64",
-    ),
-    "shape": (
-        lambda s: np.empty((s[0] + 1, s[1])),
-        ValueError,
-        r"out has shape .* but the result has",
-    ),
-    "order": (
-        lambda s: np.empty(s[::-1]).T,
-        ValueError,
-        "out is not C-contiguous; pass an array made",
-    ),
-    "strided": (
-        lambda s: np.empty((s[0], 2 * s[1]))[:, ::2],
-        ValueError,
-        "out is not C-contiguous",
-    ),
+    "dtype": (lambda s: np.empty(s, np.float32), ValueError, "float32, but .* float64"),
+    "shape": (lambda s: np.empty((s[0] + 1, s[1])), ValueError, "out has shape .* result has"),
+    "order": (lambda s: np.empty(s[::-1]).T, ValueError, "out is not C-contiguous; pass an array"),
+    "strided": (lambda s: np.empty((s[0], 2 * s[1]))[:, ::2], ValueError, "out is not C-contig"),
     "read-only": (frozen, ValueError, "out is read-only; pass a writable array"),
-    "list": (
-        lambda s: [[0.0] * s[1]] * s[0],
-        TypeError,
-        "out is a list; pass a numpy array of shape",
-    ),
+    "list": (lambda s: [[0.0] * s[1]] * s[0], TypeError, "out is a list; pass a numpy array"),
 }
 
 
@@ -446,35 +414,24 @@ def test_nothing_is_written_to(name):
 
 @every_map
 def test_nothing_sparse_is_written_to(name):
-    features, S = clone(MAPS[name].features), sparse.csr_array(MAPS[name].X)
+    features, X = clone(MAPS[name].features), MAPS[name].X
+    S = sparse.csr_array(X)
     for part in (S.data, S.indices, S.indptr):
         part.flags.writeable = False
-    np.testing.assert_array_equal(features.fit(S).transform(S).shape, (N, features.n_components))
+    writable = sparse.csr_array(X)
+    expected = clone(features).fit(writable).transform(writable)
+    same(name, features.fit(S).transform(S), expected)
+    np.testing.assert_array_equal(S.toarray(), X)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "random-sphere",
-        "random-ball",
-        "random-wide",
-        "hybrid",
-        "published",
-        "fourier",
-        "fourier-qmc",
-        "fastfood",
-        "fourier-wide",
-        "fourier-modified",
-        "nystrom",
-        "maclaurin",
-        "adaptive-sketch",
-        "count-sketch",
-        "hadamard-projection",
-        "fast-jl",
-        "tensor-sketch",
-        "poly-sketch",
-    ],
-)
+DRAWN = [
+    "random-sphere", "random-ball", "random-wide", "hybrid", "published", "fourier", "fourier-qmc", "fastfood",
+    "fourier-wide", "fourier-modified", "nystrom", "maclaurin", "adaptive-sketch", "count-sketch",
+    "hadamard-projection", "fast-jl", "tensor-sketch", "poly-sketch",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DRAWN)
 def test_random_states(name):
     X = MAPS[name].X
 
@@ -549,7 +506,7 @@ def test_warnings_do_not_depend_on_chunks():
 
 def test_a_function_in_every_row_is_not_kept(tmp_path):
     with pytest.raises(TypeError, match="is a function, and a file of data cannot hold"):
-        save(FITTED["nystrom-sphere"], tmp_path / "m.gzk")
+        save(fitted("nystrom-sphere"), tmp_path / "m.gzk")
 
 
 @pytest.mark.parametrize("name", sorted(MAPS.keys() - {"nystrom-sphere"}))
@@ -574,20 +531,14 @@ def test_rows_of_weight_0_are_not_there(name):
     np.testing.assert_array_equal(value, expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("harmonic-ball", "center_"),
-        ("random-wide", "gamma"),
-        ("random-wide", "center_"),
-        ("block", "gamma"),
-        ("fourier-wide", "gamma"),
-        ("fastfood-wide", "gamma"),
-        ("maclaurin", "center_"),
-        ("maclaurin", "probabilities_"),
-        ("adaptive-sketch", "center_"),
-    ],
-)
+WEIGHTED = {
+    "center_": ["harmonic-ball", "random-wide", "maclaurin", "adaptive-sketch"],
+    "gamma": ["random-wide", "block", "fourier-wide", "fastfood-wide"],
+    "probabilities_": ["maclaurin"],
+}
+
+
+@pytest.mark.parametrize(("name", "what"), [(n, what) for what in WEIGHTED for n in WEIGHTED[what]])
 def test_means_and_the_variance_are_weighted(name, what):
     """As those of rows that come as often as they weigh."""
     features, X = MAPS[name].features, MAPS[name].X
@@ -646,9 +597,7 @@ if __name__ == "__main__":
 def test_a_width_that_memory_cannot_hold_is_refused_at_once(name, monkeypatch):
     monkeypatch.setattr(memory, "machine_memory", lambda: 1 << 32)
     features = clone(MAPS[name].features).set_params(n_components=10**9)
-    with pytest.raises(
-        MemoryError, match=r"n_components=1000000000 takes about [\d,]+ bytes.* 4,294,967,296 bytes"
-    ):
+    with pytest.raises(MemoryError, match=r"n_components=1000000000 .* 4,294,967,296 bytes"):
         features.fit(MAPS[name].X)
     with pytest.raises(NotFittedError):
         check_is_fitted(features)
@@ -657,23 +606,14 @@ def test_a_width_that_memory_cannot_hold_is_refused_at_once(name, monkeypatch):
 @every_map
 def test_a_width_beyond_the_tables_is_refused(name):
     features = clone(MAPS[name].features).set_params(n_components=3 * 2**30)
-    with pytest.raises(
-        ValueError, match="n_components=3221225472 is too large; use at most 2147483647"
-    ):
+    with pytest.raises(ValueError, match=r"n_components=3221225472 .* use at most 2147483647"):
         features.fit(MAPS[name].X)
 
 
 def test_more_columns_than_the_tables_count_are_refused():
     X = sparse.csr_array(([1.0], [2**31], [0, 1]), shape=(1, 2**31 + 1))
-    for features in (
-        HadamardProjection(4),
-        FastJLProjection(4),
-        FastfoodFeatures(Gaussian(1.0), 4),
-    ):
-        with pytest.raises(
-            ValueError,
-            match=r"X has 2147483649 columns, and .* takes at most 1073741824; reduce them",
-        ):
+    for features in (HadamardProjection(4), FastJLProjection(4), FastfoodFeatures(Gaussian(1.0))):
+        with pytest.raises(ValueError, match=r"X has 2147483649 .* at most 1073741824; reduce"):
             features.fit(X)
 
 
@@ -734,9 +674,7 @@ def test_finite_rows_have_finite_features_or_an_error(name, dtype, exponent):
 
 
 def test_rows_so_far_that_no_column_is_left_are_refused():
-    with pytest.raises(
-        ValueError, match=r"basis='adapted' finds only columns that are 0: X lies too far"
-    ):
+    with pytest.raises(ValueError, match=r"basis='adapted' .* X lies too far"):
         clone(MAPS["adapted"].features).fit(1e10 * MAPS["adapted"].X)
 
 
@@ -745,9 +683,7 @@ def test_rows_too_large_for_their_features_are_named(name):
     features, X = given(name, np.float32)
     X = X.copy()
     X[7] *= np.float32(1e15)
-    with pytest.raises(
-        ValueError, match=r"X is too large: row 7 has .* exceed the range of float32; scale the"
-    ):
+    with pytest.raises(ValueError, match=r"X is too large: row 7 .* range of float32; scale the"):
         features.transform(X)
 
 

@@ -173,9 +173,7 @@ WRONG = {
         (right_row(tests=[]), "no test"),
         (right_row(reference=[]), "no function, and no test that names it"),
         (
-            right_row(
-                tests=["reference/test_proofs.py::test_moments_of_the_log_normal_law"],
-            ),
+            right_row(tests=["reference/test_proofs.py::test_moments_of_the_log_normal_law"]),
             "is about the other paper",
         ),
     ],

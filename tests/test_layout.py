@@ -577,7 +577,7 @@ CHECKERS = {
         ),
     ],
     check_returns: [
-        ("tests/test_x.py", "def test_x():\n    if x:\n        return\n", "test_x.py:3: test_x"),
+        ("tests/test_x.py", "def test_x():\n    if x:\n        return\n", "test_x.py:3: test_x")
     ],
     check_machine_traces: [
         ("docs/special.md", "in /ho" + "me/ann/gzkcore", "docs/special.md:1: /ho" + "me/ann"),

@@ -242,8 +242,7 @@ def test_truncation_error_of_the_published_features(dim, degree, order):
 @pytest.mark.slow
 @pytest.mark.parametrize("basis", RANDOM)
 @pytest.mark.parametrize(
-    ("dim", "directions"),
-    [(2, "auto"), (3, "auto"), (12, "auto"), (3, "iid"), (3, "orthogonal")],
+    ("dim", "directions"), [(2, "auto"), (3, "auto"), (12, "auto"), (3, "iid"), (3, "orthogonal")]
 )
 def test_unbiased(basis, dim, directions):
     """Mean over seeds within 5 standard errors of the kernel, for all of 66 pairs, diagonal included."""

@@ -439,10 +439,7 @@ def test_bad_arguments():
 
 
 @parametrize_with_checks(
-    [
-        HadamardProjection(40, random_state=0),
-        FastJLProjection(3, random_state=0),
-    ]
+    [HadamardProjection(40, random_state=0), FastJLProjection(3, random_state=0)]
 )
 def test_sklearn(estimator, check):
     check(estimator)

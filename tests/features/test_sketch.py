@@ -186,10 +186,7 @@ def test_clone_pickle_and_files(features, tmp_path):
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        (
-            TensorSketchFeatures(Gaussian()),
-            "is not a polynomial kernel, .* PolySketch",
-        ),
+        (TensorSketchFeatures(Gaussian()), "is not a polynomial kernel, .* PolySketch"),
         (TensorSketchFeatures(n_components=0), "n_components=0 is too small"),
         (TensorSketchFeatures(Polynomial(0)), "degree=0 is too small"),
         (CountSketch(0), "n_components=0 is too small"),
@@ -219,10 +216,7 @@ def test_bad_functions(args, message):
 
 
 @parametrize_with_checks(
-    [
-        CountSketch(8, random_state=0),
-        TensorSketchFeatures(n_components=15, random_state=0),
-    ]
+    [CountSketch(8, random_state=0), TensorSketchFeatures(n_components=15, random_state=0)]
 )
 def test_sklearn(estimator, check):
     check(estimator)

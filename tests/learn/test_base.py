@@ -651,10 +651,7 @@ FEW = GegenbauerFeatures(n_components=8)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
-    [
-        check_sample_weight_equivalence_on_dense_data,
-        check_sample_weight_equivalence_on_sparse_data,
-    ],
+    [check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data],
     ids=["dense", "sparse"],
 )
 @pytest.mark.parametrize(

@@ -238,10 +238,7 @@ def test_rows_that_our_maps_would_read_beyond_are_refused():
     beyond = sparse.csr_array(X)
     beyond.indices[-1] = 3
     for n_threads in (1, 2):
-        with (
-            _threads.limit_threads(n_threads),
-            pytest.raises(ValueError, match="must be < 3"),
-        ):
+        with _threads.limit_threads(n_threads), pytest.raises(ValueError, match="must be < 3"):
             GramAccumulator(features).update(beyond)
 
 

@@ -282,9 +282,7 @@ def test_weights_come_with_the_batches():
     other = model(alpha=0.1).fit(Cut(X, y, weight, rows=250))
     assert_allclose(other.coef_, one.coef_, rtol=RIDGE["everywhere"](), atol=1e-12)
     assert_allclose(
-        other.score(Cut(X, y, weight, rows=77)),
-        one.score(X, y, weight),
-        rtol=RIDGE["everywhere"](),
+        other.score(Cut(X, y, weight, rows=77)), one.score(X, y, weight), rtol=RIDGE["everywhere"]()
     )
 
 

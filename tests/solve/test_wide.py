@@ -24,12 +24,7 @@ from gzkcore import (
 from gzkcore._util.threads import limit_threads
 from gzkcore.learn import ridge
 from gzkcore.solve import wide
-from gzkcore.solve.wide import (
-    CrossAccumulator,
-    SketchPreconditioner,
-    gram_product,
-    nystrom_sketch,
-)
+from gzkcore.solve.wide import CrossAccumulator, SketchPreconditioner, gram_product, nystrom_sketch
 
 FEATURES = RandomFourierFeatures(Gaussian(0.2), 200, random_state=0)
 
@@ -160,10 +155,7 @@ def test_what_needs_the_gram_matrix_says_so():
     ):
         with pytest.raises(ValueError, match='fit with solver="cholesky"'):
             call()
-    for call in (
-        lambda: by_steps().fit(iter([(X, y)])),
-        lambda: by_steps().partial_fit(X, y),
-    ):
+    for call in (lambda: by_steps().fit(iter([(X, y)])), lambda: by_steps().partial_fit(X, y)):
         with pytest.raises(ValueError, match='use solver="cholesky"'):
             call()
 
