@@ -123,15 +123,10 @@ def test_what_fails_in_any_round_fails(against, fails_in, failed):
     assert found.failed == ("it is tired" if failed else "")
 
 
-@pytest.mark.parametrize(
-    ("pairs", "slower"),
-    [
-        ([(1.0, 1.2)] * 8, True),
-        ([(1.0, 1.1)] * 8, False),
-        ([(1.0, 1.2)] * 5 + [(1.2, 1.0)] * 3, False),
-        ([(1.0, 1.2)] * 6 + [(1.2, 1.0)] * 2, True),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "slower"), [
+    ([(1.0, 1.2)] * 8, True), ([(1.0, 1.1)] * 8, False),
+    ([(1.0, 1.2)] * 5 + [(1.2, 1.0)] * 3, False), ([(1.0, 1.2)] * 6 + [(1.2, 1.0)] * 2, True),
+])  # fmt: skip
 def test_most_rounds_have_to_be_slower(against, pairs, slower):
     assert against.Result(pairs).slower() == slower
 

@@ -554,15 +554,11 @@ def test_means_and_the_variance_are_weighted(name, what):
         np.testing.assert_allclose(sparsely, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (np.zeros(N), "sample_weight is zero for every row; give some a weight > 0"),
-        (np.ones(N - 1), "sample_weight has shape"),
-        (-np.ones(N), r"sample_weight\[0\] = -1.0 is not a finite number >= 0"),
-    ],
-    ids=["zero", "short", "negative"],
-)
+@pytest.mark.parametrize(("weight", "message"), [
+    (np.zeros(N), "sample_weight is zero for every row; give some a weight > 0"),
+    (np.ones(N - 1), "sample_weight has shape"),
+    (-np.ones(N), r"sample_weight\[0\] = -1.0 is not a finite number >= 0"),
+], ids=["zero", "short", "negative"])  # fmt: skip
 def test_wrong_weights(weight, message):
     with pytest.raises(ValueError, match=message):
         clone(MAPS["fourier"].features).fit(MAPS["fourier"].X, sample_weight=weight)

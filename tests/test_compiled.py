@@ -74,19 +74,16 @@ PYTHON = SimpleNamespace(__file__="special.py", f=compiled_module("special").mu)
 COPY = SimpleNamespace(__file__=COMPILED.__file__, f=lambda t: t)
 
 
-@pytest.mark.parametrize(
-    ("row", "module", "fault"),
-    [
-        (Formula("f", "", None, "", ("special.f",)), COMPILED, None),
-        (Formula("f", "", None, "", ("special.f",)), PYTHON, "no extension module"),
-        (Formula("f", "", None, "", ("special.f",)), COPY, "no compiled function"),
-        (Formula("f", "", None, "", ("special.g",)), COMPILED, "no compiled function"),
-        (Formula("f", "", None, "", ("gone.f",)), None, "no extension module"),
-        (Formula("f", "", None, "", (), "an identity"), COMPILED, None),
-        (Formula("f", "", None), COMPILED, "needs compiled functions or a reason"),
-        (Formula("f", "", None, "", ("special.f",), "why"), COMPILED, "and not both"),
-    ],
-)
+@pytest.mark.parametrize(("row", "module", "fault"), [
+    (Formula("f", "", None, "", ("special.f",)), COMPILED, None),
+    (Formula("f", "", None, "", ("special.f",)), PYTHON, "no extension module"),
+    (Formula("f", "", None, "", ("special.f",)), COPY, "no compiled function"),
+    (Formula("f", "", None, "", ("special.g",)), COMPILED, "no compiled function"),
+    (Formula("f", "", None, "", ("gone.f",)), None, "no extension module"),
+    (Formula("f", "", None, "", (), "an identity"), COMPILED, None),
+    (Formula("f", "", None), COMPILED, "needs compiled functions or a reason"),
+    (Formula("f", "", None, "", ("special.f",), "why"), COMPILED, "and not both"),
+])  # fmt: skip
 def test_the_checker_can_fail(row, module, fault):
     found = list(check_compiled({"idea.f": row}, lambda name: module))
     assert bool(found) == (fault is not None), found

@@ -221,20 +221,13 @@ def test_pictures_of_the_gallery_say_what_they_show(cards):
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        (
-            r"It is \(\frac{1}{\sqrt{p}}\), or \(e^{-\gamma \lVert x - y \rVert^2}\).",
-            "It is 1/(√p), or e^(-γ ‖ x - y ‖²).",
-        ),
-        (r"\(s_\lambda = \mathrm{tr}\, K (K + \lambda I)^{-1}\)", "s_λ = tr K (K + λ I)⁻¹"),
-        (r"\[\sum_{i=1}^{n} x_i y^\top \le \tfrac12 \log n\]", "∑_(i=1)ⁿ x_i yᵀ ≤ 1/2 log n"),
-        (r"\(\{1, \ldots, n\}\), \(\mathbb{R}^d\)", "{1, …, n}, R^d"),
-        ("f(x) costs $5", "f(x) costs $5"),
-    ],
-    ids=["fractions", "powers", "sums", "braces", "no formula"],
-)
+@pytest.mark.parametrize(("text", "plain"), [
+    (r"It is \(\frac{1}{\sqrt{p}}\), or \(e^{-\gamma \lVert x - y \rVert^2}\).", "It is 1/(√p), or e^(-γ ‖ x - y ‖²)."),
+    (r"\(s_\lambda = \mathrm{tr}\, K (K + \lambda I)^{-1}\)", "s_λ = tr K (K + λ I)⁻¹"),
+    (r"\[\sum_{i=1}^{n} x_i y^\top \le \tfrac12 \log n\]", "∑_(i=1)ⁿ x_i yᵀ ≤ 1/2 log n"),
+    (r"\(\{1, \ldots, n\}\), \(\mathbb{R}^d\)", "{1, …, n}, R^d"),
+    ("f(x) costs $5", "f(x) costs $5"),
+], ids=["fractions", "powers", "sums", "braces", "no formula"])  # fmt: skip
 def test_results_of_a_search_have_no_tex(text, plain):
     script = json.dumps(str(ROOT / "docs" / "_static" / "plain_summaries.js"))
     code = f"process.stdout.write(require({script}).plainText({json.dumps(text)}))"

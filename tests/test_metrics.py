@@ -195,16 +195,12 @@ def test_a_lost_direction_costs_lam_over_lam_plus_energy(impl):
 # ---- agnosticism
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda a: a.tolist(),
-        np.asfortranarray,
-        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
-        lambda a: np.frombuffer(a.tobytes()).reshape(a.shape),  # read-only
-    ],
-    ids=["list", "fortran", "strided", "read-only"],
-)
+@pytest.mark.parametrize("change", [
+    lambda a: a.tolist(),
+    np.asfortranarray,
+    lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    lambda a: np.frombuffer(a.tobytes()).reshape(a.shape),  # read-only
+], ids=["list", "fortran", "strided", "read-only"])  # fmt: skip
 def test_layout_does_not_matter(change):
     X, K, Z = approximation()
     for metric in (partial(metrics.spectral_error, lam=0.1), metrics.relative_frobenius_error,

@@ -103,18 +103,15 @@ def test_printed_tables_are_whole():
     assert printed.FEATURES[260_000][0][-1] == 11716
 
 
-@pytest.mark.parametrize(
-    ("values", "less", "verdict"),
-    [
-        ((1.09,), True, "agrees"),
-        ((0.8,), True, "better"),
-        ((1.2,), True, "worse"),
-        ((1.2,), False, "better"),
-        ((1.2,), None, "higher"),
-        ((0.8,), None, "lower"),
-        ((1.0, 1.6), True, "agrees"),  # within its own spread
-    ],
-)
+@pytest.mark.parametrize(("values", "less", "verdict"), [
+    ((1.09,), True, "agrees"),
+    ((0.8,), True, "better"),
+    ((1.2,), True, "worse"),
+    ((1.2,), False, "better"),
+    ((1.2,), None, "higher"),
+    ((0.8,), None, "lower"),
+    ((1.0, 1.6), True, "agrees"),  # within its own spread
+])  # fmt: skip
 def test_verdict(values, less, verdict):
     assert Cell("r", "c", "m", values, 1.0, less).verdict == verdict
 

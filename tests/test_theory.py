@@ -408,17 +408,11 @@ def test_growth_constants(log_derivative, expected):
     assert all(v <= log(growth) + j * log(base) + 1e-9 for j, v in enumerate(values))
 
 
-@pytest.mark.parametrize(
-    "log_derivative",
-    [
-        lambda j: float(np.sum(np.log(np.arange(1, j + 1)))) - (j + 1) * log(2),  # 1/(2-t)
-        lambda j: float(np.sum(np.log(np.arange(1, j)))) if j else -np.inf,  # -log(1-t)
-        lambda j: (
-            float(np.sum(np.log(np.arange(j // 2 + 1, j + 1)))) if j % 2 == 0 else -np.inf
-        ),  # exp(t^2): converges everywhere, and still grows too fast
-    ],
-    ids=["1/(2-t)", "-log(1-t)", "exp(t^2)"],
-)
+@pytest.mark.parametrize("log_derivative", [
+    lambda j: float(np.sum(np.log(np.arange(1, j + 1)))) - (j + 1) * log(2),  # 1/(2-t)
+    lambda j: float(np.sum(np.log(np.arange(1, j)))) if j else -np.inf,  # -log(1-t)
+    lambda j: (float(np.sum(np.log(np.arange(j // 2 + 1, j + 1)))) if j % 2 == 0 else -np.inf),  # exp(t^2): converges everywhere, and still grows too fast
+], ids=["1/(2-t)", "-log(1-t)", "exp(t^2)"])  # fmt: skip
 @pytest.mark.parametrize("degree", [16, 40, 100])
 def test_growth_without_bound_is_refused(log_derivative, degree):
     kernel = Derivatives(log_derivative)
@@ -594,21 +588,13 @@ def test_johnson_lindenstrauss(impl):
 
 
 @pytest.mark.parametrize("printed", [False, True])
-@pytest.mark.parametrize(
-    "args",
-    [
-        (1000, 0.1, 3, 1e21, 20.0, 3000),
-        (1000, 0.1, 3, 1e26, 20.0, 3000),
-        (1000, 0.1, 3, 1e160, 20.0, 3000),
-        (1000, 0.1, 3, 1e308, 1e308, 0),
-        (1000, 5e-324, 3, 1.0, 20.0, 3000),
-        (1000, 0.1, 100_000, 1.0, 20.0, 0),
-        (1000, 1e-300, 500, 1.0, 20.0, 0),
-        (1000, 0.1, 3, 1.0, 1e200, 3000),
-        (10**300, 1e-10, 3, 1.0, 1e200, 10**300),
-        (1000, 0.1, 3, 1e-30, 1e200, 0),
-    ],
-)
+@pytest.mark.parametrize("args", [
+    (1000, 0.1, 3, 1e21, 20.0, 3000), (1000, 0.1, 3, 1e26, 20.0, 3000),
+    (1000, 0.1, 3, 1e160, 20.0, 3000), (1000, 0.1, 3, 1e308, 1e308, 0),
+    (1000, 5e-324, 3, 1.0, 20.0, 3000), (1000, 0.1, 100_000, 1.0, 20.0, 0),
+    (1000, 1e-300, 500, 1.0, 20.0, 0), (1000, 0.1, 3, 1.0, 1e200, 3000),
+    (10**300, 1e-10, 3, 1.0, 1e200, 10**300), (1000, 0.1, 3, 1e-30, 1e200, 0),
+])  # fmt: skip
 def test_tables_beyond_floats_are_infinite_not_an_error(printed, args):
     found = theory.table_1(*args, printed=printed)
     features, operations = np.array(list(found.values())).T
@@ -715,16 +701,13 @@ def test_the_bound_is_for_the_error_and_for_the_residual_with_a_factor():
     assert np.linalg.norm(residual) > 40 * bound * sqrt(c)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: theory.condition_bound(1.0, 1, 1), "epsilon=1.0 is not usable"),
-        (lambda: theory.condition_bound(0.5, 0, 1), "mu=0"),
-        (lambda: theory.condition_bound(0.5, 1, -1), "alpha=-1"),
-        (lambda: theory.iterations_bound(0.5, 0.1), "condition=0.5 must be at least 1"),
-        (lambda: theory.iterations_bound(2, 2), "tol=2"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: theory.condition_bound(1.0, 1, 1), "epsilon=1.0 is not usable"),
+    (lambda: theory.condition_bound(0.5, 0, 1), "mu=0"),
+    (lambda: theory.condition_bound(0.5, 1, -1), "alpha=-1"),
+    (lambda: theory.iterations_bound(0.5, 0.1), "condition=0.5 must be at least 1"),
+    (lambda: theory.iterations_bound(2, 2), "tol=2"),
+])  # fmt: skip
 def test_bounds_of_solvers_name_what_is_wrong(call, message):
     with pytest.raises(ValueError, match=message):
         call()

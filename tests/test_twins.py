@@ -144,45 +144,39 @@ RIGHT = module(f=lambda degree, t, *, tol=1.0: None)
 ROW = {"idea.f": Formula("f", "test_values", "Time")}
 
 
-@pytest.mark.parametrize(
-    ("mirrors", "rows", "fault"),
-    [
-        (module(f=lambda degree, t, *, tol=1.0, out=None: None), ROW, None),
-        (module(g=RIGHT.f), ROW, "no mirror f"),
-        (module(g=RIGHT.f), {"idea.f": Formula("g", "test_f", None)}, None),
-        (module(g=RIGHT.f), {"idea.f": Formula(None, "test_f", None, "an identity")}, None),
-        (module(g=RIGHT.f), {"idea.f": Formula(None, "test_f", None)}, "no mirror, and no reason"),
-        (module(f=lambda t, degree, *, tol=1.0: None), ROW, "the formula has degree, the mirror t"),
-        (module(f=lambda degree, x, *, tol=1.0: None), ROW, "the formula has t, the mirror x"),
-        (module(f=lambda degree, t, *, tol=2.0: None), ROW, "the mirror tol=2.0"),
-        (module(f=lambda degree, t, tol=1.0: None), ROW, "the mirror tol=1.0"),
-        (module(f=lambda degree, t: None), ROW, "the mirror None"),
-        (module(f=lambda degree, t, *, tol=1.0, more: None), ROW, "asks for more"),
-        (RIGHT, {}, "not in the table"),
-        (RIGHT, {"idea.f": Formula("g", "test_f", None)}, "a mirror of its own"),
-        (RIGHT, ROW | {"idea.gone": ROW["idea.f"]}, "no such formula"),
-    ],
-)
+@pytest.mark.parametrize(("mirrors", "rows", "fault"), [
+    (module(f=lambda degree, t, *, tol=1.0, out=None: None), ROW, None),
+    (module(g=RIGHT.f), ROW, "no mirror f"),
+    (module(g=RIGHT.f), {"idea.f": Formula("g", "test_f", None)}, None),
+    (module(g=RIGHT.f), {"idea.f": Formula(None, "test_f", None, "an identity")}, None),
+    (module(g=RIGHT.f), {"idea.f": Formula(None, "test_f", None)}, "no mirror, and no reason"),
+    (module(f=lambda t, degree, *, tol=1.0: None), ROW, "the formula has degree, the mirror t"),
+    (module(f=lambda degree, x, *, tol=1.0: None), ROW, "the formula has t, the mirror x"),
+    (module(f=lambda degree, t, *, tol=2.0: None), ROW, "the mirror tol=2.0"),
+    (module(f=lambda degree, t, tol=1.0: None), ROW, "the mirror tol=1.0"),
+    (module(f=lambda degree, t: None), ROW, "the mirror None"),
+    (module(f=lambda degree, t, *, tol=1.0, more: None), ROW, "asks for more"),
+    (RIGHT, {}, "not in the table"),
+    (RIGHT, {"idea.f": Formula("g", "test_f", None)}, "a mirror of its own"),
+    (RIGHT, ROW | {"idea.gone": ROW["idea.f"]}, "no such formula"),
+])  # fmt: skip
 def test_the_checker_can_fail(mirrors, rows, fault):
     found = list(check_table([("idea", RIGHT, mirrors)], rows))
     assert bool(found) == (fault is not None), found
     assert fault is None or any(fault in line for line in found), found
 
 
-@pytest.mark.parametrize(
-    ("check", "row", "files", "fault"),
-    [
-        (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_f"}, "f(1)")]}, None),
-        (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_f"}, "ff(1)")]}, "no file"),
-        (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_g"}, "f(1)")]}, "no file"),
-        (check_tests, Formula("f", "test_values", None), {}, "no values"),
-        (check_benchmarks, Formula("f", "", "Time"), {"idea": [({"Time"}, "")]}, None),
-        (check_benchmarks, Formula("f", "", "Time"), {"other": [({"Time"}, "")]}, "no benchmark"),
-        (check_benchmarks, Formula("f", "", None), {}, "no benchmark, and no reason"),
-        (check_benchmarks, Formula("f", "", "m.T"), {"m": [({"T"}, '"idea.f": 1')]}, None),
-        (check_benchmarks, Formula("f", "", "m.T"), {"m": [({"T"}, "")]}, "no such case"),
-    ],
-)
+@pytest.mark.parametrize(("check", "row", "files", "fault"), [
+    (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_f"}, "f(1)")]}, None),
+    (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_f"}, "ff(1)")]}, "no file"),
+    (check_tests, Formula("C", "test_f", None), {"test_x": [({"test_g"}, "f(1)")]}, "no file"),
+    (check_tests, Formula("f", "test_values", None), {}, "no values"),
+    (check_benchmarks, Formula("f", "", "Time"), {"idea": [({"Time"}, "")]}, None),
+    (check_benchmarks, Formula("f", "", "Time"), {"other": [({"Time"}, "")]}, "no benchmark"),
+    (check_benchmarks, Formula("f", "", None), {}, "no benchmark, and no reason"),
+    (check_benchmarks, Formula("f", "", "m.T"), {"m": [({"T"}, '"idea.f": 1')]}, None),
+    (check_benchmarks, Formula("f", "", "m.T"), {"m": [({"T"}, "")]}, "no such case"),
+])  # fmt: skip
 def test_the_other_checkers_can_fail(check, row, files, fault):
     found = list(check({"idea.f": row}, files))
     assert bool(found) == (fault is not None), found
@@ -888,19 +882,16 @@ def test_exceptions(where, args, error):
         call(mirror, args, fast_gaussian)
 
 
-@pytest.mark.parametrize(
-    ("where", "args", "message"),
-    [
-        ("fourier.fourier_variance", (0.5, 0.5, 0), "n_components=0"),
-        ("kmeans.priority_sample", ([], [], -1), "count=-1"),
-        ("kmeans.priority_sample", ([1.0, 2.0], [0.5], 1), "a weight and a draw for each row"),
-        ("ridge.gram_product", (np.zeros(3), np.zeros((1, 1))), r"Z has shape \(3,\)"),
-        ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [[100], [0]], 1), "from 0 to 100"),
-        ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [0, 0], 1), "two rows of 1 places"),
-        ("polysketch.poly_sketch_variance", ([1.0], [1.0], 1, 0, 16), "n_components=0"),
-        ("polysketch.poly_sketch_variance", ([1.0], [1.0], 1, 1, 0), "width=0"),
-    ],
-)
+@pytest.mark.parametrize(("where", "args", "message"), [
+    ("fourier.fourier_variance", (0.5, 0.5, 0), "n_components=0"),
+    ("kmeans.priority_sample", ([], [], -1), "count=-1"),
+    ("kmeans.priority_sample", ([1.0, 2.0], [0.5], 1), "a weight and a draw for each row"),
+    ("ridge.gram_product", (np.zeros(3), np.zeros((1, 1))), r"Z has shape \(3,\)"),
+    ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [[100], [0]], 1), "from 0 to 100"),
+    ("polysketch.tensor_srht", ([1.0], [1.0], [[1], [1]], [0, 0], 1), "two rows of 1 places"),
+    ("polysketch.poly_sketch_variance", ([1.0], [1.0], 1, 0, 16), "n_components=0"),
+    ("polysketch.poly_sketch_variance", ([1.0], [1.0], 1, 1, 0), "width=0"),
+])  # fmt: skip
 def test_mirrors_refuse_what_formulas_stumble_over(where, args, message):
     with pytest.raises(ValueError, match=message):
         both(where)[1](*args)

@@ -23,15 +23,10 @@ def test_show_config():
 
 
 @several
-@pytest.mark.parametrize(
-    ("supported", "forced", "chosen"),
-    [
-        (["v2", "v3", "v4"], "", "v4"),
-        (["v2", "v3"], "", "v3"),
-        (["v2"], "", "v2"),
-        (["v2", "v3", "v4"], "v2", "v2"),
-    ],
-)
+@pytest.mark.parametrize(("supported", "forced", "chosen"), [
+    (["v2", "v3", "v4"], "", "v4"), (["v2", "v3"], "", "v3"), (["v2"], "", "v2"),
+    (["v2", "v3", "v4"], "v2", "v2"),
+])  # fmt: skip
 def test_choice(monkeypatch, supported, forced, chosen):
     monkeypatch.setattr(_cpu, "supported_levels", lambda: supported)
     monkeypatch.setenv("GZKCORE_ISA", forced)
@@ -39,14 +34,11 @@ def test_choice(monkeypatch, supported, forced, chosen):
 
 
 @several
-@pytest.mark.parametrize(
-    ("supported", "forced", "message"),
-    [
-        (["v2", "v3"], "v4", r"GZKCORE_ISA='v4' is not available .* use one of \['v2', 'v3'\]"),
-        (["v2", "v3"], "avx2", r"GZKCORE_ISA='avx2' is not available"),
-        ([], "", r"needs an x86-64-v2 processor"),
-    ],
-)
+@pytest.mark.parametrize(("supported", "forced", "message"), [
+    (["v2", "v3"], "v4", r"GZKCORE_ISA='v4' is not available .* use one of \['v2', 'v3'\]"),
+    (["v2", "v3"], "avx2", r"GZKCORE_ISA='avx2' is not available"),
+    ([], "", r"needs an x86-64-v2 processor"),
+])  # fmt: skip
 def test_no_choice(monkeypatch, supported, forced, message):
     monkeypatch.setattr(_cpu, "supported_levels", lambda: supported)
     monkeypatch.setenv("GZKCORE_ISA", forced)

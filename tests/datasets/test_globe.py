@@ -79,17 +79,14 @@ def test_clone_and_pickle(degrees):
     np.testing.assert_array_equal(clone(fitted).transform(degrees), expected)
 
 
-@pytest.mark.parametrize(
-    ("row", "column", "value", "message"),
-    [
-        (3, 0, 90.5, r"row 3: latitude 90\.5 is outside -90 to 90 degrees; .*right way round"),
-        (0, 0, -91.0, r"row 0: latitude -91 is outside"),
-        (7, 1, 360.25, r"row 7: longitude 360\.25 is outside -180 to 360 degrees"),
-        (9, 1, -180.5, r"row 9: longitude -180\.5 is outside"),
-        (5, 0, np.nan, "contains NaN"),
-        (5, 1, np.inf, "contains infinity"),
-    ],
-)
+@pytest.mark.parametrize(("row", "column", "value", "message"), [
+    (3, 0, 90.5, r"row 3: latitude 90\.5 is outside -90 to 90 degrees; .*right way round"),
+    (0, 0, -91.0, r"row 0: latitude -91 is outside"),
+    (7, 1, 360.25, r"row 7: longitude 360\.25 is outside -180 to 360 degrees"),
+    (9, 1, -180.5, r"row 9: longitude -180\.5 is outside"),
+    (5, 0, np.nan, "contains NaN"),
+    (5, 1, np.inf, "contains infinity"),
+])  # fmt: skip
 def test_out_of_range(degrees, row, column, value, message):
     degrees[row, column] = value
     with pytest.raises(ValueError, match=message):

@@ -98,19 +98,15 @@ def test_compare_measures_what_it_says():
 
 
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize(
-    ("make", "kernel", "method"),
-    [
-        (sp.csr_array, "gaussian", "fastfood"),
-        (lambda X: pytest.importorskip("pandas").DataFrame(X), "gaussian", "gegenbauer"),
-        (lambda X: X.astype(np.float32), "laplacian", "product"),
-        (np.abs, "additive_chi2", "sklearn-AdditiveChi2Sampler"),
-        (np.abs, "skewed_chi2", "sklearn-SkewedChi2Sampler"),
-        (lambda X: X, "polynomial", "sklearn-PolynomialCountSketch"),
-        (lambda X: X, "polynomial", "sklearn-Nystroem"),
-    ],
-    ids=named,
-)
+@pytest.mark.parametrize(("make", "kernel", "method"), [
+    (sp.csr_array, "gaussian", "fastfood"),
+    (lambda X: pytest.importorskip("pandas").DataFrame(X), "gaussian", "gegenbauer"),
+    (lambda X: X.astype(np.float32), "laplacian", "product"),
+    (np.abs, "additive_chi2", "sklearn-AdditiveChi2Sampler"),
+    (np.abs, "skewed_chi2", "sklearn-SkewedChi2Sampler"),
+    (lambda X: X, "polynomial", "sklearn-PolynomialCountSketch"),
+    (lambda X: X, "polynomial", "sklearn-Nystroem"),
+], ids=named)  # fmt: skip
 def test_compare_takes_other_data_and_kernels(make, kernel, method):
     X = make(gaussian(60, 3))
     [row] = compared(X, kernel=kernel, methods=[method], n_components=64, n_seeds=1).rows
@@ -129,38 +125,35 @@ def test_a_function_is_compared_by_landmarks_alone():
 ROWS = gaussian(50, 3)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "options", "error", "message"),
-    [
-        (ROWS, None, {"methods": ["gegenbaur"]}, ValueError, "did you mean 'gegenbauer'"),
-        (ROWS, None, {"methods": ["zzz"]}, ValueError, "use 'all' or some of auto, gegenb"),
-        (ROWS, None, {"methods": None}, TypeError, "methods=None must be names; use 'all'"),
-        (ROWS, None, {"methods": [["a"]]}, TypeError, "must be names"),
-        (ROWS, None, {"n_components": [[1], [1, 2]]}, TypeError, "must be one or more integers"),
-        (ROWS, None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
-        (ROWS, np.ones(50) * 1j, {}, TypeError, "y is complex"),
-        (ROWS[0], None, {}, ValueError, "X has one dimension"),
-        (np.empty((50, 0)), None, {}, ValueError, "X has no columns; pass one or more"),
-        (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
-        (ROWS, None, {"methods": []}, ValueError, "is empty"),
-        (ROWS, None, {"n_components": [64, 0]}, ValueError, "n_components=0 is too small"),
-        (ROWS, None, {"n_components": []}, ValueError, "is empty"),
-        (ROWS, None, {"n_seeds": 0}, ValueError, "n_seeds=0 is too small"),
-        (ROWS, None, {"max_seconds": 0.0}, ValueError, "max_seconds=0.0 is not usable"),
-        (ROWS, None, {"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
-        (ROWS, None, {"kernel": "precomputed"}, ValueError, "pass a function"),
-        (ROWS, None, {"kernel": "skewed_chi2"}, ValueError, "takes values >= 0"),
-        (ROWS, None, {"kernel": lambda X, Y: X @ Y.T}, ValueError, "in a module"),
-        (ROWS, None, {"kernel": in_a_script}, ValueError, "a script or .* in a module"),
-        (ROWS, None, {"output": "x.csv"}, ValueError, "x.csv must end with .json"),
-        (ROWS[:1], None, {}, ValueError, "X has 1 row, but a comparison needs 20"),
-        (np.full((50, 3), np.nan), None, {}, ValueError, "Input X contains NaN.*row 0, column 0"),
-        (ROWS, np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
-        (ROWS, [*range(49), np.nan], {}, ValueError, "Input y contains NaN.*row 49.*X.y.notna"),
-        (ROWS, ["a"] * 50, {}, ValueError, "y is not numeric"),
-        (ROWS, np.ones(50), {}, ValueError, "nothing to predict"),
-    ],
-)
+@pytest.mark.parametrize(("X", "y", "options", "error", "message"), [
+    (ROWS, None, {"methods": ["gegenbaur"]}, ValueError, "did you mean 'gegenbauer'"),
+    (ROWS, None, {"methods": ["zzz"]}, ValueError, "use 'all' or some of auto, gegenb"),
+    (ROWS, None, {"methods": None}, TypeError, "methods=None must be names; use 'all'"),
+    (ROWS, None, {"methods": [["a"]]}, TypeError, "must be names"),
+    (ROWS, None, {"n_components": [[1], [1, 2]]}, TypeError, "must be one or more integers"),
+    (ROWS, None, {"n_samples": 5}, ValueError, "n_samples=5 is too small; .* >= 50"),
+    (ROWS, np.ones(50) * 1j, {}, TypeError, "y is complex"),
+    (ROWS[0], None, {}, ValueError, "X has one dimension"),
+    (np.empty((50, 0)), None, {}, ValueError, "X has no columns; pass one or more"),
+    (sp.csr_array([[0.0, 0.0]] * 30 + [[1.0, np.inf]]), None, {}, ValueError, "in row 30"),
+    (ROWS, None, {"methods": []}, ValueError, "is empty"),
+    (ROWS, None, {"n_components": [64, 0]}, ValueError, "n_components=0 is too small"),
+    (ROWS, None, {"n_components": []}, ValueError, "is empty"),
+    (ROWS, None, {"n_seeds": 0}, ValueError, "n_seeds=0 is too small"),
+    (ROWS, None, {"max_seconds": 0.0}, ValueError, "max_seconds=0.0 is not usable"),
+    (ROWS, None, {"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
+    (ROWS, None, {"kernel": "precomputed"}, ValueError, "pass a function"),
+    (ROWS, None, {"kernel": "skewed_chi2"}, ValueError, "takes values >= 0"),
+    (ROWS, None, {"kernel": lambda X, Y: X @ Y.T}, ValueError, "in a module"),
+    (ROWS, None, {"kernel": in_a_script}, ValueError, "a script or .* in a module"),
+    (ROWS, None, {"output": "x.csv"}, ValueError, "x.csv must end with .json"),
+    (ROWS[:1], None, {}, ValueError, "X has 1 row, but a comparison needs 20"),
+    (np.full((50, 3), np.nan), None, {}, ValueError, "Input X contains NaN.*row 0, column 0"),
+    (ROWS, np.arange(49), {}, ValueError, r"y has shape \(49,\), but X has 50 rows"),
+    (ROWS, [*range(49), np.nan], {}, ValueError, "Input y contains NaN.*row 49.*X.y.notna"),
+    (ROWS, ["a"] * 50, {}, ValueError, "y is not numeric"),
+    (ROWS, np.ones(50), {}, ValueError, "nothing to predict"),
+])  # fmt: skip
 def test_bad_comparisons(X, y, options, error, message):
     with pytest.raises(error, match=message):
         compared(X, y, **options)

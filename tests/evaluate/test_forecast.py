@@ -93,20 +93,17 @@ def test_no_wrong_label_is_not_the_same_as_none_ever():
         assert each.error == pytest.approx(1 / len(y))
 
 
-@pytest.mark.parametrize(
-    ("y", "classify", "expected"),
-    [
-        (np.arange(60.0), False, False),
-        (np.arange(60) % 2, False, False),
-        (np.arange(60) % 2, True, True),
-        (np.arange(60) % 2 == 0, False, True),
-        (["a", "b"] * 30, False, True),
-        (pd.Series([1, 2] * 30, dtype="category"), False, True),
-        (pd.Series([1.5, 2] * 30), False, False),
-        (np.array([1.0, 2.0] * 30, dtype=object), False, False),
-        (np.array(["x", "y"] * 30, dtype=object), False, True),
-    ],
-)
+@pytest.mark.parametrize(("y", "classify", "expected"), [
+    (np.arange(60.0), False, False),
+    (np.arange(60) % 2, False, False),
+    (np.arange(60) % 2, True, True),
+    (np.arange(60) % 2 == 0, False, True),
+    (["a", "b"] * 30, False, True),
+    (pd.Series([1, 2] * 30, dtype="category"), False, True),
+    (pd.Series([1.5, 2] * 30), False, False),
+    (np.array([1.0, 2.0] * 30, dtype=object), False, False),
+    (np.array(["x", "y"] * 30, dtype=object), False, True),
+])  # fmt: skip
 def test_what_is_a_label(y, classify, expected):
     assert as_targets(y, np.zeros((60, 1)), classify)[1] is expected
 
@@ -134,17 +131,14 @@ def test_extrapolation():
     assert extrapolated(power[:3], 3) == pytest.approx(power[3], rel=0.1)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.ones((60, 2)), "y has 2 columns, but plan takes one"),
-        (np.ones(59), "X has 60 rows, but y has 59"),
-        (["a"] * 59, "X has 60 rows, but y has 59"),
-        (["a"] * 60, r"y has one class, \['a'\], but plan needs two or more"),
-        ([np.nan, *range(59)], "leave out rows without a target"),
-        (["a", None, *"ab" * 29], "y has no label in row 1.*X.y.notna"),
-    ],
-)
+@pytest.mark.parametrize(("y", "message"), [
+    (np.ones((60, 2)), "y has 2 columns, but plan takes one"),
+    (np.ones(59), "X has 60 rows, but y has 59"),
+    (["a"] * 59, "X has 60 rows, but y has 59"),
+    (["a"] * 60, r"y has one class, \['a'\], but plan needs two or more"),
+    ([np.nan, *range(59)], "leave out rows without a target"),
+    (["a", None, *"ab" * 29], "y has no label in row 1.*X.y.notna"),
+])  # fmt: skip
 def test_bad_targets(y, message):
     with pytest.raises(ValueError, match=message):
         gzkcore.plan(rows(60)[0], y=y, n_components=16)

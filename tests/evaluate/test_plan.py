@@ -66,16 +66,12 @@ def trial(name, width, error, flops):
     return Trial(Candidate(name, None), width, error, flops, SimpleNamespace())
 
 
-@pytest.mark.parametrize(
-    ("error", "flops", "chosen", "told"),
-    [
-        (0.01, 1e4, "other", ""),
-        (0.055, 1e4, "cheap", "other has an error of 0.055, but its features take 10 times"),
-        (0.01, 1e6, "cheap", "other has an error of 0.01, but its features take 1,000 times"),
-        (0.06, 1e4, "cheap", ""),
-    ],
-    ids=["far better", "a little better", "far dearer", "as good"],
-)
+@pytest.mark.parametrize(("error", "flops", "chosen", "told"), [
+    (0.01, 1e4, "other", ""),
+    (0.055, 1e4, "cheap", "other has an error of 0.055, but its features take 10 times"),
+    (0.01, 1e6, "cheap", "other has an error of 0.01, but its features take 1,000 times"),
+    (0.06, 1e4, "cheap", ""),
+], ids=["far better", "a little better", "far dearer", "as good"])  # fmt: skip
 def test_plan_says_why_not_the_method_with_the_least_error(error, flops, chosen, told):
     """It took the cheapest of the narrowest, ten times as wrong as another at about the price."""
     trials = [
@@ -117,17 +113,14 @@ def test_plan_draws(tmp_path):
     assert (tmp_path / "plan.png").stat().st_size > 5000
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"max_error": 0.0}, ValueError, "max_error=0.0 is not usable"),
-        ({"lam": -1.0}, ValueError, "lam=-1.0 is not usable"),
-        ({"n_components": []}, ValueError, "is empty"),
-        ({"n_components": [0]}, ValueError, "n_components=0 is too small"),
-        ({"n_samples": 0}, ValueError, "n_samples=0 is too small"),
-        ({"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"max_error": 0.0}, ValueError, "max_error=0.0 is not usable"),
+    ({"lam": -1.0}, ValueError, "lam=-1.0 is not usable"),
+    ({"n_components": []}, ValueError, "is empty"),
+    ({"n_components": [0]}, ValueError, "n_components=0 is too small"),
+    ({"n_samples": 0}, ValueError, "n_samples=0 is too small"),
+    ({"kernel": "cauchy"}, ValueError, "kernel='cauchy' is unknown"),
+])  # fmt: skip
 def test_bad_plans(arguments, error, message):
     with pytest.raises(error, match=message):
         gzkcore.plan(gaussian(50, 3), **arguments)

@@ -98,20 +98,17 @@ def test_results_are_kept_and_gone_on_from(tmp_path, in_process):
 
 
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ('"lam": 1.0,', "", "KeyError: 'lam'"),
-        ('"fit_seconds"', '"seconds"', "KeyError: 'fit_seconds'"),
-        ('"error": ', '"error": "bad", "e": ', "TypeError: error is 'bad'"),
-        ('"rmse"', '"mse"', "KeyError: 'rmse'"),
-        ('"seed": ', '"seed": "a", "s": ', "TypeError: seed is 'a'"),
-        ('"lam": 1.0,', '"lam": NaN,', "ValueError: lam is nan"),
-        ('"jobs": {', '"jobs": {"a / 8": {"reason": 1},', "TypeError: reason is 1"),
-        ('"jobs": {', '"jobs": {"a / 8": {"limit": "1"},', "TypeError: limit is '1'"),
-        ('"experiments"', '"cells"', "KeyError: 'experiments'"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "said"), [
+    ('"lam": 1.0,', "", "KeyError: 'lam'"),
+    ('"fit_seconds"', '"seconds"', "KeyError: 'fit_seconds'"),
+    ('"error": ', '"error": "bad", "e": ', "TypeError: error is 'bad'"),
+    ('"rmse"', '"mse"', "KeyError: 'rmse'"),
+    ('"seed": ', '"seed": "a", "s": ', "TypeError: seed is 'a'"),
+    ('"lam": 1.0,', '"lam": NaN,', "ValueError: lam is nan"),
+    ('"jobs": {', '"jobs": {"a / 8": {"reason": 1},', "TypeError: reason is 1"),
+    ('"jobs": {', '"jobs": {"a / 8": {"limit": "1"},', "TypeError: limit is '1'"),
+    ('"experiments"', '"cells"', "KeyError: 'experiments'"),
+])  # fmt: skip
 def test_results_that_lack_something_are_refused(tmp_path, before, after, said):
     X, path = gaussian(60, 3), tmp_path / "results.json"
     options = {"methods": ["fourier-iid"], "n_seeds": 1, "output": path}
@@ -155,14 +152,10 @@ gzkcore.compare(X, methods=["fourier-iid", "nystrom-rpcholesky"], n_components=[
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize(
-    "how",
-    [
-        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, marks=pytest.mark.weekly),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("how", [
+    pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+    pytest.param(signal.SIGINT, marks=pytest.mark.weekly),
+], ids=str)  # fmt: skip
 def test_a_killed_comparison_leaves_what_it_has_done(tmp_path, how):
     path = tmp_path / "results.json"
     process = subprocess.Popen(

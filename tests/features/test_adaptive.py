@@ -350,22 +350,15 @@ def test_clone_pickle_and_files(tmp_path):
     np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"kernel": Laplacian(1.0)}, ValueError, "is not a power series of the dot product; use"),
-        ({"kernel": "cubic"}, ValueError, "kernel='cubic' is unknown"),
-        (
-            {"kernel": Gaussian(1e4)},
-            ValueError,
-            "lengthscales from the centre, and the degrees needed",
-        ),
-        ({"lam": 0.0}, ValueError, "lam=0.0 is not usable; use a finite number > 0"),
-        ({"lam": "auto"}, TypeError, "lam='auto' is not a number"),
-        ({"n_rows": 0}, ValueError, "n_rows=0 is too small"),
-        ({"n_components": 0}, ValueError, "n_components=0 is too small"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"kernel": Laplacian(1.0)}, ValueError, "is not a power series of the dot product; use"),
+    ({"kernel": "cubic"}, ValueError, "kernel='cubic' is unknown"),
+    ({"kernel": Gaussian(1e4)}, ValueError, "lengthscales from the centre, and the degrees needed"),
+    ({"lam": 0.0}, ValueError, "lam=0.0 is not usable; use a finite number > 0"),
+    ({"lam": "auto"}, TypeError, "lam='auto' is not a number"),
+    ({"n_rows": 0}, ValueError, "n_rows=0 is too small"),
+    ({"n_components": 0}, ValueError, "n_components=0 is too small"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         AdaptiveSketchFeatures(**parameters).fit(gaussian(9, 2))
@@ -378,14 +371,11 @@ def test_kernels_that_are_no_numbers():
         AdaptiveSketchFeatures(ExponentialDot(1.0)).fit(40 * gaussian(9, 2))
 
 
-@pytest.mark.parametrize(
-    ("X", "columns", "weights", "message"),
-    [
-        ([[1.0]], [[1]], [1.0], "columns go up to 1, but X has 1"),
-        ([1.0], [[0]], [1.0], r"X has shape \(1,\)"),
-        ([[1.0]], [[0]], [1.0, 2.0], r"weights \(2,\)"),
-    ],
-)
+@pytest.mark.parametrize(("X", "columns", "weights", "message"), [
+    ([[1.0]], [[1]], [1.0], "columns go up to 1, but X has 1"),
+    ([1.0], [[0]], [1.0], r"X has shape \(1,\)"),
+    ([[1.0]], [[0]], [1.0, 2.0], r"weights \(2,\)"),
+])  # fmt: skip
 def test_bad_monomials(X, columns, weights, message):
     with pytest.raises(ValueError, match=message):
         module.monomial_features(X, columns, weights)

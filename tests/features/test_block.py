@@ -442,11 +442,9 @@ def test_projection_is_the_same_however_rows_come(n, dim, k, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("dim", "width"),
-    [(40, 13_001), (300, 9_000), (16_500, 37_000)],
-    ids=["many groups of passes", "groups of several passes", "rows too long to be kept"],
-)
+@pytest.mark.parametrize(("dim", "width"), [
+    (40, 13_001), (300, 9_000), (16_500, 37_000),
+], ids=["many groups of passes", "groups of several passes", "rows too long to be kept"])  # fmt: skip
 def test_groups_of_passes_are_the_same_however_rows_come(dim, width, dtype):
     """Sums leave the cache group by group; one row at a time, and CSR rows, know no groups."""
     X = gaussian(37, dim).astype(dtype)
@@ -623,87 +621,64 @@ def test_small_blocks_are_warned_of():
         BlockFourierFeatures(Gaussian(0.01), 64, block_size=8).fit(gaussian(9, 64))
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: BlockFourierFeatures(Polynomial(2)), ValueError, "is not a function of sum_j"),
-        (lambda: BlockFourierFeatures(Zonal(np.exp)), ValueError, "cannot stand for the whole row"),
-        (
-            lambda: BlockFourierFeatures(Product([(0, "gaussian"), (1, "gaussian")])),
-            ValueError,
-            "or GegenbauerFeatures or ProductFeatures for this kernel",
-        ),
-        (lambda: BlockFourierFeatures("no"), ValueError, "kernel='no' is unknown"),
-        (lambda: BlockFourierFeatures(block_size=0), ValueError, "block_size=0 is too small"),
-        (lambda: BlockFourierFeatures(block_size=99), ValueError, "block_size=99 is more than the"),
-        (lambda: BlockFourierFeatures(block_size="x"), ValueError, "block_size='x' is unknown"),
-        (lambda: BlockFourierFeatures(n_components=0), ValueError, "n_components=0 is too small"),
-        (
-            lambda: BlockFourierFeatures(Spherical(1.0), block_size=4),
-            ValueError,
-            "positive definite in at most 3 dimensions; use block_size=3",
-        ),
-        (
-            lambda: BlockFourierFeatures(Laplacian(1.0), mix="hadamard"),
-            ValueError,
-            "depends on the axes; use mix=None",
-        ),
-        (lambda: BlockFourierFeatures(mix="dct"), ValueError, "mix='dct' is unknown"),
-        (lambda: BlockProjection(2, mix="dct"), ValueError, "mix='dct' is unknown"),
-        (lambda: BlockProjection(2, values="x"), ValueError, "values='x' is unknown"),
-        (lambda: BlockProjection(2, arrangement="x"), ValueError, "arrangement='x' is unknown"),
-        (
-            lambda: BlockProjection(2, arrangement=np.array(["stratified"] * 2)),
-            ValueError,
-            "arrangement=array.* is unknown; use one of",
-        ),
-        (lambda: BlockProjection(2**70), ValueError, "n_components=.* is too large; use at most"),
-        (lambda: BlockProjection(1.5), TypeError, "n_components=1.5 is not an integer"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda: BlockFourierFeatures(Polynomial(2)), ValueError, "is not a function of sum_j"),
+    (lambda: BlockFourierFeatures(Zonal(np.exp)), ValueError, "cannot stand for the whole row"),
+    (
+        lambda: BlockFourierFeatures(Product([(0, "gaussian"), (1, "gaussian")])),
+        ValueError,
+        "or GegenbauerFeatures or ProductFeatures for this kernel",
+    ),
+    (lambda: BlockFourierFeatures("no"), ValueError, "kernel='no' is unknown"),
+    (lambda: BlockFourierFeatures(block_size=0), ValueError, "block_size=0 is too small"),
+    (lambda: BlockFourierFeatures(block_size=99), ValueError, "block_size=99 is more than the"),
+    (lambda: BlockFourierFeatures(block_size="x"), ValueError, "block_size='x' is unknown"),
+    (lambda: BlockFourierFeatures(n_components=0), ValueError, "n_components=0 is too small"),
+    (
+        lambda: BlockFourierFeatures(Spherical(1.0), block_size=4),
+        ValueError,
+        "positive definite in at most 3 dimensions; use block_size=3",
+    ),
+    (lambda: BlockFourierFeatures(Laplacian(1.0), mix="hadamard"), ValueError, "depends on the axes; use mix=None"),
+    (lambda: BlockFourierFeatures(mix="dct"), ValueError, "mix='dct' is unknown"),
+    (lambda: BlockProjection(2, mix="dct"), ValueError, "mix='dct' is unknown"),
+    (lambda: BlockProjection(2, values="x"), ValueError, "values='x' is unknown"),
+    (lambda: BlockProjection(2, arrangement="x"), ValueError, "arrangement='x' is unknown"),
+    (
+        lambda: BlockProjection(2, arrangement=np.array(["stratified"] * 2)),
+        ValueError,
+        "arrangement=array.* is unknown; use one of",
+    ),
+    (lambda: BlockProjection(2**70), ValueError, "n_components=.* is too large; use at most"),
+    (lambda: BlockProjection(1.5), TypeError, "n_components=1.5 is not an integer"),
+])  # fmt: skip
 def test_bad_parameters(make, error, message):
     with pytest.raises(error, match=message):
         make().fit(gaussian(9, 12))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: block_projection([[1.0]], [[0, 0]], [[1.0, 1.0]], 1),
-            "must have, for each of the",
-        ),
-        (lambda: block_projection([[1.0]], [[1]], [[1.0]], 1), "a block from 0 to 0"),
-        (lambda: block_projection([1.0], [[0]], [[1.0]], 1), "X has shape"),
-        (lambda: energy_variance([[[1.0]]], 1), "delta has shape"),
-        (lambda: kernel_moments(Polynomial(2), 1.0, 0.1, 1), "is not a function of sum_j"),
-        (
-            lambda: kernel_moments(Matern(), 1.0, 0.1, 1, printed=True),
-            "whose moments the paper prints",
-        ),
-        (
-            lambda: kernel_moments(Gaussian([1.0, 2.0]), 1.0, 0.1, 1),
-            "one parameter for each column",
-        ),
-        (lambda: block_report(gaussian(1, 3)), "X has one row; pass two or more"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: block_projection([[1.0]], [[0, 0]], [[1.0, 1.0]], 1), "must have, for each of the"),
+    (lambda: block_projection([[1.0]], [[1]], [[1.0]], 1), "a block from 0 to 0"),
+    (lambda: block_projection([1.0], [[0]], [[1.0]], 1), "X has shape"),
+    (lambda: energy_variance([[[1.0]]], 1), "delta has shape"),
+    (lambda: kernel_moments(Polynomial(2), 1.0, 0.1, 1), "is not a function of sum_j"),
+    (lambda: kernel_moments(Matern(), 1.0, 0.1, 1, printed=True), "whose moments the paper prints"),
+    (lambda: kernel_moments(Gaussian([1.0, 2.0]), 1.0, 0.1, 1), "one parameter for each column"),
+    (lambda: block_report(gaussian(1, 3)), "X has one row; pass two or more"),
+])  # fmt: skip
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        BlockProjection(5, random_state=0),
-        BlockProjection(5, mix="hadamard", random_state=0),
-        BlockFourierFeatures("matern", 33, random_state=0),
-        BlockFourierFeatures(Gaussian(0.01), 33, mix="hadamard", random_state=0),
-        MeanNormalizer(),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("model", [
+    BlockProjection(5, random_state=0),
+    BlockProjection(5, mix="hadamard", random_state=0),
+    BlockFourierFeatures("matern", 33, random_state=0),
+    BlockFourierFeatures(Gaussian(0.01), 33, mix="hadamard", random_state=0),
+    MeanNormalizer(),
+], ids=str)  # fmt: skip
 def test_files(model, tmp_path):
     X = gaussian(20, 12)
     fitted = clone(model).fit(X)
@@ -714,14 +689,12 @@ def test_files(model, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:on these data")
-@parametrize_with_checks(
-    [
-        BlockProjection(3, random_state=0),
-        BlockFourierFeatures(n_components=9, random_state=0),
-        BlockFourierFeatures(n_components=9, mix="hadamard", random_state=0),
-        MeanNormalizer(),
-    ]
-)
+@parametrize_with_checks([
+    BlockProjection(3, random_state=0),
+    BlockFourierFeatures(n_components=9, random_state=0),
+    BlockFourierFeatures(n_components=9, mix="hadamard", random_state=0),
+    MeanNormalizer(),
+])  # fmt: skip
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -119,19 +119,15 @@ def test_threads_may_share_features(features):
         np.testing.assert_array_equal(Z, fitted.transform(task))
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        BlockFourierFeatures("gaussian", 9, random_state=0),
-        BlockFourierFeatures("gaussian", 9, mix="hadamard", random_state=0),
-        FastfoodFeatures("gaussian", 9, random_state=0),
-        ModifiedFourierFeatures("gaussian", 9, random_state=0),
-        PolySketchFeatures("gaussian", 9, random_state=0),
-        RandomFourierFeatures("gaussian", 9, random_state=0),
-        RandomFourierFeatures("laplacian", 9, random_state=0),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("features", [
+    BlockFourierFeatures("gaussian", 9, random_state=0),
+    BlockFourierFeatures("gaussian", 9, mix="hadamard", random_state=0),
+    FastfoodFeatures("gaussian", 9, random_state=0),
+    ModifiedFourierFeatures("gaussian", 9, random_state=0),
+    PolySketchFeatures("gaussian", 9, random_state=0),
+    RandomFourierFeatures("gaussian", 9, random_state=0),
+    RandomFourierFeatures("laplacian", 9, random_state=0),
+], ids=str)  # fmt: skip
 @pytest.mark.filterwarnings("ignore::gzkcore.TruncationWarning")
 def test_lengthscales_beyond_single_precision_are_told(features):
     X = gaussian(20, 2) * 1e-41

@@ -202,15 +202,12 @@ def test_a_kernel_that_tells_nothing_is_told():
         FastfoodFeatures(Gaussian(1e-12), 4).fit(gaussian(20, 2))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"kernel": "laplacian"}, "depends on the axes, and Fastfood rotates them; use Random"),
-        ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from"),
-        ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
-        ({"frequencies": "iid"}, "frequencies='iid' is unknown; use one of"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"kernel": "laplacian"}, "depends on the axes, and Fastfood rotates them; use Random"),
+    ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from"),
+    ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
+    ({"frequencies": "iid"}, "frequencies='iid' is unknown; use one of"),
+])  # fmt: skip
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         FastfoodFeatures(**parameters).fit(gaussian(9, 2))

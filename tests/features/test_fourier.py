@@ -295,14 +295,10 @@ def test_threads_and_blas_agree():
         np.testing.assert_array_equal(features.transform(X), expected)
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        RandomFourierFeatures(Matern(2.5), 31, frequencies="orthogonal", random_state=0),
-        ModifiedFourierFeatures(n_components=31, random_state=0),
-    ],
-    ids=["random", "modified"],
-)
+@pytest.mark.parametrize("features", [
+    RandomFourierFeatures(Matern(2.5), 31, frequencies="orthogonal", random_state=0),
+    ModifiedFourierFeatures(n_components=31, random_state=0),
+], ids=["random", "modified"])  # fmt: skip
 def test_clone_pickle_and_files(features, tmp_path):
     X = gaussian(40, 3)
     fitted = clone(features).fit(X)
@@ -331,20 +327,14 @@ def test_a_kernel_that_tells_nothing_is_told(cls):
 # ---- bad input
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from; use a shift-inv"),
-        ({"kernel": Spherical()}, "has no spectrum to draw frequencies from"),
-        ({"frequencies": "sobol"}, "frequencies='sobol' is unknown; use one of"),
-        (
-            {"kernel": "laplacian", "frequencies": "orthogonal"},
-            "Laplacian depends on the axes; use frequencies='iid'",
-        ),
-        ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
-        ({"kernel": "cubic"}, "kernel='cubic' is unknown"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"kernel": Polynomial()}, "has no spectrum to draw frequencies from; use a shift-inv"),
+    ({"kernel": Spherical()}, "has no spectrum to draw frequencies from"),
+    ({"frequencies": "sobol"}, "frequencies='sobol' is unknown; use one of"),
+    ({"kernel": "laplacian", "frequencies": "orthogonal"}, "Laplacian depends on the axes; use frequencies='iid'"),
+    ({"n_components": 0}, "n_components=0 is too small; use an integer >= 1"),
+    ({"kernel": "cubic"}, "kernel='cubic' is unknown"),
+])  # fmt: skip
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         RandomFourierFeatures(**parameters).fit(gaussian(9, 2))
@@ -356,18 +346,11 @@ def test_sobol_has_an_end():
         RandomFourierFeatures(Gaussian(1.0), 2, frequencies="qmc").fit(X)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "dim", "message"),
-    [
-        ({"kernel": "matern"}, 2, "this density is known to be good for the Gaussian only"),
-        (
-            {},
-            4,
-            "X has 4 columns, but the variance of ModifiedFourierFeatures is too large beyond 3",
-        ),
-        ({"alpha": 0.0}, 2, "alpha=0.0 is not usable"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "dim", "message"), [
+    ({"kernel": "matern"}, 2, "this density is known to be good for the Gaussian only"),
+    ({}, 4, "X has 4 columns, but the variance of ModifiedFourierFeatures is too large beyond 3"),
+    ({"alpha": 0.0}, 2, "alpha=0.0 is not usable"),
+])  # fmt: skip
 def test_bad_modified_parameters(parameters, dim, message):
     with pytest.raises(ValueError, match=message):
         ModifiedFourierFeatures(**parameters).fit(gaussian(9, dim))
@@ -399,11 +382,9 @@ def test_bad_functions():
 
 
 # ModifiedFourierFeatures refuses the checks' data, which have more than 3 columns.
-@parametrize_with_checks(
-    [
-        RandomFourierFeatures(n_components=15, random_state=0),
-        RandomFourierFeatures(n_components=8, frequencies="qmc", random_state=0),
-    ]
-)
+@parametrize_with_checks([
+    RandomFourierFeatures(n_components=15, random_state=0),
+    RandomFourierFeatures(n_components=8, frequencies="qmc", random_state=0),
+])  # fmt: skip
 def test_sklearn(estimator, check):
     check(estimator)

@@ -37,16 +37,12 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        ([[1.0 + 1j, 0.0]], r"(X|parts\[0\]) is complex; pass real numbers"),
-        ([["a", "b"]], r"(X|parts\[0\]) is not numeric .*; pass numbers"),
-        ([[1.0, 2.0], [1.0]], r"(X|parts\[0\]) is not numeric .*; pass numbers"),
-        (sparse.csr_array([[1.0, 0.0]]), r"(X|parts\[0\]) is sparse, .*; pass a dense array"),
-    ],
-    ids=["complex", "text", "ragged", "sparse"],
-)
+@pytest.mark.parametrize(("X", "message"), [
+    ([[1.0 + 1j, 0.0]], r"(X|parts\[0\]) is complex; pass real numbers"),
+    ([["a", "b"]], r"(X|parts\[0\]) is not numeric .*; pass numbers"),
+    ([[1.0, 2.0], [1.0]], r"(X|parts\[0\]) is not numeric .*; pass numbers"),
+    (sparse.csr_array([[1.0, 0.0]]), r"(X|parts\[0\]) is sparse, .*; pass a dense array"),
+], ids=["complex", "text", "ragged", "sparse"])  # fmt: skip
 def test_rows_that_are_no_real_numbers_are_told(name, X, message):
     assert np.isfinite(FUNCTIONS[name]([[1.0, 0.0]])).all()
     with pytest.raises(TypeError, match=message):

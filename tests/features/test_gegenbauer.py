@@ -80,22 +80,12 @@ def mean_over_seeds(make, cloud, seeds=3):
 # ---- exact where the columns suffice
 
 
-@pytest.mark.parametrize(
-    ("X", "n_components"),
-    [
-        (sphere(60, 3), 256),
-        (sphere(60, 3, 2.0), 700),
-        (sphere(60, 2, 5.0), 120),
-        (sphere(60, 5, 0.5), 1100),
-        (ball(60, 3, 1.0), 900),
-        (ball(60, 2, 3.0), 700),
-        (gaussian(60, 1), 64),
-        (sphere(60, 64, 0.01), 3000),
-        (shell(60, 3, 1.0, 1.001), 400),
-        (sphere(60, 256, 0.001), 300),
-    ],
-    ids=["S3", "S3r2", "S2r5", "S5", "B3", "B2r3", "line", "S64", "shell", "S256"],
-)
+@pytest.mark.parametrize(("X", "n_components"), [
+    (sphere(60, 3), 256), (sphere(60, 3, 2.0), 700), (sphere(60, 2, 5.0), 120),
+    (sphere(60, 5, 0.5), 1100), (ball(60, 3, 1.0), 900), (ball(60, 2, 3.0), 700),
+    (gaussian(60, 1), 64), (sphere(60, 64, 0.01), 3000), (shell(60, 3, 1.0, 1.001), 400),
+    (sphere(60, 256, 0.001), 300),
+], ids=["S3", "S3r2", "S2r5", "S5", "B3", "B2r3", "line", "S64", "shell", "S256"])  # fmt: skip
 @pytest.mark.parametrize("basis", ["harmonic", "auto"])
 def test_exact_basis(X, n_components, basis):
     features = GegenbauerFeatures(GAMMA, n_components, basis=basis).fit(X)
@@ -167,22 +157,11 @@ def test_any_dimension_and_width(dim, n_components, basis):
 # ---- what is certified
 
 
-@pytest.mark.parametrize(
-    ("dim", "low", "high", "n_components"),
-    [
-        (1, 0.0, 3.0, 5),
-        (2, 0.0, 2.0, 40),
-        (3, 0.0, 4.0, 256),
-        (3, 5.0, 5.0, 200),
-        (3, 2.0, 2.01, 50),
-        (3, 0.0, 0.1, 1),
-        (5, 0.5, 2.0, 101),
-        (9, 2.0, 2.0, 128),
-        (9, 0.0, 1.0, 300),
-        (64, 0.9, 1.0, 128),
-        (256, 0.0, 0.5, 64),
-    ],
-)
+@pytest.mark.parametrize(("dim", "low", "high", "n_components"), [
+    (1, 0.0, 3.0, 5), (2, 0.0, 2.0, 40), (3, 0.0, 4.0, 256), (3, 5.0, 5.0, 200), (3, 2.0, 2.01, 50),
+    (3, 0.0, 0.1, 1), (5, 0.5, 2.0, 101), (9, 2.0, 2.0, 128), (9, 0.0, 1.0, 300),
+    (64, 0.9, 1.0, 128), (256, 0.0, 0.5, 64),
+])  # fmt: skip
 def test_truncation_error_is_never_exceeded(dim, low, high, n_components):
     """On 10^5 random pairs in the shell, half of them of equal or opposite direction."""
     features = GegenbauerFeatures(GAMMA, n_components, basis="harmonic", radius=(low, high))
@@ -438,16 +417,13 @@ def test_published_errors(name):
 # ---- what it must reach
 
 
-@pytest.mark.parametrize(
-    ("name", "cloud", "n_components", "goal"),
-    [
-        ("S3r5", lambda seed: sphere(300, 3, 5.0, seed), 256, 0.01),
-        ("B3r4", lambda seed: ball(300, 3, 4.0, seed), 1024, 2e-5),
-        ("S5r2", lambda seed: sphere(300, 5, 2.0, seed), 256, 0.025),
-        ("S9r2", lambda seed: sphere(300, 9, 2.0, seed), 1024, 0.11),
-        ("G9w", lambda seed: gaussian(300, 9, 1.0, seed), 1024, 0.45),
-    ],
-)
+@pytest.mark.parametrize(("name", "cloud", "n_components", "goal"), [
+    ("S3r5", lambda seed: sphere(300, 3, 5.0, seed), 256, 0.01),
+    ("B3r4", lambda seed: ball(300, 3, 4.0, seed), 1024, 2e-5),
+    ("S5r2", lambda seed: sphere(300, 5, 2.0, seed), 256, 0.025),
+    ("S9r2", lambda seed: sphere(300, 9, 2.0, seed), 1024, 0.11),
+    ("G9w", lambda seed: gaussian(300, 9, 1.0, seed), 1024, 0.45),
+])  # fmt: skip
 def test_accuracy(name, cloud, n_components, goal):  # noqa: ARG001 - the name is for the id
     def make(seed):
         return GegenbauerFeatures(GAMMA, n_components, random_state=seed)
@@ -531,11 +507,9 @@ def test_zero_vectors(basis, dtype):
     assert np.abs(Z[0] @ Z.T - GAMMA(X[:1], X)).max() <= allowed
 
 
-@pytest.mark.parametrize(
-    "X",
-    [np.ones((1, 3)), np.ones((5, 3)), np.zeros((1, 3)), np.zeros((5, 3)), np.full((5, 1), 2.0)],
-    ids=["one-row", "equal-rows", "one-zero-row", "zero-rows", "line"],
-)
+@pytest.mark.parametrize("X", [
+    np.ones((1, 3)), np.ones((5, 3)), np.zeros((1, 3)), np.zeros((5, 3)), np.full((5, 1), 2.0),
+], ids=["one-row", "equal-rows", "one-zero-row", "zero-rows", "line"])  # fmt: skip
 @pytest.mark.parametrize("basis", ["auto", "harmonic", "random", "hybrid", "adapted"])
 @pytest.mark.parametrize("kernel", [GAMMA, "gaussian"], ids=str)
 def test_degenerate_data(X, basis, kernel):
@@ -713,20 +687,12 @@ def test_shared_basis_of_zonal_kernels():
         assert np.abs(Z @ Z.T - kernel(X)).max() <= base.rescaled(kernel).truncation_error_
 
 
-@pytest.mark.parametrize(
-    ("features", "X", "kernels"),
-    [
-        (GegenbauerFeatures(GAMMA, 50, basis="random", random_state=0), sphere(20, 3), [GAMMA]),
-        (GegenbauerFeatures(GAMMA, 50, basis="harmonic"), ball(20, 3), [GAMMA]),
-        (GegenbauerFeatures(GAMMA, 50), sphere(20, 3), [GAMMA, Gaussian([1.0, 1.0, 2.0])]),
-        (
-            GegenbauerFeatures(Gaussian([2.0, 0.5, 0.5]), 50, basis="harmonic"),
-            sphere(20, 3) * [0.5, 1, 1],
-            [GAMMA],
-        ),
-    ],
-    ids=["random", "ball", "per-column", "fitted-per-column"],
-)
+@pytest.mark.parametrize(("features", "X", "kernels"), [
+    (GegenbauerFeatures(GAMMA, 50, basis="random", random_state=0), sphere(20, 3), [GAMMA]),
+    (GegenbauerFeatures(GAMMA, 50, basis="harmonic"), ball(20, 3), [GAMMA]),
+    (GegenbauerFeatures(GAMMA, 50), sphere(20, 3), [GAMMA, Gaussian([1.0, 1.0, 2.0])]),
+    (GegenbauerFeatures(Gaussian([2.0, 0.5, 0.5]), 50, basis="harmonic"), sphere(20, 3) * [0.5, 1, 1], [GAMMA]),
+], ids=["random", "ball", "per-column", "fitted-per-column"])  # fmt: skip
 def test_no_shared_basis(features, X, kernels):
     assert features.fit(X).shared_basis(kernels) is None
 
@@ -734,13 +700,10 @@ def test_no_shared_basis(features, X, kernels):
 # ---- warnings about the kernel
 
 
-@pytest.mark.parametrize(
-    ("gamma", "message"),
-    [
-        (100.0, r"Gaussian\(gamma=100.0\) is numerically the identity .* larger lengthscale"),
-        (1e-9, r"Gaussian\(gamma=1e-09\) is numerically constant .* smaller lengthscale"),
-    ],
-)
+@pytest.mark.parametrize(("gamma", "message"), [
+    (100.0, r"Gaussian\(gamma=100.0\) is numerically the identity .* larger lengthscale"),
+    (1e-9, r"Gaussian\(gamma=1e-09\) is numerically constant .* smaller lengthscale"),
+])  # fmt: skip
 def test_a_trivial_kernel_warns(gamma, message):
     X = ball(100, 9)
     with pytest.warns(UserWarning, match=message) as record:
@@ -772,110 +735,59 @@ def test_powers_of_the_norm_are_exact_however_far(radius):
 zonal = {"kernel": Zonal(np.exp)}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: fit(n_components=0),
-            ValueError,
-            r"n_components=0 is too small; use an integer >= 1",
-        ),
-        (lambda: fit(n_components=2.5), TypeError, r"n_components=2.5 is not an integer"),
-        (
-            lambda: fit(kernel="gauss"),
-            ValueError,
-            r"kernel='gauss' is unknown .did you mean 'gaussian'",
-        ),
-        (lambda: fit(kernel=Gaussian(-1)), ValueError, r"gamma=-1 is not usable; .* > 0"),
-        (lambda: fit(kernel=Gaussian([1, 2])), ValueError, r"gamma has shape \(2,\), but X has 3"),
-        (lambda: fit(basis="exact"), ValueError, r"basis='exact' is unknown; use one of"),
-        (
-            lambda: fit(directions="halton"),
-            ValueError,
-            r"directions='halton' is unknown; use one of \('auto'",
-        ),
-        (
-            lambda: fit(gaussian(9, 4), directions="fibonacci", basis="random"),
-            ValueError,
-            r"'fibonacci' exists for dim=3 only, not dim=4; use 'sobol'",
-        ),
-        (
-            lambda: published([[0.0], [1e10]]),
-            ValueError,
-            r"are too far apart for a table of 32,768 pieces; scale X",
-        ),
-        (lambda: fit(tol="low"), ValueError, r"tol='low' is unknown; use a number > 0 or 'auto'"),
-        (lambda: fit(tol=0.0), ValueError, r"tol=0.0 is not usable; use a finite number > 0"),
-        (lambda: fit(radius=-1.0), ValueError, r"radius=-1.0 is not usable; .* > 0"),
-        (lambda: fit(radius="big"), TypeError, r"radius='big' must be a number or a pair"),
-        (
-            lambda: fit(radius=(2.0, 1.0)),
-            ValueError,
-            r"radius=\(2.0, 1.0\) must satisfy 0 <= smallest",
-        ),
-        (lambda: fit(radius=(0.0, 0.0)), ValueError, r"largest > 0"),
-        (
-            lambda: fit(center="middle"),
-            ValueError,
-            r"center='middle' is unknown; use 'auto', None or",
-        ),
-        (
-            lambda: fit(center=[1.0, 2.0]),
-            ValueError,
-            r"center=\[1.0, 2.0\] must be 3 finite numbers",
-        ),
-        (lambda: fit(center=["a", "b", "c"]), TypeError, r"center is not numeric .*; pass numbers"),
-        (lambda: fit(random_state=-1, basis="random"), ValueError, r"random_state=-1 is negative"),
-        (lambda: fit(random_state="x", basis="random"), TypeError, r"random_state='x' cannot seed"),
-        (lambda: fit(np.zeros((0, 3))), ValueError, "X has no rows; pass one or more"),
-        (lambda: fit(np.full((4, 3), np.nan)), ValueError, r"Input X contains NaN"),
-        (lambda: fit(np.full((4, 3), np.inf)), ValueError, r"Input X contains infinity"),
-        (lambda: fit([["a", "b"]]), ValueError, r"could not convert string to float"),
-        (lambda: fit(np.ones(3)), ValueError, r"X has one dimension, of 3 values"),
-        (
-            lambda: fit().transform(np.ones((2, 4))),
-            ValueError,
-            r"X has 4 features, but .* expecting 3",
-        ),
-        (
-            lambda: fit(np.concatenate([sphere(3, 3), np.full((1, 3), 0.5)]), **zonal),
-            ValueError,
-            r"row 3 of X has norm 0.866025404, .* divide every row by its norm",
-        ),
-        (
-            lambda: fit(np.concatenate([sphere(2, 3), np.zeros((1, 3))]), **zonal),
-            ValueError,
-            r"row 2 of X has norm 0, but this kernel is defined on the unit sphere",
-        ),
-        (
-            lambda: fit(sphere(3, 3), **zonal).transform(2 * sphere(5, 3)),
-            ValueError,
-            r"row \d of X has norm 2, ",
-        ),
-        (
-            lambda: fit(sphere(9, 4), kernel=Zonal(lambda t: (3 * t**2 - 1) / 2)),
-            ValueError,
-            r"not positive definite in dimension 4: the coefficient of degree 0 is -0.125 < 0",
-        ),
-        (
-            lambda: published(n_components=5),
-            ValueError,
-            r"n_components=5 is not a multiple of order=2; use n_components=4 or 6",
-        ),
-        (
-            lambda: published(n_components=1),
-            ValueError,
-            r"n_components=1 is not a multiple of order=2; use n_components=2$",
-        ),
-        (lambda: published(degree=-1), ValueError, r"degree=-1 is too small; use an integer >= 0"),
-        (lambda: published(order=0), ValueError, r"order=0 is too small; use an integer >= 1"),
-        (
-            lambda: published(sphere(9, 3), **zonal),
-            ValueError,
-            r"order=2 is not possible for a zonal kernel, .*; use order=1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: fit(n_components=0), ValueError, r"n_components=0 is too small; use an integer >= 1"),
+    (lambda: fit(n_components=2.5), TypeError, r"n_components=2.5 is not an integer"),
+    (lambda: fit(kernel="gauss"), ValueError, r"kernel='gauss' is unknown .did you mean 'gaussian'"),
+    (lambda: fit(kernel=Gaussian(-1)), ValueError, r"gamma=-1 is not usable; .* > 0"),
+    (lambda: fit(kernel=Gaussian([1, 2])), ValueError, r"gamma has shape \(2,\), but X has 3"),
+    (lambda: fit(basis="exact"), ValueError, r"basis='exact' is unknown; use one of"),
+    (lambda: fit(directions="halton"), ValueError, r"directions='halton' is unknown; use one of \('auto'"),
+    (
+        lambda: fit(gaussian(9, 4), directions="fibonacci", basis="random"),
+        ValueError,
+        r"'fibonacci' exists for dim=3 only, not dim=4; use 'sobol'",
+    ),
+    (lambda: published([[0.0], [1e10]]), ValueError, r"are too far apart for a table of 32,768 pieces; scale X"),
+    (lambda: fit(tol="low"), ValueError, r"tol='low' is unknown; use a number > 0 or 'auto'"),
+    (lambda: fit(tol=0.0), ValueError, r"tol=0.0 is not usable; use a finite number > 0"),
+    (lambda: fit(radius=-1.0), ValueError, r"radius=-1.0 is not usable; .* > 0"),
+    (lambda: fit(radius="big"), TypeError, r"radius='big' must be a number or a pair"),
+    (lambda: fit(radius=(2.0, 1.0)), ValueError, r"radius=\(2.0, 1.0\) must satisfy 0 <= smallest"),
+    (lambda: fit(radius=(0.0, 0.0)), ValueError, r"largest > 0"),
+    (lambda: fit(center="middle"), ValueError, r"center='middle' is unknown; use 'auto', None or"),
+    (lambda: fit(center=[1.0, 2.0]), ValueError, r"center=\[1.0, 2.0\] must be 3 finite numbers"),
+    (lambda: fit(center=["a", "b", "c"]), TypeError, r"center is not numeric .*; pass numbers"),
+    (lambda: fit(random_state=-1, basis="random"), ValueError, r"random_state=-1 is negative"),
+    (lambda: fit(random_state="x", basis="random"), TypeError, r"random_state='x' cannot seed"),
+    (lambda: fit(np.zeros((0, 3))), ValueError, "X has no rows; pass one or more"),
+    (lambda: fit(np.full((4, 3), np.nan)), ValueError, r"Input X contains NaN"),
+    (lambda: fit(np.full((4, 3), np.inf)), ValueError, r"Input X contains infinity"),
+    (lambda: fit([["a", "b"]]), ValueError, r"could not convert string to float"),
+    (lambda: fit(np.ones(3)), ValueError, r"X has one dimension, of 3 values"),
+    (lambda: fit().transform(np.ones((2, 4))), ValueError, r"X has 4 features, but .* expecting 3"),
+    (
+        lambda: fit(np.concatenate([sphere(3, 3), np.full((1, 3), 0.5)]), **zonal),
+        ValueError,
+        r"row 3 of X has norm 0.866025404, .* divide every row by its norm",
+    ),
+    (
+        lambda: fit(np.concatenate([sphere(2, 3), np.zeros((1, 3))]), **zonal),
+        ValueError,
+        r"row 2 of X has norm 0, but this kernel is defined on the unit sphere",
+    ),
+    (lambda: fit(sphere(3, 3), **zonal).transform(2 * sphere(5, 3)), ValueError, r"row \d of X has norm 2, "),
+    (
+        lambda: fit(sphere(9, 4), kernel=Zonal(lambda t: (3 * t**2 - 1) / 2)),
+        ValueError,
+        r"not positive definite in dimension 4: the coefficient of degree 0 is -0.125 < 0",
+    ),
+    (lambda: published(n_components=5), ValueError, r"n_components=5 is not a multiple of order=2; use n_components=4 or 6"),
+    (lambda: published(n_components=1), ValueError, r"n_components=1 is not a multiple of order=2; use n_components=2$"),
+    (lambda: published(degree=-1), ValueError, r"degree=-1 is too small; use an integer >= 0"),
+    (lambda: published(order=0), ValueError, r"order=0 is too small; use an integer >= 1"),
+    (lambda: published(sphere(9, 3), **zonal), ValueError, r"order=2 is not possible for a zonal kernel, .*; use order=1"),
+])  # fmt: skip
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
@@ -1118,11 +1030,9 @@ def test_a_step_has_no_features_at_zero():
 # ---- reduce
 
 
-@pytest.mark.parametrize(
-    "reduce",
-    [200, SparseRandomProjection(200, random_state=3), PCA(20)],
-    ids=["int", "projection", "PCA"],
-)
+@pytest.mark.parametrize("reduce", [
+    200, SparseRandomProjection(200, random_state=3), PCA(20),
+], ids=["int", "projection", "PCA"])  # fmt: skip
 def test_reduce_projects_first_and_tells_its_error(reduce):
     X = np.random.default_rng(0).standard_normal((400, 600)) / np.sqrt(600)
     features = GegenbauerFeatures(Gaussian(0.5), 512, basis="random", reduce=reduce, random_state=0)
@@ -1161,17 +1071,14 @@ def test_reduce_keeps_sparse_rows_and_their_type():
     assert features.transform(X.astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("kernel", "reduce", "error", "message"),
-    [
-        ("gaussian", "much", ValueError, "reduce='much' is unknown; use None, 'auto'"),
-        ("gaussian", 0, ValueError, "reduce=0 is too small"),
-        ("gaussian", PCA, TypeError, "reduce=.* is not a transformer"),
-        ("gaussian", 2.5, TypeError, "reduce=2.5 is not a transformer"),
-        (Gaussian([1.0, 2.0, 3.0]), 2, ValueError, "mixes columns, but Gaussian"),
-        (Zonal(np.exp), 2, ValueError, "mixes columns, but Zonal"),
-    ],
-)
+@pytest.mark.parametrize(("kernel", "reduce", "error", "message"), [
+    ("gaussian", "much", ValueError, "reduce='much' is unknown; use None, 'auto'"),
+    ("gaussian", 0, ValueError, "reduce=0 is too small"),
+    ("gaussian", PCA, TypeError, "reduce=.* is not a transformer"),
+    ("gaussian", 2.5, TypeError, "reduce=2.5 is not a transformer"),
+    (Gaussian([1.0, 2.0, 3.0]), 2, ValueError, "mixes columns, but Gaussian"),
+    (Zonal(np.exp), 2, ValueError, "mixes columns, but Zonal"),
+])  # fmt: skip
 def test_bad_reduce(kernel, reduce, error, message):
     with pytest.raises(error, match=message):
         GegenbauerFeatures(kernel, 8, reduce=reduce).fit(sphere(20, 3))

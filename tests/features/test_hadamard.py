@@ -86,16 +86,13 @@ def test_out():
         hadamard_transform(X, out=np.empty((8, 3)))
 
 
-@pytest.mark.parametrize(
-    ("X", "error", "message"),
-    [
-        (np.ones((2, 3)), ValueError, r"X has shape \(2, 3\), .* pad it with zeros to 4"),
-        (np.ones((2, 0)), ValueError, "pad it with zeros to 1"),
-        (1.0, ValueError, r"X has shape \(\), whose last axis is not a power of two"),
-        ([1j, 2], TypeError, "X is complex"),
-        (["a", "b"], TypeError, "X is not numeric"),
-    ],
-)
+@pytest.mark.parametrize(("X", "error", "message"), [
+    (np.ones((2, 3)), ValueError, r"X has shape \(2, 3\), .* pad it with zeros to 4"),
+    (np.ones((2, 0)), ValueError, "pad it with zeros to 1"),
+    (1.0, ValueError, r"X has shape \(\), whose last axis is not a power of two"),
+    ([1j, 2], TypeError, "X is complex"),
+    (["a", "b"], TypeError, "X is not numeric"),
+])  # fmt: skip
 def test_bad_input(X, error, message):
     with pytest.raises(error, match=message):
         hadamard_transform(X)

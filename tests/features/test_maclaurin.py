@@ -110,14 +110,11 @@ def test_clone_pickle_and_files(tmp_path):
     np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"kernel": Matern()}, "is not a power series of the dot product; use Gaussian"),
-        ({"degrees": "even"}, "degrees='even' is unknown; use one of"),
-        ({"n_components": 0}, "n_components=0 is too small"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"kernel": Matern()}, "is not a power series of the dot product; use Gaussian"),
+    ({"degrees": "even"}, "degrees='even' is unknown; use one of"),
+    ({"n_components": 0}, "n_components=0 is too small"),
+])  # fmt: skip
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         MaclaurinFeatures(**parameters).fit(gaussian(9, 2))

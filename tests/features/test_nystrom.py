@@ -57,11 +57,9 @@ def lost(features, X):
 
 
 @every_rule
-@pytest.mark.parametrize(
-    "kernel",
-    [Exponential(0.4), Laplacian(0.3), Matern(0.5), Spherical(2.0), RationalQuadratic(0.5)],
-    ids=repr,
-)
+@pytest.mark.parametrize("kernel", [
+    Exponential(0.4), Laplacian(0.3), Matern(0.5), Spherical(2.0), RationalQuadratic(0.5),
+], ids=repr)  # fmt: skip
 def test_features_are_the_projection(kernel, landmarks):
     X, new = gaussian(120, 3), gaussian(40, 3, seed=1)
     features = NystromFeatures(kernel, 30, landmarks=landmarks, random_state=0).fit(X)
@@ -147,13 +145,10 @@ def test_leverage_is_the_reference(count, accelerated):
         np.testing.assert_array_equal(features.landmark_indices_, expected)
 
 
-@pytest.mark.parametrize(
-    ("rule", "formula"),
-    [
-        ("rpcholesky", reference.nystrom.pivoted_cholesky),
-        ("kmeans++", reference.nystrom.kernel_distances),
-    ],
-)
+@pytest.mark.parametrize(("rule", "formula"), [
+    ("rpcholesky", reference.nystrom.pivoted_cholesky),
+    ("kmeans++", reference.nystrom.kernel_distances),
+])  # fmt: skip
 def test_proposals_have_the_law_of_one_at_a_time(rule, formula):
     """Counts of the triples of 6 rows, both ways, by a test of homogeneity."""
     X = np.array([[0.0], [0.3], [1.0], [1.2], [3.0], [7.0]])
@@ -334,14 +329,11 @@ def test_clone_pickle_and_files(landmarks, tmp_path):
     np.testing.assert_array_equal(clone(fitted).fit(X).transform(X), Z)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        rbf_kernel,
-        Zonal(np.exp),
-        GeneralizedZonal(lambda t: np.stack([1 + t, t], axis=1)[:, :, None]),
-    ],
-)
+@pytest.mark.parametrize("kernel", [
+    rbf_kernel,
+    Zonal(np.exp),
+    GeneralizedZonal(lambda t: np.stack([1 + t, t], axis=1)[:, :, None]),
+])  # fmt: skip
 def test_functions_are_in_no_file(kernel, tmp_path):
     features = NystromFeatures(kernel, 5, random_state=0).fit(sphere(20, 3))
     with pytest.raises(TypeError, match="a file of data cannot hold"):
@@ -363,42 +355,31 @@ def test_a_kernel_that_tells_nothing_is_told():
         NystromFeatures(Gaussian(1e6), 4).fit(gaussian(20, 2))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"landmarks": "random"}, ValueError, "landmarks='random' is unknown; use one of"),
-        ({"landmarks": np.ones((3, 5))}, ValueError, "landmarks have 5 columns, but X has 2"),
-        ({"landmarks": [[np.nan, 1.0]]}, ValueError, "NaN"),
-        ({"kernel": "cubic"}, ValueError, "kernel='cubic' is unknown"),
-        ({"kernel": Gaussian}, TypeError, "kernel=Gaussian is a class"),
-        ({"kernel": lambda X, Y: 1.0}, ValueError, r"gave shape \(\) for 9 and 9 rows"),
-        ({"kernel": lambda X, Y: np.zeros((len(X), len(Y)))}, ValueError, "the kernel is 0"),
-        (
-            {"kernel": lambda X, Y: np.full((len(X), len(Y)), np.nan)},
-            ValueError,
-            "is not finite between landmarks; scale",
-        ),
-        ({"n_components": 0}, ValueError, "n_components=0 is too small"),
-        ({"kernel": "precomputed"}, ValueError, r"X has shape \(9, 2\), but .* square matrix"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"landmarks": "random"}, ValueError, "landmarks='random' is unknown; use one of"),
+    ({"landmarks": np.ones((3, 5))}, ValueError, "landmarks have 5 columns, but X has 2"),
+    ({"landmarks": [[np.nan, 1.0]]}, ValueError, "NaN"),
+    ({"kernel": "cubic"}, ValueError, "kernel='cubic' is unknown"),
+    ({"kernel": Gaussian}, TypeError, "kernel=Gaussian is a class"),
+    ({"kernel": lambda X, Y: 1.0}, ValueError, r"gave shape \(\) for 9 and 9 rows"),
+    ({"kernel": lambda X, Y: np.zeros((len(X), len(Y)))}, ValueError, "the kernel is 0"),
+    ({"kernel": lambda X, Y: np.full((len(X), len(Y)), np.nan)}, ValueError, "is not finite between landmarks; scale"),
+    ({"n_components": 0}, ValueError, "n_components=0 is too small"),
+    ({"kernel": "precomputed"}, ValueError, r"X has shape \(9, 2\), but .* square matrix"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         NystromFeatures(**parameters).fit(gaussian(9, 2))
 
 
 @pytest.mark.parametrize("landmarks", [rule for rule in RULES if rule != "uniform"])
-@pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (lambda X, Y: np.zeros((len(X), len(Y))), "is 0 between every row of X and itself"),
-        (lambda X, Y: np.full((len(X), len(Y)), np.nan), "is nan between row 0 of X and itself"),
-        (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself; .* definite kernel"),
-        (lambda X, Y: -abs(X[:, :1] - Y[:, 0]), "is 0 between every row of X and itself"),
-        (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself; .*; scale X"),
-    ],
-    ids=["zero", "nan", "negative", "distance", "overflow"],
-)
+@pytest.mark.parametrize(("kernel", "message"), [
+    (lambda X, Y: np.zeros((len(X), len(Y))), "is 0 between every row of X and itself"),
+    (lambda X, Y: np.full((len(X), len(Y)), np.nan), "is nan between row 0 of X and itself"),
+    (lambda X, Y: -(X @ Y.T), r"is -.* between row 0 of X and itself; .* definite kernel"),
+    (lambda X, Y: -abs(X[:, :1] - Y[:, 0]), "is 0 between every row of X and itself"),
+    (Polynomial(3, gamma=1e200), r"is inf between row 0 of X and itself; .*; scale X"),
+], ids=["zero", "nan", "negative", "distance", "overflow"])  # fmt: skip
 def test_kernels_that_say_nothing_of_rows_are_told(kernel, message, landmarks):
     with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
         NystromFeatures(kernel, 9, landmarks=landmarks).fit(gaussian(30, 2))

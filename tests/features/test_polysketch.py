@@ -147,17 +147,11 @@ def test_clone_pickle_and_files(kernel, tmp_path):
 # ---- bad input
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (
-            {"kernel": Laplacian()},
-            "is neither a polynomial nor a Gaussian kernel; use one of these",
-        ),
-        ({"n_components": 0}, "n_components=0 is too small"),
-        ({"n_nonzeros": 3}, "n_nonzeros=3 is not usable; use 1, 2, 4, 8 or 16"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"kernel": Laplacian()}, "is neither a polynomial nor a Gaussian kernel; use one of these"),
+    ({"n_components": 0}, "n_components=0 is too small"),
+    ({"n_nonzeros": 3}, "n_nonzeros=3 is not usable; use 1, 2, 4, 8 or 16"),
+])  # fmt: skip
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         PolySketchFeatures(**parameters).fit(gaussian(9, 2))
@@ -176,11 +170,9 @@ def test_bad_functions():
 @pytest.mark.filterwarnings(
     r"ignore:n_components=\d+ is enough for degrees:gzkcore.TruncationWarning"
 )
-@parametrize_with_checks(
-    [
-        PolySketchFeatures(n_components=8, random_state=0),
-        PolySketchFeatures("gaussian", 15, random_state=0),
-    ]
-)
+@parametrize_with_checks([
+    PolySketchFeatures(n_components=8, random_state=0),
+    PolySketchFeatures("gaussian", 15, random_state=0),
+])  # fmt: skip
 def test_sklearn(estimator, check):
     check(estimator)

@@ -74,18 +74,14 @@ def test_products_to_the_bit(n_parts, dtype, count):
 # ---- the features
 
 
-@pytest.mark.parametrize(
-    ("parts", "X"),
-    [
-        (PLACE_AND_TIME, place_and_time(80)),
-        ([([3, 4], Zonal(np.exp)), (slice(0, 3), Zonal(coefficients=[0.5, 0.5]))], None),
-        ([(0, Gaussian(0.1)), ([1, 2], Gaussian(0.1))], ball(60, 3)),
-        (Gaussian(0.05), ball(60, 4)),
-        ([(slice(None), Gaussian(0.5))], sphere(60, 3)),
-        ([([0, 1], Gaussian(0.1)), ([1, 2], Gaussian(0.1))], ball(60, 3)),
-    ],
-    ids=["place-time", "zonal", "line-plane", "columns", "one-part", "overlap"],
-)
+@pytest.mark.parametrize(("parts", "X"), [
+    (PLACE_AND_TIME, place_and_time(80)),
+    ([([3, 4], Zonal(np.exp)), (slice(0, 3), Zonal(coefficients=[0.5, 0.5]))], None),
+    ([(0, Gaussian(0.1)), ([1, 2], Gaussian(0.1))], ball(60, 3)),
+    (Gaussian(0.05), ball(60, 4)),
+    ([(slice(None), Gaussian(0.5))], sphere(60, 3)),
+    ([([0, 1], Gaussian(0.1)), ([1, 2], Gaussian(0.1))], ball(60, 3)),
+], ids=["place-time", "zonal", "line-plane", "columns", "one-part", "overlap"])  # fmt: skip
 def test_exact_where_the_columns_suffice(parts, X):
     X = place_and_time(80) if X is None else X
     features = ProductFeatures(parts, 1500).fit(X)
@@ -243,20 +239,17 @@ def test_clone_and_pickle(basis):
 # ---- bad input
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ([], r"parts=\[\] must be a list of \(columns, kernel\)"),
-        (3, r"parts=3 must be a list of \(columns, kernel\)"),
-        ([(0, "gaussian", 1)], r"must be a list of \(columns, kernel\)"),
-        ([(5, "gaussian")], r"part 0 has column 5, but X has n_features=5"),
-        ([(0, "gaussian"), ([], "gaussian")], r"part 1 has no columns"),
-        ([("x", "gaussian")], r"part 0 names column 'x', but X has no column names"),
-        ([(0, "gauss")], r"kernel='gauss' is unknown"),
-        ([(0, Gaussian(-1.0))], r"gamma=-1.0 is not usable"),
-        ([([0, 1], Zonal(np.exp))], r"row 0 of X has norm .*, but this kernel is defined on"),
-    ],
-)
+@pytest.mark.parametrize(("parts", "message"), [
+    ([], r"parts=\[\] must be a list of \(columns, kernel\)"),
+    (3, r"parts=3 must be a list of \(columns, kernel\)"),
+    ([(0, "gaussian", 1)], r"must be a list of \(columns, kernel\)"),
+    ([(5, "gaussian")], r"part 0 has column 5, but X has n_features=5"),
+    ([(0, "gaussian"), ([], "gaussian")], r"part 1 has no columns"),
+    ([("x", "gaussian")], r"part 0 names column 'x', but X has no column names"),
+    ([(0, "gauss")], r"kernel='gauss' is unknown"),
+    ([(0, Gaussian(-1.0))], r"gamma=-1.0 is not usable"),
+    ([([0, 1], Zonal(np.exp))], r"row 0 of X has norm .*, but this kernel is defined on"),
+])  # fmt: skip
 def test_bad_parts(parts, message):
     with pytest.raises(ValueError, match=message):
         ProductFeatures(parts, 9).fit(place_and_time(9))
@@ -276,13 +269,10 @@ def test_bad_parameters():
         product_features([[[1.0]]], [[1]])
 
 
-@parametrize_with_checks(
-    [
-        ProductFeatures("gaussian", 7),
-        ProductFeatures([(0, "gaussian"), (-1, "gaussian")], 7, basis="adapted", random_state=0),
-    ],
-    expected_failed_checks=lambda each: LOOKS_AT_ROWS if each.basis == "adapted" else {},
-)
+@parametrize_with_checks([
+    ProductFeatures("gaussian", 7),
+    ProductFeatures([(0, "gaussian"), (-1, "gaussian")], 7, basis="adapted", random_state=0),
+], expected_failed_checks=lambda each: LOOKS_AT_ROWS if each.basis == "adapted" else {})  # fmt: skip
 # The checks of weights transform rows of weight 0, which lie further out than those fitted.
 @pytest.mark.filterwarnings("ignore:points at distance:gzkcore.TruncationWarning")
 def test_sklearn(estimator, check):

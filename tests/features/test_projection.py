@@ -118,25 +118,21 @@ def three_values(density):
     return lambda x, y, k: normal(x, y, k) + (1 / density - 3) * np.sum(x * x * y * y) / k
 
 
-@pytest.mark.parametrize(
-    ("projection", "variance"),
-    [
-        *[(HadamardProjection(k), hadamard_projection_variance) for k in (1, 7, 16, 40, 64)],
-        (FastJLProjection(7), lambda x, y, k: fast_jl_variance(x, y, k, 1.0)),
-        *[
-            (
-                FastJLProjection(k, density=density),
-                lambda x, y, k, density=density: fast_jl_variance(x, y, k, density),
-            )
-            for k, density in ((1, 0.5), (7, 0.1), (20, 0.3))
-        ],
-        (CountSketch(7), lambda x, y, k: normal(x, y, k) - 2 * np.sum(x * x * y * y) / k),
-        (GaussianRandomProjection(7), normal),
-        (SparseRandomProjection(7, density=1 / 3), three_values(1 / 3)),
-        (SparseRandomProjection(7, density=12**-0.5), three_values(12**-0.5)),
+@pytest.mark.parametrize(("projection", "variance"), [
+    *[(HadamardProjection(k), hadamard_projection_variance) for k in (1, 7, 16, 40, 64)],
+    (FastJLProjection(7), lambda x, y, k: fast_jl_variance(x, y, k, 1.0)),
+    *[
+        (
+            FastJLProjection(k, density=density),
+            lambda x, y, k, density=density: fast_jl_variance(x, y, k, density),
+        )
+        for k, density in ((1, 0.5), (7, 0.1), (20, 0.3))
     ],
-    ids=named,
-)
+    (CountSketch(7), lambda x, y, k: normal(x, y, k) - 2 * np.sum(x * x * y * y) / k),
+    (GaussianRandomProjection(7), normal),
+    (SparseRandomProjection(7, density=1 / 3), three_values(1 / 3)),
+    (SparseRandomProjection(7, density=12**-0.5), three_values(12**-0.5)),
+], ids=named)  # fmt: skip
 def test_inner_products(projection, variance):
     X, Y = sphere(50, 12), sphere(50, 12, seed=1)
     Y = (X + Y) / 2
@@ -149,19 +145,15 @@ def test_inner_products(projection, variance):
         assert_variance(values, mean, each)
 
 
-@pytest.mark.parametrize(
-    ("projection", "variance"),
-    [
-        (HadamardProjection(7), lambda d, k: hadamard_projection_variance(d, d, k)),
-        (FastJLProjection(7, density=0.2), lambda d, k: fast_jl_variance(d, d, k, 0.2)),
-        (BlockProjection(7), projection_variance),
-        (
-            BlockProjection(5, values="gaussian", arrangement="permutation"),
-            lambda d, k: projection_variance(d, k, "gaussian", "permutation"),
-        ),
-    ],
-    ids=named,
-)
+@pytest.mark.parametrize(("projection", "variance"), [
+    (HadamardProjection(7), lambda d, k: hadamard_projection_variance(d, d, k)),
+    (FastJLProjection(7, density=0.2), lambda d, k: fast_jl_variance(d, d, k, 0.2)),
+    (BlockProjection(7), projection_variance),
+    (
+        BlockProjection(5, values="gaussian", arrangement="permutation"),
+        lambda d, k: projection_variance(d, k, "gaussian", "permutation"),
+    ),
+], ids=named)  # fmt: skip
 def test_distances(projection, variance):
     differences = sphere(50, 12)
     values = estimates(projection, differences, differences, SEEDS)
@@ -212,11 +204,9 @@ SHAPES = [(1, 1, 1), (3, 1, 5), (2, 3, 1), (5, 3, 2), (17, 5, 8), (33, 100, 7), 
 
 @every_type
 @pytest.mark.parametrize(("n", "dim", "k"), SHAPES)
-@pytest.mark.parametrize(
-    "projection",
-    [HadamardProjection(1), FastJLProjection(1), FastJLProjection(1, density=0.02)],
-    ids=str,
-)
+@pytest.mark.parametrize("projection", [
+    HadamardProjection(1), FastJLProjection(1), FastJLProjection(1, density=0.02),
+], ids=str)  # fmt: skip
 def test_every_shape(projection, n, dim, k, dtype):
     X = gaussian(n, dim)
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0
@@ -396,21 +386,14 @@ def test_bad_values_are_found(cls, kind, value):
 # ---- bad input
 
 
-@pytest.mark.parametrize(
-    ("projection", "error", "message"),
-    [
-        (HadamardProjection(0), ValueError, "n_components=0 is too small"),
-        (HadamardProjection(2.5), TypeError, "n_components=2.5 is not an integer"),
-        (FastJLProjection(0), ValueError, "n_components=0 is too small"),
-        (
-            FastJLProjection(3, density=1.5),
-            ValueError,
-            "density=1.5 is out of range; use a number > 0",
-        ),
-        (FastJLProjection(3, density=0), ValueError, "density=0 is not usable"),
-        (FastJLProjection(3, density="some"), ValueError, "density='some' is unknown; use 'auto'"),
-    ],
-)
+@pytest.mark.parametrize(("projection", "error", "message"), [
+    (HadamardProjection(0), ValueError, "n_components=0 is too small"),
+    (HadamardProjection(2.5), TypeError, "n_components=2.5 is not an integer"),
+    (FastJLProjection(0), ValueError, "n_components=0 is too small"),
+    (FastJLProjection(3, density=1.5), ValueError, "density=1.5 is out of range; use a number > 0"),
+    (FastJLProjection(3, density=0), ValueError, "density=0 is not usable"),
+    (FastJLProjection(3, density="some"), ValueError, "density='some' is unknown; use 'auto'"),
+])  # fmt: skip
 def test_bad_parameters(projection, error, message):
     with pytest.raises(error, match=message):
         projection.fit(gaussian(9, 2))

@@ -162,14 +162,10 @@ def test_rows_of_zeros_and_entries_that_stand_twice():
         np.testing.assert_array_equal(features.transform(S), expected)
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        CountSketch(31, n_nonzeros=2, random_state=0),
-        TensorSketchFeatures(Polynomial(2), 31, random_state=0),
-    ],
-    ids=["count", "tensor"],
-)
+@pytest.mark.parametrize("features", [
+    CountSketch(31, n_nonzeros=2, random_state=0),
+    TensorSketchFeatures(Polynomial(2), 31, random_state=0),
+], ids=["count", "tensor"])  # fmt: skip
 def test_clone_pickle_and_files(features, tmp_path):
     X = gaussian(40, 3)
     fitted = clone(features).fit(X)
@@ -183,33 +179,24 @@ def test_clone_pickle_and_files(features, tmp_path):
 # ---- bad input
 
 
-@pytest.mark.parametrize(
-    ("features", "message"),
-    [
-        (TensorSketchFeatures(Gaussian()), "is not a polynomial kernel, .* PolySketch"),
-        (TensorSketchFeatures(n_components=0), "n_components=0 is too small"),
-        (TensorSketchFeatures(Polynomial(0)), "degree=0 is too small"),
-        (CountSketch(0), "n_components=0 is too small"),
-        (CountSketch(3, n_nonzeros=4), "n_nonzeros=4 is more than n_components=3"),
-    ],
-)
+@pytest.mark.parametrize(("features", "message"), [
+    (TensorSketchFeatures(Gaussian()), "is not a polynomial kernel, .* PolySketch"),
+    (TensorSketchFeatures(n_components=0), "n_components=0 is too small"),
+    (TensorSketchFeatures(Polynomial(0)), "degree=0 is too small"),
+    (CountSketch(0), "n_components=0 is too small"),
+    (CountSketch(3, n_nonzeros=4), "n_nonzeros=4 is more than n_components=3"),
+])  # fmt: skip
 def test_bad_parameters(features, message):
     with pytest.raises(ValueError, match=message):
         features.fit(gaussian(9, 2))
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (([[1.0]], [[0]], [[1]], 3), "n_components=3 is not a power of two; use 4"),
-        (
-            ([[1.0]], [[2]], [[1]], 2),
-            "hashes has places from 2 to 2; use integers >= 0 and below 2",
-        ),
-        (([[1.0]], [[0, 1]], [[1, 1]], 2), "but X has 1 column; pass a row or more of 1 places"),
-        (([[1.0]], [[0, 1]], [[1]], 2), "and hashes and signs of one shape"),
-    ],
-)
+@pytest.mark.parametrize(("args", "message"), [
+    (([[1.0]], [[0]], [[1]], 3), "n_components=3 is not a power of two; use 4"),
+    (([[1.0]], [[2]], [[1]], 2), "hashes has places from 2 to 2; use integers >= 0 and below 2"),
+    (([[1.0]], [[0, 1]], [[1, 1]], 2), "but X has 1 column; pass a row or more of 1 places"),
+    (([[1.0]], [[0, 1]], [[1]], 2), "and hashes and signs of one shape"),
+])  # fmt: skip
 def test_bad_functions(args, message):
     with pytest.raises(ValueError, match=message):
         tensor_sketch(*args)
@@ -223,14 +210,11 @@ def test_sklearn(estimator, check):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        (lambda hashes, _: hashes.flat.__setitem__(4, 16), "hashes_ holds 16.*fit again"),
-        (lambda hashes, _: hashes.flat.__setitem__(9, -1), "hashes_ holds -1.*fit again"),
-        (lambda hashes, features: setattr(features, "hashes_", hashes[:, :4].copy()), "fit again"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    (lambda hashes, _: hashes.flat.__setitem__(4, 16), "hashes_ holds 16.*fit again"),
+    (lambda hashes, _: hashes.flat.__setitem__(9, -1), "hashes_ holds -1.*fit again"),
+    (lambda hashes, features: setattr(features, "hashes_", hashes[:, :4].copy()), "fit again"),
+])  # fmt: skip
 def test_places_are_looked_at_when_they_are_gone_to(kind, changed, message):
     X = kind(np.ones((3, 5)))
     features = CountSketch(16, n_nonzeros=2, random_state=0).fit(X)

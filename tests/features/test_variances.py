@@ -60,18 +60,15 @@ def test_arrays_are_broadcast(name):
     np.testing.assert_allclose(found, each, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: tensor_sketch_variance([1.0], [1.0, 2.0], 2, 4), r"shapes \(1,\) and \(2,\)"),
-        (lambda: tensor_sketch_variance([[1.0]], [1.0], 2, 4), r"shapes \(1, 1\) and \(1,\)"),
-        (lambda: maclaurin_variance([1.0], [1.0], [1.0], [1.0, 2.0], 2), "one of each for every"),
-        (lambda: energy_variance(np.ones((2, 2, 2)), 2), "delta has shape"),
-        (lambda: kernel_moments("gaussian", 1.0, 0.0, 9), "must be > 0"),
-        (lambda: kernel_moments("gaussian", [1.0, np.nan], 1.0, 9), "finite numbers"),
-        (lambda: projection_moments(1.0, -1.0, 9), "std >= 0"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: tensor_sketch_variance([1.0], [1.0, 2.0], 2, 4), r"shapes \(1,\) and \(2,\)"),
+    (lambda: tensor_sketch_variance([[1.0]], [1.0], 2, 4), r"shapes \(1, 1\) and \(1,\)"),
+    (lambda: maclaurin_variance([1.0], [1.0], [1.0], [1.0, 2.0], 2), "one of each for every"),
+    (lambda: energy_variance(np.ones((2, 2, 2)), 2), "delta has shape"),
+    (lambda: kernel_moments("gaussian", 1.0, 0.0, 9), "must be > 0"),
+    (lambda: kernel_moments("gaussian", [1.0, np.nan], 1.0, 9), "finite numbers"),
+    (lambda: projection_moments(1.0, -1.0, 9), "std >= 0"),
+])  # fmt: skip
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -649,22 +649,13 @@ FEW = GegenbauerFeatures(n_components=8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "check",
-    [check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data],
-    ids=["dense", "sparse"],
-)
-@pytest.mark.parametrize(
-    "model",
-    [
-        RandomFeatureRidge(),
-        RandomFeatureRidgeClassifier(),
-        RandomFeatureRidge(FEW),
-        RandomFeatureRidgeClassifier(FEW),
-        RandomFeaturePCA(FEW, n_components=2),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("check", [
+    check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data,
+], ids=["dense", "sparse"])  # fmt: skip
+@pytest.mark.parametrize("model", [
+    RandomFeatureRidge(), RandomFeatureRidgeClassifier(), RandomFeatureRidge(FEW),
+    RandomFeatureRidgeClassifier(FEW), RandomFeaturePCA(FEW, n_components=2),
+], ids=str)  # fmt: skip
 def test_a_row_of_weight_2_is_two_rows_for_features_too(model, check):
     check(type(model).__name__, model)
 

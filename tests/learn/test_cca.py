@@ -130,16 +130,13 @@ def test_a_view_of_one_column_may_be_flat():
     np.testing.assert_array_equal(flat.transform(X, y[:, 0])[1], column.transform(X, y[:, :1])[1])
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"n_components": 0}, ValueError, "n_components=0 is too small; use an integer >= 1"),
-        ({"n_components": 1.5}, TypeError, "n_components=1.5 is not an integer"),
-        ({"alpha": -1.0}, ValueError, "alpha=-1.0 is not usable; use a finite number >= 0"),
-        ({"alpha": "big"}, TypeError, "alpha='big' is not a number"),
-        ({"features_y": RBFSampler}, TypeError, "features_y=.* is not a transformer"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"n_components": 0}, ValueError, "n_components=0 is too small; use an integer >= 1"),
+    ({"n_components": 1.5}, TypeError, "n_components=1.5 is not an integer"),
+    ({"alpha": -1.0}, ValueError, "alpha=-1.0 is not usable; use a finite number >= 0"),
+    ({"alpha": "big"}, TypeError, "alpha='big' is not a number"),
+    ({"features_y": RBFSampler}, TypeError, "features_y=.* is not a transformer"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     X, y, _ = data()
     with pytest.raises(error, match=message):

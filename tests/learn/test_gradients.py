@@ -70,14 +70,10 @@ def test_as_the_reference_by_differences(kernel):
     np.testing.assert_allclose(diagonal, np.diag(found), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        NystromFeatures(Gaussian(0.3), 30, random_state=0),
-        RandomFourierFeatures(Gaussian(0.3), 64, random_state=0),
-    ],
-    ids=named,
-)
+@pytest.mark.parametrize("features", [
+    NystromFeatures(Gaussian(0.3), 30, random_state=0),
+    RandomFourierFeatures(Gaussian(0.3), 64, random_state=0),
+], ids=named)  # fmt: skip
 def test_features_are_differentiated(features):
     X = gaussian(200, 3)
     model = RandomFeatureRidge(features, 0.1).fit(X, np.sin(X))
@@ -176,32 +172,26 @@ def test_equal_rows_of_a_rough_kernel_have_slope_0():
     np.testing.assert_array_equal(average_gradient_outer_product(one, [[0.0]]), [[0.0]])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: average_gradient_outer_product(3, [[1.0]]), "model=3 has no predict"),
-        (lambda: average_gradient_outer_product(np.sum, [[np.nan]]), "contains NaN"),
-        (lambda: average_gradient_outer_product(np.sum, [[1.0]], [0.0]), "no rows of positive"),
-        (lambda: average_gradient_outer_product(np.sum, iter([])), "yields no batches"),
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: average_gradient_outer_product(3, [[1.0]]), "model=3 has no predict"),
+    (lambda: average_gradient_outer_product(np.sum, [[np.nan]]), "contains NaN"),
+    (lambda: average_gradient_outer_product(np.sum, [[1.0]], [0.0]), "no rows of positive"),
+    (lambda: average_gradient_outer_product(np.sum, iter([])), "yields no batches"),
+    (lambda: average_gradient_outer_product(np.sum, [np.ones((1, 2))], [1.0]), "sample_weight was passed beside a source"),
+    (
+        lambda: GradientAccumulator(lambda X: X.sum(axis=1)).update([[1.0]]).update([[1.0, 2]]),
+        "X has 2 columns, but earlier rows had 1",
+    ),
+    *(
         (
-            lambda: average_gradient_outer_product(np.sum, [np.ones((1, 2))], [1.0]),
-            "sample_weight was passed beside a source",
-        ),
-        (
-            lambda: GradientAccumulator(lambda X: X.sum(axis=1)).update([[1.0]]).update([[1.0, 2]]),
+            lambda form=form: average_gradient_outer_product(
+                lambda X: X.sum(axis=1), form([np.ones((2, 1)), np.ones((2, 2))])
+            ),
             "X has 2 columns, but earlier rows had 1",
-        ),
-        *(
-            (
-                lambda form=form: average_gradient_outer_product(
-                    lambda X: X.sum(axis=1), form([np.ones((2, 1)), np.ones((2, 2))])
-                ),
-                "X has 2 columns, but earlier rows had 1",
-            )
-            for form in (list, iter)
-        ),
-    ],
-)
+        )
+        for form in (list, iter)
+    ),
+])  # fmt: skip
 def test_bad_input(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()

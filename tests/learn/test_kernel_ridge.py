@@ -695,16 +695,14 @@ def test_rows_on_the_sphere_only():
 # ---- as an estimator
 
 
-@parametrize_with_checks(
-    [
-        KernelRidge(),
-        KernelRidge(fit_intercept=True),
-        KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
-        KernelRidgeClassifier(),
-        KernelRidgeClassifierCV(cv=3),
-        KernelRidgeCV(cv=3, fit_intercept=True),
-    ]
-)
+@parametrize_with_checks([
+    KernelRidge(),
+    KernelRidge(fit_intercept=True),
+    KernelRidge(**iterated(tol=1e-12, preconditioner=5)),
+    KernelRidgeClassifier(),
+    KernelRidgeClassifierCV(cv=3),
+    KernelRidgeCV(cv=3, fit_intercept=True),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*is numerically")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -772,15 +770,11 @@ NESTED_NUMBERED = [([2, 0], Sum([(1, GAUSSIAN), (0, GAUSSIAN)])), (1, GAUSSIAN)]
 
 @pytest.mark.parametrize("centers", [None, 50], ids=["whole", "centres"])
 @pytest.mark.parametrize("batches", [False, True], ids=["frame", "batches"])
-@pytest.mark.parametrize(
-    ("named", "numbered"),
-    [
-        (Sum(NAMED, [1.0, 2.0]), Sum(NUMBERED, [1.0, 2.0])),
-        (Product(NAMED), Product(NUMBERED)),
-        (Product(NESTED), Product(NESTED_NUMBERED)),
-    ],
-    ids=["sum", "product", "nested"],
-)
+@pytest.mark.parametrize(("named", "numbered"), [
+    (Sum(NAMED, [1.0, 2.0]), Sum(NUMBERED, [1.0, 2.0])),
+    (Product(NAMED), Product(NUMBERED)),
+    (Product(NESTED), Product(NESTED_NUMBERED)),
+], ids=["sum", "product", "nested"])  # fmt: skip
 def test_columns_by_name(named, numbered, batches, centers):
     _, y, weight = data()
     options = {"alpha": 0.1, "centers": centers, "random_state": 0}
@@ -932,23 +926,20 @@ def test_checkpoints_of_other_data_are_refused(tmp_path):
 X40, Y40, _ = data(40, 2)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
-        ({"alpha": "big"}, TypeError, "alpha='big' is not numeric"),
-        ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
-        ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
-        ({"tol": 1.0, "fit_intercept": True}, ValueError, "tol=1.0 is not usable.* < 1"),
-        ({"fit_intercept": "no"}, TypeError, "fit_intercept='no' is not a bool"),
-        ({"random_state": "a"}, TypeError, "random_state='a' cannot seed"),
-        ({"tol": 2, "centers": 5}, ValueError, "tol=2 is not usable"),
-        ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),
-        ({"kernel": "gauss"}, ValueError, "kernel='gauss' is unknown"),
-        ({"kernel": "precomputed"}, ValueError, "takes the square matrix"),
-        ({"preconditioner": "best"}, (TypeError, ValueError), "best"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
+    ({"alpha": "big"}, TypeError, "alpha='big' is not numeric"),
+    ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
+    ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
+    ({"tol": 1.0, "fit_intercept": True}, ValueError, "tol=1.0 is not usable.* < 1"),
+    ({"fit_intercept": "no"}, TypeError, "fit_intercept='no' is not a bool"),
+    ({"random_state": "a"}, TypeError, "random_state='a' cannot seed"),
+    ({"tol": 2, "centers": 5}, ValueError, "tol=2 is not usable"),
+    ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),
+    ({"kernel": "gauss"}, ValueError, "kernel='gauss' is unknown"),
+    ({"kernel": "precomputed"}, ValueError, "takes the square matrix"),
+    ({"preconditioner": "best"}, (TypeError, ValueError), "best"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         KernelRidge(**parameters).fit(X40, Y40)
@@ -1026,16 +1017,13 @@ def test_a_fit_that_ran_out_of_steps_goes_on(tmp_path, centers):
     close(more.predict(X), whole.predict(X), "tight")
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40, "X contains NaN.*row 7"),
-        (X40, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
-        (X40, Y40[:39], "X has 40 rows, but y has 39"),
-        (X40, None, "requires y"),
-        ([["a", "b"]] * 40, Y40, "numeric"),
-    ],
-)
+@pytest.mark.parametrize(("X", "y", "message"), [
+    (np.where(np.arange(40)[:, None] == 7, np.nan, X40), Y40, "X contains NaN.*row 7"),
+    (X40, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
+    (X40, Y40[:39], "X has 40 rows, but y has 39"),
+    (X40, None, "requires y"),
+    ([["a", "b"]] * 40, Y40, "numeric"),
+])  # fmt: skip
 def test_bad_rows(X, y, message):
     with pytest.raises(ValueError, match=message):
         KernelRidge().fit(X, y)

@@ -132,15 +132,12 @@ def test_too_few_steps_are_told(data):
     assert not model.converged_
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"kernel": "precomputed"}, "rows to choose from"),
-        ({"preconditioner": 10}, "leave it 'auto'"),
-        ({"centers": 0}, "centers"),
-        ({"centers": [[1.0]]}, "centers"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"kernel": "precomputed"}, "rows to choose from"),
+    ({"preconditioner": 10}, "leave it 'auto'"),
+    ({"centers": 0}, "centers"),
+    ({"centers": [[1.0]]}, "centers"),
+])  # fmt: skip
 def test_bad_parameters(data, parameters, message):
     X, y = data
     with pytest.raises(ValueError, match=message):

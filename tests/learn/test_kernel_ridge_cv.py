@@ -44,14 +44,11 @@ def close(found, wanted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "fit_intercept", "weighted"),
-    [
-        *(("factored", *both) for both in itertools.product([False, True], repeat=2)),
-        ("iterated", False, False),
-        ("iterated", True, True),
-    ],
-)
+@pytest.mark.parametrize(("kind", "fit_intercept", "weighted"), [
+    *(("factored", *both) for both in itertools.product([False, True], repeat=2)),
+    ("iterated", False, False),
+    ("iterated", True, True),
+])  # fmt: skip
 def test_scores_are_those_of_single_fits(kind, fit_intercept, weighted):
     X, Y, weight = data()
     weight = weight if weighted else None
@@ -89,11 +86,9 @@ def test_the_choice_is_that_of_a_grid_search():
     close(found.best_score_, wanted.best_score_)
 
 
-@pytest.mark.parametrize(
-    "cv",
-    [None, 3, ShuffleSplit(2, random_state=0), [(np.arange(200), np.arange(200, 240))]],
-    ids=["none", "folds", "splitter", "splits"],
-)
+@pytest.mark.parametrize("cv", [
+    None, 3, ShuffleSplit(2, random_state=0), [(np.arange(200), np.arange(200, 240))],
+], ids=["none", "folds", "splitter", "splits"])  # fmt: skip
 def test_ways_to_hold_rows_out(cv):
     X, y, _ = data(n_targets=1)
     model = KernelRidgeCV(Gaussian(0.5), ALPHAS, cv=cv, random_state=0).fit(X, y)
@@ -190,21 +185,18 @@ def test_values_of_a_grid_may_be_of_any_shape(values, tmp_path):
             assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
-        ({"alphas": [1.0, -2.0]}, ValueError, r"alphas=\[1.0, -2.0\] must be finite and >= 0"),
-        ({"cv": 1}, ValueError, "cv=1 must be from 2 to n_samples=240"),
-        ({"cv": "two"}, ValueError, "cv='two' must be None"),
-        ({"cv": []}, ValueError, r"cv=\[\] has no splits"),
-        ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
-        ({"cv": [([], np.arange(9))]}, ValueError, "split 0 of cv=.* no rows to fit to"),
-        ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv does not fit 240 rows"),
-        ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid has the names \['gama'\]"),
-        ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
+    ({"alphas": [1.0, -2.0]}, ValueError, r"alphas=\[1.0, -2.0\] must be finite and >= 0"),
+    ({"cv": 1}, ValueError, "cv=1 must be from 2 to n_samples=240"),
+    ({"cv": "two"}, ValueError, "cv='two' must be None"),
+    ({"cv": []}, ValueError, r"cv=\[\] has no splits"),
+    ({"cv": [(np.arange(9), [])]}, ValueError, "split 0 of cv=.* no rows held out"),
+    ({"cv": [([], np.arange(9))]}, ValueError, "split 0 of cv=.* no rows to fit to"),
+    ({"cv": [(range(9), range(230, 250))]}, ValueError, "split 0 of cv does not fit 240 rows"),
+    ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid has the names \['gama'\]"),
+    ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     X, y, _ = data()
     with pytest.raises(error, match=message):

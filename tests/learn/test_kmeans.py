@@ -267,25 +267,18 @@ def test_random_states():
         assert fit(source(3)) == fit(source(3))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"n_clusters": 0}, ValueError, "n_clusters=0 is too small; use an integer >= 1"),
-        ({"n_init": 1.5}, TypeError, "n_init=1.5 is not an integer"),
-        ({"max_iter": 0}, ValueError, "max_iter=0 is too small; use an integer >= 1"),
-        ({"tol": -1.0}, ValueError, "tol=-1.0 is not usable; use a finite number >= 0"),
-        ({"init": "best"}, ValueError, "init='best' must be"),
-        ({"init": np.full((3, 9), 1j)}, ValueError, "init has values of type complex128, .* real"),
-        (
-            {"init": [[1j] * 9] * 2 + [[None] * 9]},
-            ValueError,
-            "init is not an array of real numbers",
-        ),
-        ({"init": [["a"] * 9] * 3}, ValueError, "init has values of type <U1, .* real numbers"),
-        ({"init": [[1, 2], [3]]}, ValueError, "init is not an array of real numbers"),
-        ({"init": np.ones((3, 2))}, ValueError, r"init has shape \(3, 2\); pass finite centres"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"n_clusters": 0}, ValueError, "n_clusters=0 is too small; use an integer >= 1"),
+    ({"n_init": 1.5}, TypeError, "n_init=1.5 is not an integer"),
+    ({"max_iter": 0}, ValueError, "max_iter=0 is too small; use an integer >= 1"),
+    ({"tol": -1.0}, ValueError, "tol=-1.0 is not usable; use a finite number >= 0"),
+    ({"init": "best"}, ValueError, "init='best' must be"),
+    ({"init": np.full((3, 9), 1j)}, ValueError, "init has values of type complex128, .* real"),
+    ({"init": [[1j] * 9] * 2 + [[None] * 9]}, ValueError, "init is not an array of real numbers"),
+    ({"init": [["a"] * 9] * 3}, ValueError, "init has values of type <U1, .* real numbers"),
+    ({"init": [[1, 2], [3]]}, ValueError, "init is not an array of real numbers"),
+    ({"init": np.ones((3, 2))}, ValueError, r"init has shape \(3, 2\); pass finite centres"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         RandomFeatureKMeans(RBF9, **parameters).fit(data()[0])

@@ -178,17 +178,10 @@ def formula_of(model):
 
 
 @every
-@pytest.mark.parametrize(
-    ("solver", "weighted", "fit_intercept"),
-    [
-        ("factored", False, False),
-        ("factored", True, False),
-        ("factored", False, True),
-        ("factored", True, True),
-        ("iterated", True, True),
-        ("diagonal", False, False),
-    ],
-)
+@pytest.mark.parametrize(("solver", "weighted", "fit_intercept"), [
+    ("factored", False, False), ("factored", True, False), ("factored", False, True),
+    ("factored", True, True), ("iterated", True, True), ("diagonal", False, False),
+])  # fmt: skip
 def test_coefficients_as_the_reference(name, solver, weighted, fit_intercept):
     """As `loss_minimum` has them; the weights of 0 are not there."""
     X, y, weight = data(name, 40)
@@ -411,16 +404,10 @@ def fit(model, *args):
 
 
 @every
-@pytest.mark.parametrize(
-    ("alpha", "solver"),
-    [
-        (1e-10, "factored"),
-        (1e-4, "factored"),
-        (1e6, "factored"),
-        (1e-2, "diagonal"),
-        (1e6, "diagonal"),
-    ],
-)
+@pytest.mark.parametrize(("alpha", "solver"), [
+    (1e-10, "factored"), (1e-4, "factored"), (1e6, "factored"), (1e-2, "diagonal"),
+    (1e6, "diagonal"),
+])  # fmt: skip
 def test_any_alpha(name, alpha, solver):
     X, y, _ = data(name, 50)
     model = fit(MODELS[name](GAUSSIAN, alpha, **SOLVERS[solver]), X, y)
@@ -517,14 +504,10 @@ def test_far_rows_are_left_out_of_systems():
 # ---- as estimators
 
 
-@parametrize_with_checks(
-    [
-        KernelPoissonRegressor(),
-        KernelHuberRegressor(),
-        KernelQuantileRegressor(),
-        KernelLogisticRegression(),
-    ]
-)
+@parametrize_with_checks([
+    KernelPoissonRegressor(), KernelHuberRegressor(), KernelQuantileRegressor(),
+    KernelLogisticRegression(),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*is numerically")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -575,18 +558,10 @@ def test_files_and_pickles(name, tmp_path):
     assert repr(clone(model)) == repr(model)
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        KernelHuberRegressor,
-        KernelLogisticRegression,
-        KernelPoissonRegressor,
-        KernelQuantileRegressor,
-        KernelRidge,
-        KernelRidgeClassifier,
-        RandomFeatureRidge,
-    ],
-)
+@pytest.mark.parametrize("learner", [
+    KernelHuberRegressor, KernelLogisticRegression, KernelPoissonRegressor, KernelQuantileRegressor,
+    KernelRidge, KernelRidgeClassifier, RandomFeatureRidge,
+])  # fmt: skip
 def test_weights_alone_are_routed(learner):
     assert [*learner().get_metadata_routing().fit.requests] == ["sample_weight"]
 
@@ -603,20 +578,17 @@ def test_a_grid_search():
 X40, Y40, _ = data("poisson", 40)
 
 
-@pytest.mark.parametrize(
-    ("model", "error", "message"),
-    [
-        (KernelPoissonRegressor(alpha=0.0), ValueError, "alpha=0.0 is not usable"),
-        (KernelPoissonRegressor(alpha="1"), TypeError, "alpha='1' is not a number"),
-        (KernelPoissonRegressor(tol=0), ValueError, "tol=0"),
-        (KernelPoissonRegressor(max_iter=0), ValueError, "max_iter=0 is too small"),
-        (KernelPoissonRegressor("gauss"), ValueError, "kernel='gauss' is unknown"),
-        (KernelPoissonRegressor(fit_intercept=1), TypeError, "fit_intercept=1 is not a bool"),
-        (KernelHuberRegressor(epsilon=0.9), ValueError, "epsilon=0.9 is too small"),
-        (KernelHuberRegressor(epsilon=np.inf), ValueError, "epsilon=inf is not usable"),
-        (KernelQuantileRegressor(quantile=1.0), ValueError, "quantile=1.0 is not usable"),
-    ],
-)
+@pytest.mark.parametrize(("model", "error", "message"), [
+    (KernelPoissonRegressor(alpha=0.0), ValueError, "alpha=0.0 is not usable"),
+    (KernelPoissonRegressor(alpha="1"), TypeError, "alpha='1' is not a number"),
+    (KernelPoissonRegressor(tol=0), ValueError, "tol=0"),
+    (KernelPoissonRegressor(max_iter=0), ValueError, "max_iter=0 is too small"),
+    (KernelPoissonRegressor("gauss"), ValueError, "kernel='gauss' is unknown"),
+    (KernelPoissonRegressor(fit_intercept=1), TypeError, "fit_intercept=1 is not a bool"),
+    (KernelHuberRegressor(epsilon=0.9), ValueError, "epsilon=0.9 is too small"),
+    (KernelHuberRegressor(epsilon=np.inf), ValueError, "epsilon=inf is not usable"),
+    (KernelQuantileRegressor(quantile=1.0), ValueError, "quantile=1.0 is not usable"),
+])  # fmt: skip
 def test_bad_parameters(model, error, message):
     with pytest.raises(error, match=message):
         model.fit(X40, Y40)
@@ -647,17 +619,13 @@ def test_bad_rows():
 LEARN = Matern(1.5, length_scale="learn")
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        KernelPoissonRegressor(LEARN),
-        KernelHuberRegressor(LEARN),
-        KernelQuantileRegressor(LEARN, quantile=[0.1, 0.9]),
-        KernelRidge(LEARN, fit_intercept=True),
-        RandomFeatureRidge(NystromFeatures(LEARN, 20)),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@pytest.mark.parametrize("model", [
+    KernelPoissonRegressor(LEARN),
+    KernelHuberRegressor(LEARN),
+    KernelQuantileRegressor(LEARN, quantile=[0.1, 0.9]),
+    KernelRidge(LEARN, fit_intercept=True),
+    RandomFeatureRidge(NystromFeatures(LEARN, 20)),
+], ids=lambda model: type(model).__name__)  # fmt: skip
 def test_constant_targets_teach_a_kernel_nothing(model):
     with pytest.warns(
         UserWarning, match="y is constant on the 40 rows .* lengthscales are"

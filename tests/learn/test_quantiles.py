@@ -182,23 +182,20 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(
-    ("quantile", "error", "message"),
-    [
-        ([], ValueError, r"quantile=\[\] must be a number > 0 and < 1, or a list"),
-        ([[0.1, 0.9]], ValueError, "must be a number > 0 and < 1, or a list"),
-        (np.array(0.5), ValueError, "must be a number > 0 and < 1, or a list"),
-        ([0.5, 0.0], ValueError, r"quantile\[1\]=0.0 is not usable"),
-        ([1, 0.5], ValueError, r"quantile\[0\]=1 is not usable"),
-        ([0.5, np.nan], ValueError, r"quantile\[1\]=nan is not usable"),
-        (np.nan, ValueError, "quantile=nan is not usable"),
-        ([0.5, 0.1, 0.5], ValueError, "has a value twice"),
-        ("median", TypeError, "quantile='median' is not a number"),
-        (["0.5"], TypeError, r"quantile\[0\]='0.5' is not a number"),
-        ([None, 0.5], TypeError, r"quantile\[0\]=None is not a number"),
-        ({0.5}, TypeError, "is not a number"),
-    ],
-)
+@pytest.mark.parametrize(("quantile", "error", "message"), [
+    ([], ValueError, r"quantile=\[\] must be a number > 0 and < 1, or a list"),
+    ([[0.1, 0.9]], ValueError, "must be a number > 0 and < 1, or a list"),
+    (np.array(0.5), ValueError, "must be a number > 0 and < 1, or a list"),
+    ([0.5, 0.0], ValueError, r"quantile\[1\]=0.0 is not usable"),
+    ([1, 0.5], ValueError, r"quantile\[0\]=1 is not usable"),
+    ([0.5, np.nan], ValueError, r"quantile\[1\]=nan is not usable"),
+    (np.nan, ValueError, "quantile=nan is not usable"),
+    ([0.5, 0.1, 0.5], ValueError, "has a value twice"),
+    ("median", TypeError, "quantile='median' is not a number"),
+    (["0.5"], TypeError, r"quantile\[0\]='0.5' is not a number"),
+    ([None, 0.5], TypeError, r"quantile\[0\]=None is not a number"),
+    ({0.5}, TypeError, "is not a number"),
+])  # fmt: skip
 def test_bad_quantiles(quantile, error, message):
     X, y, _ = data(20)
     with pytest.raises(error, match=message):

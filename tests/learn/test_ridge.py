@@ -459,27 +459,19 @@ def test_rows_without_weight_say_nothing_of_digits():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    "features",
-    [
-        PolynomialFeatures(3),
-        StandardScaler(),
-        FunctionTransformer(lambda X: np.full_like(X, 0.7)),
-        FunctionTransformer(
-            lambda X: np.where(X > 0, X.dtype.type(0.7), np.nextafter(X.dtype.type(0.7), 1))
-        ),
-        RBFSampler(gamma=0.01, n_components=1000, random_state=0),
-        make_pipeline(StandardScaler(), RBFSampler(gamma=0.01, random_state=0)),
-        Nystroem(gamma=1e-3, random_state=0),
-        KernelFeatures(random_state=0),
-        RandomFourierFeatures(Gaussian(0.01), 500, random_state=0),
-        ProductFeatures("gaussian", 90),
-        FrozenEstimator(
-            RandomFourierFeatures(Gaussian(1e-4), 50, random_state=0).fit(data()[0][:, :1])
-        ),
-    ],
-    ids=lambda features: type(features).__name__,
-)
+@pytest.mark.parametrize("features", [
+    PolynomialFeatures(3),
+    StandardScaler(),
+    FunctionTransformer(lambda X: np.full_like(X, 0.7)),
+    FunctionTransformer(lambda X: np.where(X > 0, X.dtype.type(0.7), np.nextafter(X.dtype.type(0.7), 1))),
+    RBFSampler(gamma=0.01, n_components=1000, random_state=0),
+    make_pipeline(StandardScaler(), RBFSampler(gamma=0.01, random_state=0)),
+    Nystroem(gamma=1e-3, random_state=0),
+    KernelFeatures(random_state=0),
+    RandomFourierFeatures(Gaussian(0.01), 500, random_state=0),
+    ProductFeatures("gaussian", 90),
+    FrozenEstimator(RandomFourierFeatures(Gaussian(1e-4), 50, random_state=0).fit(data()[0][:, :1])),
+], ids=lambda features: type(features).__name__)  # fmt: skip
 def test_features_that_lose_no_digits_are_not_told_of(features, dtype):
     X, y, _ = data(1000, n_targets=1, dtype=dtype)
     RandomFeatureRidge(features).fit(X[:, :1], y)
@@ -738,14 +730,11 @@ FAILS = {
 }
 
 
-@parametrize_with_checks(
-    [
-        RandomFeatureRidge(FunctionTransformer()),
-        RandomFeatureRidgeCV(FunctionTransformer(), [0.1, 1.0]),
-        RandomFeatureRidgeCV(RBFSampler(gamma=0.01, n_components=60, random_state=0), [1e-3, 1e-2]),
-    ],
-    expected_failed_checks=lambda model: FAILS if isinstance(model, RandomFeatureRidgeCV) else {},
-)
+@parametrize_with_checks([
+    RandomFeatureRidge(FunctionTransformer()),
+    RandomFeatureRidgeCV(FunctionTransformer(), [0.1, 1.0]),
+    RandomFeatureRidgeCV(RBFSampler(gamma=0.01, n_components=60, random_state=0), [1e-3, 1e-2]),
+], expected_failed_checks=lambda model: FAILS if isinstance(model, RandomFeatureRidgeCV) else {})  # fmt: skip
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -773,18 +762,15 @@ X, Y, _ = data(40)
 
 
 @pytest.mark.parametrize("Model", BOTH)
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.where(np.arange(40)[:, None] == 7, np.nan, X), Y, "X contains NaN.*row 7, column 0"),
-        (X, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
-        (X, Y[:39], "X has .* rows, but y has 39"),
-        (X, ["a"] * 40, "y must be one number"),
-        (X[:0], Y[:0], "X has no rows"),
-        ([["a", "b"]] * 40, Y, "numeric"),
-        (X, Y[:, :, None], "y has shape .*, of 3 dimensions"),
-    ],
-)
+@pytest.mark.parametrize(("X", "y", "message"), [
+    (np.where(np.arange(40)[:, None] == 7, np.nan, X), Y, "X contains NaN.*row 7, column 0"),
+    (X, np.where(np.arange(40) == 3, np.inf, 1.0), "y contains infinity.*row 3"),
+    (X, Y[:39], "X has .* rows, but y has 39"),
+    (X, ["a"] * 40, "y must be one number"),
+    (X[:0], Y[:0], "X has no rows"),
+    ([["a", "b"]] * 40, Y, "numeric"),
+    (X, Y[:, :, None], "y has shape .*, of 3 dimensions"),
+])  # fmt: skip
 def test_bad_rows(X, y, message, Model):
     for features in (RBF9, GegenbauerFeatures(n_components=8)):
         with pytest.raises(ValueError, match=message):
@@ -842,27 +828,20 @@ def test_bad_rows_later(Model):
     assert_array_equal(model.predict(X), before)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
-        ({"alpha": np.nan}, ValueError, "alpha=nan must be finite"),
-        ({"alpha": "big"}, TypeError, "alpha='big' is not numeric"),
-        ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
-        ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
-        ({"alphas": [1.0, -2.0]}, ValueError, r"alphas=\[1.0, -2.0\] must be finite and >= 0"),
-        ({"cv": 1}, ValueError, 'cv=1 must be None, "loo" or a whole number of folds >= 2'),
-        ({"cv": "two"}, ValueError, "cv='two' must be None"),
-        ({"cv": 41}, ValueError, "cv=41 needs 41 rows or more, but n_samples=40"),
-        (
-            {"kernel_grid": {"gama": [1.0]}},
-            ValueError,
-            r"kernel_grid has the names \['gama'\], which must be parameters",
-        ),
-        ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
-        ({"kernel_grid": [1.0]}, TypeError, r"kernel_grid=\[1.0\] must be like"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
+    ({"alpha": np.nan}, ValueError, "alpha=nan must be finite"),
+    ({"alpha": "big"}, TypeError, "alpha='big' is not numeric"),
+    ({"alpha": [1.0, 2.0, 3.0]}, ValueError, r"alpha has shape \(3,\), but y has 2 target"),
+    ({"alphas": []}, ValueError, r"alphas=\[\] must be a list"),
+    ({"alphas": [1.0, -2.0]}, ValueError, r"alphas=\[1.0, -2.0\] must be finite and >= 0"),
+    ({"cv": 1}, ValueError, 'cv=1 must be None, "loo" or a whole number of folds >= 2'),
+    ({"cv": "two"}, ValueError, "cv='two' must be None"),
+    ({"cv": 41}, ValueError, "cv=41 needs 41 rows or more, but n_samples=40"),
+    ({"kernel_grid": {"gama": [1.0]}}, ValueError, r"kernel_grid has the names \['gama'\], which must be parameters"),
+    ({"kernel_grid": {"gamma": 1.0}}, TypeError, 'must be like {"gamma": '),
+    ({"kernel_grid": [1.0]}, TypeError, r"kernel_grid=\[1.0\] must be like"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     Model = RandomFeatureRidge if "alpha" in parameters else RandomFeatureRidgeCV
     with pytest.raises(error, match=message):
@@ -1006,15 +985,12 @@ def test_labels_of_any_kind(labels):
     assert_array_equal(model.classes_, np.unique(given))
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.linspace(0, 1, 300), "label type: continuous.* numbers use RandomFeatureRidge$"),
-        (np.ones(300), "y has one class, .*, and a classifier needs two"),
-        (np.ones((300, 2), int), r"y has shape \(300, 2\); pass one value for each row"),
-        (np.ones(299, int), "X has 300 rows, but y has 299"),
-    ],
-)
+@pytest.mark.parametrize(("y", "message"), [
+    (np.linspace(0, 1, 300), "label type: continuous.* numbers use RandomFeatureRidge$"),
+    (np.ones(300), "y has one class, .*, and a classifier needs two"),
+    (np.ones((300, 2), int), r"y has shape \(300, 2\); pass one value for each row"),
+    (np.ones(299, int), "X has 300 rows, but y has 299"),
+])  # fmt: skip
 def test_bad_labels(y, message):
     X, _, _ = labelled()
     with pytest.raises(ValueError, match=message):

@@ -184,18 +184,14 @@ def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
     assert_array_equal(resumed["coef"], whole["coef"])
 
 
-@pytest.mark.parametrize(
-    ("learner", "source", "message"),
-    [
-        (RandomFeatureRidge(features(), alpha=0.2), Batches(), "alpha was another when"),
-        (RandomFeatureRidge(features(0.4), alpha=0.1), Batches(), "features was another when"),
-        (LEARNERS["folds"](), Batches(), "it is of a RandomFeatureRidge;"),
-        (LEARNERS["ridge"](), Batches(seed=1), "the first 13 batches are not those"),
-        (LEARNERS["ridge"](), Batches(rows=50), "the first 13 batches are not those"),
-        (LEARNERS["ridge"](), list(Batches())[:9], "the data have 9 batches, it has seen 13"),
-    ],
-    ids=["alpha", "kernel", "class", "rows", "tiling", "fewer"],
-)
+@pytest.mark.parametrize(("learner", "source", "message"), [
+    (RandomFeatureRidge(features(), alpha=0.2), Batches(), "alpha was another when"),
+    (RandomFeatureRidge(features(0.4), alpha=0.1), Batches(), "features was another when"),
+    (LEARNERS["folds"](), Batches(), "it is of a RandomFeatureRidge;"),
+    (LEARNERS["ridge"](), Batches(seed=1), "the first 13 batches are not those"),
+    (LEARNERS["ridge"](), Batches(rows=50), "the first 13 batches are not those"),
+    (LEARNERS["ridge"](), list(Batches())[:9], "the data have 9 batches, it has seen 13"),
+], ids=["alpha", "kernel", "class", "rows", "tiling", "fewer"])  # fmt: skip
 def test_what_does_not_fit_is_refused(learner, source, message, tmp_path):
     path = tmp_path / "run.gzk"
     with pytest.raises(StoppedError):
@@ -288,15 +284,10 @@ def test_frames_keep_their_names_and_their_order(learner, tmp_path, monkeypatch)
     assert_array_equal(getattr(found, name)(frame), getattr(wanted, name)(X))
 
 
-@pytest.mark.parametrize(
-    ("learner", "how"),
-    [
-        *itertools.product(
-            [RandomFeatureRidge, RandomFeaturePCA, RandomFeatureCCA], ["arrays", "checkpoint"]
-        ),
-        (RandomFeatureKMeans, "arrays"),
-    ],
-)
+@pytest.mark.parametrize(("learner", "how"), [
+    *itertools.product([RandomFeatureRidge, RandomFeaturePCA, RandomFeatureCCA], ["arrays", "checkpoint"]),
+    (RandomFeatureKMeans, "arrays"),
+])  # fmt: skip
 def test_a_bad_row_has_its_number_in_all_rows(learner, how, tmp_path):
     X = np.zeros((80_000, 3))
     X[:, 0] = np.arange(80_000) % 7

@@ -99,53 +99,41 @@ def test_columns_that_can_be_numbers():
 # ---- what is refused
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "data.csv is empty; pass a file with rows"),
-        ("\n1,2\n", "data.csv: the first line is blank, but must name the columns"),
-        ("a,y\n", "data.csv has columns, but no rows"),
-        ("a,a,y\n1,2,3\n", "data.csv: 2 columns are called 'a'; rename them"),
-        ("a,y\n1,2\n\n3,x\n", "row 2, column 'y': the value is 'x', which is not a finite number;"),
-        ("a,y\n1,2\n,4\n", "row 2, column 'a': the value is missing; mend or drop such rows"),
-        ("a,y\n1,2\n3,-inf\n4,nan", "row 2, column 'y': the value is '-inf'"),
-        (
-            "a,y\n1,2\n3,x\nz,4\n",
-            "row 2, column 'y': the value is 'x'",
-        ),  # the first row, not column
-        ("a,y\n1,2\n3\n", "data row 2 has 1 value, but there are 2 columns: '3'"),
-        ("a;y\n1;2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
-        ("1,2.5\n3,4\n", "the first line has numbers, '1,2.5', but must name the columns; write"),
-        ("# made by me\n1 2.5\n3 4\n", "numbers, '1 2.5', but must name the columns"),
-        ("# a y\n 1.0   2.5\n", "several spaces stand between the values; separate them by one"),
-        ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
-        ("a b y\n1 2 3\n", "its only column is 'a b y'; separate columns by commas, semicolons"),
-        ("a|y\n1|2\n", "its only column is 'a|y'; separate columns by commas, semicolons or tabs"),
-        ("a ,b,\n1,2,3\n", "its columns are 'a ', b, ''"),
-        ("a\n1\n", "there is no column 'y'; its only column is 'a'"),
-        ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
-        ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
-        (
-            "H\xf6he,y\n1,2\n",
-            "its columns are H\ufffdhe, y; the header is not UTF-8: save the file",
-        ),
-        ("a,y\n1,M\xfcnchen\n", "row 1, column 'y': the value is 'M\xfcnchen'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), [
+    ("", "data.csv is empty; pass a file with rows"),
+    ("\n1,2\n", "data.csv: the first line is blank, but must name the columns"),
+    ("a,y\n", "data.csv has columns, but no rows"),
+    ("a,a,y\n1,2,3\n", "data.csv: 2 columns are called 'a'; rename them"),
+    ("a,y\n1,2\n\n3,x\n", "row 2, column 'y': the value is 'x', which is not a finite number;"),
+    ("a,y\n1,2\n,4\n", "row 2, column 'a': the value is missing; mend or drop such rows"),
+    ("a,y\n1,2\n3,-inf\n4,nan", "row 2, column 'y': the value is '-inf'"),
+    ("a,y\n1,2\n3,x\nz,4\n", "row 2, column 'y': the value is 'x'"),  # the first row, not column
+    ("a,y\n1,2\n3\n", "data row 2 has 1 value, but there are 2 columns: '3'"),
+    ("a;y\n1;2,5\n", "'2,5', which is not a finite number: it has a decimal comma, where a po"),
+    ("1,2.5\n3,4\n", "the first line has numbers, '1,2.5', but must name the columns; write"),
+    ("# made by me\n1 2.5\n3 4\n", "numbers, '1 2.5', but must name the columns"),
+    ("# a y\n 1.0   2.5\n", "several spaces stand between the values; separate them by one"),
+    ("1,2\n3,4\n", "its columns are 1, 2; has it no first line that names the columns?"),
+    ("a b y\n1 2 3\n", "its only column is 'a b y'; separate columns by commas, semicolons"),
+    ("a|y\n1|2\n", "its only column is 'a|y'; separate columns by commas, semicolons or tabs"),
+    ("a ,b,\n1,2,3\n", "its columns are 'a ', b, ''"),
+    ("a\n1\n", "there is no column 'y'; its only column is 'a'"),
+    ('a,y\n1,"2,5"\n', "'2,5', which is not a finite number: it has a decimal comma"),
+    ('a,y\n1,"3,021"\n', "'3,021', which is not a finite number: its comma seems to separate"),
+    ("H\xf6he,y\n1,2\n", "its columns are H\ufffdhe, y; the header is not UTF-8: save the file"),
+    ("a,y\n1,M\xfcnchen\n", "row 1, column 'y': the value is 'M\xfcnchen'"),
+])  # fmt: skip
 def test_bad_text(text, reason):
     Path("data.csv").write_bytes(text.encode("latin-1"))
     refuse("data.csv", ["a", "y"], reason)
 
 
-@pytest.mark.parametrize(
-    ("header", "names"),
-    [
-        ('"Temp, °C";"Druck, hPa";"y"', ["Temp, °C", "Druck, hPa", "y"]),
-        ('"a\nb",b,y', ["a\nb", "b", "y"]),
-        ('a,"b\r\n""c""",y', ["a", 'b\r\n"c"', "y"]),
-        ('5" pipe,b,y', ['5" pipe', "b", "y"]),
-    ],
-)
+@pytest.mark.parametrize(("header", "names"), [
+    ('"Temp, °C";"Druck, hPa";"y"', ["Temp, °C", "Druck, hPa", "y"]),
+    ('"a\nb",b,y', ["a\nb", "b", "y"]),
+    ('a,"b\r\n""c""",y', ["a", 'b\r\n"c"', "y"]),
+    ('5" pipe,b,y', ['5" pipe', "b", "y"]),
+])  # fmt: skip
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_headers_with_quotes(monkeypatch, header, names, mark, end):
@@ -258,15 +246,12 @@ def test_points_of_columns_without_commas(values):
     assert np.array_equal(with_commas(values), np.array(values, float))
 
 
-@pytest.mark.parametrize(
-    ("values", "holds"),
-    [
-        (pyarrow.array([0], pyarrow.timestamp("ms")), "timestamp[ms]"),
-        (pyarrow.array([0], pyarrow.duration("s")), "duration[s]"),
-        (pyarrow.array([[1.0]]), "list<"),
-        (pyarrow.array([b"x"]), "binary"),
-    ],
-)
+@pytest.mark.parametrize(("values", "holds"), [
+    (pyarrow.array([0], pyarrow.timestamp("ms")), "timestamp[ms]"),
+    (pyarrow.array([0], pyarrow.duration("s")), "duration[s]"),
+    (pyarrow.array([[1.0]]), "list<"),
+    (pyarrow.array([b"x"]), "binary"),
+])  # fmt: skip
 def test_types_that_are_no_numbers(values, holds):
     parquet.write_table(pyarrow.table({"a": values, "y": [1.0]}), "data.parquet")
     refuse("data.parquet", ["a", "y"], f"column 'a' holds {holds}")
@@ -409,14 +394,11 @@ def test_numbers_are_written_in_plain_digits(text):
         read(open_table("data.csv").batches(["a", "b"]))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"a" * 200_000 + b"\n1\n", "the first line does not name columns: field larger than"),
-        (b"a,b\n1,2\n\xc7,3,4\n", "data row 2 has 3 values, but there are 2 columns"),
-        (b"a,b\n1,2\n\xc7\n", "data row 2 has 1 value, but there are 2 columns"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    (b"a" * 200_000 + b"\n1\n", "the first line does not name columns: field larger than"),
+    (b"a,b\n1,2\n\xc7,3,4\n", "data row 2 has 3 values, but there are 2 columns"),
+    (b"a,b\n1,2\n\xc7\n", "data row 2 has 1 value, but there are 2 columns"),
+])  # fmt: skip
 def test_broken_lines_are_told_of(content, message):
     Path("t.csv").write_bytes(content)
     with pytest.raises(ValueError, match=rf"t\.csv: {message}"):
@@ -464,22 +446,18 @@ def test_compressed_text(numbers, name, monkeypatch):
     refuse(name, names, f"{name} is not all of a {codec} file")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("a.csv", b"a" * 140_000 + b",y\n1,2\n", "a.csv: the first line does not name columns"),
-        ("a.csv", "a,y\n1,2\n".encode("utf-16"), "a.csv is text in UTF-16; save it as UTF-8"),
-        ("a.csv", b"j?^\x01,\xef3\nb\xef,2\n", "a.csv is not a text; save the table as CSV"),
-        ("a.csv", b"\x1f\x8b and no more", "a.csv is not all of a gzip file"),
-        (
-            "a.npy",
-            b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (3" + 99 * b" ",
-            "a.npy is not a",
-        ),
-        ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name must end with one of .csv"),
-    ],
-    ids=["long name", "UTF-16", "bytes", "no gzip", "half a header", "packed Parquet"],
-)
+@pytest.mark.parametrize(("name", "content", "reason"), [
+    ("a.csv", b"a" * 140_000 + b",y\n1,2\n", "a.csv: the first line does not name columns"),
+    ("a.csv", "a,y\n1,2\n".encode("utf-16"), "a.csv is text in UTF-16; save it as UTF-8"),
+    ("a.csv", b"j?^\x01,\xef3\nb\xef,2\n", "a.csv is not a text; save the table as CSV"),
+    ("a.csv", b"\x1f\x8b and no more", "a.csv is not all of a gzip file"),
+    (
+        "a.npy",
+        b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'shape': (3" + 99 * b" ",
+        "a.npy is not a",
+    ),
+    ("a.parquet.gz", b"PAR1", "a.parquet.gz: the name must end with one of .csv"),
+], ids=["long name", "UTF-16", "bytes", "no gzip", "half a header", "packed Parquet"])  # fmt: skip
 def test_files_that_are_something_else(name, content, reason):
     Path(name).write_bytes(content)
     refuse(name, ["a"], reason)

@@ -10,21 +10,14 @@ pyarrow = pytest.importorskip("pyarrow", reason="the extra `cli` is not installe
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `cli` is not installed")
 
 
-@pytest.mark.parametrize(
-    ("column", "expected"),
-    [
-        (
-            pyarrow.array([1_700_000_000_000_000_001, None], pyarrow.timestamp("ns")),
-            np.array([1_700_000_000_000_000, "NaT"], "M8[us]"),
-        ),
-        (
-            pyarrow.array([161022788072777429, None], pyarrow.int64()),
-            [161022788072777429.0, np.nan],
-        ),
-        (pyarrow.array([2**64 - 1, 0], pyarrow.uint64()), [2.0**64, 0]),
-    ],
-    ids=["dates in nanoseconds", "int64", "uint64"],
-)
+@pytest.mark.parametrize(("column", "expected"), [
+    (
+        pyarrow.array([1_700_000_000_000_000_001, None], pyarrow.timestamp("ns")),
+        np.array([1_700_000_000_000_000, "NaT"], "M8[us]"),
+    ),
+    (pyarrow.array([161022788072777429, None], pyarrow.int64()), [161022788072777429.0, np.nan]),
+    (pyarrow.array([2**64 - 1, 0], pyarrow.uint64()), [2.0**64, 0]),
+], ids=["dates in nanoseconds", "int64", "uint64"])  # fmt: skip
 def test_values_are_rounded(tmp_path, column, expected):
     path = tmp_path / "data.parquet"
     parquet.write_table(pyarrow.table({"a": column}), path)

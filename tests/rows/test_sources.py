@@ -32,25 +32,21 @@ from gzkcore.rows.sources import can_reread, is_source
 # ---- what a source is
 
 
-@pytest.mark.parametrize(
-    ("X", "wanted"),
-    [
-        (np.ones((2, 2)), False),
-        ([[1, 2], [3, 4]], False),
-        ([1, 2], False),
-        (((1, 2), (3, 4)), False),
-        ([], False),
-        (sparse.csr_array(np.eye(2)), False),
-        (sparse.dok_array(np.eye(2)), False),
-        (pd.DataFrame({"a": [1]}), False),
-        (3, False),
-        ([np.ones((2, 2)), np.ones((1, 2))], True),
-        ([(np.ones((2, 2)), [1, 2])], True),
-        (iter([np.ones((2, 2))]), True),
-        (Cut(np.ones((2, 2)), rows=1), True),
-    ],
-    ids=named,
-)
+@pytest.mark.parametrize(("X", "wanted"), [
+    (np.ones((2, 2)), False),
+    ([[1, 2], [3, 4]], False),
+    ([1, 2], False),
+    (((1, 2), (3, 4)), False),
+    ([], False),
+    (sparse.csr_array(np.eye(2)), False),
+    (sparse.dok_array(np.eye(2)), False),
+    (pd.DataFrame({"a": [1]}), False),
+    (3, False),
+    ([np.ones((2, 2)), np.ones((1, 2))], True),
+    ([(np.ones((2, 2)), [1, 2])], True),
+    (iter([np.ones((2, 2))]), True),
+    (Cut(np.ones((2, 2)), rows=1), True),
+], ids=named)  # fmt: skip
 def test_what_a_source_is(X, wanted):
     assert is_source(X) == wanted
 
@@ -196,15 +192,11 @@ def everywhere(make, X, y, folder):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(
-    ("learner", "parameters"),
-    [
-        (RandomFeatureRidge, {"alpha": 1e-2}),
-        (RandomFeatureRidge, {"alpha": 100.0}),
-        (RandomFeatureRidgeCV, {"alphas": [1e-2, 1.0], "cv": 3}),
-    ],
-    ids=["small alpha", "large alpha", "cv"],
-)
+@pytest.mark.parametrize(("learner", "parameters"), [
+    (RandomFeatureRidge, {"alpha": 1e-2}),
+    (RandomFeatureRidge, {"alpha": 100.0}),
+    (RandomFeatureRidgeCV, {"alphas": [1e-2, 1.0], "cv": 3}),
+], ids=["small alpha", "large alpha", "cv"])  # fmt: skip
 def test_the_same_answer_everywhere(learner, parameters, dtype, tmp_path):
     X, y = data(N, dtype)
     one = model(learner, **parameters).fit(X, y)
@@ -313,18 +305,15 @@ def test_an_iterator_is_one_pass_and_says_what_it_freezes():
         model(RandomFeatureRidgeCV, cv="loo").fit(iter(Cut(X, y, rows=400)))
 
 
-@pytest.mark.parametrize(
-    ("batch", "message"),
-    [
-        ((np.full((5, 3), np.nan), np.ones(5)), "batch 1, counted from 0: Input X contains NaN"),
-        ((np.ones((5, 3)), np.full(5, np.inf)), "batch 1, counted from 0: Input y contains inf"),
-        ((np.ones((5, 2)), np.ones(5)), "2 features"),
-        ((np.ones((5, 3)), np.ones((5, 2))), r"y has shape \(5, 2\)"),
-        ((np.ones((5, 3)), np.ones(4)), "batch 1.*X has 5 rows, but y has 4"),
-        ((np.ones((5, 3)), np.ones(5), -np.ones(5)), r"sample_weight\[0\] = -1"),
-        ((np.ones((5, 3)),), "y"),
-    ],
-)
+@pytest.mark.parametrize(("batch", "message"), [
+    ((np.full((5, 3), np.nan), np.ones(5)), "batch 1, counted from 0: Input X contains NaN"),
+    ((np.ones((5, 3)), np.full(5, np.inf)), "batch 1, counted from 0: Input y contains inf"),
+    ((np.ones((5, 2)), np.ones(5)), "2 features"),
+    ((np.ones((5, 3)), np.ones((5, 2))), r"y has shape \(5, 2\)"),
+    ((np.ones((5, 3)), np.ones(4)), "batch 1.*X has 5 rows, but y has 4"),
+    ((np.ones((5, 3)), np.ones(5), -np.ones(5)), r"sample_weight\[0\] = -1"),
+    ((np.ones((5, 3)),), "y"),
+])  # fmt: skip
 def test_a_bad_batch_is_named(batch, message):
     X, y = data(100)
     nothing = np.empty((0, 3)), np.empty(0)
@@ -397,17 +386,13 @@ def test_what_can_be_read_only_once_is_noticed():
         model().fit(spent)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda X: X.astype(">f8"),
-        sparse.csr_matrix,
-        np.asfortranarray,
-        np.ndarray.tolist,
-        pd.DataFrame,
-    ],
-    ids=["big-endian", "csr", "fortran", "list", "frame"],
-)
+@pytest.mark.parametrize("change", [
+    lambda X: X.astype(">f8"),
+    sparse.csr_matrix,
+    np.asfortranarray,
+    np.ndarray.tolist,
+    pd.DataFrame,
+], ids=["big-endian", "csr", "fortran", "list", "frame"])  # fmt: skip
 def test_batches_may_be_of_different_kinds(change):
     X, y = data(900)
     features = GegenbauerFeatures(n_components=60, basis="harmonic")

@@ -186,15 +186,12 @@ def test_kernels_that_are_not_positive_definite():
         root_of(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
-@pytest.mark.parametrize(
-    ("centers", "error", "message"),
-    [
-        (0, ValueError, "centers=0 is too small"),
-        (2.5, TypeError, "centers=2.5 is not an integer"),
-        (np.full((3, 3), np.nan), ValueError, "Input centers contains NaN"),
-        (np.ones((3, 2)), ValueError, "column"),
-    ],
-)
+@pytest.mark.parametrize(("centers", "error", "message"), [
+    (0, ValueError, "centers=0 is too small"),
+    (2.5, TypeError, "centers=2.5 is not an integer"),
+    (np.full((3, 3), np.nan), ValueError, "Input centers contains NaN"),
+    (np.ones((3, 2)), ValueError, "column"),
+])  # fmt: skip
 def test_bad_centers(centers, error, message):
     X, y, _ = data()
     with pytest.raises(error, match=message):

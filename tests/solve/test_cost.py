@@ -187,22 +187,13 @@ print(peak.bytes)
 
 @pytest.mark.weekly
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks begin anew on Linux alone")
-@pytest.mark.parametrize(
-    ("form", "n", "dim", "estimate"),
-    [
-        (Form(0.01, 0), 3000, 8, whole_bytes(3000, 8, 1, preconditioner_bytes(3000, 8, 0.01))),
-        (Form(0.01, 0), 6000, 8, whole_bytes(6000, 8, 1, preconditioner_bytes(6000, 8, 0.01))),
-        (
-            Form(0.01, 0),
-            20_000,
-            2,
-            whole_bytes(20_000, 2, 1, preconditioner_bytes(20_000, 2, 0.01)),
-        ),
-        (Form(0.01, 0, centers=1000), 8000, 8, centers_bytes(8000, 8, 1, 1000)),
-        (Form(0.01, 0, features=512), 6000, 8, features_bytes(6000, 8, 512)),
-    ],
-    ids=["matrix", "features and neighbours", "landmarks", "centres", "features"],
-)
+@pytest.mark.parametrize(("form", "n", "dim", "estimate"), [
+    (Form(0.01, 0), 3000, 8, whole_bytes(3000, 8, 1, preconditioner_bytes(3000, 8, 0.01))),
+    (Form(0.01, 0), 6000, 8, whole_bytes(6000, 8, 1, preconditioner_bytes(6000, 8, 0.01))),
+    (Form(0.01, 0), 20_000, 2, whole_bytes(20_000, 2, 1, preconditioner_bytes(20_000, 2, 0.01))),
+    (Form(0.01, 0, centers=1000), 8000, 8, centers_bytes(8000, 8, 1, 1000)),
+    (Form(0.01, 0, features=512), 6000, 8, features_bytes(6000, 8, 512)),
+], ids=["matrix", "features and neighbours", "landmarks", "centres", "features"])  # fmt: skip
 def test_estimates_are_near_the_peaks(form, n, dim, estimate, tmp_path):
     program = PEAK.format(form=form, n=n, dim=dim)
     command = [sys.executable, "-c", program]

@@ -438,15 +438,12 @@ def test_features_alone_are_doubled_while_they_leave_much(monkeypatch):
     assert preconditioner_for("auto", smooth, X, [0.1], random_state=0).n_components == 32
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "match"),
-    [
-        ("best", ValueError, "preconditioner='best' is unknown; use"),
-        (0, ValueError, "preconditioner=0 components; use 1 or more"),
-        (True, TypeError, "preconditioner=True has no transform; use"),
-        (object(), TypeError, "has no transform; use"),
-    ],
-)
+@pytest.mark.parametrize(("given", "error", "match"), [
+    ("best", ValueError, "preconditioner='best' is unknown; use"),
+    (0, ValueError, "preconditioner=0 components; use 1 or more"),
+    (True, TypeError, "preconditioner=True has no transform; use"),
+    (object(), TypeError, "has no transform; use"),
+])  # fmt: skip
 def test_what_is_no_preconditioner(given, error, match):
     X = rows()
     with pytest.raises(error, match=match):

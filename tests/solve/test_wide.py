@@ -160,16 +160,13 @@ def test_what_needs_the_gram_matrix_says_so():
             call()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"solver": "lu"}, ValueError, "solver='lu' is unknown"),
-        ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
-        ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),
-        ({"max_iter": 1.5}, TypeError, "max_iter=1.5 is not an integer"),
-        ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "error", "message"), [
+    ({"solver": "lu"}, ValueError, "solver='lu' is unknown"),
+    ({"tol": 0.0}, ValueError, "tol=0.0 is not usable"),
+    ({"max_iter": 0}, ValueError, "max_iter=0 is too small"),
+    ({"max_iter": 1.5}, TypeError, "max_iter=1.5 is not an integer"),
+    ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and >= 0"),
+])  # fmt: skip
 def test_bad_parameters(parameters, error, message):
     X, y, _ = data()
     with pytest.raises(error, match=message):

@@ -144,20 +144,17 @@ def test_sphere_quadrature_is_exact(dim, degree):
             assert weights @ P == pytest.approx(expected, abs=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: sample_directions(0, 3), ValueError, r"n_directions=0 is too small; .* >= 1"),
-        (lambda: sample_directions(2.5, 3), TypeError, r"n_directions=2.5 is not an integer"),
-        (lambda: sample_directions(2, 0), ValueError, r"dim=0 is too small"),
-        (lambda: sample_directions(2, 3, "halton"), ValueError, r"method='halton' is unknown; use"),
-        (lambda: sample_directions(2, 4, "fibonacci"), ValueError, r"dim=3 only, not dim=4"),
-        (lambda: sphere_quadrature(2, 10**7), ValueError, r"degree=10000000 in dim=2 needs more"),
-        (lambda: sphere_quadrature(10**8, 2), ValueError, r"degree=2 in dim=100000000 needs"),
-        (lambda: sphere_quadrature(2, 10**20), ValueError, r"degree=1000.* is too large; use"),
-        (lambda: sphere_quadrature(9, 20), ValueError, r"degree=20 in dim=9 .* lower degree"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: sample_directions(0, 3), ValueError, r"n_directions=0 is too small; .* >= 1"),
+    (lambda: sample_directions(2.5, 3), TypeError, r"n_directions=2.5 is not an integer"),
+    (lambda: sample_directions(2, 0), ValueError, r"dim=0 is too small"),
+    (lambda: sample_directions(2, 3, "halton"), ValueError, r"method='halton' is unknown; use"),
+    (lambda: sample_directions(2, 4, "fibonacci"), ValueError, r"dim=3 only, not dim=4"),
+    (lambda: sphere_quadrature(2, 10**7), ValueError, r"degree=10000000 in dim=2 needs more"),
+    (lambda: sphere_quadrature(10**8, 2), ValueError, r"degree=2 in dim=100000000 needs"),
+    (lambda: sphere_quadrature(2, 10**20), ValueError, r"degree=1000.* is too large; use"),
+    (lambda: sphere_quadrature(9, 20), ValueError, r"degree=20 in dim=9 .* lower degree"),
+])  # fmt: skip
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -115,15 +115,12 @@ def test_a_tree_of_some_harmonics_has_the_first_of_each_degree(dim):
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("X", "degree", "error", "message"),
-    [
-        ([1.0, 2.0], 2, ValueError, r"X has shape \(2,\); pass points as rows"),
-        (np.zeros((3, 0)), 2, ValueError, r"X has shape \(3, 0\); pass points as rows"),
-        ([[1.0, 2.0]], -1, ValueError, r"degree=-1 is too small; use an integer >= 0"),
-        ([[1.0, 2.0]], 1.5, TypeError, r"degree=1.5 is not an integer"),
-    ],
-)
+@pytest.mark.parametrize(("X", "degree", "error", "message"), [
+    ([1.0, 2.0], 2, ValueError, r"X has shape \(2,\); pass points as rows"),
+    (np.zeros((3, 0)), 2, ValueError, r"X has shape \(3, 0\); pass points as rows"),
+    ([[1.0, 2.0]], -1, ValueError, r"degree=-1 is too small; use an integer >= 0"),
+    ([[1.0, 2.0]], 1.5, TypeError, r"degree=1.5 is not an integer"),
+])  # fmt: skip
 def test_bad_input(X, degree, error, message):
     with pytest.raises(error, match=message):
         spherical_harmonics(X, degree)

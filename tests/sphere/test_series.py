@@ -100,16 +100,11 @@ def test_coefficients_of_exp_stay_above_their_noise(dim):
     assert Zonal(np.exp).series(dim, 64 if dim == 64 else 512).min() >= 0
 
 
-@pytest.mark.parametrize(
-    ("dim", "errors"),
-    [
-        (2, [3.7e-3, 5.9e-8, 1.08e-13]),
-        (4, [1.3e-2, 3.6e-7, 9.16e-13]),
-        (8, [3.1e-2, 1.7e-6, 7.17e-12]),
-        (32, [7.9e-2, 1.549e-5, 2.40e-10]),
-        ("taylor", [1.2e-1, 6.1e-5, 3.55e-9]),
-    ],
-)
+@pytest.mark.parametrize(("dim", "errors"), [
+    (2, [3.7e-3, 5.9e-8, 1.08e-13]), (4, [1.3e-2, 3.6e-7, 9.16e-13]),
+    (8, [3.1e-2, 1.7e-6, 7.17e-12]), (32, [7.9e-2, 1.549e-5, 2.40e-10]),
+    ("taylor", [1.2e-1, 6.1e-5, 3.55e-9]),
+])  # fmt: skip
 def test_figure_1(dim, errors):
     """The largest error of exp(2t) over [-1, 1] at degrees 5, 10 and 15."""
     t = np.linspace(-1, 1, 2001)
@@ -122,15 +117,10 @@ def test_figure_1(dim, errors):
         assert np.abs(np.exp(2 * t) - cut).max() == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("dim", "errors"),
-    [
-        (2, [0.118, 0.058, 0.040]),
-        (4, [0.209, 0.108, 0.075]),
-        (8, [0.279, 0.153, 0.109]),
-        (32, [0.357, 0.217, 0.166]),
-    ],
-)
+@pytest.mark.parametrize(("dim", "errors"), [
+    (2, [0.118, 0.058, 0.040]), (4, [0.209, 0.108, 0.075]), (8, [0.279, 0.153, 0.109]),
+    (32, [0.357, 0.217, 0.166]),
+])  # fmt: skip
 def test_figure_1_of_the_neural_tangent_kernel(dim, errors):
     t = np.linspace(-1, 1, 2001)
     for degree, expected in zip([5, 10, 15], errors, strict=True):
@@ -165,22 +155,15 @@ def test_radial_series_of_the_gaussian_is_the_closed_form(dim):
         assert np.all(np.abs(A[i, j] - expected) <= noise)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: gegenbauer_series(np.exp, 3, -1), ValueError, r"degree=-1 is too small"),
-        (lambda: zonal_sum([1.0, np.inf], 3, 0.5), ValueError, r"coefficients\[1\]=inf"),
-        (lambda: zonal_sum([1j], 3, 0.5), TypeError, r"coefficients is not a list of real"),
-        (lambda: zonal_sum([1.0], 3, 0.5j), TypeError, r"t is complex"),
-        (
-            lambda: gegenbauer_series(None, 3, 2, derivatives=[1, np.nan]),
-            ValueError,
-            r"derivatives\[1\]=nan is not finite",
-        ),
-        (lambda: radial_series(np.exp, -1.0, 1.0, 3, 2), ValueError, r"finite norms >= 0"),
-        (lambda: radial_series(3, 1.0, 1.0, 3, 2), TypeError, r"function=3 is not callable"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: gegenbauer_series(np.exp, 3, -1), ValueError, r"degree=-1 is too small"),
+    (lambda: zonal_sum([1.0, np.inf], 3, 0.5), ValueError, r"coefficients\[1\]=inf"),
+    (lambda: zonal_sum([1j], 3, 0.5), TypeError, r"coefficients is not a list of real"),
+    (lambda: zonal_sum([1.0], 3, 0.5j), TypeError, r"t is complex"),
+    (lambda: gegenbauer_series(None, 3, 2, derivatives=[1, np.nan]), ValueError, r"derivatives\[1\]=nan is not finite"),
+    (lambda: radial_series(np.exp, -1.0, 1.0, 3, 2), ValueError, r"finite norms >= 0"),
+    (lambda: radial_series(3, 1.0, 1.0, 3, 2), TypeError, r"function=3 is not callable"),
+])  # fmt: skip
 def test_bad_numbers(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -51,16 +51,13 @@ def test_log_alpha(dim):
     np.testing.assert_allclose(special.log_alpha(degrees, dim), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("degree", "dim", "t", "expected"),
-    [
-        (6, 5, Fraction(3, 10), Fraction(3453241, 64000000)),
-        (7, 9, Fraction(-3, 5), Fraction(291, 78125)),
-        (5, 2, Fraction(3, 10), Fraction(6243, 6250)),
-        (4, 3, Fraction(1, 2), Fraction(-37, 128)),
-        (30, 16, 0.5, -3.9955875730117939013e-6),
-    ],
-)
+@pytest.mark.parametrize(("degree", "dim", "t", "expected"), [
+    (6, 5, Fraction(3, 10), Fraction(3453241, 64000000)),
+    (7, 9, Fraction(-3, 5), Fraction(291, 78125)),
+    (5, 2, Fraction(3, 10), Fraction(6243, 6250)),
+    (4, 3, Fraction(1, 2), Fraction(-37, 128)),
+    (30, 16, 0.5, -3.9955875730117939013e-6),
+])  # fmt: skip
 @pytest.mark.parametrize("name", ["gegenbauer", "rodrigues"])
 def test_polynomial_known_values(name, degree, dim, t, expected):
     fast, exact = getattr(special, name), getattr(reference.special, name)
@@ -127,18 +124,15 @@ def test_coefficients_are_those_of_eq_2():
         np.testing.assert_allclose(c @ powers, expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("t", "shape", "dtype"),
-    [
-        (0.5, (), np.float64),
-        (1, (), np.float64),
-        ([], (0,), np.float64),
-        ([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], (3, 2), np.float64),
-        (np.float32(0.5), (), np.float32),
-        (np.zeros((4, 6), np.float32)[::2, ::-3], (2, 2), np.float32),
-        (np.zeros(3, np.int8), (3,), np.float64),
-    ],
-)
+@pytest.mark.parametrize(("t", "shape", "dtype"), [
+    (0.5, (), np.float64),
+    (1, (), np.float64),
+    ([], (0,), np.float64),
+    ([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], (3, 2), np.float64),
+    (np.float32(0.5), (), np.float32),
+    (np.zeros((4, 6), np.float32)[::2, ::-3], (2, 2), np.float32),
+    (np.zeros(3, np.int8), (3,), np.float64),
+])  # fmt: skip
 def test_shape_and_type_follow_t(t, shape, dtype):
     for function in (special.gegenbauer, special.rodrigues):
         value = function(3, 4, t)
@@ -177,23 +171,16 @@ def test_the_largest_dimension():
     assert n_harmonics(1, dim) == dim + 1
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: special.alpha(-1, 3), ValueError, r"degree=-1 is too small; use an integer >= 0"),
-        (
-            lambda: special.alpha(np.array([2**63], np.uint64), 3),
-            ValueError,
-            r"degree=.* too large",
-        ),
-        (lambda: special.alpha(2, 0), ValueError, r"dim=0 is too small; use an integer >= 1"),
-        (lambda: special.alpha(2.0, 3), TypeError, r"degree=2.0 is not an integer"),
-        (lambda: special.alpha(True, 3), TypeError, r"degree=True is not an integer"),
-        (lambda: special.rodrigues(2, 1, 0.5), ValueError, r"dim=1 is too small; .* >= 2"),
-        (lambda: special.mu(2, -1, 3), ValueError, r"power=-1 is too small"),
-        (lambda: special.gegenbauer(2, 3, "x"), TypeError, r"t is not numeric .*; pass numbers"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: special.alpha(-1, 3), ValueError, r"degree=-1 is too small; use an integer >= 0"),
+    (lambda: special.alpha(np.array([2**63], np.uint64), 3), ValueError, r"degree=.* too large"),
+    (lambda: special.alpha(2, 0), ValueError, r"dim=0 is too small; use an integer >= 1"),
+    (lambda: special.alpha(2.0, 3), TypeError, r"degree=2.0 is not an integer"),
+    (lambda: special.alpha(True, 3), TypeError, r"degree=True is not an integer"),
+    (lambda: special.rodrigues(2, 1, 0.5), ValueError, r"dim=1 is too small; .* >= 2"),
+    (lambda: special.mu(2, -1, 3), ValueError, r"power=-1 is too small"),
+    (lambda: special.gegenbauer(2, 3, "x"), TypeError, r"t is not numeric .*; pass numbers"),
+])  # fmt: skip
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()

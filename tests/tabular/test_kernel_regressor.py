@@ -82,16 +82,13 @@ def test_errors_name_the_class_that_was_called(learner):
             model.predict(rows)
 
 
-@pytest.mark.parametrize(
-    ("options", "size", "told"),
-    [
-        ({"form": "whole"}, 300, "the whole kernel on 300 rows"),
-        ({"form": "centers", "n_components": 70}, 70, "70 centres"),
-        ({"form": "centers"}, 300, "300 centres"),
-        ({"form": "features", "n_components": 70}, 70, "70 features"),
-        ({"form": "features", "n_components": 10**6}, 300, "300 features"),
-    ],
-)
+@pytest.mark.parametrize(("options", "size", "told"), [
+    ({"form": "whole"}, 300, "the whole kernel on 300 rows"),
+    ({"form": "centers", "n_components": 70}, 70, "70 centres"),
+    ({"form": "centers"}, 300, "300 centres"),
+    ({"form": "features", "n_components": 70}, 70, "70 features"),
+    ({"form": "features", "n_components": 10**6}, 300, "300 features"),
+])  # fmt: skip
 def test_a_form_that_is_asked_for(options, size, told):
     """Whatever the budget is."""
     (X, y), (new, truth) = waves(300), waves(500, seed=1)
@@ -138,15 +135,12 @@ def test_a_kernel_of_numbers_is_used_as_it_is(tmp_path):
     assert learned.kernel_.length_scale != 0.7
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"form": "tree"}, "form='tree'.*'auto', 'whole', 'centers', 'features'"),
-        ({"form": "centers", "n_components": 0}, "n_components=0.*>= 1"),
-        ({"kernel": "polynomial"}, "kernel='polynomial'.*'auto', 'gaussian'"),
-        ({"kernel": Gaussian}, "kernel=Gaussian is a class; use an instance"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error"), [
+    ({"form": "tree"}, "form='tree'.*'auto', 'whole', 'centers', 'features'"),
+    ({"form": "centers", "n_components": 0}, "n_components=0.*>= 1"),
+    ({"kernel": "polynomial"}, "kernel='polynomial'.*'auto', 'gaussian'"),
+    ({"kernel": Gaussian}, "kernel=Gaussian is a class; use an instance"),
+])  # fmt: skip
 def test_forms_and_kernels_that_there_are_not(options, error):
     with pytest.raises((TypeError, ValueError), match=error):
         KernelRegressor(**options).fit(*waves(60))
@@ -286,14 +280,11 @@ def test_it_is_the_same_from_a_file(tmp_path, return_std):
 
 
 @pytest.mark.filterwarnings("ignore:KernelRegressor was fitted to one row")
-@pytest.mark.parametrize(
-    ("X", "y", "reason"),
-    [
-        ([[1.0]], [2.0], "too few"),
-        (np.ones((50, 2)), np.arange(50.0), "columns are constant"),
-        (np.random.default_rng(0).standard_normal((50, 2)), np.ones(50), "y is constant"),
-    ],
-)
+@pytest.mark.parametrize(("X", "y", "reason"), [
+    ([[1.0]], [2.0], "too few"),
+    (np.ones((50, 2)), np.arange(50.0), "columns are constant"),
+    (np.random.default_rng(0).standard_normal((50, 2)), np.ones(50), "y is constant"),
+])  # fmt: skip
 def test_the_mean_is_predicted_where_nothing_can_be_learned(X, y, reason):
     model = KernelRegressor().fit(X, y)
     np.testing.assert_allclose(model.predict(X), np.mean(y))
@@ -554,38 +545,32 @@ def test_classes_have_their_shares_on_both_sides(cv):
         assert np.bincount(labels[out]).tolist() == [9, 2, 1]
 
 
-@pytest.mark.parametrize(
-    ("cv", "words"),
-    [
-        ([(np.arange(10), np.arange(0))], "split 0 of cv=.*no rows held out"),
-        ([(np.arange(0), np.arange(10))], "no rows to fit to"),
-        ([], "no splits"),
-        (1, "cv=1 must be from 2"),
-        ("loo", "cv='loo' must be None"),
-    ],
-)
+@pytest.mark.parametrize(("cv", "words"), [
+    ([(np.arange(10), np.arange(0))], "split 0 of cv=.*no rows held out"),
+    ([(np.arange(0), np.arange(10))], "no rows to fit to"),
+    ([], "no splits"),
+    (1, "cv=1 must be from 2"),
+    ("loo", "cv='loo' must be None"),
+])  # fmt: skip
 def test_splits_that_say_nothing_are_refused(cv, words):
     with pytest.raises(ValueError, match=words):
         table_of().splits(cv, 1000, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("groups", "cv", "words"),
-    [
-        (np.zeros(60), None, "groups has the same group for all 60 rows.*or omit groups"),
-        (np.zeros(60), 3, "groups has the same group for all 60 rows"),
-        (np.arange(60) % 3, 5, "cv=5 must be from 2 to the 3 groups"),
-        ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; give every row a group"),
-        (["a", None] * 30, 2, r"groups\[1\] is missing"),
-        (np.array(["2024-01-01", "NaT"] * 30, "M8[D]"), 2, r"groups\[1\] is missing"),
-        ("abc", None, r"groups has shape \(\); pass a list"),
-        (None, GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*pass groups to fit"),
-        (np.zeros(60), GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*use another cv"),
-        (None, GroupKFold, r"must be None.*did you mean GroupKFold\(\)\?"),
-        (None, [1, 2], "split 0 of cv is 1; it must be a pair"),
-        (None, {1: 2}, "cv={1: 2} must be None"),
-    ],
-)
+@pytest.mark.parametrize(("groups", "cv", "words"), [
+    (np.zeros(60), None, "groups has the same group for all 60 rows.*or omit groups"),
+    (np.zeros(60), 3, "groups has the same group for all 60 rows"),
+    (np.arange(60) % 3, 5, "cv=5 must be from 2 to the 3 groups"),
+    ([1.0, np.nan] * 30, None, r"groups\[1\] is missing; give every row a group"),
+    (["a", None] * 30, 2, r"groups\[1\] is missing"),
+    (np.array(["2024-01-01", "NaT"] * 30, "M8[D]"), 2, r"groups\[1\] is missing"),
+    ("abc", None, r"groups has shape \(\); pass a list"),
+    (None, GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*pass groups to fit"),
+    (np.zeros(60), GroupKFold(2), r"cv=GroupKFold.* can't split 60 rows: .*use another cv"),
+    (None, GroupKFold, r"must be None.*did you mean GroupKFold\(\)\?"),
+    (None, [1, 2], "split 0 of cv is 1; it must be a pair"),
+    (None, {1: 2}, "cv={1: 2} must be None"),
+])  # fmt: skip
 def test_groups_and_splitters_that_cannot_split_are_refused(groups, cv, words):
     with pytest.raises(ValueError, match=words):
         table_of(groups=groups).splits(cv, 1000, np.random.default_rng(0))
@@ -727,15 +712,12 @@ def test_a_handful_of_rows_does_not_say_that_deviations_are_too_large(n, narrowe
     assert (model._widening < 1).all() == narrowed
 
 
-@pytest.mark.parametrize(
-    ("factors", "told"),
-    [
-        ([0.997], "standard deviations needed no correction: at least 95 % of the rows"),
-        ([0.38], "were too large, so they are multiplied by 0.38. Now 95 % of the rows"),
-        ([1.2], "were too small, so they are multiplied by 1.20. Now"),
-        ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
-    ],
-)
+@pytest.mark.parametrize(("factors", "told"), [
+    ([0.997], "standard deviations needed no correction: at least 95 % of the rows"),
+    ([0.38], "were too large, so they are multiplied by 0.38. Now 95 % of the rows"),
+    ([1.2], "were too small, so they are multiplied by 1.20. Now"),
+    ([1.2, 0.9], "were not right, so they are multiplied by 1.20, 0.90, one factor for each"),
+])  # fmt: skip
 def test_the_report_says_how_deviations_were_corrected(factors, told):
     assert told in _about_widening(np.array(factors))
 
@@ -747,17 +729,14 @@ def test_a_constant_has_no_deviation():
     assert (std == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("labels", "kind"),
-    [
-        (pd.Series([0, 1] * 30, dtype="Int64"), "i"),
-        (pd.Series([True, False] * 30, dtype="boolean"), "b"),
-        (pd.Series([2**60 + 1, 2**60 + 3] * 30, dtype="Int64"), "i"),
-        (pd.Series([0, 1] * 30, dtype="category"), "i"),
-        (np.array([True, False] * 30, dtype=object), "b"),
-        (pd.Series(["a", "b"] * 30, dtype="string"), "O"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "kind"), [
+    (pd.Series([0, 1] * 30, dtype="Int64"), "i"),
+    (pd.Series([True, False] * 30, dtype="boolean"), "b"),
+    (pd.Series([2**60 + 1, 2**60 + 3] * 30, dtype="Int64"), "i"),
+    (pd.Series([0, 1] * 30, dtype="category"), "i"),
+    (np.array([True, False] * 30, dtype=object), "b"),
+    (pd.Series(["a", "b"] * 30, dtype="string"), "O"),
+])  # fmt: skip
 @pytest.mark.parametrize("learner", [KernelClassifier(cv=2), KernelRidgeClassifier()])
 def test_labels_come_back_as_they_were(learner, labels, kind):
     X = np.arange(60.0)[:, None] % 2
@@ -837,18 +816,11 @@ def test_a_fit_that_fails_leaves_it_unfitted():
         model.predict(X)
 
 
-@pytest.mark.parametrize(
-    ("learner", "place"),
-    [
-        (KernelRegressor, "_fit_table"),
-        (KernelRegressor, "_learn"),
-        (KernelRegressor, "_calibrate"),
-        (KernelClassifier, "_labels"),
-        (KernelClassifier, "_learn"),
-        (KernelClassifier, "_calibrate"),
-        (KernelClassifier, "_shares"),
-    ],
-)
+@pytest.mark.parametrize(("learner", "place"), [
+    (KernelRegressor, "_fit_table"), (KernelRegressor, "_learn"), (KernelRegressor, "_calibrate"),
+    (KernelClassifier, "_labels"), (KernelClassifier, "_learn"), (KernelClassifier, "_calibrate"),
+    (KernelClassifier, "_shares"),
+])  # fmt: skip
 def test_an_interrupted_fit_leaves_nothing(monkeypatch, learner, place):
     """Nothing of itself, and nothing of the fit before, of which kernel_ and others stayed."""
 

@@ -218,18 +218,15 @@ def test_it_is_the_same_from_a_file(tmp_path):
     np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "fitted", "new", "wanted"),
-    [
-        ("bool", [True, False, True], [True, None, False], [[1], [0], [0]]),
-        ("boolean", [True, False, None], [1.0, 0.0, np.nan], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
-        ("category", [1, 2, 2], [2, None, 1], [[1], [0], [0]]),
-        ("object", [True, False, True], [1.0, 0.0, 1.0], [[1], [0], [1]]),
-        ("object", ["False", "True", "True"], [True, False, None], [[1], [0], [0]]),
-        ("object", ["True", "", "False"], [1.0, 0, None], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
-        ("object", ["1", "2", "b"], [1, 2.0, None], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
-    ],
-)
+@pytest.mark.parametrize(("dtype", "fitted", "new", "wanted"), [
+    ("bool", [True, False, True], [True, None, False], [[1], [0], [0]]),
+    ("boolean", [True, False, None], [1.0, 0.0, np.nan], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
+    ("category", [1, 2, 2], [2, None, 1], [[1], [0], [0]]),
+    ("object", [True, False, True], [1.0, 0.0, 1.0], [[1], [0], [1]]),
+    ("object", ["False", "True", "True"], [True, False, None], [[1], [0], [0]]),
+    ("object", ["True", "", "False"], [1.0, 0, None], [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
+    ("object", ["1", "2", "b"], [1, 2.0, None], [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
+])  # fmt: skip
 def test_levels_are_the_same_whatever_the_type_of_the_column(dtype, fitted, new, wanted):
     encoder = TableEncoder().fit(pd.DataFrame({"x": pd.Series(fitted, dtype=dtype)}))
     assert encoder.columns_[0]["kind"] == "category"
@@ -470,19 +467,12 @@ def test_decimals_are_numbers():
     assert_array_equal(encoder.transform(decimals), encoder.transform(np.array(values)[:, None]))
 
 
-@pytest.mark.parametrize(
-    ("fitted", "given", "words"),
-    [
-        (
-            "built",
-            [1.6e9],
-            "'built' had dates in fit, but has 1.6e\\+09 now; pass dates, of numbers",
-        ),
-        ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, but has durations now"),
-        ("size", pd.to_datetime(["2020-01-01"]), "'size' had numbers in fit, but has dates now"),
-        ("took", [3.0], "'took' had durations in fit, but has 3 now; pass durations$"),
-    ],
-)
+@pytest.mark.parametrize(("fitted", "given", "words"), [
+    ("built", [1.6e9], "'built' had dates in fit, but has 1.6e\\+09 now; pass dates, of numbers"),
+    ("built", pd.to_timedelta([3], "D"), "'built' had dates in fit, but has durations now"),
+    ("size", pd.to_datetime(["2020-01-01"]), "'size' had numbers in fit, but has dates now"),
+    ("took", [3.0], "'took' had durations in fit, but has 3 now; pass durations$"),
+])  # fmt: skip
 def test_dates_and_numbers_are_not_taken_for_each_other(fitted, given, words):
     table = frame().assign(took=pd.to_timedelta(np.arange(200), "h"))
     encoder = TableEncoder().fit(table)
@@ -505,21 +495,18 @@ def test_names_are_left_out():
     assert "owner=owner 3" in TableEncoder().fit(few).get_feature_names_out()
 
 
-@pytest.mark.parametrize(
-    ("texts", "remedy"),
-    [
-        ([*(f"2026-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(83)), "soon"], r"to_datetime"),
-        ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], r"pandas\.to_datetime"),
-        ([f"{i},5" for i in range(84)], "decimal comma"),
-        ([f"€ {i}.50" for i in range(84)], "remove signs"),
-        ([f"${i},{100 + i}" for i in range(1, 85)], "remove signs"),
-        ([f"{i},{100 + i}" for i in range(1, 85)], "separators of thousands"),
-        ([*(f"{i}.5" for i in range(83)), "n/a?"], r"are numbers, but for such as 'n/a\?'; if"),
-        ([f"{i}.5" for i in range(84)], "which are numbers; if these measure something"),
-        ([*(f"{i}.5" for i in range(74)), *(f"Town {i}" for i in range(10))], ""),
-        ([f"Town {i}" for i in range(84)], ""),
-    ],
-)
+@pytest.mark.parametrize(("texts", "remedy"), [
+    ([*(f"2026-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(83)), "soon"], r"to_datetime"),
+    ([f"{1 + i % 12}/{1 + i % 28}/2026" for i in range(84)], r"pandas\.to_datetime"),
+    ([f"{i},5" for i in range(84)], "decimal comma"),
+    ([f"€ {i}.50" for i in range(84)], "remove signs"),
+    ([f"${i},{100 + i}" for i in range(1, 85)], "remove signs"),
+    ([f"{i},{100 + i}" for i in range(1, 85)], "separators of thousands"),
+    ([*(f"{i}.5" for i in range(83)), "n/a?"], r"are numbers, but for such as 'n/a\?'; if"),
+    ([f"{i}.5" for i in range(84)], "which are numbers; if these measure something"),
+    ([*(f"{i}.5" for i in range(74)), *(f"Town {i}" for i in range(10))], ""),
+    ([f"Town {i}" for i in range(84)], ""),
+])  # fmt: skip
 def test_dates_and_numbers_in_text_are_not_left_out_silently(texts, remedy):
     X = np.array([texts, np.arange(84)], dtype=object).T
     with warnings.catch_warnings(record=True) as caught:

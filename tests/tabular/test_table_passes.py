@@ -202,20 +202,16 @@ def test_rows_that_change_between_passes_are_noticed():
         KernelRegressor(1e-9, cv=2, random_state=0).fit(Changing(cut(X, y), cut(X, y)[1:]))
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (range(0), "no batches with rows"),
-        ((each for each in cut(*wave())), "iterator, which gives its rows once.*open_batches"),
-        ([(np.ones((3, 1)), np.array([1.0, np.nan, 2.0]))], "batch 0.*y contains NaN"),
-        ([np.ones((3, 1))], "y is None: the source must yield"),
-        ([(np.ones((3, 1)), np.ones(3), np.zeros(3))], "all sample weights are zero"),
-        ([(np.ones((3, 1)), np.ones(2))], "batch 0.*X has 3 rows, but y has 2"),
-        ([(np.full((3, 1), np.inf), np.arange(3.0))], "infinity"),
-        ([(np.ones((0, 1)), np.ones(0))], "no batches with rows"),
-    ],
-    ids=["empty", "iterator", "NaN in y", "no y", "no weight", "lengths", "infinity", "no rows"],
-)
+@pytest.mark.parametrize(("given", "words"), [
+    (range(0), "no batches with rows"),
+    ((each for each in cut(*wave())), "iterator, which gives its rows once.*open_batches"),
+    ([(np.ones((3, 1)), np.array([1.0, np.nan, 2.0]))], "batch 0.*y contains NaN"),
+    ([np.ones((3, 1))], "y is None: the source must yield"),
+    ([(np.ones((3, 1)), np.ones(3), np.zeros(3))], "all sample weights are zero"),
+    ([(np.ones((3, 1)), np.ones(2))], "batch 0.*X has 3 rows, but y has 2"),
+    ([(np.full((3, 1), np.inf), np.arange(3.0))], "infinity"),
+    ([(np.ones((0, 1)), np.ones(0))], "no batches with rows"),
+], ids=["empty", "iterator", "NaN in y", "no y", "no weight", "lengths", "infinity", "no rows"])  # fmt: skip
 def test_wrong_sources_are_refused(given, words):
     model = KernelRegressor()
     with pytest.raises(ValueError, match=words):
